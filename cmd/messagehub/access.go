@@ -32,7 +32,7 @@ func (p *process) addAccess(flags *pflag.FlagSet) { p.addAccessBy(flags, "token-
 
 // addAccessBy adds the flags of access to a command whose flag --token-file may mean another token.
 func (p *process) addAccessBy(flags *pflag.FlagSet, tokenFlag string) {
-	flags.StringVar(&p.access.tokenFile, tokenFlag, "", "show the token of an issuer that is in `FILE`, or in "+ownTokenVariable)
+	flags.StringVar(&p.access.tokenFile, tokenFlag, "", "send the issuer's token in `FILE`; default: the one in "+ownTokenVariable)
 	p.addCertificates(flags)
 }
 
@@ -40,8 +40,8 @@ func (p *process) addAccessBy(flags *pflag.FlagSet, tokenFlag string) {
 // tokens of another kind. The token of an issuer comes from the environment
 // only.
 func (p *process) addCertificates(flags *pflag.FlagSet) {
-	flags.StringVar(&p.access.ca, "ca", "", "accept certificates of the authorities in `FILE` (PEM), and no others")
-	flags.StringVar(&p.access.cert, "cert", "", "show the client certificate in `FILE` (PEM)")
+	flags.StringVar(&p.access.ca, "ca", "", "accept only certificates of the authorities in `FILE` (PEM)")
+	flags.StringVar(&p.access.cert, "cert", "", "use the client certificate in `FILE` (PEM)")
 	flags.StringVar(&p.access.key, "key", "", "`FILE` with the private key of --cert (PEM)")
 }
 

@@ -153,10 +153,10 @@ func (q *queueCommand) command(use, short string, order bool, body func(ctx cont
 	dataFlag(cmd.Flags())
 	cmd.Flags().DurationVar(&q.timeout, "timeout", time.Minute, "give up after this `TIME`")
 	if order {
-		cmd.Flags().StringVar(&q.why, "why", "", "the reason, as `TEXT` for the record (required)")
+		cmd.Flags().StringVar(&q.why, "why", "", "`TEXT` with the reason, for the record (required)")
 		cmd.Flags().StringVar(&q.who, "who", "", "`NAME` for the record (default: your login name)")
 	} else {
-		cmd.Flags().BoolVar(&q.json, "json", false, "print the hub's answer as it is")
+		cmd.Flags().BoolVar(&q.json, "json", false, "print the hub's answer unchanged")
 	}
 	q.p.addAccess(cmd.Flags())
 	cmd.RunE = q.p.do(func(ctx context.Context, args []string) error {

@@ -26,15 +26,15 @@ func (p *process) backupCommand() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Write all data of a hub to an archive",
 		Long: "Write all data of a hub to one archive: messages, documents, contents, and what hub and domains exchange.\n" +
-			"Name a running hub with --url, and it is backed up while it works on; without --url, the data folder of a\n" +
-			"hub that does not run. Everything that was acknowledged before the backup began is in the archive.\n\n" +
-			"The archive also has the file push.key, which seals the secrets of subscriptions, because they could not\n" +
-			"be read without it. So the archive is as secret as the data folder; FILE gets the mode 0600. The operators'\n" +
-			"token is not in it. FILE appears, or is replaced, once the archive is whole and verified; " + stdoutFile + " is stdout, and\n" +
-			"then only the exit status says that it is whole. Its files can be listed by zstd -dc FILE | tar -t.\n\n" +
-			"While a backup runs, the data folder grows by what is written meanwhile, and deleted contents keep their\n" +
-			"room until it ends. A hub that keeps data on Azure is backed up by the services: continuous backup of\n" +
-			"Cosmos DB, and versions and soft delete of blobs; the command says how.\n\n" +
+			"With --url, a running hub is backed up while it continues to work; without --url, the data folder of a hub\n" +
+			"that does not run. Everything that was acknowledged before the backup began is in the archive.\n\n" +
+			"The archive also has the file push.key, without which the sealed secrets of subscriptions could not be\n" +
+			"read. So the archive is as secret as the data folder; FILE gets the mode 0600. The operators'\n" +
+			"token is not in it. FILE appears, or is replaced, once the archive is complete and verified; " + stdoutFile + " is stdout, and\n" +
+			"then only the exit status shows that it is complete. zstd -dc FILE | tar -t lists its files.\n\n" +
+			"While a backup runs, the data folder grows by what is written meanwhile, and deleted contents keep their disk\n" +
+			"space until it ends. Data on Azure is backed up by the services: continuous backup of Cosmos DB, and versions\n" +
+			"and soft delete of blobs; the command then says how.\n\n" +
 			"The hub's token for operators comes from " + tokenVariable + ", or from the file admin.token in the data folder.",
 		Example: "  messagehub backup --url http://127.0.0.1:8081 hub.backup\n" +
 			"  messagehub backup --data /var/lib/messagehub /backups/hub.backup\n" +

@@ -24,8 +24,8 @@ func (p *process) brokerCommand() *cobra.Command {
 		Use:   "broker",
 		Short: "Show and change the channels of the webhook broker, and what is sent to them",
 		Long: "Show and change the producers, channels and consumers of the webhook broker, and the messages of channels.\n" +
-			"Most commands are for an operator, with the hub's token or one of an issuer. Where a flag --token is, the token\n" +
-			"of a channel or of a consumer does as well.",
+			"Most commands are for an operator, with the hub's token or one of an issuer. Commands with the flag --token also accept the\n" +
+			"token of a channel or of a consumer.",
 		Example: "  messagehub broker sync broker.yaml --dry-run\n" +
 			"  messagehub broker broadcast prices --producer shop --producer-token-file shop.token --channel-token-file prices.token --text hello\n" +
 			"  messagehub broker dlq prices billing",
@@ -199,7 +199,7 @@ func (b *brokerCommand) explainError(err error) error {
 }
 
 func (b *brokerCommand) jsonFlag(f *pflag.FlagSet) {
-	f.BoolVar(&b.json, "json", false, "print JSON, in the form of the HTTP API")
+	f.BoolVar(&b.json, "json", false, "print JSON, in the format of the HTTP API")
 }
 
 // A tokenFlag is a token on the command line, or in a file.

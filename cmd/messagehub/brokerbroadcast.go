@@ -37,7 +37,7 @@ func (p *process) brokerBroadcast() *cobra.Command {
 	text := ""
 	var cmd *cobra.Command
 	cmd = b.command("broadcast CHANNEL [FILE]", "Send a message to the consumers of a channel",
-		"The message is what is in FILE, or on stdin for -, or --text. Once its id is printed, the hub has stored it.\n"+
+		"The message is the content of FILE, stdin for -, or --text. Once its id is printed, the hub has stored it.\n"+
 			"With --id, the command may be repeated: the hub stores the same message once within 24 hours.",
 		"broadcast prices price.json --producer shop --producer-token-file shop.token --channel-token-file prices.token --content-type application/json",
 		func(args []string) error {
@@ -63,9 +63,9 @@ func (p *process) brokerBroadcast() *cobra.Command {
 	b.channelToken.addFlags(f, "required")
 	f.StringVar(&text, "text", "", "send this `TEXT`")
 	f.StringVar(&b.message.ID, "id", "", "`ID` of the message, which you choose")
-	f.IntVar(&b.message.Priority, "priority", 0, "`PRIORITY` of the message, 0 to 9; the highest goes first")
+	f.IntVar(&b.message.Priority, "priority", 0, "`PRIORITY` of the message, 0 to 9; the highest is delivered first")
 	f.StringVar(&b.message.ContentType, "content-type", "", "`TYPE` of the message; default: application/octet-stream")
-	f.StringArrayVar(&b.metadata, "header", nil, "`NAME: VALUE` of a header that travels along; may be given more than once")
+	f.StringArrayVar(&b.metadata, "header", nil, "`NAME: VALUE` of a header that is delivered with the message; may be given more than once")
 	return cmd
 }
 

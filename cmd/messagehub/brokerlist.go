@@ -9,7 +9,7 @@ import (
 )
 
 func addLimit(cmd *cobra.Command, limit *int) {
-	cmd.Flags().IntVar(limit, "limit", 100, "show at most this `NUMBER`")
+	cmd.Flags().IntVar(limit, "limit", 100, "show at most `NUMBER` rows")
 }
 
 // showList prints up to limit elements of a list, as a JSON object with one

@@ -20,15 +20,15 @@ func (p *process) brokerSync() *cobra.Command {
 	var name string
 	var wanted []wantedParty
 	isDryRun := false
-	cmd := b.command("sync FILE", "Create and change producers, channels and consumers as a file says",
-		"The command may be repeated: what is as the file says is not changed. What is not in the file is kept; nothing is\n"+
+	cmd := b.command("sync FILE", "Create and change producers, channels and consumers from a file",
+		"The command may be repeated: without a difference, nothing is changed. What is not in the file is kept; nothing is\n"+
 			"ever deleted. The whole file is checked before anything is changed. FILE is - for stdin, or may be the configuration\n"+
-			"of the hub, which does the same at its start. It looks like this:\n\n"+
+			"of the hub, which does the same at its start. Example:\n\n"+
 			"  broker:\n"+
 			"    producers:\n"+
 			"      - id: shop\n"+
-			"        name: The shop                # for people; as it is if not there\n"+
-			"        token-file: shop.token        # or token-env: NAME; as it is if not there\n"+
+			"        name: The shop                # for people; optional\n"+
+			"        token-file: shop.token        # or token-env: NAME; optional for an existing producer\n"+
 			"    channels:\n"+
 			"      - {id: prices, token-env: PRICES_TOKEN}\n"+
 			"    consumers:\n"+
@@ -36,8 +36,8 @@ func (p *process) brokerSync() *cobra.Command {
 			"        id: billing\n"+
 			"        callback-url: https://example.org/hook\n"+
 			"        token-file: billing.token\n\n"+
-			"Tokens never have to be in the file. One that is (token: …) makes the file a secret. Other files are looked for\n"+
-			"beside FILE.",
+			"Tokens need not be in the file. With a token in it (token: …), the file is a secret. Other files are\n"+
+			"relative to the folder of FILE.",
 		"sync broker.yaml --dry-run",
 		func(args []string) error {
 			name = args[0]

@@ -11,8 +11,8 @@ import (
 )
 
 // keyHelp is the part of an emulator's help about keys and addresses.
-const keyHelp = "Without a key of its own it has the well-known key of emulators, and accepts only a loopback\n" +
-	"address unless --insecure is given. Other users of the machine can read --key in the list of\n" +
+const keyHelp = "Without --key or --key-file it has the well-known key of emulators, and accepts only a loopback\n" +
+	"address, unless --insecure is given. Other users of the machine can read --key in the list of\n" +
 	"processes: use --key-file or " + emulator.KeyVariable + ". On a loopback address it accepts only\n" +
 	"loopback host names, which prevents DNS rebinding; --host permits further ones.\n\n"
 
@@ -27,7 +27,7 @@ func (a *emulatorAccess) addFlags(f *pflag.FlagSet, keyUsage string) {
 	f.StringVar(&a.key, "key", "", keyUsage)
 	f.StringVar(&a.keyFile, "key-file", "", "read the key from `FILE`; "+emulator.KeyVariable+" can hold it too")
 	f.StringSliceVar(&a.hosts, "host", nil, "accept requests for host `NAME` on a loopback address too; may be given more than once")
-	f.BoolVar(&a.insecure, "insecure", false, "serve other machines even without a secret key")
+	f.BoolVar(&a.insecure, "insecure", false, "allow other machines to connect even without a secret key")
 }
 
 // readKey returns the key from the flag, the file or the environment; "" if there is

@@ -35,15 +35,15 @@ func (p *process) findCommand() *cobra.Command {
 	f := &findCommand{p: p}
 	cmd := &cobra.Command{
 		Use:   "find ID",
-		Short: "Show where an event, a bundle, a request, a delivery or a trace is",
-		Long: "Show what is stored about an id, in order of time, and what it waits for: each wait with its cause and with\n" +
-			"what to do next. ID is that of an event, of a bundle, of a request to a domain for the content of a bundle\n" +
+		Short: "Show what is stored about an event, a bundle, a request, a delivery or a trace",
+		Long: "Show what is stored about an id, in order of time, and what it waits for: each wait with its cause and what\n" +
+			"to do about it. ID is the id of an event, of a bundle, of a request to a domain for the content of a bundle\n" +
 			"(BUNDLE_ACTOR), of a delivery (SUBSCRIPTION.PRIORITY.NUMBER), or of a trace (32 digits, or a traceparent).\n\n" +
-			"With --source, ID is that of an event that was published to a topic. With --actor, the deliveries to the\n" +
+			"With --source, ID is the id of an event that was published to a topic. With --actor, the deliveries to the\n" +
 			"subscriptions of that actor are shown, too.\n\n" +
-			"An event may be in any mailbox. With --actor, one is searched, at the cost of a Peek or so. Without it, the\n" +
-			"hub searches one after the other in the background, and the command continues until all were searched.\n\n" +
-			"It needs the hub's token for operators. That comes from " + tokenVariable + " or, for a hub that has made\n" +
+			"An event may be in any mailbox. With --actor, only one is searched, at about the cost of a Peek. Without it, the\n" +
+			"hub searches all mailboxes in the background, and the command waits until that is complete.\n\n" +
+			"It needs the hub's token for operators, which comes from " + tokenVariable + " or, for a hub that has generated\n" +
 			"one, from the file admin.token in its data folder (--data).\n\n" +
 			"The exit status is 0 if something was found, 3 if nothing was, and 1 if the search failed or was stopped.",
 		Example: "  messagehub find 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41\n" +
@@ -59,8 +59,8 @@ func (p *process) findCommand() *cobra.Command {
 	flags.StringVar(&f.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
 	flags.StringVar(&f.actor, "actor", "", "search the mailbox of the actor with this `ID` only")
 	flags.StringVar(&f.origin, "origin", "", "search for events from this `DOMAIN` only")
-	flags.StringVar(&f.source, "source", "", "the `URI` that an event of a topic has as its source; ID is its id, and nothing else is searched")
-	flags.StringVar(&f.topic, "topic", "", "the `NAME` of the topic of that event (default events)")
+	flags.StringVar(&f.source, "source", "", "`URI` that is the source of an event of a topic; ID is the id of that event, and only topics are searched")
+	flags.StringVar(&f.topic, "topic", "", "`NAME` of the topic of that event (default events)")
 	flags.StringVar(&f.kind, "kind", "", "search for this `KIND` only: "+strings.Join(foundKinds, ", "))
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Minute, "give up after this `TIME`")
 	flags.BoolVar(&f.json, "json", false, "print what was found as JSON")

@@ -30,7 +30,7 @@ func (p *process) objectsLink() *cobra.Command {
 	var isAttachment bool
 	cmd := &cobra.Command{
 		Use: "link ID", Short: "Print a URL of the content of an object",
-		Long: "Print a URL of the store by which anyone may read the content of an object, without a token, until it\n" +
+		Long: "Print a URL of the store with which anyone can read the content of an object, without a token, until it\n" +
 			"expires. ID is that of the current row. It needs the operator's token.",
 		Example: "  messagehub objects link AQFiAWsBAQRudWxsAjAx --expires 5m", Args: oneID(&id),
 	}
@@ -52,8 +52,8 @@ func (p *process) objectsLink() *cobra.Command {
 		_, err = fmt.Fprintln(p.out, *link.URL)
 		return err
 	})
-	cmd.Flags().DurationVar(&expires, "expires", 0, "`TIME` for which the URL can be used; by default that of the hub")
-	cmd.Flags().BoolVar(&isAttachment, "attachment", false, "have browsers save the content, and not show it")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "`TIME` for which the URL can be used; default: the setting of the hub")
+	cmd.Flags().BoolVar(&isAttachment, "attachment", false, "let browsers save the content instead of showing it")
 	return cmd
 }
 

@@ -26,9 +26,9 @@ func (p *process) objectsPatch() *cobra.Command {
 	var params url.Values
 	cmd := &cobra.Command{
 		Use: "patch BUCKET [KEY] --file FILE", Short: "Change the attributes of many objects",
-		Long: "Have the hub change what users keep with all objects that match, by a JSON Patch of attributes with the\n" +
-			"operations test, add and copy, or of the ingest id; and wait for the end. An object to which the patch\n" +
-			"cannot be applied remains as it is. The patch continues in the hub if this command ends before. It needs\n" +
+		Long: "Let the hub change the user data of all objects that match, with a JSON Patch of the attributes with the\n" +
+			"operations test, add and copy, or of the ingest id, and wait for the end. An object to which the patch\n" +
+			"cannot be applied is not changed. The patch continues in the hub if this command ends earlier. It needs\n" +
 			"the operator's token. BUCKET, KEY and --where are those of messagehub objects ls.",
 		Example: "  echo '[{\"op\": \"add\", \"path\": \"/lane\", \"value\": 3}]' | messagehub objects patch results 'run7/*' --file -",
 		Args:    cobra.RangeArgs(1, 2),
@@ -59,7 +59,7 @@ func (p *process) objectsPatch() *cobra.Command {
 		return o.showPatch(job)
 	})
 	cmd.Flags().StringVar(&file, "file", "", "`FILE` with the patch; - is standard input")
-	cmd.Flags().StringArrayVar(&where, "where", nil, "only rows with this `FIELD=VALUE`; may be repeated, and each has to match")
+	cmd.Flags().StringArrayVar(&where, "where", nil, "only rows with this `FIELD=VALUE`; if repeated, all have to match")
 	cmd.Flags().BoolVar(&all, "all", false, "change all rows that match, not only the current ones")
 	return cmd
 }

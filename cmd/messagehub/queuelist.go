@@ -37,8 +37,8 @@ func (p *process) queueList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the queues of all actors",
-		Long: "List the queues of all actors as they were surveyed: the one whose oldest event waits longest first. A\n" +
-			"node of the hub surveys them all the time; the list says how old it is. `queue show` shows a queue as it\n" +
+		Long: "List the queues of all actors as of the last survey, the queue with the oldest waiting event first. A\n" +
+			"node of the hub surveys them continuously; the list shows its age. `queue show` shows a queue as it\n" +
 			"is stored now.",
 		Example: "  messagehub queue list --state failing\n  messagehub queue list --sort events --limit 20",
 		Args:    cobra.NoArgs,
@@ -46,9 +46,9 @@ func (p *process) queueList() *cobra.Command {
 	cmd.Flags().StringVar(&l.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
 	cmd.Flags().StringVar(&l.state, "state", "", "only queues in this `STATE`: empty, waiting, open, failing, frozen or damaged")
 	cmd.Flags().StringVar(&l.sort, "sort", string(survey.ByAge), "`ORDER` of the list: age of the oldest event, or events that wait")
-	cmd.Flags().IntVar(&l.limit, "limit", survey.DefaultPage, "show at most this `NUMBER`")
+	cmd.Flags().IntVar(&l.limit, "limit", survey.DefaultPage, "show at most `NUMBER` rows")
 	cmd.Flags().DurationVar(&l.timeout, "timeout", time.Minute, "give up after this `TIME`")
-	cmd.Flags().BoolVar(&l.json, "json", false, "print the hub's answer as it is")
+	cmd.Flags().BoolVar(&l.json, "json", false, "print the hub's answer unchanged")
 	dataFlag(cmd.Flags())
 	p.addAccess(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {

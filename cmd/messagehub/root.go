@@ -82,7 +82,7 @@ func (p *process) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "messagehub",
 		Short: "A store-and-forward hub: domains announce data, actors fetch it in order",
-		Long: "MessageHub stores the events that domains of a market announce, and delivers them to actors in bundles:\n" +
+		Long: "MessageHub stores the events that the domains of a market announce, and delivers them to actors in bundles:\n" +
 			"in order, each event in exactly one bundle, and each bundle again until its actor confirms it.\n\n" + statusHelp,
 		Example: "  messagehub serve\n" +
 			"  messagehub send events.jsonl\n" +

@@ -36,7 +36,7 @@ type verifyFlags struct {
 
 func (v *verifyFlags) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.secrets, "secret", nil, "verify with this `SECRET`; may be given more than once")
-	f.StringVar(&v.file, "secret-file", "", "read secrets from `FILE`, one a line")
+	f.StringVar(&v.file, "secret-file", "", "read secrets from `FILE`, one per line")
 	f.StringArrayVar(&v.hmacKeys, "hmac-key", nil, "verify the Authorization header with this `KEY`; may be given more than once")
 }
 

@@ -19,16 +19,16 @@ func (p *process) sendCommand() *cobra.Command {
 	s := &batchSender{p: p}
 	cmd := &cobra.Command{
 		Use:   "send FILE|-",
-		Short: "Send DataAvailable events, a JSON object a line",
+		Short: "Send DataAvailable events, one JSON object per line",
 		Long: "Send the events of a file, or of stdin, in order. A line is one event:\n\n" +
 			`  {"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41","recipient":"5790001330552","origin":"Charges",` + "\n" +
 			`   "contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}` + "\n\n" +
-			"(on one line) and, if the data is to travel along, \"payload\" with any JSON.\n\n" +
-			"Sending a file again is safe: the hub takes each id once. A batch that the hub cannot\n" +
-			"take at the moment is repeated until --timeout is over.\n\n" +
-			"With --servicebus the events go over Service Bus, as those of a domain do: the bus takes\n" +
-			"them, and keeps the order of each recipient; what the hub refuses later becomes a dead\n" +
-			"letter. A connection, if it is not the default one, is joined with an equals sign.",
+			"(on one line) and optionally \"payload\" with the data, any JSON.\n\n" +
+			"Sending a file again is safe: the hub stores each id once. A batch that the hub cannot\n" +
+			"store now is repeated until --timeout.\n\n" +
+			"With --servicebus the events are sent over Service Bus, as domains do: the bus accepts\n" +
+			"them, and keeps the order of each recipient; an event that the hub refuses later becomes a dead\n" +
+			"letter. For another connection than the default one, write --servicebus=CONNECTION.",
 		Example: "  messagehub send events.jsonl\n" +
 			"  make-events | messagehub send -\n" +
 			"  messagehub send --servicebus events.jsonl",
@@ -40,11 +40,11 @@ func (p *process) sendCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&url, "url", hubclient.DefaultURL, "`URL` of the hub")
-	cmd.Flags().StringVar(&connection, "servicebus", "", "send over Service Bus: a `CONNECTION` string, or a namespace such as example.servicebus.windows.net; without one, "+
+	cmd.Flags().StringVar(&connection, "servicebus", "", "send over Service Bus: a `CONNECTION` string, or a namespace such as example.servicebus.windows.net; without a value, "+
 		busVariable+" or the bus of the hub on this machine")
 	cmd.Flags().Lookup("servicebus").NoOptDefVal = "default"
 	cmd.MarkFlagsMutuallyExclusive("url", "servicebus")
-	cmd.Flags().IntVar(&s.size, "batch", 1000, "at most `N` events a request, or a message for one recipient")
+	cmd.Flags().IntVar(&s.size, "batch", 1000, "at most `N` events in a request, or in a message for one recipient")
 	cmd.Flags().DurationVar(&s.poster.Timeout, "timeout", time.Minute, "give up on a batch after this `TIME`")
 	p.addAccess(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {

@@ -29,19 +29,19 @@ func (p *process) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the hub",
-		Long: "Run the hub. Without Azure settings everything is embedded and kept in one folder.\n\n" +
-			"Operators need a token: that of the setting admin.token or, without it, one that the hub makes and keeps\n" +
-			"in the data folder, in the file admin.token. With --in-memory and with Azure settings that file is made too.\n\n" +
-			"Every setting can stand in a YAML file, in the environment as MESSAGEHUB_..., or here;\n" +
-			"here wins, then the environment. SIGTERM and Ctrl-C finish what has begun and stop;\n" +
-			"a second one stops at once.",
+		Long: "Run the hub. Without settings for Azure, everything is embedded and stored in one folder.\n\n" +
+			"Operators need a token: the setting admin.token or, without it, one that the hub generates and stores\n" +
+			"in the file admin.token in the data folder, even with --in-memory and with settings for Azure.\n\n" +
+			"Every setting can be in a YAML file, in the environment as MESSAGEHUB_..., or a flag here. A flag overrides\n" +
+			"the environment, which overrides the file. SIGTERM and Ctrl-C complete the requests under way and stop;\n" +
+			"a second signal stops at once.",
 		Example: "  messagehub serve\n" +
 			"  messagehub serve --listen 127.0.0.1:0 --in-memory\n" +
 			"  MESSAGEHUB_DATA=/var/lib/messagehub messagehub serve --log-format json",
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&file, "config", "", "`FILE` with settings in YAML")
-	cmd.Flags().StringVar(&devIssuer, "dev-issuer", "", "accept tokens only, and run an issuer of them at `HOST:PORT` of this machine; messagehub token makes them")
+	cmd.Flags().StringVar(&devIssuer, "dev-issuer", "", "accept only requests with tokens, and run their issuer at `HOST:PORT` of this machine; messagehub token makes tokens")
 	cmd.Flags().Lookup("dev-issuer").NoOptDefVal = devissuer.DefaultAddress
 	config.AddFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {

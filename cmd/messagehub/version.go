@@ -39,7 +39,7 @@ func (p *process) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: "Print the version. With --json print also the commit, its date, the version of Go, the versions of all\n" +
+		Long: "Print the version. With --json, also print the commit, its date, the version of Go, the versions of all\n" +
 			"linked modules, and the formats and the level of stores that this version knows.",
 		Args: cobra.NoArgs,
 		RunE: p.do(func(context.Context, []string) error {

@@ -140,7 +140,7 @@ func (w *watchesCommand) showAll(all []*hubclient.Watch) error {
 
 func (p *process) watchesShow() *cobra.Command {
 	w := &watchesCommand{p: p}
-	cmd := w.command("show", "Show a watch", "Its last calls follow, the newest first, and when the next one is due.", true, func(ctx context.Context, id domain.WatchID) error {
+	cmd := w.command("show", "Show a watch", "It also prints the last calls, newest first, and when the next one is due.", true, func(ctx context.Context, id domain.WatchID) error {
 		found, err := w.hub.Watch(ctx, w.a.actor, id)
 		if err != nil {
 			return err
@@ -186,7 +186,7 @@ func (p *process) watchesAdd() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&resource, "resource", "", "`URI` of the resource (required)")
 	cmd.Flags().StringVar(&callback, "callback", "", "`URL` that the hub calls (required)")
-	cmd.Flags().BoolVar(&mayBeAbsent, "absent", false, "the resource need not be there yet")
+	cmd.Flags().BoolVar(&mayBeAbsent, "absent", false, "the resource need not exist yet")
 	cmd.Example = "  messagehub watches add --actor 5790001330552 --resource http://127.0.0.1:8080/v1/resources/prices --callback https://example.org/changed"
 	return cmd
 }

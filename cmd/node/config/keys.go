@@ -41,7 +41,7 @@ var keys = []key{
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
 	{"insecure", true, "listen to other machines without tokens: every client that reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
 	{"production", true, "use no key of Azure, and no identity of a developer: refuse cosmos.key, blob.key, servicebus.connection and keys of objects.stores on Azure, and require AZURE_TOKEN_CREDENTIALS", func(c *Config) value { return (*boolValue)(&c.Production) }},
-	{"drain-delay", true, "how long a hub that was asked to stop still answers requests, while /readyz answers 503: the time that a load balancer needs to send requests to other nodes; up to 5m", func(c *Config) value { return (*delayValue)(&c.DrainDelay) }},
+	{"drain-delay", true, "`TIME` for which a hub that was asked to stop still answers requests, while /readyz answers 503: as long as a load balancer needs to send requests to other nodes; up to 5m", func(c *Config) value { return (*delayValue)(&c.DrainDelay) }},
 	{"cosmos.endpoint", true, "`URL` of an Azure Cosmos DB account, in place of the embedded engine", func(c *Config) value { return (*textValue)(&c.Cosmos.Endpoint) }},
 	{"cosmos.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
 		return &secretValue{&c.Cosmos.Key, "leave it out to use the default credential"}
@@ -70,7 +70,7 @@ var keys = []key{
 		return &secretValue{&c.Blob.Key, "leave it out to use the default credential"}
 	}},
 	{"blob.key-file", false, "file with the account key, in place of blob.key", fileKey("blob.key-file")},
-	{"blob.container", true, "`NAME` with which the names of the containers for content and exchange begin", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
+	{"blob.container", true, "`PREFIX` with which the names of the containers for content and exchange begin", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
 	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty: they cannot reach it", func(c *Config) value { return (*doorValue)(&c.BlobListen) }},
 	{"exchange.key", false, "key of the embedded exchange, in base64; with it and tls.cert, blob-listen may be an address that other machines reach, by HTTPS only", func(c *Config) value {
 		return &secretValue{&c.Exchange.Key, "leave it out to have the well-known key"}
@@ -96,7 +96,7 @@ var keys = []key{
 	}},
 	{"console.session-key-file", false, "file with the secret, in place of console.session-key", fileKey("console.session-key-file")},
 	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue, ingest-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
-	{"ordering", true, "keep the events of each `NAME` in order: cabinet (recipient, origin and content type), or recipient (all events of its group)", func(c *Config) value {
+	{"ordering", true, "keep the events of each `SCOPE` in order: cabinet (recipient, origin and content type), or recipient (all events of its group)", func(c *Config) value {
 		return choiceOf((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
 	}},
 	{"retention", true, "keep dequeued events for this `TIME`, such as 36h or 7d, or forever", func(c *Config) value { return (*retentionValue)(&c.Retention) }},
@@ -140,7 +140,7 @@ var keys = []key{
 	{"objects.link-time", false, "maximum time, and the default, for which a link to an object can be used, up to 7d", func(c *Config) value { return (*linkTimeValue)(&c.Objects.LinkTime) }},
 	{"objects.link-limit", false, "maximum bytes of an object that may have a link; auto: no limit", func(c *Config) value { return auto((*sizeValue)(&c.Objects.LinkLimit)) }},
 	{"log.level", true, "lowest `LEVEL` of records in the log: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
-	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choiceOf(&c.Log.Format, "auto", "text", "json") }},
+	{"log.format", true, "`FORMAT` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choiceOf(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "maximum bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},
 	{"limits.payload", false, "maximum bytes of one payload", func(c *Config) value { return (*sizeValue)(&c.Limits.Payload) }},
 	{"limits.payload-depth", false, "maximum levels of nesting in one payload", func(c *Config) value { return (*countValue)(&c.Limits.PayloadDepth) }},
