@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A key is one thing that can be configured.
+// A key is a setting.
 type key struct {
 	name  string // with a dot between section and key
-	flag  bool   // can be given on the command line, where other users may see it
+	flag  bool   // it may be a flag, although other users can read flags
 	usage string
 	in    func(*Config) value
 }
 
-// A value is a field of a Config as text. Set says what is wrong with a text
-// and what would be right.
+// A value is a field of a Config as text. The error of Set says what is wrong
+// with a text and what would be right.
 type value interface {
 	Set(text string) error
 	String() string
@@ -166,10 +166,11 @@ var keys = []key{
 
 var levels = []string{"Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"}
 
-// formerNames are names of keys in earlier versions, which files and environments may still have.
+// formerNames are names of keys in earlier versions, which files and
+// environments may still use.
 var formerNames = map[string]string{"tls.certificate": "tls.cert"}
 
-// currentName returns the name of a key that may have a former one.
+// currentName returns the current name of a key.
 func currentName(name string) string { return cmp.Or(formerNames[name], name) }
 
 func findKey(name string) (key, bool) {
@@ -180,7 +181,7 @@ func findKey(name string) (key, bool) {
 	return keys[i], true
 }
 
-// sections are the names before a dot.
+// isSection reports whether name is the part of keys before a dot.
 func isSection(name string) bool {
 	return slices.ContainsFunc(keys, func(k key) bool { return strings.HasPrefix(k.name, name+".") })
 }
@@ -191,7 +192,7 @@ func envName(name string) string {
 
 func flagName(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
-// fileKey returns the field of the file that a key names.
+// fileKey returns the field for the file in a key.
 func fileKey(name string) func(*Config) value {
 	return func(c *Config) value {
 		i := slices.IndexFunc(secretFiles, func(f secretFile) bool { return f.name == name })
@@ -212,7 +213,7 @@ func (v *textValue) Set(s string) error {
 
 type secretValue struct {
 	at      *Secret
-	without string // says what to do to have none
+	without string // what to do to have none
 }
 
 func (v *secretValue) String() string { return v.at.String() }
@@ -239,7 +240,7 @@ func (v *boolValue) Set(s string) error {
 	return nil
 }
 
-// IsBoolFlag lets a flag stand without a value.
+// IsBoolFlag allows the flag without a value.
 func (v *boolValue) IsBoolFlag() bool { return true }
 
 type levelValue slog.Level
@@ -255,7 +256,8 @@ func (v *levelValue) Set(s string) error {
 	return errors.New("want debug, info, warn or error")
 }
 
-// choiceOf is a text out of a few, in any case.
+// choiceOf returns a value that is one of several texts, in upper or lower
+// case.
 func choiceOf(at *string, from ...string) value { return &choiceValue{at, from} }
 
 type choiceValue struct {
@@ -285,7 +287,7 @@ func (v *countValue) Set(s string) error {
 	return nil
 }
 
-// A unitsValue is a number of request units a second.
+// A unitsValue is a number of request units per second.
 type unitsValue int
 
 func (v *unitsValue) String() string { return strconv.Itoa(int(*v)) }
@@ -298,7 +300,7 @@ func (v *unitsValue) Set(s string) error {
 	return nil
 }
 
-// A tailValue is how many events stay in a head.
+// A tailValue is the number of events that stay in a head.
 type tailValue int
 
 func (v *tailValue) String() string { return strconv.Itoa(int(*v)) }
@@ -344,10 +346,10 @@ func (v *timeoutValue) Set(s string) error {
 	return nil
 }
 
-// autoText stands for a value that the node chooses: the zero value.
+// autoText stands for the zero value, for which the node chooses a value.
 const autoText = "auto"
 
-// autoValue is a number that may be left to the node.
+// autoValue is a number that the node can choose.
 type autoValue[T interface{ countValue | sizeValue }, P interface {
 	*T
 	value
@@ -426,7 +428,7 @@ func ParseSize(s string) (Size, error) {
 
 var _ encoding.TextMarshaler = Secret("")
 
-// domainNames helps an error to say what there is.
+// domainNames lists the domains for an error.
 func domainNames(ds Domains) string {
 	names := make([]string, len(ds))
 	for i, d := range ds {

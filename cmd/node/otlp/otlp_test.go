@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A receiver decodes what it gets, and answers what a test says.
+// A receiver decodes the requests, and answers as a test wants.
 type receiver struct {
 	t      *testing.T
 	answer func(n int, w http.ResponseWriter) // the n-th request, from 0; nil: 200
@@ -110,7 +110,7 @@ func open(t *testing.T, answer func(int, http.ResponseWriter), environ ...string
 	return f
 }
 
-// pass lets time pass in a bubble, and what is due then end.
+// pass lets time pass in a bubble, and waits until all due work is done.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -127,7 +127,7 @@ func (f *fixture) ends(n int) {
 
 func (f *fixture) close() { f.traces.Close(f.Context(), time.Second) }
 
-// dropped returns the spans dropped for a reason.
+// dropped returns the number of spans that were dropped for a reason.
 func (f *fixture) dropped(reason string) float64 {
 	return f.metric("messagehub_trace_spans_dropped_total", reason)
 }
@@ -214,7 +214,7 @@ func TestSpans_AreSentAsTheEnvironmentSays(t *testing.T) {
 
 func TestSpans_AreSampledAsTheEnvironmentSays(t *testing.T) {
 	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled, Remote: true})
-	for sampler, want := range map[string][2]bool{ // without a parent, with one that is sampled
+	for sampler, want := range map[string][2]bool{ // spans without a parent, and with a sampled parent
 		"": {true, true}, "always_off": {false, false}, "parentbased_always_off": {false, true}, "parentbased_traceidratio": {false, true},
 		"traceidratio": {false, false}, "parentbased_always_on": {true, true}, "always_on": {true, true},
 	} {
