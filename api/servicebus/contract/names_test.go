@@ -32,7 +32,7 @@ func TestAnOriginIsReadByNameAndByNumber(t *testing.T) {
 		"MarketRoles": "MarketRoles", "4": "MarketRoles",
 		"MeteringPoints": "MeteringPoints", "5": "MeteringPoints",
 		"Settlements": "Settlements",
-		"wholesale":   "wholesale", // names are compared letter by letter
+		"wholesale":   "wholesale", // names are compared case-sensitively
 		"0":           "0", "6": "6", "99": "99", "": "",
 	} {
 		require.Equal(t, want, contract.ParseOrigin(text), "%q", text)

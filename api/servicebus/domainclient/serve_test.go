@@ -20,15 +20,15 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// drained waits until no message is left on the bus: every request was completed.
+// drained waits until the bus has no message: every request was completed.
 func (m *market) drained() {
 	m.t.Helper()
 	require.Eventually(m.t, func() bool { return m.bus.Stats().Active == 0 }, patience, 5*time.Millisecond)
 	require.Zero(m.t, m.bus.Stats().DeadLetters)
 }
 
-// serves returns when the first request is answered: opening the connection takes its
-// time, which is not that of the request that a test is about.
+// serves starts to serve and returns when a first request was answered, so that
+// opening the connection does not use up the time of later requests.
 func (m *market) serves(o domainclient.Options, h domainclient.Handler) {
 	m.t.Helper()
 	serve(m.t, o, func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
@@ -234,8 +234,9 @@ func TestAttemptsForOneBundleShareTheWork(t *testing.T) {
 	first := m.ask(testBundle{process: "b1_a1"})
 	await(t, began)
 	second := m.ask(testBundle{process: "b1_a1"})
-	// Whether the second has joined the first by now or comes a moment later, each gets its
-	// answer, and no attempt removes the blocks of another.
+	// Whether the second attempt has joined the first by now or comes a moment
+	// later, each gets its answer, and no attempt deletes the blocks of
+	// another.
 	close(finish)
 	m.content(first, "b1_a1")
 	m.content(second, "b1_a1")

@@ -21,7 +21,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A jumpyClock is the clock of the system, plus its jumps.
+// A jumpyClock is the clock of the system plus its jumps.
 type jumpyClock struct {
 	mu     sync.Mutex
 	ahead  time.Duration
@@ -56,7 +56,7 @@ func (c *jumpyClock) AfterFunc(d time.Duration, f func()) embedded.Timer {
 	return t
 }
 
-// isOver reports whether the timer had not been over before.
+// isOver stops the timer, and reports whether it was still running.
 func (t *jumpyTimer) isOver() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
@@ -82,15 +82,15 @@ func (c *jumpyClock) jumps(d time.Duration) {
 
 const pastLocks = 61 * time.Second
 
-// A lane that lost its lock while it saves neither loses nor doubles, regardless of which
-// receiver has the session then.
+// A loop that has lost its lock during a save neither loses nor duplicates
+// events, whichever receiver has the session then.
 func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		clock := &jumpyClock{}
 		s := newSite(t, func(o *embedded.Options) { o.Clock = clock })
 		actor := rt.NewActor()
 		events := rt.Events(20, actor)
-		const enough = time.Second // for more to be received, and for lanes to notice
+		const enough = time.Second // enough to receive more, and for loops to notice the lost lock
 		late := func(next func()) *storeFault {
 			f := func(context.Context, []domain.Event) error {
 				next()
@@ -101,12 +101,12 @@ func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 			}
 			return &f
 		}
-		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next one after
+		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next one after that
 			s.hub.before.Store(nil)
 			s.hub.after.Store(late(func() { s.hub.after.Store(nil) }))
 		}))
 		stop := s.ingests(func(o *ingest.Options) { o.Clock = clock.Now })
-		s.announcesAnew(queue, events)
+		s.announcesByNewClient(queue, events)
 		s.stores(len(events))
 		eventually(t, "redeliveries", func() bool { return s.metric("events_duplicates_total") > 0 })
 		stop()
@@ -117,7 +117,8 @@ func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 	})
 }
 
-// serves offers the bus on a port, and returns how to make clients of it.
+// serves serves the bus on a port, and returns a function that makes clients of
+// it.
 func (s *ingestSite) serves() func() (*azservicebus.Client, error) {
 	s.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -135,9 +136,9 @@ func (s *ingestSite) serves() func() (*azservicebus.Client, error) {
 	}
 }
 
-// Two consumers over TCP, 64 sessions, and everything that can happen to them: each
-// event is stored once, in the order of its cabinet. MESSAGEHUB_CHAOS says how many
-// seeds to try.
+// Two consumers over TCP with 64 sessions and all kinds of faults: each event
+// is stored once, in the order of its cabinet. MESSAGEHUB_CHAOS is the number
+// of seeds.
 func TestTwoConsumersInTroubleStoreEachEventOnceAndInOrder(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("MESSAGEHUB_CHAOS"))
 	if err != nil {
@@ -161,7 +162,7 @@ func chaos(t *testing.T, seed uint64) {
 		return s.ingests(func(o *ingest.Options) {
 			o.Open, o.Clock, o.SessionQueue, o.Queue = open, clock.Now, fifo, ""
 			o.Registerer = nil
-			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // or zero
+			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // or zero, in half of the cases
 			o.Limits.Turn = 50 * time.Millisecond
 			o.Sessions = 40
 		})
@@ -189,7 +190,7 @@ func chaos(t *testing.T, seed uint64) {
 			s.bus.Load().DropConnections()
 		case 1:
 			clock.jumps(pastLocks)
-		default: // a process ends, whatever it has in hand, and another starts
+		default: // a process ends, whatever it holds, and another one starts
 			one := random.IntN(2)
 			stops[one]()
 			stops[one] = starts()
@@ -205,7 +206,8 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// sendsInTurn sends events to the actors in turn, and repeats those that may not have arrived.
+// sendsInTurn sends events to the actors in turn, and repeats those that may
+// not have arrived.
 func (s *ingestSite) sendsInTurn(open func() (*azservicebus.Client, error), sent [][]domain.Event) {
 	client, err := open()
 	require.NoError(s, err)
@@ -222,7 +224,7 @@ func (s *ingestSite) sendsInTurn(open func() (*azservicebus.Client, error), sent
 	}
 }
 
-// failsAtRandom has one Ingest in eight fail: before it stores, or after.
+// failsAtRandom lets one Ingest in eight fail, before or after it stores.
 func (h *faultyHub) failsAtRandom(seed uint64) {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 128))

@@ -16,7 +16,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A damagedStore is one in which some mailboxes are damaged, or in other trouble.
+// A damagedStore is a store with some mailboxes that are damaged, or that fail
+// in another way.
 type damagedStore struct {
 	*memory.Store
 
@@ -42,7 +43,7 @@ func (d *damagedStore) has(trouble error, recipients ...domain.ActorID) {
 	}
 }
 
-// damages has mailboxes of a site be damaged.
+// damages makes mailboxes of a site damaged.
 func (s *ingestSite) damages(recipients ...domain.ActorID) *damagedStore {
 	d := &damagedStore{Store: s.store, trouble: map[domain.ActorID]error{}}
 	d.has(domain.Errorf(domain.Damaged, "the head makes no sense"), recipients...)
@@ -78,7 +79,7 @@ func TestOnThePlainQueueADamagedMailboxIsNoTroubleForOthers(t *testing.T) {
 
 		d.has(nil, ill)
 		stop = s.ingests(func(o *ingest.Options) { o.Registerer = nil })
-		for i := range lost { // what an operator does
+		for i := range lost { // an operator sends the dead letters again
 			out.announces(lost[i])
 		}
 		s.stores(len(events) + len(lost))
@@ -87,7 +88,7 @@ func TestOnThePlainQueueADamagedMailboxIsNoTroubleForOthers(t *testing.T) {
 	})
 }
 
-// What looks like damage for a moment, between other trouble, is none.
+// Reports of damage between other errors do not count as damage.
 func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
@@ -102,7 +103,7 @@ func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 		stop := s.ingests()
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
-		s.announcesAnew(queue, events)
+		s.announcesByNewClient(queue, events)
 		<-time.After(5 * time.Minute)
 		require.EqualValues(t, len(events), s.metric("messages_received_total"), "none was delivered again")
 		s.hub.before.Store(nil)
@@ -113,7 +114,7 @@ func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 	})
 }
 
-// As long as some of its events may still be stored, it is tried again.
+// The message is retried as long as some of its events may still be stored.
 func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -132,7 +133,7 @@ func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
 	})
 }
 
-// damagedSessions are some that together could fill all there is room for.
+// damagedSessions returns sessions that together could fill the budget.
 func damagedSessions() (ill []domain.ActorID, sent [][]domain.Event, change func(*ingest.Options)) {
 	for range 6 {
 		ill = append(ill, rt.NewActor())
@@ -166,8 +167,8 @@ func TestSessionsWithDamagedMailboxesAreNoTroubleForOthers(t *testing.T) {
 	})
 }
 
-// However long that takes, nothing is a dead letter, for that would be a gap; and the
-// store is not asked all the time.
+// Even if that takes long, no message becomes a dead letter, because that would
+// be a gap, and the store is not called all the time.
 func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 2))

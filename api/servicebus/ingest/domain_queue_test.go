@@ -40,7 +40,7 @@ func TestDomainQueue_TakesEventsOfItsOriginAlone(t *testing.T) {
 		s.stores(2)
 		require.True(t, s.logs.has("wrong-origin"))
 
-		shared.announces(foreign) // a queue of no domain takes it
+		shared.announces(foreign) // the shared queue accepts it
 		s.stores(3)
 		stop()
 		s.has(actor, mine[0], mine[2], foreign)

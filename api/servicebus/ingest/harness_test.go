@@ -30,12 +30,12 @@ import (
 
 const fifo, plainRecipient = "dataavailable-fifo", "dataavailable"
 
-// An ingestSite is a bus and a hub over a store, and what lies between them.
+// An ingestSite is a bus, a hub over a store, and the ingestion between them.
 type ingestSite struct {
 	*testing.T
 	options  embedded.Options
 	bus      atomic.Pointer[embedded.Namespace]
-	key      atomic.Pointer[embedded.Key] // that clients show
+	key      atomic.Pointer[embedded.Key] // key of the clients
 	wire     func(near net.Conn) net.Conn // nil: a direct connection to the bus
 	store    *memory.Store
 	hub      *faultyHub
@@ -43,7 +43,7 @@ type ingestSite struct {
 	logs     logCapture
 }
 
-// newSite returns one with both queues. change may alter the namespace.
+// newSite returns a site with both queues. change may alter the namespace.
 func newSite(t *testing.T, change ...func(*embedded.Options)) *ingestSite {
 	t.Helper()
 	s := &ingestSite{T: t, store: memory.New(memory.Options{}), registry: prometheus.NewRegistry()}
@@ -64,8 +64,8 @@ func queues() (e embedded.Entities) {
 	return e
 }
 
-// locking makes locks end after a while, and makes messages dead letters after a number of
-// deliveries.
+// locking sets the duration of locks, and the number of deliveries after which
+// a message becomes a dead letter.
 func locking(duration string, deliveries uint32) func(*embedded.Options) {
 	return func(o *embedded.Options) {
 		for i := range o.Entities.Queues {
@@ -75,7 +75,7 @@ func locking(duration string, deliveries uint32) func(*embedded.Options) {
 	}
 }
 
-// opens opens the namespace, or opens it again.
+// opens opens the namespace, or reopens it.
 func (s *ingestSite) opens() {
 	s.Helper()
 	n, err := embedded.Open(s.options)
@@ -155,7 +155,7 @@ func (s *ingestSite) sender(queue string) *queueSender {
 	return &queueSender{s.T, out, queue == fifo}
 }
 
-// announces sends one message with events, the first of which says for whom it is.
+// announces sends one message with events, to the recipient of the first one.
 func (s *queueSender) announces(events ...domain.Event) {
 	s.Helper()
 	s.sends(s.message(events...))
@@ -189,8 +189,8 @@ func decodedBody(events ...domain.Event) []byte {
 	return text
 }
 
-// stored returns the ids of an actor's events in the order of the store. It looks
-// at them as the actor does, and so takes them away.
+// stored returns the ids of an actor's events in the order of the store. It
+// peeks and dequeues them, so they are gone then.
 func (s *ingestSite) stored(actor domain.ActorID) []domain.EventID {
 	s.Helper()
 	ids := []domain.EventID{}
@@ -204,7 +204,8 @@ func (s *ingestSite) stored(actor domain.ActorID) []domain.EventID {
 	return ids
 }
 
-// has demands that the store has exactly these events of an actor, in this order.
+// has requires that the store has exactly these events of an actor, in this
+// order.
 func (s *ingestSite) has(actor domain.ActorID, events ...domain.Event) {
 	s.Helper()
 	require.Equal(s, idsOf(events), s.stored(actor))
@@ -218,8 +219,8 @@ func idsOf(events []domain.Event) []domain.EventID {
 	return ids
 }
 
-// metric returns the sum of a metric over the values of its labels, of which each
-// of wanted has to be one.
+// metric returns the sum of a metric over the series whose labels have all
+// values in wanted.
 func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	s.Helper()
 	families, err := s.registry.Gather()
@@ -241,7 +242,7 @@ func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	return sum
 }
 
-// A deadLettered is what an operator sees of a message that was not taken.
+// A deadLettered has the text of a dead letter that an operator sees.
 type deadLettered struct{ body, reason, description string }
 
 // deadLetters receives count messages from the dead letters of a queue.
@@ -267,8 +268,8 @@ func value(s *string) string {
 	return *s
 }
 
-// left returns the delivery counts of what is left in a queue without sessions, or
-// in a session of the other one.
+// left returns the delivery counts of the messages in a queue without sessions,
+// or in a session of the other one.
 func (s *ingestSite) left(session string) (counts []uint32) {
 	s.Helper()
 	c := s.connects()
@@ -295,7 +296,7 @@ func (s *ingestSite) left(session string) (counts []uint32) {
 	return counts
 }
 
-// logCapture keeps what is logged.
+// logCapture records the log.
 type logCapture struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -313,14 +314,14 @@ func (l *logCapture) has(what string) bool {
 	return strings.Contains(l.text.String(), what)
 }
 
-// inBubble runs a test in which waiting costs no time: the clock moves on when
-// nothing else happens.
+// inBubble runs a test in which waiting takes no time: the clock advances when
+// all goroutines wait.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
 }
 
-// eventually waits until something is so, in steps of a while, in a bubble.
+// eventually waits in a bubble until a condition holds.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for waited := time.Duration(0); !is(); waited += 50 * time.Millisecond {

@@ -49,7 +49,7 @@ func TestAMailboxOfANewerFormat_KeepsItsMessagesWaitingUncounted(t *testing.T) {
 	})
 }
 
-// When too many messages wait, the queue waits with them.
+// When too many messages wait, the whole queue waits.
 func TestAMailboxOfANewerFormat_TakesHalfTheRoomOfTheQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 2))

@@ -17,7 +17,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// distant makes connections slow: every byte takes its time, in either direction.
+// distant makes connections slow: every byte is delayed in both directions.
 func distant(away time.Duration, lines *sync.WaitGroup) func(net.Conn) net.Conn {
 	return func(near net.Conn) net.Conn {
 		client, far := net.Pipe()
@@ -27,7 +27,7 @@ func distant(away time.Duration, lines *sync.WaitGroup) func(net.Conn) net.Conn 
 	}
 }
 
-// carry brings what it reads to the other side, each part after its time.
+// carry copies what it reads to the other side, each part after a delay.
 func carry(to, from net.Conn, away time.Duration) {
 	type part struct {
 		bytes []byte
@@ -43,7 +43,7 @@ func carry(to, from net.Conn, away time.Duration) {
 			}
 		}
 		_ = to.Close()
-		for range parts { // so that the other side is not held up
+		for range parts { // so that the writer is not blocked
 		}
 	})
 	for {
@@ -62,7 +62,7 @@ func carry(to, from net.Conn, away time.Duration) {
 	_ = from.Close()
 }
 
-// bursts sends events to an actor, three at a time, with pauses between.
+// bursts sends events to an actor, three at a time, with pauses in between.
 func bursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
 	random := rand.New(rand.NewPCG(1, 2))
 	out := s.sender(fifo)
@@ -78,8 +78,9 @@ func bursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
 
 const burstEvents = 300
 
-// The client, asked for more than one message, hands out those of a session in the wrong order.
-// Should this fail one day, the client has been fixed, and a lane may ask for more than one.
+// If it is asked for more than one message, the client returns those of a
+// session in the wrong order. If this test fails one day, the client has been
+// fixed, and a loop may ask for more than one.
 func TestTheClientReordersASessionWhenAskedForMoreThanOneMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var lines sync.WaitGroup
@@ -128,8 +129,9 @@ func TestASessionKeepsItsOrderOverASlowLine(t *testing.T) {
 	require.Zero(t, s.metric("inversions_total"))
 }
 
-// A message that was sent before another of its recipient and stored after it raises
-// an alarm, and is stored. A queue without sessions lets that happen.
+// A message that was sent before another of its recipient and is stored after
+// it raises an alarm, and is stored. That can happen on a queue without
+// sessions.
 func TestAnEventThatWasOvertakenRaisesAnAlarm(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT30S", 10))
@@ -144,7 +146,7 @@ func TestAnEventThatWasOvertakenRaisesAnAlarm(t *testing.T) {
 		out.announces(events[1])
 		out.announces(events[2])
 		stop := s.ingests()
-		s.stores(3) // when the lock of the slow receiver has ended
+		s.stores(3) // after the lock of the slow receiver has ended
 		stop()
 		s.has(actor, events[1], events[2], events[0])
 		require.EqualValues(t, 1, s.metric("inversions_total"))
@@ -163,7 +165,7 @@ func TestARedeliveryRaisesNoAlarm(t *testing.T) {
 		}
 		dropping := func(context.Context, []domain.Event) error {
 			s.hub.after.Store(nil)
-			s.bus.Load().DropConnections() // stored, but not completed
+			s.bus.Load().DropConnections() // the message is stored, but not completed
 			synctest.Wait()
 			return nil
 		}

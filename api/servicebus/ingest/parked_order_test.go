@@ -20,7 +20,7 @@ type flickeringStore struct {
 	damaged, slow domain.ActorID
 
 	mu   sync.Mutex
-	left int // reports of damage
+	left int // remaining reports of damage
 }
 
 func (s *flickeringStore) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
@@ -49,7 +49,7 @@ func TestAMailboxOfANewerFormat_DoesNotHastenADeadLetter(t *testing.T) {
 		slow := &flickeringStore{damagedStore: d, damaged: other, slow: rt.NewActor(), left: 2}
 		s.hub.Hub = hub.New(slow, s.store, s.store, hub.Options{})
 		out := s.sender(plainRecipient)
-		out.announces(rt.Event(slow.slow)) // the others gather behind it
+		out.announces(rt.Event(slow.slow)) // later messages wait behind it
 		for i := range 3 {
 			out.announces(rt.Events(3, newer)[i])
 			out.announces(rt.Events(3, other)[i])

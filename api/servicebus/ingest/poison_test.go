@@ -21,14 +21,15 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// panicking is a message on which the client panics, because it assumes that this property is a
-// text.
+// panicking returns a message on which the client panics, because it assumes
+// that this property is a text.
 func panicking(m *azservicebus.Message) *azservicebus.Message {
 	m.ApplicationProperties = map[string]any{"DeadLetterReason": int64(1)}
 	return m
 }
 
-// Should this fail one day, the client has been fixed, and receiving no longer needs a guard.
+// If this test fails one day, the client has been fixed, and receiving no
+// longer needs a guard.
 func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -40,8 +41,8 @@ func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 	})
 }
 
-// The message becomes a dead letter after the maximum number of deliveries. Until then its own
-// session waits, and no other.
+// The message becomes a dead letter after the maximum number of deliveries.
+// Until then only its own session waits.
 func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
 	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
@@ -142,7 +143,7 @@ func TestAMessageThatCanNeverBeStoredIsADeadLetterAlone(t *testing.T) {
 	}
 }
 
-// heldUp has the first save wait until n messages have come in behind it, so that
+// heldUp lets the first save wait until n more messages have arrived, so that
 // these are saved together.
 func (s *ingestSite) heldUp(n float64) {
 	f := func(context.Context, []domain.Event) error {
@@ -196,7 +197,8 @@ func TestTheEventsOfAMessageBesideAConflictAreStored(t *testing.T) {
 	})
 }
 
-// A pickyStore never takes the events of one recipient, and those of others not yet.
+// A pickyStore never stores the events of one recipient, and those of others
+// only later.
 type pickyStore struct {
 	*memory.Store
 	refused domain.ActorID
@@ -249,8 +251,8 @@ func TestAMessageWithoutEventsIsCompleted(t *testing.T) {
 	})
 }
 
-// What a dead letter was about is for those who may read the queue, not for those who
-// read logs.
+// Only those who may read the queue may see the payload of a dead letter, not
+// those who read logs.
 func TestThePayloadOfADeadLetterIsNotLogged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)

@@ -12,7 +12,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A session with one message does not wait until sessions with many are done.
+// A session with one message does not wait until sessions with many messages
+// are done.
 func TestABusySessionMakesWayForOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const busy, turn = 200, 10
@@ -32,7 +33,7 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 		s.stores(3*busy + 1)
 		stop()
 		stored := slices.Concat(s.hub.saves...)
-		done := 0 // of the others, before
+		done := 0 // messages of the other actors that are stored before
 		for _, events := range loads {
 			if slices.Index(stored, events[busy-1].ID) < slices.Index(stored, quiet.ID) {
 				done++
@@ -44,8 +45,8 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 	})
 }
 
-// As many sessions as may be served stay where they are: giving them back and
-// accepting them again costs more than serving them.
+// If there are not more sessions than may be served, they stay where they are:
+// returning and accepting them again costs more than serving them.
 func TestSessionsStayWhenNobodyWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const sessions = 4
@@ -69,7 +70,7 @@ func TestSessionsStayWhenNobodyWaits(t *testing.T) {
 	})
 }
 
-// A slow store lets messages wait in the bus, where they cost nothing.
+// With a slow store, messages wait in the bus, where they cost nothing.
 func TestWhatIsInHandIsBounded(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -78,9 +79,9 @@ func TestWhatIsInHandIsBounded(t *testing.T) {
 		most     int
 	}{
 		{"the messages of a lane", ingest.Limits{ReceiverMessages: 7}, 1, 7},
-		{"the bytes of a lane", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400
+		{"the bytes of a lane", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400 bytes
 		{"the messages of all", ingest.Limits{Messages: 20}, 8, 20},
-		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each lane may exceed it by one
+		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each loop may exceed it by one event
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -112,12 +113,12 @@ func TestWhatIsInHandIsBounded(t *testing.T) {
 	}
 }
 
-// Messages that come while a save is under way are saved together.
+// Messages that arrive during a save are saved together.
 func TestMessagesThatComeDuringASaveAreSavedTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		events := rt.Events(50, rt.NewActor())
-		s.announcesAnew(queue, events)
+		s.announcesByNewClient(queue, events)
 		s.heldUp(50)
 		stop := s.ingests()
 		s.stores(50)

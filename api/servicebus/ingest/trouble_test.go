@@ -24,7 +24,7 @@ func onBoth(t *testing.T, test func(t *testing.T, queue string)) {
 	}
 }
 
-// sessionOf is the session of an actor in a queue.
+// sessionOf returns the session of an actor in a queue.
 func sessionOf(queue string, actor domain.ActorID) string {
 	if queue == fifo {
 		return actor.String()
@@ -32,7 +32,7 @@ func sessionOf(queue string, actor domain.ActorID) string {
 	return ""
 }
 
-// kinds are those of the trouble that passes, as far as anybody knows.
+// kinds are errors that may be temporary.
 var kinds = []error{
 	domain.Errorf(domain.Busy, "throttled"),
 	domain.Errorf(domain.Unavailable, "not there"),
@@ -42,9 +42,9 @@ var kinds = []error{
 	context.DeadlineExceeded,
 }
 
-// While the store is in trouble, for much longer than a lock lasts, the messages stay
-// locked, and their deliveries are not counted. When the trouble is over they are
-// stored.
+// While the store fails, for much longer than a lock lasts, the messages stay
+// locked, and their deliveries are not counted. When the store works again,
+// they are stored.
 func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		for _, trouble := range kinds {
@@ -73,8 +73,8 @@ func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
 	})
 }
 
-// Recipients whose saves hang do not delay others, even if they are more than the saves that
-// may be under way.
+// Recipients whose saves hang do not delay others, even if there are more of
+// them than concurrent saves.
 func TestRecipientsInTroubleHoldUpNobodyElse(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -106,7 +106,7 @@ func TestRecipientsInTroubleHoldUpNobodyElse(t *testing.T) {
 	})
 }
 
-// A farBus is a connection on which an answer that was waited for arrives late.
+// A farBus is a connection on which an awaited answer arrives late.
 type farBus struct {
 	net.Conn
 	last time.Time
@@ -121,8 +121,8 @@ func (c *farBus) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The renewal of a lock waits while its message is settled, and then finds that the lock has
-// ended.
+// The renewal of a lock waits while its message is settled, and then finds that
+// the lock has ended.
 func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT1M", 2))
@@ -140,8 +140,8 @@ func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.
 	})
 }
 
-// A bus that is not near says only after the time that it was given that there is no
-// session. That is no trouble.
+// A remote bus reports only after the given time that there is no session. That
+// is not a failure.
 func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -149,7 +149,7 @@ func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
 		stop := s.ingests(func(o *ingest.Options) { o.Queue = "" })
 		<-time.After(time.Second)
 		require.Empty(t, s.connected(), "not 0, which would be an outage")
-		<-time.After(4300 * time.Millisecond) // it asks for five seconds at first
+		<-time.After(4300 * time.Millisecond) // the first request waits for five seconds
 		require.False(t, s.logs.has("cannot be received from"))
 		require.EqualValues(t, 1, s.metric("connected"))
 		require.Equal(t, []float64{1}, s.connected())
@@ -157,7 +157,7 @@ func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
 	})
 }
 
-// connected returns the values of the metric of that name.
+// connected returns the values of the metric messagehub_servicebus_connected.
 func (s *ingestSite) connected() (values []float64) {
 	s.Helper()
 	families, err := s.registry.Gather()
@@ -172,8 +172,8 @@ func (s *ingestSite) connected() (values []float64) {
 	return values
 }
 
-// A process that is stopped while the store fails leaves the messages to the next one, as if
-// they had never been delivered.
+// A process that is stopped while the store fails leaves the messages to the
+// next process, without counting their deliveries.
 func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -213,8 +213,8 @@ func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
 	})
 }
 
-// What was stored although the store said it was not is skipped when it is tried
-// again.
+// If the store has stored events and reports an error, they are skipped at the
+// retry.
 func TestAnAnswerOfTheStoreThatIsLostDoublesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
@@ -254,7 +254,7 @@ func TestTheGraceIsEnoughForWhatIsInHand(t *testing.T) {
 		slow := func(context.Context, []domain.Event) error {
 			s.hub.before.Store(nil)
 			close(saving)
-			<-time.After(3 * time.Second) // in which more is received
+			<-time.After(3 * time.Second) // time in which more messages are received
 			return nil
 		}
 		s.hub.before.Store(&slow)
@@ -276,7 +276,7 @@ func TestABusThatIsAwayIsTriedAgain(t *testing.T) {
 		stop := s.ingests()
 		actor := rt.NewActor()
 		events := rt.Events(20, actor)
-		s.announcesAnew(queue, events[:10])
+		s.announcesByNewClient(queue, events[:10])
 		s.stores(10)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		require.NoError(t, s.bus.Load().Close())
@@ -284,7 +284,7 @@ func TestABusThatIsAwayIsTriedAgain(t *testing.T) {
 		<-time.After(10 * time.Minute)
 		require.True(t, s.logs.has("the queue cannot be received from; trying again"))
 		s.opens()
-		s.announcesAnew(queue, events[10:])
+		s.announcesByNewClient(queue, events[10:])
 		s.stores(20)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		require.True(t, s.logs.has("the queue can be received from again"))
@@ -294,8 +294,8 @@ func TestABusThatIsAwayIsTriedAgain(t *testing.T) {
 	})
 }
 
-// announcesAnew sends events one by one, over a new connection.
-func (s *ingestSite) announcesAnew(queue string, events []domain.Event) {
+// announcesByNewClient sends events one by one, over a new connection.
+func (s *ingestSite) announcesByNewClient(queue string, events []domain.Event) {
 	s.Helper()
 	out := s.sender(queue)
 	for _, e := range events {
@@ -303,8 +303,8 @@ func (s *ingestSite) announcesAnew(queue string, events []domain.Event) {
 	}
 }
 
-// The keys of a namespace can be changed while it is in use: then new clients get the
-// new ones, and until they are there the log says what is missing.
+// The keys of a namespace can be changed while it is in use: then new clients
+// get the new keys, and until then the log says what is missing.
 func TestNewKeysAreFound(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
@@ -312,7 +312,7 @@ func TestNewKeysAreFound(t *testing.T) {
 		stop := s.ingests()
 		actor := rt.NewActor()
 		events := rt.Events(2, actor)
-		s.announcesAnew(queue, events[:1])
+		s.announcesByNewClient(queue, events[:1])
 		s.stores(1)
 
 		require.NoError(t, s.bus.Load().Close())
@@ -322,7 +322,7 @@ func TestNewKeysAreFound(t *testing.T) {
 		eventually(t, "a complaint", func() bool { return s.logs.has("credentials") && s.metric("connected", queue) == 0 })
 
 		s.key.Store(&rotated)
-		s.announcesAnew(queue, events[1:])
+		s.announcesByNewClient(queue, events[1:])
 		s.stores(2)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		stop()
@@ -341,7 +341,7 @@ func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
 		s.opens()
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
-		s.announcesAnew(queue, events)
+		s.announcesByNewClient(queue, events)
 		s.stores(3)
 		stop()
 		s.has(actor, events...)
@@ -361,7 +361,7 @@ func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
 				s.bus.Load().DropConnections()
 			}
 			for i := range sent {
-				s.announcesAnew(fifo, sent[i][n:n+1])
+				s.announcesByNewClient(fifo, sent[i][n:n+1])
 			}
 			<-time.After(time.Millisecond)
 		}

@@ -42,7 +42,7 @@ type objectSite struct {
 	registry *prometheus.Registry
 
 	mu   sync.Mutex
-	errs map[string]error // by key
+	errs map[string]error // errors by key
 	logs bytes.Buffer
 }
 
@@ -80,14 +80,14 @@ func (s *objectSite) fails(key string, err error) {
 	s.errs[key] = err
 }
 
-// Write takes the log.
+// Write records the log.
 func (s *objectSite) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logs.Write(p)
 }
 
-// eventStore is the port of a ledger that calls the site.
+// eventStore is the store of a ledger, which calls the site.
 type eventStore struct {
 	*memory.Objects
 	site *objectSite
@@ -132,10 +132,10 @@ func (s *objectSite) sends(bodies ...string) {
 	require.NoError(s, out.Close(s.Context()))
 }
 
-// passes lets time pass in the bubble, in which all that can be done is done.
+// passes lets time pass in the bubble, and waits until all due work is done.
 func passes(d time.Duration) { <-time.After(d) }
 
-// keys returns the keys that are stored, and for each its duplicates.
+// keys returns the stored keys, each with the number of its duplicates.
 func (s *objectSite) keys() map[string]int64 {
 	s.Helper()
 	page, err := s.objects.List(context.Background(), repository.ObjectRange{Bucket: "readings"}, 100)
@@ -202,14 +202,14 @@ func TestEventsOfAQueueAreStored(t *testing.T) {
 func TestAMessageWithNothingToStoreIsADeadLetter(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		s.sends(
-			records(`{}`, `{"eventName":"ObjectCreated:Put"}`), // 0
-			"{",                        // 1
-			`[]`,                       // 2
-			records(record("a"), `{}`), // 3
-			records(`{"eventName":"ObjectTagging:Put"}`, `{}`),           // 4
-			`{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":""}`, // 5
-			records(record("1"), record("2"), record("3")),               // 6
-			record(strings.Repeat("k", 700)),                             // 7
+			records(`{}`, `{"eventName":"ObjectCreated:Put"}`), // message 0
+			"{",                        // message 1
+			`[]`,                       // message 2
+			records(record("a"), `{}`), // message 3
+			records(`{"eventName":"ObjectTagging:Put"}`, `{}`),           // message 4
+			`{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":""}`, // message 5
+			records(record("1"), record("2"), record("3")),               // message 6
+			record(strings.Repeat("k", 700)),                             // message 7
 		)
 		s.runs(func(o *objectevents.Options) { o.Events, o.Body = 2, 700 })
 		passes(time.Second)
@@ -281,7 +281,7 @@ func TestAMessageIsHeldWhileTheStoreFailsAndOthersAreStored(t *testing.T) {
 	})
 }
 
-// When the messages that are held take half of the room, the queue waits.
+// When the parked messages take half of the room, the queue waits.
 func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		var bodies []string

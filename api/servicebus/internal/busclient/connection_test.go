@@ -19,7 +19,7 @@ import (
 
 const queue = "q"
 
-// A countedBus counts the clients that were opened, and their connections that are open.
+// A countedBus counts the opened clients and their open connections.
 type countedBus struct {
 	*embedded.Namespace
 	clients, open atomic.Int64
@@ -199,7 +199,8 @@ func TestTheConnectionWithTheFewestUsersIsNext(t *testing.T) {
 	require.Same(t, all[0], busclient.LeastUsed(all))
 }
 
-// A sender that finds no bus retires its client. The second attempt has another one.
+// A sender that cannot reach the bus retires its client. The second attempt
+// uses another one.
 func TestASenderThatFailsReplacesItsClient(t *testing.T) {
 	for name, tc := range map[string]struct {
 		keep    bool

@@ -24,7 +24,7 @@ const (
 	session         = "s"
 )
 
-// A meterReading is a message that is no event: a number.
+// A meterReading is the content of a message: a number.
 type meterReading int
 
 // A meterStore stores readings.
@@ -35,8 +35,8 @@ type meterStore struct {
 	stored []meterReading
 	dead   []string
 	stores int
-	gate   chan struct{} // nil, or Store waits until it is closed
-	fails  error         // nil, or Store abandons what it gets and fails with it
+	gate   chan struct{} // if not nil, Store waits until it is closed
+	fails  error         // if not nil, Store abandons its messages and fails the loop with it
 }
 
 func (r *meterStore) Decode(m *azservicebus.ReceivedMessage) (meterReading, int, *Rejection) {
@@ -82,7 +82,7 @@ func (polite) Wanted() <-chan struct{} {
 
 func (polite) MakeWay() bool { return true }
 
-// alone is the only session.
+// alone is the fairness of the only session.
 type alone struct{}
 
 func (alone) Wanted() <-chan struct{} { return nil }
@@ -143,7 +143,8 @@ func (b *bench) loopOf(queue string, m *meterStore, fairness Fairness) *Loop[met
 	return m.loop
 }
 
-// runs runs a loop until its context ends, and what is in hand after that.
+// runs runs a loop until its context ends, and finishes the held messages after
+// that.
 func (b *bench) runs(ctx context.Context, l *Loop[meterReading]) (err error) {
 	err = l.Run(ctx, context.WithoutCancel(ctx))
 	l.Close(context.Background())
@@ -162,7 +163,7 @@ func onBoth(t *testing.T, test func(b *bench, queue string)) {
 func TestALoopStoresMessagesThatAreNoEventsInTheirOrder(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
 		var want []meterReading
-		for n := range 30 { // more than the loop may have in hand
+		for n := range 30 { // more than the loop may hold
 			want = append(want, meterReading(n))
 			b.sends(queue, strconv.Itoa(n))
 		}
@@ -200,12 +201,12 @@ func TestWhatComesDuringAStoreIsTheNextBatchWithinItsLimits(t *testing.T) {
 		done := make(chan error, 1)
 		l := b.loopOf(queue, m, alone{})
 		go func() { done <- b.runs(ctx, l) }()
-		<-time.After(2 * time.Second) // in the bubble: the first store waits at the gate
+		<-time.After(2 * time.Second) // on the clock of the bubble: the first store waits at the gate
 		for n := range 14 {
 			b.sends(queue, strconv.Itoa(n+1))
 		}
 		<-time.After(2 * time.Second)
-		stop() // what is in hand is stored all the same
+		stop() // held messages are stored nevertheless
 		close(m.gate)
 		require.NoError(b, <-done)
 		require.Len(b, m.stored, 10, "as many as may be in hand")
@@ -220,7 +221,7 @@ func TestWhatIsAbandonedIsDeliveredAgain(t *testing.T) {
 		errBroken := errors.New("broken")
 		require.ErrorIs(b, b.runs(b.Context(), b.loopOf(queue, &meterStore{fails: errBroken}, alone{})), errBroken)
 		m := &meterStore{}
-		ctx, stop := context.WithTimeout(b.Context(), 2*time.Minute) // locks of messages have to end
+		ctx, stop := context.WithTimeout(b.Context(), 2*time.Minute) // the locks of messages have to end
 		defer stop()
 		stopAt := time.AfterFunc(90*time.Second, stop)
 		defer stopAt.Stop()
