@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// An issuer that others have made signs with a library that the hub does not use.
+// This issuer uses another library for signatures than the hub.
 func TestToken_OfAnIssuerFromOthersCounts(t *testing.T) {
 	issuer, err := mockoidc.Run()
 	require.NoError(t, err)

@@ -344,7 +344,7 @@ func (d *diagnosis) isHubAt(ctx context.Context, address string) bool {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = resp.Body.Close() }() // opened for reading only
+	defer func() { _ = resp.Body.Close() }() // the body was only read
 	const limit = 1 << 10
 	text, err := io.ReadAll(io.LimitReader(resp.Body, limit))
 	return err == nil && resp.StatusCode == http.StatusOK && strings.Contains(string(text), `"status":"ok"`)

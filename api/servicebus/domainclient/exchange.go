@@ -36,7 +36,7 @@ func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID
 		return nil, fmt.Errorf("read the ids in %s: %w", list, err)
 	}
 	body := resp.NewRetryReader(ctx, nil)
-	defer func() { _ = body.Close() }() // opened for reading only
+	defer func() { _ = body.Close() }() // the body was only read
 	text, err := io.ReadAll(io.LimitReader(body, largestList+1))
 	switch {
 	case err != nil:
