@@ -59,7 +59,7 @@ func toBoth(kind domain.Kind, more ...testEvent) func(f *hubFixture) domainAnswe
 }
 
 // postsTwo sends the events 1 and 2, and further ones.
-func posts(more ...testEvent) func(f *hubFixture) domainAnswer {
+func postsTwo(more ...testEvent) func(f *hubFixture) domainAnswer {
 	return func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(append([]testEvent{newEvent(1), newEvent(2)}, more...)...))
 	}
@@ -72,9 +72,9 @@ func rawPost(length int, body string) string {
 }
 
 var refusals = map[string]wantedRefusal{
-	"an event at fault":                        {problem: "invalid", status: 400, request: posts(newEvent(3, "weight", 0))},
-	"an unknown origin":                        {problem: "invalid", status: 400, request: posts(newEvent(3, "origin", "Gas"))},
-	"a payload that parsers do not read alike": {problem: "invalid", status: 400, request: posts(newEvent(3, "payload", json.RawMessage(`{"a":1,"a":2}`)))},
+	"an event at fault":                        {problem: "invalid", status: 400, request: postsTwo(newEvent(3, "weight", 0))},
+	"an unknown origin":                        {problem: "invalid", status: 400, request: postsTwo(newEvent(3, "origin", "Gas"))},
+	"a payload that parsers do not read alike": {problem: "invalid", status: 400, request: postsTwo(newEvent(3, "payload", json.RawMessage(`{"a":1,"a":2}`)))},
 	"a query parameter": {problem: "invalid", status: 400, request: func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available?x=1", array(newEvent(1), newEvent(2)))
 	}},
@@ -91,9 +91,9 @@ var refusals = map[string]wantedRefusal{
 	"a body that is late": {problem: "body-too-slow", status: 408, request: func(f *hubFixture) domainAnswer {
 		return f.raw(rawPost(3_000, array(newEvent(1), newEvent(2))[:300]), false)
 	}},
-	"one id for two contents": {problem: "id-conflict", status: 409, request: posts(newEvent(1, "weight", 2))},
-	"a large body":            {problem: "body-too-large", status: 413, request: posts(newEvent(3, "weight", 9, "payload", strings.Repeat("x", 5_000)))},
-	"many events":             {problem: "too-many-events", status: 413, request: posts(newEvent(3), newEvent(4), newEvent(5), newEvent(6), newEvent(7))},
+	"one id for two contents": {problem: "id-conflict", status: 409, request: postsTwo(newEvent(1, "weight", 2))},
+	"a large body":            {problem: "body-too-large", status: 413, request: postsTwo(newEvent(3, "weight", 9, "payload", strings.Repeat("x", 5_000)))},
+	"many events":             {problem: "too-many-events", status: 413, request: postsTwo(newEvent(3), newEvent(4), newEvent(5), newEvent(6), newEvent(7))},
 	"another media type": {problem: "unsupported-media-type", status: 415, request: func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Content-Type", "text/json")
 	}},
@@ -101,10 +101,10 @@ var refusals = map[string]wantedRefusal{
 	"a token for another service": {problem: "invalid-token", status: 401, tokens: true, request: func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Authorization", "Bearer "+f.tokens.issuer.Token(identitytest.Claims{"aud": "another"}))
 	}},
-	"an origin of another domain": {problem: "missing-right", status: 403, tokens: true, request: posts(newEvent(3, "origin", "Charges"))},
+	"an origin of another domain": {problem: "missing-right", status: 403, tokens: true, request: postsTwo(newEvent(3, "origin", "Charges"))},
 	"an issuer that is out of reach": {problem: "issuer-unavailable", status: 503, unknown: true, tokens: true, request: func(f *hubFixture) domainAnswer {
 		f.tokens.issuer.Break(http.NotFound)
-		a := posts()(f)
+		a := postsTwo()(f)
 		f.tokens.issuer.Break(nil)
 		f.tokens.advance(time.Minute)
 		return a
@@ -114,7 +114,7 @@ var refusals = map[string]wantedRefusal{
 		problem: "already-stored", status: 409, counts: &countedEvents{1, 1}, named: []string{"/2/id"},
 		request: func(f *hubFixture) domainAnswer {
 			f.post(202, newEvent(2), newEvent(9))
-			return posts(newEvent(9, "weight", 2))(f)
+			return postsTwo(newEvent(9, "weight", 2))(f)
 		},
 	},
 	"a recipient at a limit": {
@@ -145,7 +145,7 @@ var refusals = map[string]wantedRefusal{
 		problem: "deadline-exceeded", status: 503, unknown: true,
 		request: func(f *hubFixture) domainAnswer {
 			f.store.save = func(ctx context.Context, _ domain.ActorID) error { <-ctx.Done(); return ctx.Err() }
-			a := posts()(f)
+			a := postsTwo()(f)
 			f.store.save = nil
 			return a
 		},

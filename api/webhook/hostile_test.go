@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// call calls a receiver whose connections are served by serve, in a bubble, and returns the
-// result and how long the call took.
+// call calls a receiver in a bubble, and checks the result and the duration of
+// the call. serve serves its connections.
 func call(t *testing.T, serve func(net.Conn), check func(*testing.T, webhook.Result, time.Duration)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,7 +37,7 @@ func call(t *testing.T, serve func(net.Conn), check func(*testing.T, webhook.Res
 	})
 }
 
-// drip answers with head and then with one byte each second, for ever.
+// drip answers with head and then endlessly with one byte per second.
 func drip(head string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if !skipRequest(conn) {
@@ -106,7 +106,7 @@ func TestAHandshakeThatHangs_IsAFailedAttemptAndLeavesNothing(t *testing.T) {
 	})
 }
 
-// What follows from each answer is decided by the policy of the receiver.
+// The policy of the receiver decides what follows from each answer.
 func TestAnAnswer_IsWhatThePolicyDecidesBy(t *testing.T) {
 	p := domain.DefaultPolicy()
 	for answer, want := range map[string]func(*testing.T, domain.Answer, domain.Verdict){
@@ -218,7 +218,8 @@ func TestARedirect_IsNotFollowed(t *testing.T) {
 	require.Equal(t, []string{"8.8.8.8:80"}, n.dials)
 }
 
-// A name that was public when its subscription was made has a private address now.
+// The name had a public address when its subscription was created, and has a
+// private one now.
 func TestARebinding_IsNotDialed(t *testing.T) {
 	n := newNetwork(t)
 	n.add("receiver.example", "8.8.8.8", answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
@@ -228,7 +229,7 @@ func TestARebinding_IsNotDialed(t *testing.T) {
 	for _, a := range append(special, "::ffff:127.0.0.1") {
 		n.hosts["receiver.example"] = []netip.Addr{netip.MustParseAddr(a)}
 		if a == "::ffff:8.8.8.8" {
-			continue // it is that address
+			continue // the public address
 		}
 		r := send(t, c, d)
 		require.Zero(t, r.Answer.Status, a)
@@ -242,7 +243,7 @@ func TestARebinding_IsNotDialed(t *testing.T) {
 	require.Equal(t, []string{"8.8.8.8:80"}, n.dials, "only what may be called")
 }
 
-// What was stored is not trusted: the URL is checked again.
+// A stored URL is not trusted: it is checked again.
 func TestAURL_ThatMayNotBeCalledAnyMoreIsAFailedAttempt(t *testing.T) {
 	n := newNetwork(t)
 	c := webhook.New(webhook.Options{Dial: n.dial, LookUp: n.lookUp})

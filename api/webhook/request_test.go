@@ -85,8 +85,8 @@ func TestABody_KeepsTheMessage(t *testing.T) {
 	require.Contains(t, string(sent(t, d).body), `"event":{}`)
 }
 
-// A header that passed when its subscription was made does not replace one of ours, even if
-// the rule was another then.
+// A stored header does not replace one of the hub, even if it was allowed when
+// its subscription was created.
 func TestHeadersOfAUser_DoNotReplaceOurs(t *testing.T) {
 	d := delivery("http://receiver.example/hook")
 	d.Headers = map[string]string{"X-Mine": "1", "Authorization": "Bearer x"}

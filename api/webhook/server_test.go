@@ -30,8 +30,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// server starts a server on a port of this machine, and returns it with a client that may
-// call it.
+// server starts a server on a port of this machine, and returns it with a
+// client that may call it.
 func server(t *testing.T, http2 bool, handler http.HandlerFunc) (*httptest.Server, *webhook.Client) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(handler)
@@ -61,10 +61,11 @@ func flood(w http.ResponseWriter, _ *http.Request) {
 	floods.Add(1)
 }
 
-// floods counts answers of flood that were read to their end.
+// floods counts the answers of flood that were read to their end.
 var floods atomic.Int64
 
-// bomb answers with n zeros, compressed, whatever the request accepts.
+// bomb answers with n zeros, compressed even if the request does not accept
+// that.
 func bomb(t *testing.T, n int) http.HandlerFunc {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -82,7 +83,7 @@ func bomb(t *testing.T, n int) http.HandlerFunc {
 
 func TestALongAnswer_TakesLittleMemory(t *testing.T) {
 	handlers := map[string]http.HandlerFunc{"100 MB": flood}
-	if !raced { // it is the making of it that takes time then
+	if !raced { // with the race detector, most of the time is needed to make the answer
 		handlers["gzip bomb"] = bomb(t, 100<<20)
 	}
 	for _, http2 := range []bool{false, true} {
@@ -90,7 +91,7 @@ func TestALongAnswer_TakesLittleMemory(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, HTTP/2 %t", name, http2), func(t *testing.T) {
 				s, c := server(t, http2, handler)
 				const calls = 32
-				send(t, c, delivery(s.URL)) // so that connections and code are there
+				send(t, c, delivery(s.URL)) // warms up connections and code
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				var all sync.WaitGroup
@@ -236,7 +237,7 @@ func TestTLS_IsVerified(t *testing.T) {
 func TestACallThatItsCallerEnds_IsNoAttempt(t *testing.T) {
 	called := make(chan struct{})
 	s, c := server(t, false, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // so that the server sees the connection end
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices the end of the connection
 		close(called)
 		<-r.Context().Done()
 	})

@@ -26,18 +26,19 @@ import (
 )
 
 const (
-	oldSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // of the published example
+	oldSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // secret of the published example
 	newSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 )
 
-// A receivedCall request, as a receiver has it.
+// A receivedCall is a request as a receiver gets it.
 type receivedCall struct {
 	method string
 	header http.Header
 	body   []byte
 }
 
-// capture returns a server of connections that notes each request and answers 204.
+// capture returns a server of connections that records each request and answers
+// 204.
 func capture(into *[]receivedCall) func(net.Conn) {
 	return func(conn net.Conn) {
 		for {
@@ -81,7 +82,7 @@ func TestASignature_IsThatOfStandardWebhooks(t *testing.T) {
 	d.Secrets = []webhook.Secret{secret(t, newSecret), secret(t, oldSecret)}
 	r := sent(t, d)
 	require.Equal(t, "msg_1", r.header.Get("webhook-id"))
-	for _, text := range []string{oldSecret, newSecret} { // a receiver has one of them
+	for _, text := range []string{oldSecret, newSecret} { // a receiver has only one of them
 		verifier, err := standardwebhooks.NewWebhook(text)
 		require.NoError(t, err)
 		require.NoError(t, verifier.Verify(r.body, r.header))
@@ -156,7 +157,7 @@ func TestSecrets_PrintAsStars(t *testing.T) {
 	}
 }
 
-// The signature of the seed, verified as its receivers do.
+// The HMAC signature is verified as receivers of the original do.
 func TestAuthorization_SignsDateAndDigest(t *testing.T) {
 	for keyID, want := range map[string]string{"": "hca-dss:s-1", "mine": "mine", `a"b\c`: `a\"b\\c`} {
 		d := delivery("http://receiver.example/hook")

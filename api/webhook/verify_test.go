@@ -25,7 +25,8 @@ func verifyKey(t *testing.T, text string) webhook.VerifyKey {
 	return k
 }
 
-// signed returns a call that is signed in each way, and the verifier that accepts it.
+// signed returns a call that is signed in each scheme, and the verifier that
+// accepts it.
 func signed(t *testing.T) (receivedCall, *webhook.Verifier) {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
@@ -70,7 +71,7 @@ func TestVerifier_AcceptsWhatTheStandardLibrarySigns(t *testing.T) {
 
 func TestVerifier_RefusesWhatWasChanged(t *testing.T) {
 	r, v := signed(t)
-	flip := func(s string) string { // another letter at a place that no padding hides
+	flip := func(s string) string { // changes a letter whose bits are not padding
 		i := strings.LastIndex(strings.TrimRight(s, `="`), "/") / 2
 		i = max(i, len(s)-20)
 		c := byte('A')

@@ -50,7 +50,7 @@ func (s *TokenSource) Read() (token Secret, ok bool, err error) {
 	return s.Value, s.Value != "", nil
 }
 
-// readTokenFile returns the text of a file without blanks around it. what says what the text is.
+// readTokenFile returns the text of a file without surrounding blanks. what names the text in errors.
 func readTokenFile(what, name string) (token Secret, err error) {
 	f, err := os.Open(name)
 	if err != nil {
