@@ -82,7 +82,7 @@ func TestAdminRoutes_AreClosedWithoutAToken(t *testing.T) {
 	}
 }
 
-func TestAWebPageOperatesNothing(t *testing.T) {
+func TestOtherWebSitesCannotGiveOrders(t *testing.T) {
 	f := serve(t, local, checking(noFindings))
 	for _, route := range adminRoutes {
 		if route.method == "POST" {
@@ -156,7 +156,7 @@ func TestAnOrderThatIsMalformedChangesNothing(t *testing.T) {
 	require.Equal(t, id(71), f.do("GET", "/v1/peek", "").wants(200).header.Get("MessageId"), "the bundle is still open, and nothing frozen")
 }
 
-func TestAnOperatorHelpsAQueueThatIsStuck(t *testing.T) {
+func TestAnOperatorReleasesAStuckQueue(t *testing.T) {
 	f := serve(t, local)
 	f.post(202, newEvent(1), newEvent(2), newEvent(3, "origin", "Charges"))
 	order := func(what, more string) domainAnswer { return f.do("POST", admin+"/"+what, "{"+why+more+"}") }

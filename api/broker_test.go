@@ -87,7 +87,7 @@ func TestEachRouteOfTheBrokerNeedsItsCredentials(t *testing.T) {
 	}
 }
 
-func TestAnOperatorLearnsWhatThereIsNot(t *testing.T) {
+func TestOrdersAboutUnknownThingsAreNotFound(t *testing.T) {
 	f := serve(t, withBroker(t))
 	f.putShop()
 	for _, r := range brokerRoutes {
@@ -247,7 +247,7 @@ func fixedRequestIDs(o *api.Options, _ *hub.Options) {
 	o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 }
 
-func TestAConsumerOfAnotherChannelIsAStranger(t *testing.T) {
+func TestAConsumerOfAnotherChannelHasNoAccess(t *testing.T) {
 	f := serve(t, withBroker(t))
 	f.putShop()
 	f.put("/channel/other", "token", "of-other").wants(201)

@@ -146,7 +146,7 @@ func (r *untilDone) Read(p []byte) (int, error) {
 	return r.ReadCloser.Read(p)
 }
 
-func TestAReaderThatOnlySipsIsCutOff(t *testing.T) {
+func TestAReaderThatReadsTooSlowlyIsCutOff(t *testing.T) {
 	inBubble(t, 1<<20-2, func(b *bubble) {
 		start := time.Now()
 		resp := b.exchange(&slow{Conn: b.dial(), rate: 1 << 10}, peekRequest)

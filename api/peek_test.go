@@ -108,7 +108,7 @@ func TestParametersThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnActorMustSayWhoItIs(t *testing.T) {
+func TestTheHeaderOfTheActorIsRequired(t *testing.T) {
 	f := serve(t)
 	for _, route := range []string{"GET /v1/peek", "GET /v1/peek/timeseries", "DELETE /v1/dequeue/" + id(1)} {
 		method, path, _ := strings.Cut(route, " ")

@@ -330,7 +330,7 @@ func TestWhatOperatorsLookAtAnswersHEAD(t *testing.T) {
 	}
 }
 
-func TestADequeueThatMayHaveHappenedSaysSo(t *testing.T) {
+func TestAnUncertainDequeueIsReportedAsSafeToRepeat(t *testing.T) {
 	f := serve(t)
 	f.store.acknowledge = func() error { return domain.Errorf(domain.Uncertain, "the reply was lost") }
 	p := f.do("DELETE", "/v1/dequeue/"+id(1), "").problem(503, "uncertain")

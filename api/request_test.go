@@ -114,7 +114,7 @@ func TestContentThatWasDeleted_IsMadeAgainByTheNextPeek(t *testing.T) {
 	}
 }
 
-func TestADomainThatDoesNotAnswerHoldsUpNobodyElse(t *testing.T) {
+func TestADomainThatDoesNotAnswerDoesNotDelayOthers(t *testing.T) {
 	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.Limits.Peeks = 1 })
 	asked, release := make(chan struct{}), make(chan struct{})
 	answer := d.answer

@@ -199,9 +199,9 @@ func isManifest(t *testing.T, body string) {
 	}
 }
 
-// TestTheValidatorValidates tests the validator itself: if it accepted
+// TestValidator_FindsFaults tests the validator itself: if it accepted
 // everything, it would prove nothing.
-func TestTheValidatorValidates(t *testing.T) {
+func TestValidator_FindsFaults(t *testing.T) {
 	whole := http.Header{"X-Request-Id": {"a"}, "Cache-Control": {"no-store"}, "Content-Length": {"0"}, "Retry-After": {"1"}, "Messagehub-Backlog": {"0"}}
 	with := func(name, value string) http.Header {
 		h := whole.Clone()

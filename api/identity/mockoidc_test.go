@@ -12,7 +12,7 @@ import (
 )
 
 // This issuer uses another library for signatures than the hub.
-func TestToken_OfAnIssuerFromOthersCounts(t *testing.T) {
+func TestToken_OfAnotherImplementationIsAccepted(t *testing.T) {
 	issuer, err := mockoidc.Run()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, issuer.Server.Close()) })

@@ -21,7 +21,7 @@ import (
 
 // The bus has ended the link, and all callers notice that at the same time. The
 // first one must not close the sender or the connection of the others.
-func TestAHerdThatLosesItsLinkOpensOne(t *testing.T) {
+func TestConcurrentNoticesOpenOneLinkAfterALoss(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const queue, many = "timeseries-dequeue", 100
 		var links atomic.Int64

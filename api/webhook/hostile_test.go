@@ -266,7 +266,7 @@ func TestAURL_ThatMayNotBeCalledAnyMoreIsAFailedAttempt(t *testing.T) {
 	require.Empty(t, n.dials)
 }
 
-func TestAReceiverThatIsGone_SaysSo(t *testing.T) {
+func TestARefusedConnection_IsReported(t *testing.T) {
 	n := newNetwork(t)
 	n.hosts["receiver.example"] = []netip.Addr{netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("9.9.9.9")}
 	c := n.client(webhook.Options{})

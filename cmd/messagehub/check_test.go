@@ -236,7 +236,7 @@ func useHub(ctx context.Context, remote *hubclient.Client, actor string, stop <-
 	}
 }
 
-func TestACheckDoesNotHoldUpTheEndOfAHub(t *testing.T) {
+func TestACheckDoesNotDelayTheEndOfAHub(t *testing.T) {
 	data := stopped(t, 200)
 	losePointers(t, data) // so that the repair takes some time
 	h := startHub(t, "--data", data)

@@ -93,7 +93,7 @@ func TestAnEventGoesFromSendOverPeekToDequeue(t *testing.T) {
 	require.Equal(t, result{3, "", "no data waits for 5790001330552\n"}, messagehub(t, "", peek...))
 }
 
-func TestPeekTellsWhatIsInTheWay(t *testing.T) {
+func TestPeek_ReportsWhyNothingCanBeFetched(t *testing.T) {
 	url := memoryHub(t, nil)
 	messagehub(t, event(1, ""), "send", "--url", url, "-")
 	messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", bundleID)
@@ -192,7 +192,7 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-func TestNobodyListensIsSaidAtOnce(t *testing.T) {
+func TestAClosedPortIsReportedAtOnce(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())

@@ -250,7 +250,7 @@ func unusedAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestNobodyAtTheBusOrTheExchangeIsSaidAtOnce(t *testing.T) {
+func TestAnUnreachableBusOrExchangeIsReportedAtOnce(t *testing.T) {
 	hub, nowhere := doorsOf(t), unusedAddress(t)
 	nobodysBus := strings.Replace(defaultBus, "127.0.0.1:5672", nowhere, 1)
 	bus, _ := strings.CutPrefix(hub.environ[0], busVariable+"=")

@@ -57,7 +57,7 @@ func bigEvents() string {
 	return lines.String()
 }
 
-func TestPeekGoesOnWhereTheLineBroke(t *testing.T) {
+func TestPeek_ResumesAfterALostConnection(t *testing.T) {
 	var requests atomic.Int32
 	url := memoryHub(t, cutting(64<<10, func(_ http.ResponseWriter, r *http.Request) bool {
 		requests.Add(1)
@@ -96,7 +96,7 @@ func TestPeekWaitsForAHubThatIsAway(t *testing.T) {
 	require.Contains(t, got.err, "Bad Gateway (502)")
 }
 
-func TestPeekTakesTheWholeAgainIfItMust(t *testing.T) {
+func TestPeek_StartsAgainIfItCannotResume(t *testing.T) {
 	url := memoryHub(t, cutting(1<<30, nil))
 	messagehub(t, bigEvents(), "send", "--url", url, "-")
 	want := messagehub(t, "", "peek", "--url", url, "--actor", actorA)
@@ -145,7 +145,7 @@ func TestPeekGivesUpInTime(t *testing.T) {
 	require.Contains(t, got.err, "the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (")
 }
 
-func TestAFullDiskIsNoBrokenLine(t *testing.T) {
+func TestAFullDiskIsNotRetried(t *testing.T) {
 	url := memoryHub(t, nil)
 	messagehub(t, bigEvents(), "send", "--url", url, "-")
 	full := errors.New("no space left on device")

@@ -58,7 +58,7 @@ func (p *blobProcess) client(t *testing.T) *azblob.Client {
 	return c
 }
 
-func TestBlobsOutliveTheirEmulator(t *testing.T) {
+func TestBlobsSurviveARestartOfTheEmulator(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "blobs")
 	p := startBlobs(t, "--data", dir, "--container", "exchange")
 	c := p.client(t)

@@ -67,7 +67,7 @@ func (p *busProcess) client(t *testing.T, o *azservicebus.ClientOptions) *azserv
 	return c
 }
 
-func TestABusOutlivesItsEmulator(t *testing.T) {
+func TestMessagesSurviveARestartOfTheEmulator(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bus")
 	entities := filepath.Join(t.TempDir(), "config.json")
 	require.NoError(t, os.WriteFile(entities, []byte(`{"Queues": [{"Name": "q"}]}`), 0o600))

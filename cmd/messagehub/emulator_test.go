@@ -152,7 +152,7 @@ func TestAnAccountOutlivesItsEmulatorAndTravelsAsLines(t *testing.T) {
 	require.Contains(t, damaged.out, "1 problems")
 }
 
-func TestAnEmulatorIsAsSlowAsItIsTold(t *testing.T) {
+func TestEmulator_HasTheRequestedThrottlingAndLatency(t *testing.T) {
 	e := startEmulator(t, "--in-memory", "--throttle", "--stale", "3", "--lag", "1ms", "--latency", "1ms")
 	c := newContainer(t, e.account(t, ""))
 	refused := error(nil)

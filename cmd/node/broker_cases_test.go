@@ -173,7 +173,7 @@ func TestCase64_AConsumerThatAlwaysFailsIsCalledSixTimes(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestBothDoors_GiveEachMessageOnce(t *testing.T) {
+func TestPeekAndCalls_DeliverEachMessageOnce(t *testing.T) {
 	cfg := brokerSettings(t.TempDir())
 	cfg.Broker.RetryDelay = time.Hour // so that a failed job waits until the consumer peeks
 	r := receive(t, func(*receivedCall) int { return http.StatusInternalServerError })

@@ -232,7 +232,7 @@ func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standin
 // continues: the bundle that the consumer has seen stays the same until it is
 // dequeued, the consumer is not called with its messages, and no message
 // remains.
-func TestADoor_SurvivesACrashAtEachRequest(t *testing.T) {
+func TestFetchingConsumer_SurvivesACrashAtEachRequest(t *testing.T) {
 	crashesEverywhere(t, "doors", func(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 		w := newBrokerWorld(t)
 		c := &crashFetcher{brokerWorld: w}

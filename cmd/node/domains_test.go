@@ -83,7 +83,7 @@ func idsIn(events []domainclient.Event) string {
 	return b.String()
 }
 
-func TestADomainAnnouncesAnswersAndIsTold(t *testing.T) {
+func TestADomainAnnouncesAnswersAndIsNotified(t *testing.T) {
 	for name, dir := range map[string]string{"in a folder": t.TempDir(), "in memory": ""} {
 		t.Run(name, func(t *testing.T) {
 			n, stop := start(t, withDoors(dir), node.Options{})
@@ -121,7 +121,7 @@ func TestADomainAnnouncesAnswersAndIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnTheBusOutlivesTheNode(t *testing.T) {
+func TestMessagesOnTheBusSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	idle := withDoors(dir) // this node has the queue for another purpose, and receives nothing from it
 	idle.Domains[0].Queues = contract.Queues{Request: idle.ServiceBus.FIFO}
@@ -183,7 +183,7 @@ func TestContentOf50MBIsStreamedByRequest(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestANodeGoesOnWithoutADoorWhoseUsualAddressIsTaken(t *testing.T) {
+func TestANodeStartsWithoutAListenerWhoseDefaultAddressIsTaken(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
@@ -205,7 +205,7 @@ func TestANodeGoesOnWithoutADoorWhoseUsualAddressIsTaken(t *testing.T) {
 	require.ErrorContains(t, err, "choose another port with --bus-listen")
 }
 
-func TestTheDoorsForDomainsAnswerToNoNameButThisMachine(t *testing.T) {
+func TestListenersForDomainsAcceptOnlyNamesOfThisMachine(t *testing.T) {
 	n, stop := start(t, withDoors(""), node.Options{})
 	for door, addr := range map[string]net.Addr{"bus": n.BusAddr(), "exchange": n.BlobAddr()} {
 		for host, allowed := range map[string]bool{"127.0.0.1": true, "localhost:1": true, "page.example": false} {

@@ -28,7 +28,7 @@ var (
 	ownExchangeKey = base64.StdEncoding.EncodeToString([]byte("the key of the exchange of a test, 32+"))
 )
 
-func TestDoors_WithKeysOfTheirOwnNeedTLS(t *testing.T) {
+func TestListenersForDomains_WithOwnKeysNeedTLS(t *testing.T) {
 	const queue = "charges-events"
 	ca := newAuthority(t)
 	cfg := settings("")

@@ -110,7 +110,7 @@ func TestATestCall_ReachesNoAddressThatIsNotAllowed(t *testing.T) {
 }
 
 // An event that was delivered long ago is found in the pages of its topic.
-func TestADeliveryOfLongAgo_IsFoundInItsTopic(t *testing.T) {
+func TestAnOldDelivery_IsFoundInItsTopic(t *testing.T) {
 	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
 	r := receive(t, nil)
 	status, text := send(t, n, "PUT", "/v1/subscriptions/"+ownID, "application/json", `{"callback_url":"`+r.URL+`"}`)

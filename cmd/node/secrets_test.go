@@ -154,7 +154,7 @@ func answer(t *testing.T, client *azservicebus.Client, uri string) {
 	require.NoError(t, out.Close(t.Context()))
 }
 
-func TestNoSecretIsEverTold(t *testing.T) {
+func TestNoSecretIsPrintedOrLogged(t *testing.T) {
 	s := canaries()
 	cfg, open := s.accounts(t)
 	s.notIn(t, "the settings", cfg.String())
@@ -186,7 +186,7 @@ func TestNoSecretIsEverTold(t *testing.T) {
 	s.notIn(t, "the log", log.String())
 }
 
-func TestNoSecretIsToldWhenItOpensNothing(t *testing.T) {
+func TestNoSecretIsPrintedWhenItIsWrong(t *testing.T) {
 	s := canaries()
 	good, _ := s.accounts(t)
 	for what, spoil := range map[string]func(*config.Config){
@@ -213,7 +213,7 @@ func TestNoSecretIsToldWhenItOpensNothing(t *testing.T) {
 }
 
 // The bus refuses a key only after the start, and then always.
-func TestNoSecretIsToldWhenTheBusRefusesIt(t *testing.T) {
+func TestNoSecretIsPrintedWhenTheBusRefusesIt(t *testing.T) {
 	s := canaries()
 	cfg, _ := s.accounts(t)
 	cfg.ServiceBus.Connection = config.Secret(strings.Replace(cfg.ServiceBus.Connection.Reveal(), s.bus, "canary-that-is-wrong", 1))

@@ -68,7 +68,7 @@ func TestARequestUnderWayIsFinished(t *testing.T) {
 	require.False(t, h.cut.Load())
 }
 
-func TestAPeekThatWaitsDoesNotHoldUpTheEnd(t *testing.T) {
+func TestAWaitingPeekDoesNotDelayTheEnd(t *testing.T) {
 	waiting := make(chan struct{})
 	n, stop := start(t, settings(""), node.Options{WrapTransport: func(next policy.Transporter) policy.Transporter {
 		return &firstOf{next: next, actor: "waiting", seen: waiting}

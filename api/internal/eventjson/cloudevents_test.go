@@ -100,7 +100,7 @@ func TestFaultsOfACloudEventAreNamedByPointer(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidLaterOfAnEventPointsToItsPlaceInABatch(t *testing.T) {
+func TestLaterFaultsPointToTheEventInABatch(t *testing.T) {
 	got, err := ParseCloudEvents([]byte(`[`+around(`[]`)+`,`+around(`[{},`+sound+`]`)+`,`+around(sound)+`,`+around(`[]`)+`,`+around(`[`+sound+`]`)+`]`), defaultLimits)
 	require.NoError(t, err)
 	require.Len(t, got.Events, 3)

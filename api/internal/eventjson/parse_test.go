@@ -46,7 +46,7 @@ func TestAPointerBeginsWhereTheTextDoes(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidLaterOfAnEventPointsToItsPlace(t *testing.T) {
+func TestLaterFaultsPointToTheEvent(t *testing.T) {
 	for text, want := range map[string]Fault{
 		`{` + fields + `,"weight":1}`:         {"/origin", "", "unknown", 0},
 		`[{},7,{` + fields + `,"weight":1}]`:  {"/2/origin", "", "unknown", 2},

@@ -23,7 +23,7 @@ func refuses(frame string) bool {
 
 // The bus refuses the first link. All requests that have waited for it then
 // need a link, and only one of them may open it.
-func TestAHerdOfRequestsOpensOneLink(t *testing.T) {
+func TestConcurrentRequestsOpenOneLink(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const queue, many = "timeseries", 100
 		var links, refused atomic.Int64

@@ -238,7 +238,7 @@ func heardOut(t *testing.T, d *simulated) asked {
 	return q
 }
 
-func TestADomainThatNeverAnswersIsNoTroubleOfTheBus(t *testing.T) {
+func TestADomainThatNeverAnswersIsNotReportedAsABusFailure(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)

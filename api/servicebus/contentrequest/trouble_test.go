@@ -181,7 +181,7 @@ func TestAClientThatCannotBeMadeIsNoFaultOfTheDomain(t *testing.T) {
 }
 
 // The bus answers nothing, and the caller does not wait longer than its time.
-func TestABusThatDoesNotAnswerIsTheTroubleAndNotTheDomain(t *testing.T) {
+func TestABusThatDoesNotAnswerIsReportedInsteadOfTheDomain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var far []net.Conn
 		var mu sync.Mutex
@@ -213,7 +213,7 @@ func TestABusThatDoesNotAnswerIsTheTroubleAndNotTheDomain(t *testing.T) {
 }
 
 // Callers that leave while links are opened do not disturb other callers.
-func TestCallersWhoLeaveDisturbNobody(t *testing.T) {
+func TestCancelledRequestsDoNotAffectOthers(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)

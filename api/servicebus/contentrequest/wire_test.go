@@ -99,7 +99,7 @@ func TestARequestLivesAsLongAsItIsOfUse(t *testing.T) {
 	}
 }
 
-func TestAClockThatHasJumpedLeavesADomainItsTime(t *testing.T) {
+func TestAClockJumpDoesNotShortenTheTimeOfADomain(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		ctx, leave := context.WithTimeout(t.Context(), amply)
 		n := bustest.Open(t, embedded.Options{})

@@ -170,7 +170,7 @@ func TestAReasonOfALaterVersionKeepsItsNumber(t *testing.T) {
 	require.Equal(t, "99", reply.GetFailure().GetReason().String())
 }
 
-func TestAReplyMaySayNothing(t *testing.T) {
+func TestAReplyMayBeEmpty(t *testing.T) {
 	var reply contract.DataBundleResponseContract
 	require.NoError(t, proto.Unmarshal(fromText(t, `0a 01 "r"`), &reply))
 	require.Nil(t, reply.GetReply())

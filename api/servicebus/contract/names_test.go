@@ -80,7 +80,7 @@ func TestAnEmptyListHasNoIds(t *testing.T) {
 	require.Empty(t, ids)
 }
 
-func TestAListThatWasCutSaysNothing(t *testing.T) {
+func TestATruncatedListIsRefused(t *testing.T) {
 	list := contract.EncodeIDs([]uuid.UUID{uuid.New(), uuid.New()})
 	for n := 1; n < len(list); n++ {
 		if n == 16 {

@@ -22,7 +22,7 @@ func listen(t testing.TB, o domainclient.Options, h func(context.Context, *domai
 	return run(t, func(ctx context.Context) error { return domain.Notices(ctx, h) })
 }
 
-func TestNoticesComeInOrderAndAreDoneWith(t *testing.T) {
+func TestNoticesComeInOrderAndAreCompleted(t *testing.T) {
 	m := newMarket(t)
 	ids := []uuid.UUID{id(1), id(2)}
 	_, err := m.exchange.NewBlockBlobClient("b0_a1_ids").UploadBuffer(t.Context(), contract.EncodeIDs(ids), nil)
@@ -138,7 +138,7 @@ func TestListeningToWhatDoesNotExistFails(t *testing.T) {
 	require.ErrorContains(t, err, "notices from weather-dequeue: ")
 }
 
-func TestAListThatWasCutIsNoList(t *testing.T) {
+func TestATruncatedListIsAnError(t *testing.T) {
 	m := newMarket(t)
 	_, err := m.exchange.NewBlockBlobClient("b1_a1_ids").UploadBuffer(t.Context(), make([]byte, 17), nil)
 	require.NoError(t, err)

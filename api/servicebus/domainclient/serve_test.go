@@ -97,7 +97,7 @@ func TestContentThatIsMadeAgainReplacesWhatWasThere(t *testing.T) {
 	require.Equal(t, "version 2", string(m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")))
 }
 
-func TestWhatGoesWrongIsSaidToTheHub(t *testing.T) {
+func TestFailuresAreReportedToTheHub(t *testing.T) {
 	panicking := iotest.ErrReader(nil)
 	for _, tc := range []struct {
 		name, reason, description string
@@ -292,7 +292,7 @@ func TestARequestThatNobodyCanReadBecomesADeadLetterAlone(t *testing.T) {
 	m.drained()
 }
 
-func TestAPropertyThatMakesMicrosoftsClientPanicStopsNobody(t *testing.T) {
+func TestAPropertyThatMakesMicrosoftsClientPanicDoesNotStopOthers(t *testing.T) {
 	m := newMarket(t)
 	poison := "poison"
 	short := 2 * time.Second

@@ -49,7 +49,7 @@ func (b sameBytes) Read(p []byte) (int, error) {
 
 // A client that has lost its connection may open a link before it has sent its
 // token.
-func TestAccessIsRefusedOnlyIfItIsAgainAndAgain(t *testing.T) {
+func TestAccessIsDeniedOnlyAfterRepeatedRefusals(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	for _, refused := range []error{
 		&azservicebus.Error{Code: azservicebus.CodeUnauthorizedAccess},

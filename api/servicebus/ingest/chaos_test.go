@@ -139,7 +139,7 @@ func (s *ingestSite) serves() func() (*azservicebus.Client, error) {
 // Two consumers over TCP with 64 sessions and all kinds of faults: each event
 // is stored once, in the order of its cabinet. MESSAGEHUB_CHAOS is the number
 // of seeds.
-func TestTwoConsumersInTroubleStoreEachEventOnceAndInOrder(t *testing.T) {
+func TestTwoConsumersWithFaultsStoreEachEventOnceAndInOrder(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("MESSAGEHUB_CHAOS"))
 	if err != nil {
 		seeds = 1

@@ -51,7 +51,7 @@ func (s *ingestSite) damages(recipients ...domain.ActorID) *damagedStore {
 	return d
 }
 
-func TestOnThePlainQueueADamagedMailboxIsNoTroubleForOthers(t *testing.T) {
+func TestOnThePlainQueueADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, well := rt.NewActor(), rt.NewActor()
@@ -144,7 +144,7 @@ func damagedSessions() (ill []domain.ActorID, sent [][]domain.Event, change func
 	}
 }
 
-func TestSessionsWithDamagedMailboxesAreNoTroubleForOthers(t *testing.T) {
+func TestSessionsWithDamagedMailboxesDoNotAffectOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, sent, change := damagedSessions()

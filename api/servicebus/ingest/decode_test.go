@@ -239,7 +239,7 @@ func TestASessionMayWriteItsRecipientInAnyForm(t *testing.T) {
 	require.Nil(t, rejected)
 }
 
-func TestPropertiesThatSayNothingOfUseAreLeftAlone(t *testing.T) {
+func TestUselessPropertiesAreIgnored(t *testing.T) {
 	m := inContract(t, validNotification())
 	m.ApplicationProperties = map[string]any{
 		"MessageType": "DataAvailable", "MessageVersion": "one", "OperationTimestamp": time.Now(), "OperationCorrelationId": 7,

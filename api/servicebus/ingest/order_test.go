@@ -115,7 +115,7 @@ func TestTheClientReordersASessionWhenAskedForMoreThanOneMessage(t *testing.T) {
 	})
 }
 
-func TestASessionKeepsItsOrderOverASlowLine(t *testing.T) {
+func TestASessionKeepsItsOrderOverASlowConnection(t *testing.T) {
 	var lines sync.WaitGroup
 	defer lines.Wait()
 	s := newSite(t)

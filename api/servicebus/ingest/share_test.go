@@ -47,7 +47,7 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 
 // If there are not more sessions than may be served, they stay where they are:
 // returning and accepting them again costs more than serving them.
-func TestSessionsStayWhenNobodyWaits(t *testing.T) {
+func TestSessionsAreNotReturnedWithoutNeed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const sessions = 4
 		s := newSite(t)
@@ -71,7 +71,7 @@ func TestSessionsStayWhenNobodyWaits(t *testing.T) {
 }
 
 // With a slow store, messages wait in the bus, where they cost nothing.
-func TestWhatIsInHandIsBounded(t *testing.T) {
+func TestHeldMessagesAreBounded(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		limits   ingest.Limits

@@ -45,7 +45,7 @@ var kinds = []error{
 // While the store fails, for much longer than a lock lasts, the messages stay
 // locked, and their deliveries are not counted. When the store works again,
 // they are stored.
-func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
+func TestMessagesAreHeldWhileTheStoreFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		for _, trouble := range kinds {
 			s := newSite(t, locking("PT1M", 2))
@@ -75,7 +75,7 @@ func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
 
 // Recipients whose saves hang do not delay others, even if there are more of
 // them than concurrent saves.
-func TestRecipientsInTroubleHoldUpNobodyElse(t *testing.T) {
+func TestFailingRecipientsDoNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		stuck := map[domain.ActorID]bool{}
@@ -142,7 +142,7 @@ func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.
 
 // A remote bus reports only after the given time that there is no session. That
 // is not a failure.
-func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
+func TestAnIdleQueueOfADistantBusLogsNoFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
@@ -241,7 +241,7 @@ func TestAnAnswerOfTheStoreThatIsLostDoublesNothing(t *testing.T) {
 	})
 }
 
-func TestTheGraceIsEnoughForWhatIsInHand(t *testing.T) {
+func TestTheGraceIsEnoughForHeldMessages(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		actor := rt.NewActor()

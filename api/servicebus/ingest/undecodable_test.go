@@ -84,7 +84,7 @@ func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
 
 // Other messages of the plain queue are received. The message comes again when
 // its lock has ended, until it becomes a dead letter.
-func TestAMessageThatCannotBeDecodedHoldsUpNobodyElse(t *testing.T) {
+func TestAMessageThatCannotBeDecodedDoesNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 3))
 		actor := rt.NewActor()

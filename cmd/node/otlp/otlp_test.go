@@ -294,7 +294,7 @@ func TestReceiver_ThatTakesAPartCountsTheRest(t *testing.T) {
 	assert.InDelta(t, 5, f.metric("messagehub_trace_spans_sent_total", ""), 0, "an answer that cannot be decoded")
 }
 
-func TestReceiver_ThatIsSlowHoldsUpNothing(t *testing.T) {
+func TestReceiver_ThatIsSlowDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		f := open(t, func(int, http.ResponseWriter) { <-release }, "OTEL_BSP_MAX_QUEUE_SIZE=10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=4", "OTEL_BSP_SCHEDULE_DELAY=10")
