@@ -21,7 +21,7 @@ import (
 
 // The tests of this file run in a bubble of testing/synctest, where waiting takes
 // no time and time is exact: the server of net/http over net.Pipe, whose writer
-// waits until its reader has taken everything.
+// sendWaiting until its reader has taken everything.
 
 // A bubble is a server in a bubble.
 type bubble struct {
@@ -193,9 +193,9 @@ func (s *slow) Read(p []byte) (int, error) {
 	return s.Conn.Read(p[:min(len(p), s.rate)])
 }
 
-// trickle sends the beginning of a long body, and then n bytes of it each
+// sendSlowly sends the beginning of a long body, and then n bytes of it each
 // second until stop is called.
-func (b *bubble) trickle(conn net.Conn, n int) (stop func()) {
+func (b *bubble) sendSlowly(conn net.Conn, n int) (stop func()) {
 	stopped := make(chan bool)
 	go func() {
 		defer close(stopped)
@@ -224,7 +224,7 @@ func TestUpload_IsRefusedAtTheDeadline(t *testing.T) {
 			inBubble(t, 0, func(b *bubble) {
 				start := time.Now()
 				conn := b.dial()
-				defer b.trickle(conn, tc.rate)()
+				defer b.sendSlowly(conn, tc.rate)()
 				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 				require.NoError(b.t, err)
 				require.Equal(b.t, 408, resp.StatusCode)

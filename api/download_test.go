@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// opened returns a fixture with an open bundle, and the answer to its first Peek.
-func opened(t *testing.T) (*hubFixture, domainAnswer) {
+// openFirstBundle returns a fixture with an open bundle, and the answer to its first Peek.
+func openFirstBundle(t *testing.T) (*hubFixture, domainAnswer) {
 	t.Helper()
 	f := serve(t)
 	for n := range 30 {
@@ -30,7 +30,7 @@ func downloads(id string) []string {
 }
 
 func TestABodyIsTheSameWhereverItIsServed(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	id := first.header.Get("MessageId")
 	require.Equal(t, strconv.Itoa(len(first.body)), first.header.Get("Content-Length"))
 	require.Regexp(t, `^"[0-9a-f]{32}"$`, first.header.Get("ETag"))
@@ -54,7 +54,7 @@ func TestABodyIsTheSameWhereverItIsServed(t *testing.T) {
 }
 
 func TestTheNextBundleHasAnotherTag(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	f.do("DELETE", "/v1/dequeue/"+first.header.Get("MessageId"), "").wants(200)
 	f.post(202, newEvent(101))
 	require.NotEqual(t, first.header.Get("ETag"), f.do("GET", "/v1/peek", "").wants(200).header.Get("ETag"))
@@ -75,7 +75,7 @@ func TestHEADAndIfMatchOpenNoBundle(t *testing.T) {
 }
 
 func TestABundleIsServedByItsIDToItsActorWhileItIsOpen(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	path := "/v1/bundles/" + first.header.Get("MessageId")
 	f.do("GET", path, "", "X-Actor-Id", "other").problem(404, "not-found")
 	f.do("GET", path, "", "X-Actor-Id", "").problem(401, "missing-actor")
@@ -87,7 +87,7 @@ func TestABundleIsServedByItsIDToItsActorWhileItIsOpen(t *testing.T) {
 }
 
 func TestARangeIsThoseBytes(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	whole, size := first.body, len(first.body)
 	for _, tc := range []struct {
 		ranges   string
@@ -135,7 +135,7 @@ func TestARangeIsThoseBytes(t *testing.T) {
 }
 
 func TestARangeThatIsNoneIs416(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	size := len(first.body)
 	for _, ranges := range []string{
 		"bytes=abc", "bytes=-", "bytes=--1", "bytes=5-2", "bytes=1-x", "bytes=-0", "bytes=99999999999999999999-", "bytes=0x1-2", "bytes=1",
@@ -157,7 +157,7 @@ func TestARangeThatIsNoneIs416(t *testing.T) {
 }
 
 func TestSeveralRangesAreSeveralParts(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	for _, places := range [][][2]int{
 		{{0, 1}, {5, 9}},
 		{{1000, 1999}, {3, 3}, {500, 800}}, // in any order
@@ -188,7 +188,7 @@ func TestSeveralRangesAreSeveralParts(t *testing.T) {
 }
 
 func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	tag := first.header.Get("ETag")
 	for _, tc := range []struct {
 		header, value string
@@ -230,7 +230,7 @@ func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
 }
 
 func TestIfRangeGivesThePartOrTheWholeOfWhatIsThere(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	tag, id1 := first.header.Get("ETag"), first.header.Get("MessageId")
 	for _, path := range downloads(id1) {
 		require.Equal(t, first.body[10:20], f.do("GET", path, "", "Range", "bytes=10-19", "If-Range", tag).wants(206).body)
@@ -250,7 +250,7 @@ func TestIfRangeGivesThePartOrTheWholeOfWhatIsThere(t *testing.T) {
 }
 
 func TestGzipIsNegotiated(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	tag := first.header.Get("ETag")
 	gzipTag := strings.TrimSuffix(tag, `"`) + `-gzip"`
 	for _, tc := range []struct {

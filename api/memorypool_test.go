@@ -148,9 +148,9 @@ func TestUpload_ReplacesTransfersOfAddressesThatUseMost(t *testing.T) {
 	})
 }
 
-// drip runs n clients at 192.0.2.host that begin a body, send a byte of it
+// sendByteByByte runs n clients at 192.0.2.host that begin a body, send a byte of it
 // every 0.9 s, and reconnect when they are cut off, until stop is called.
-func (b *bubble) drip(host byte, n int) (stop func()) {
+func (b *bubble) sendByteByByte(host byte, n int) (stop func()) {
 	stopped := make(chan struct{})
 	var clients sync.WaitGroup
 	for range n {
@@ -186,8 +186,8 @@ func (b *bubble) dripOnce(conn net.Conn, stopped <-chan struct{}) {
 
 func TestUpload_IsServedBesideTwoAddressesThatDrip(t *testing.T) {
 	uploading(t, func(b *bubble) {
-		defer b.drip(1, 140)()
-		defer b.drip(2, 140)()
+		defer b.sendByteByByte(1, 140)()
+		defer b.sendByteByByte(2, 140)()
 		<-time.After(5 * time.Second)
 		start := time.Now()
 		for range 20 {

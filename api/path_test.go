@@ -25,11 +25,11 @@ func TestAPath_IsDecodedOnce(t *testing.T) {
 
 func TestAPath_OfAResourceIsDecodedOnce(t *testing.T) {
 	f := serveWatches(t)
-	resp, body := f.asks("PUT", "/v1/resources/price%2Elist", `{}`)
+	resp, body := f.requestAsActor("PUT", "/v1/resources/price%2Elist", `{}`)
 	require.Equal(t, 201, resp.StatusCode, body)
-	resp, body = f.asks("GET", "/v1/resources/price%252Elist", "")
+	resp, body = f.requestAsActor("GET", "/v1/resources/price%252Elist", "")
 	require.Equal(t, 400, resp.StatusCode, body)
-	resp, body = f.asks("GET", "/v1/resources/100%25", "")
+	resp, body = f.requestAsActor("GET", "/v1/resources/100%25", "")
 	require.Equal(t, 400, resp.StatusCode, body)
 }
 

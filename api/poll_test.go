@@ -28,7 +28,7 @@ func (f *hubFixture) countPeeks() *int {
 func TestPoll_PeeksOnceIfNothingComes(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		peeks := b.f.countPeeks()
-		require.Equal(b.t, 204, (<-b.waits(waitRequest)).StatusCode)
+		require.Equal(b.t, 204, (<-b.sendWaiting(waitRequest)).StatusCode)
 		require.Equal(b.t, 2, *peeks, "one, and one after the first look at the watermark")
 	})
 }
@@ -109,7 +109,7 @@ func TestPoll_OfAClientThatGoesAwayIsLogged(t *testing.T) {
 func TestPoll_WithALongHeadWaitsInItsHandler(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
-		answered := b.waits(strings.Replace(waitRequest, "Host:", "X-Long: "+strings.Repeat("x", 4000)+"\r\nHost:", 1))
+		answered := b.sendWaiting(strings.Replace(waitRequest, "Host:", "X-Long: "+strings.Repeat("x", 4000)+"\r\nHost:", 1))
 		<-time.After(time.Second)
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		b.after(start, time.Second, 200, answered)

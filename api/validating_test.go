@@ -109,13 +109,13 @@ func (v *validating) validate(req *http.Request, resp *http.Response, body []byt
 	}
 	input := &openapi3filter.RequestValidationInput{Request: req, Options: options}
 	var err error
-	req = folded(req)
+	req = foldPath(req)
 	input.Request = req
 	if resp.Header.Get("Content-Encoding") == "gzip" && req.Method == "GET" {
 		body = gunzipped(v.t, body)
 	}
 	if input.Route, input.PathParams, err = router.FindRoute(req); err != nil || strings.HasSuffix(req.URL.Path, "/") { // the router ignores a slash at the end
-		input.Route = missing(v.t, doc, resp.StatusCode)
+		input.Route = missingRoute(v.t, doc, resp.StatusCode)
 	} else if resp.StatusCode < 400 {
 		// A request that the hub accepted must be valid; one that it refused
 		// may be anything.
@@ -149,9 +149,9 @@ func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 	return nil
 }
 
-// folded returns req with its path as openapi.yaml writes it: paths of the
+// foldPath returns req with its path as openapi.yaml writes it: paths of the
 // original may be in upper or lower case.
-func folded(req *http.Request) *http.Request {
+func foldPath(req *http.Request) *http.Request {
 	if path := strings.ToLower(req.URL.Path); strings.HasPrefix(path, "/api/") && !strings.Contains(strings.ToUpper(req.URL.RawPath), "%2F") {
 		req = req.Clone(req.Context())
 		req.URL.Path, req.URL.RawPath = strings.TrimSuffix(path, "/"), ""
@@ -172,9 +172,9 @@ func gunzipped(t *testing.T, body []byte) []byte {
 	return plain
 }
 
-// missing returns a route for requests that no route answers: their answer is
+// missingRoute returns a route for requests that no route answers: their answer is
 // described among the components.
-func missing(t *testing.T, doc *openapi3.T, status int) *routers.Route {
+func missingRoute(t *testing.T, doc *openapi3.T, status int) *routers.Route {
 	t.Helper()
 	name := map[int]string{404: "NotListed", 405: "NotListed"}[status]
 	if name == "" {

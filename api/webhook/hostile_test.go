@@ -37,8 +37,8 @@ func call(t *testing.T, serve func(net.Conn), check func(*testing.T, webhook.Res
 	})
 }
 
-// drip answers with head and then endlessly with one byte per second.
-func drip(head string) func(net.Conn) {
+// sendByteByByte answers with head and then endlessly with one byte per second.
+func sendByteByByte(head string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if !skipRequest(conn) {
 			return
@@ -59,10 +59,10 @@ func TestASlowReceiver_IsAFailedAttemptAtTheDeadline(t *testing.T) {
 		{"does not accept", nil, 0, "no connection within 30s"},
 		{"does not read", func(conn net.Conn) { <-time.After(time.Hour) }, 0, "no complete answer within 30s"},
 		{"does not answer", func(conn net.Conn) { skipRequest(conn); skipRequest(conn) }, 0, "no complete answer within 30s"},
-		{"drips its status", drip(""), 0, "no complete answer within 30s"},
-		{"drips its headers", drip("HTTP/1.1 200 OK\r\nA: "), 0, "no complete answer within 30s"},
-		{"drips a success", drip("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), 0, "no complete answer within 30s"},
-		{"drips a refusal", drip("HTTP/1.1 503 x\r\nRetry-After: 7\r\nContent-Length: 1000\r\n\r\n"), 503, "the receiver failed (503)"},
+		{"drips its status", sendByteByByte(""), 0, "no complete answer within 30s"},
+		{"drips its headers", sendByteByByte("HTTP/1.1 200 OK\r\nA: "), 0, "no complete answer within 30s"},
+		{"drips a success", sendByteByByte("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), 0, "no complete answer within 30s"},
+		{"drips a refusal", sendByteByByte("HTTP/1.1 503 x\r\nRetry-After: 7\r\nContent-Length: 1000\r\n\r\n"), 503, "the receiver failed (503)"},
 		{"announces for ever", func(conn net.Conn) {
 			for skipped := skipRequest(conn); skipped; <-time.After(time.Second) {
 				if _, err := conn.Write([]byte("HTTP/1.1 102 Processing\r\n\r\n")); err != nil {
@@ -135,8 +135,8 @@ func TestAnAnswer_IsWhatThePolicyDecidesBy(t *testing.T) {
 	}
 }
 
-// late answers each request after a while.
-func late(after time.Duration, status int) func(net.Conn) {
+// answerLate answers each request after a while.
+func answerLate(after time.Duration, status int) func(net.Conn) {
 	return func(conn net.Conn) {
 		for skipRequest(conn) {
 			<-time.After(after)
@@ -159,7 +159,7 @@ func TestALateAnswer_CountsUpToTheTimeout(t *testing.T) {
 		{30*time.Second + 1, 200, 0},
 		{time.Hour, 200, 0},
 	} {
-		call(t, late(tc.after, tc.status), func(t *testing.T, r webhook.Result, took time.Duration) {
+		call(t, answerLate(tc.after, tc.status), func(t *testing.T, r webhook.Result, took time.Duration) {
 			require.Equal(t, tc.want, r.Answer.Status)
 			require.Equal(t, min(tc.after, 30*time.Second), took)
 			require.Equal(t, tc.want == 200, r.Answer.Error == "")

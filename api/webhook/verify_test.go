@@ -34,7 +34,7 @@ func signed(t *testing.T) (receivedCall, *webhook.Verifier) {
 	d := delivery("http://receiver.example/hook")
 	d.Settings.HMACKeyID = `a "quoted, signature="id\`
 	d.Secrets, d.HMACKey = []webhook.Secret{secret(t, oldSecret), pair}, "hush"
-	return sent(t, d), &webhook.Verifier{Keys: []webhook.VerifyKey{verifyKey(t, pair.PublicKey())}, HMACKeys: []webhook.Key{"hush"}}
+	return requestOf(t, d), &webhook.Verifier{Keys: []webhook.VerifyKey{verifyKey(t, pair.PublicKey())}, HMACKeys: []webhook.Key{"hush"}}
 }
 
 func TestVerifier_AcceptsEachScheme(t *testing.T) {
@@ -168,7 +168,7 @@ func TestParseVerifyKey_RefusesOtherText(t *testing.T) {
 func TestSendAltered_SendsWhatWasChanged(t *testing.T) {
 	n := newNetwork(t)
 	var got []receivedCall
-	n.add("receiver.example", "8.8.8.8", capture(&got))
+	n.add("receiver.example", "8.8.8.8", recordCalls(&got))
 	c := n.client(webhook.Options{})
 	r, err := c.SendAltered(t.Context(), delivery("http://receiver.example/hook"), func(req *http.Request) { req.Header.Set("X-New", "1") })
 	require.NoError(t, err)

@@ -38,7 +38,7 @@ func TestBackupAndRestore_KilledLeaveTheOldOrTheWhole(t *testing.T) {
 			k.killRestore(i, old)
 		}
 	}
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	t.Logf("seed %d: %d kills, of which %d left a whole file or folder; a backup takes %s, a restore %s", seed, kills, k.whole, k.backupSpan, k.restoreSpan)
 }
 

@@ -218,12 +218,12 @@ func TestBackup_OfARunningHubHasWhatWasAcknowledged(t *testing.T) {
 			}
 		}
 		require.Greater(t, len(b.sentA), 500)
-		require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+		require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	}
 }
 
 func TestBackup_OfAFolderIsRestoredWhole(t *testing.T) {
-	data, folder := stopped(t, 3), t.TempDir()
+	data, folder := newStoppedFolder(t, 3), t.TempDir()
 	file := filepath.Join(folder, "hub.backup")
 	got := messagehub(t, "", "backup", "--data", data, file)
 	require.Equal(t, 0, got.status, got.err)
@@ -254,11 +254,11 @@ func TestBackup_OfAFolderIsRestoredWhole(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, id)
 	}
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
 func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
-	data, folder := stopped(t, 2), t.TempDir()
+	data, folder := newStoppedFolder(t, 2), t.TempDir()
 	file, restored := filepath.Join(folder, "hub.backup"), filepath.Join(folder, "restored")
 	require.Equal(t, 0, messagehub(t, "", "backup", "--data", data, file).status)
 	got := messagehub(t, "", "restore", file, "--data", restored, "--freeze", "--who", "me", "--why", "disk lost")
@@ -287,7 +287,7 @@ func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
 	isThawed(hub, "actor-0")
 	got = messagehub(t, "", "queue", "records", "actor-0", "--url", h.url(t), "--data", restored)
 	require.Contains(t, got.out, "disk lost")
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 
 	h, hub = startBackedUp(t, restored) // it does not freeze the queues again
 	isThawed(hub, "actor-0")
@@ -296,7 +296,7 @@ func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
 	got = messagehub(t, "", "queue", "thaw", "later", "--url", h.url(t), "--data", restored, "--why", "decided")
 	require.Equal(t, 0, got.status, got.err)
 	isThawed(hub, "later")
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 
 	require.NoError(t, os.Remove(filepath.Join(restored, "frozen")))
 	h, hub = startBackedUp(t, restored)
@@ -304,11 +304,11 @@ func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
 	require.Equal(t, 0, messagehub(t, later, "send", "--url", h.url(t), "-").status)
 	isThawed(hub, "new")
 	isFrozen(hub, "actor-1")
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
 func TestBackupAndRestore_SayWhatIsInTheWay(t *testing.T) {
-	data, folder := stopped(t, 1), t.TempDir()
+	data, folder := newStoppedFolder(t, 1), t.TempDir()
 	file, empty := filepath.Join(folder, "hub.backup"), filepath.Join(folder, "empty")
 	require.Equal(t, 0, messagehub(t, "", "backup", "--data", data, file).status)
 	whole, err := os.ReadFile(file)
@@ -357,13 +357,13 @@ func TestBackupAndRestore_SayWhatIsInTheWay(t *testing.T) {
 	}
 	unfinished := spawnHub(t, "--data", interrupted)
 	<-unfinished.exited
-	require.Contains(t, unfinished.said(), "a restore into it was interrupted")
-	require.NoError(t, running.stop(t, syscall.SIGTERM), running.said())
+	require.Contains(t, unfinished.stderrText(), "a restore into it was interrupted")
+	require.NoError(t, running.stop(t, syscall.SIGTERM), running.stderrText())
 }
 
 // A hub that dies, or a proxy that cuts the answer, leaves the previous file.
 func TestBackup_ThatIsCutOnItsWayKeepsTheOldFile(t *testing.T) {
-	data, file := stopped(t, 1), filepath.Join(t.TempDir(), "hub.backup")
+	data, file := newStoppedFolder(t, 1), filepath.Join(t.TempDir(), "hub.backup")
 	whole := messagehub(t, "", "backup", "--data", data, "-")
 	require.Equal(t, 0, whole.status, whole.err)
 	for name, c := range map[string]struct {

@@ -55,9 +55,9 @@ func (c *brokerConsumer) lastCall() time.Time {
 	return c.last
 }
 
-// missing returns how many messages have not come, and how many calls were
+// countMissing returns how many messages have not come, and how many calls were
 // repeated.
-func (c *brokerConsumer) missing(messages []string) (missing, repeated int) {
+func (c *brokerConsumer) countMissing(messages []string) (missing, repeated int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range messages {
@@ -150,7 +150,7 @@ func TestTheBrokerLosesNothing(t *testing.T) {
 	require.NoError(t, h.waitReady())
 	timeout := time.After(patience)
 	for {
-		missing, repeated := consumer.missing(accepted)
+		missing, repeated := consumer.countMissing(accepted)
 		if missing == 0 {
 			took := consumer.lastCall().Sub(killed)
 			t.Logf("%d messages were accepted; the last one came %v after the kill; %d calls were repeated", len(accepted), took.Round(time.Millisecond), repeated)

@@ -112,8 +112,8 @@ func (w *failSafeWorld) broadcast(hub string) {
 	w.sent = append(w.sent, message)
 }
 
-// missing returns how many deliveries have not come.
-func (w *failSafeWorld) missing() (n int) {
+// countMissing returns how many deliveries have not come.
+func (w *failSafeWorld) countMissing() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range sharedConsumers {
@@ -130,11 +130,11 @@ func (w *failSafeWorld) missing() (n int) {
 func (w *failSafeWorld) awaitAll() {
 	w.Helper()
 	timeout := time.After(patience)
-	for w.missing() > 0 {
+	for w.countMissing() > 0 {
 		select {
 		case <-w.more:
 		case <-timeout:
-			w.Fatalf("%d deliveries are missing after %v", w.missing(), patience)
+			w.Fatalf("%d deliveries are missing after %v", w.countMissing(), patience)
 		}
 	}
 }
@@ -201,12 +201,12 @@ func TestWithoutTakeover_WhatADeadHubHadWaitsForARetrigger(t *testing.T) {
 	for len(w.overdue(second).Jobs) == 0 { // the other hub does not know yet that the first is dead
 		require.True(t, time.Now().Before(end), "the jobs of the dead hub are not listed")
 	}
-	waiting := w.missing()
+	waiting := w.countMissing()
 	require.Positive(t, waiting)
 	require.Less(t, waiting, sharedConsumers, "a hub serves what it has")
 
-	for retriggered := 0; w.missing() > 0; {
-		require.True(t, time.Now().Before(end), "%d jobs were re-triggered, %d are missing", retriggered, w.missing())
+	for retriggered := 0; w.countMissing() > 0; {
+		require.True(t, time.Now().Before(end), "%d jobs were re-triggered, %d are missing", retriggered, w.countMissing())
 		for _, j := range w.overdue(second).Jobs {
 			// The re-trigger of another job of the shard may have come before.
 			w.request(http.MethodPost, second+j.RetriggerURL, "", []int{http.StatusAccepted, http.StatusConflict}, "X-Broker-Admin-Token", operatorToken)
@@ -228,5 +228,5 @@ func TestAWorker_HasTheJobsOfADeadHubRetriggered(t *testing.T) {
 	w.awaitAll()
 	t.Logf("all consumers had the message %v after the kill", time.Since(killed).Round(time.Millisecond))
 	worker.await(t, "re-triggered overdue jobs of the broker")
-	require.NotContains(t, worker.said(), "cannot be re-triggered")
+	require.NotContains(t, worker.stderrText(), "cannot be re-triggered")
 }

@@ -79,8 +79,8 @@ func TestChart_EmbeddedHubServes(t *testing.T) {
 	h := startChartHub(t, chartSettings(t, func(settings map[string]any) bool { return settings["cosmos"] == nil }))
 	require.Zero(t, messagehub(t, chartEvent, "send", "--url", h.url(t), "-").status)
 	require.Zero(t, messagehub(t, "", "health", "--ready", "--url", h.url(t)).status, "the command of helm test")
-	require.NotContains(t, h.said(), `"level":"WARN"`)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NotContains(t, h.stderrText(), `"level":"WARN"`)
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
 func TestChart_ReplicasOnAzureShareTheirData(t *testing.T) {
@@ -111,7 +111,7 @@ func TestChart_ReplicasOnAzureShareTheirData(t *testing.T) {
 	require.Zero(t, got.status, got.err)
 	require.Contains(t, got.out, `"payload":{"a":1}`)
 	for _, h := range []*hubProcess{first, second} {
-		require.NotContains(t, h.said(), `"level":"WARN"`)
-		require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+		require.NotContains(t, h.stderrText(), `"level":"WARN"`)
+		require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	}
 }

@@ -74,7 +74,7 @@ func TestDamagedFile_IsReportedByPeekAndByCheck(t *testing.T) {
 		lines.WriteString(strings.Replace(event(i+1, fmt.Sprintf(`,"payload":"payload %d"`, i)), actorA, fmt.Sprintf("actor-%d", i), 1))
 	}
 	require.Equal(t, 0, messagehub(t, lines.String(), "send", "--url", h.url(t), "-").status)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	flipBit(t, filepath.Join(data, "cosmos", disk.FileName), `"id":"head","partitionKey":"actor-1"`)
 	flipBitBelow(t, filepath.Join(data, "content"), "payload 3")
 
@@ -100,5 +100,5 @@ func TestDamagedFile_IsReportedByPeekAndByCheck(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, messagehub(t, "", "check", "--url", url).status)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }

@@ -28,9 +28,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// stopped makes a folder in which a hub has stored an event for each of n
+// newStoppedFolder makes a folder in which a hub has stored an event for each of n
 // actors, each in a separate page.
-func stopped(t *testing.T, n int) string {
+func newStoppedFolder(t *testing.T, n int) string {
 	t.Helper()
 	data, settings := dataFolder(t), filepath.Join(t.TempDir(), "hub.yaml")
 	require.NoError(t, os.WriteFile(settings, []byte("cosmos: {tail-events: 0}\n"), 0o600))
@@ -40,7 +40,7 @@ func stopped(t *testing.T, n int) string {
 		lines.WriteString(strings.Replace(event(i+1, ""), actorA, fmt.Sprintf("actor-%d", i), 1))
 	}
 	require.Equal(t, 0, messagehub(t, lines.String(), "send", "--url", h.url(t), "-").status)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	return data
 }
 
@@ -84,7 +84,7 @@ func losePointers(t *testing.T, data string) {
 }
 
 func TestSoundDataIsClean(t *testing.T) {
-	data := stopped(t, 3)
+	data := newStoppedFolder(t, 3)
 	want := "check: clean\n  3 recipients, 3 cabinets, 3 drawers, 3 events retained, 0 open bundles\n"
 	require.Equal(t, result{0, want, ""}, messagehub(t, "", "check", "--data", data))
 	require.Equal(t, result{0, want, ""}, messagehub(t, "", "check", "--data", data, "--repair", "--verbose"))
@@ -125,7 +125,7 @@ func TestACheckSaysWhyItCannotLook(t *testing.T) {
 }
 
 func TestLostPointersAreFoundAndRepaired(t *testing.T) {
-	data := stopped(t, 2)
+	data := newStoppedFolder(t, 2)
 	losePointers(t, data)
 	found := messagehub(t, "", "check", "--data", data)
 	require.Equal(t, 1, found.status)
@@ -149,7 +149,7 @@ func TestLostPointersAreFoundAndRepaired(t *testing.T) {
 }
 
 func TestDamageStaysAndSaysWhatToDo(t *testing.T) {
-	data := stopped(t, 2)
+	data := newStoppedFolder(t, 2)
 	eachFound(t, data, "cabinet", "SELECT * FROM c WHERE IS_DEFINED(c.events)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
 		_, err := c.DeleteItem(t.Context(), key, id, nil)
 		require.NoError(t, err)
@@ -166,7 +166,7 @@ func TestDamageStaysAndSaysWhatToDo(t *testing.T) {
 
 func TestARepairThatIsKilledIsRunAgain(t *testing.T) {
 	const actors = 6
-	data := stopped(t, actors)
+	data := newStoppedFolder(t, actors)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 3 {
 		losePointers(t, data)
@@ -237,7 +237,7 @@ func useHub(ctx context.Context, remote *hubclient.Client, actor string, stop <-
 }
 
 func TestACheckDoesNotDelayTheEndOfAHub(t *testing.T) {
-	data := stopped(t, 200)
+	data := newStoppedFolder(t, 200)
 	losePointers(t, data) // so that the repair takes some time
 	h := startHub(t, "--data", data)
 	url := h.url(t)
@@ -263,8 +263,8 @@ func TestACheckDoesNotDelayTheEndOfAHub(t *testing.T) {
 	case err := <-over:
 		require.NoError(t, err, "the check ended before it began")
 	}
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
-	require.NotContains(t, h.said(), "cut off")
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
+	require.NotContains(t, h.stderrText(), "cut off")
 	ended := <-over
 	refused, ok := errors.AsType[*hubclient.Problem](ended)
 	require.True(t, ok, "%v", ended)

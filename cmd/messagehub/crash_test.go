@@ -95,10 +95,10 @@ func crash(t *testing.T, seed uint64, kills int) {
 	last := r.killing(ctx, t, kills)
 	close(r.stop)
 	if err := load.Wait(); err != nil {
-		t.Errorf("seed %d: %v\n%s", seed, err, last.said())
+		t.Errorf("seed %d: %v\n%s", seed, err, last.stderrText())
 	}
 	if err := last.stop(t, syscall.SIGTERM); err != nil {
-		t.Errorf("seed %d: after SIGTERM: %v\n%s", seed, err, last.said())
+		t.Errorf("seed %d: after SIGTERM: %v\n%s", seed, err, last.stderrText())
 	}
 	r.isEmpty(ctx, t, last.data)
 	isSound(t, last.data)
@@ -153,7 +153,7 @@ func (r *crashRun) isEmpty(ctx context.Context, t *testing.T, data string) {
 		}
 	}
 	if err := h.stop(t, syscall.SIGTERM); err != nil {
-		t.Errorf("seed %d: after SIGTERM: %v\n%s", r.seed, err, h.said())
+		t.Errorf("seed %d: after SIGTERM: %v\n%s", r.seed, err, h.stderrText())
 	}
 }
 

@@ -91,7 +91,7 @@ func TestHub_WithoutAnyKeyUsesItsIdentity(t *testing.T) {
 	got = messagehub(t, "", "peek", "--url", h.url(t), "--actor", actorA)
 	require.Zero(t, got.status, got.err)
 	require.Contains(t, got.out, `"payload":{"a":1}`)
-	require.NotContains(t, h.said()+string(out), identity.secret)
+	require.NotContains(t, h.stderrText()+string(out), identity.secret)
 	identity.mu.Lock()
 	defer identity.mu.Unlock()
 	for _, service := range []string{"127.0.0.1", "servicebus", "storage"} {

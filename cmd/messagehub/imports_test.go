@@ -27,7 +27,7 @@ func TestImports(t *testing.T) {
 	for _, v := range violations(modulePath(t, root), files) {
 		t.Error(v)
 	}
-	for _, pattern := range absent(table, files) {
+	for _, pattern := range unmatchedPatterns(table, files) {
 		t.Errorf("the table names %s, and no package matches it: remove it from the table", pattern)
 	}
 }
@@ -111,7 +111,7 @@ func TestImportsCatches(t *testing.T) {
 
 func TestImportTableNamesNoAbsentPackage(t *testing.T) {
 	files := []importingFile{{name: "domain/a.go"}, {name: "domain/hub/a.go"}}
-	got := absent([]row{
+	got := unmatchedPatterns([]row{
 		{packages: []string{"domain", "domain/clock"}},
 		{packages: []string{"domain/hub/..."}, may: []string{"domain", everything, "api/..."}, tests: []string{"cosmos"}},
 		{packages: []string{"domain/clock/..."}, tests: []string{"cosmos"}},
@@ -181,8 +181,8 @@ func violations(module string, files []importingFile) []string {
 	return found
 }
 
-// absent returns the patterns of rows, each once, that match no package of files.
-func absent(rows []row, files []importingFile) []string {
+// unmatchedPatterns returns the patterns of rows, each once, that match no package of files.
+func unmatchedPatterns(rows []row, files []importingFile) []string {
 	packages := make(map[string]bool)
 	for _, file := range files {
 		packages[path.Dir(file.name)] = true

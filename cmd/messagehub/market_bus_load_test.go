@@ -296,8 +296,8 @@ func (d *busDomain) awaitNotices(ctx context.Context) error {
 	return nil
 }
 
-// wrong returns where notices are not in the order of the bundles.
-func (d *busDomain) wrong() (faults []string) {
+// findDisorder returns where notices are not in the order of the bundles.
+func (d *busDomain) findDisorder() (faults []string) {
 	if !d.request {
 		return nil
 	}
@@ -310,7 +310,7 @@ func (d *busDomain) wrong() (faults []string) {
 	return faults
 }
 
-func (r *busRun) noticed() (n int) {
+func (r *busRun) countNotices() (n int) {
 	for _, d := range r.domains {
 		n += len(d.heard)
 	}

@@ -47,17 +47,17 @@ func TestBusLosesNothing(t *testing.T) {
 		return r.killing(ctx, t, int(number(t, "MESSAGEHUB_BUS_KILLS", 6)))
 	})
 	err := load.Wait()
-	require.NoError(t, err, "seed %d\n%s", seed, r.said())
+	require.NoError(t, err, "seed %d\n%s", seed, r.stderrText())
 	for _, h := range r.hubs {
-		require.NoError(t, h.process.stop(t, syscall.SIGTERM), h.process.said())
+		require.NoError(t, h.process.stop(t, syscall.SIGTERM), h.process.stderrText())
 	}
 	verdict := r.ledger.Check()
 	took := time.Since(began)
 	t.Logf("seed %d: %d events for %d actors in %s (%.0f a second), %d kills, %d dequeues without an answer, %d notices: %s",
-		seed, r.total, len(r.actors), took.Round(time.Millisecond), float64(r.total)/took.Seconds(), r.kills, r.lostReplies.Load(), r.noticed(), verdict)
+		seed, r.total, len(r.actors), took.Round(time.Millisecond), float64(r.total)/took.Seconds(), r.kills, r.lostReplies.Load(), r.countNotices(), verdict)
 	require.True(t, verdict.OK(), "seed %d: %s\n%s", seed, verdict, verdict.Details())
 	for _, d := range r.domains {
-		require.Empty(t, d.wrong(), "seed %d", seed)
+		require.Empty(t, d.findDisorder(), "seed %d", seed)
 	}
 	require.Zero(t, r.bus.deadLetters(t, "dataavailable-fifo"), "seed %d", seed)
 }
@@ -101,10 +101,10 @@ type busHub struct {
 	process *hubProcess
 }
 
-func (r *busRun) said() string {
+func (r *busRun) stderrText() string {
 	var all []string
 	for _, h := range r.hubs {
-		all = append(all, h.process.said())
+		all = append(all, h.process.stderrText())
 	}
 	return strings.Join(all, "\n")
 }

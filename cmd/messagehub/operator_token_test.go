@@ -67,7 +67,7 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			require.Equal(t, 1, got.status)
 			require.Contains(t, got.err, "its mode 0644 lets others read it")
 			h.kill()
-			require.NotContains(t, h.printed()+h.said(), token, "only the path of the file is printed")
+			require.NotContains(t, h.printed()+h.stderrText(), token, "only the path of the file is printed")
 		})
 	}
 }

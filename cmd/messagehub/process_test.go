@@ -177,14 +177,14 @@ func (h *hubProcess) waitReady() error {
 	case <-h.ready:
 		return nil
 	case <-h.exited:
-		return fmt.Errorf("the hub ended before it was ready: %w\n%s", h.err, h.said())
+		return fmt.Errorf("the hub ended before it was ready: %w\n%s", h.err, h.stderrText())
 	case <-time.After(patience):
-		return fmt.Errorf("the hub is not ready after %s\n%s", patience, h.said())
+		return fmt.Errorf("the hub is not ready after %s\n%s", patience, h.stderrText())
 	}
 }
 
-// said returns what the hub has written to stderr.
-func (h *hubProcess) said() string {
+// stderrText returns what the hub has written to stderr.
+func (h *hubProcess) stderrText() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stderr.String()
@@ -203,7 +203,7 @@ func (h *hubProcess) await(t testing.TB, text string) {
 		select {
 		case <-more:
 		case <-time.After(patience):
-			t.Fatalf("the hub has not said %q after %s\n%s", text, patience, h.said())
+			t.Fatalf("the hub has not said %q after %s\n%s", text, patience, h.stderrText())
 		}
 	}
 }
@@ -222,7 +222,7 @@ func (h *hubProcess) awaitGreeting(t testing.TB, pattern *regexp.Regexp) []strin
 		select {
 		case <-more:
 		case <-time.After(patience):
-			t.Fatalf("the hub has not printed %s after %s\n%s", pattern, patience, h.said())
+			t.Fatalf("the hub has not printed %s after %s\n%s", pattern, patience, h.stderrText())
 		}
 	}
 }
@@ -246,7 +246,7 @@ func (h *hubProcess) url(t testing.TB) string {
 	}
 	found := listens.FindStringSubmatch(h.printed())
 	if found == nil {
-		t.Fatalf("no address in %q\n%s", h.printed(), h.said())
+		t.Fatalf("no address in %q\n%s", h.printed(), h.stderrText())
 	}
 	return found[1]
 }
@@ -272,7 +272,7 @@ func (h *hubProcess) wait(t testing.TB) error {
 	case <-h.exited:
 		return h.err
 	case <-time.After(patience):
-		t.Fatalf("the hub still runs after %s\n%s", patience, h.said())
+		t.Fatalf("the hub still runs after %s\n%s", patience, h.stderrText())
 		return nil
 	}
 }

@@ -151,14 +151,14 @@ func (d *day) startHubs() {
 // replaceHubs replaces the hubs one after another.
 func (d *day) replaceHubs() {
 	for i, h := range d.hubs {
-		require.NoError(d, h.stop(d.T, syscall.SIGTERM), h.said())
+		require.NoError(d, h.stop(d.T, syscall.SIGTERM), h.stderrText())
 		d.hubs[i] = startChartHub(d.T, d.settings())
 	}
 }
 
 func (d *day) stopHubs() {
 	for _, h := range d.hubs {
-		require.NoError(d, h.stop(d.T, syscall.SIGTERM), h.said())
+		require.NoError(d, h.stop(d.T, syscall.SIGTERM), h.stderrText())
 	}
 }
 

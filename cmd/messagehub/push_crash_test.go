@@ -116,7 +116,7 @@ func TestPushLosesNothing(t *testing.T) {
 			up.await(t, published)
 			flaky.await(t, published)
 			if err := h.stop(t, syscall.SIGTERM); err != nil {
-				t.Errorf("after SIGTERM: %v\n%s", err, h.said())
+				t.Errorf("after SIGTERM: %v\n%s", err, h.stderrText())
 			}
 			break
 		}

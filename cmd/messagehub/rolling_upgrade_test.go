@@ -154,7 +154,7 @@ func (r *rollingRun) run(t *testing.T) {
 	}
 	require.NoError(t, err)
 	for _, h := range hubs {
-		require.NoError(t, h.process.stop(t, syscall.SIGTERM), h.process.said())
+		require.NoError(t, h.process.stop(t, syscall.SIGTERM), h.process.stderrText())
 	}
 	r.verdict = r.ledger.Check()
 	r.check(t)
@@ -183,7 +183,7 @@ func (r *rollingRun) replace(ctx context.Context, t *testing.T, h *rollingHub, n
 		r.balancer.takeOut(h.index)
 	}
 	if err := h.process.stop(t, syscall.SIGTERM); err != nil {
-		return fmt.Errorf("stop a hub of %s: %w\n%s", h.build.name, err, h.process.said())
+		return fmt.Errorf("stop a hub of %s: %w\n%s", h.build.name, err, h.process.stderrText())
 	}
 	r.replaced++
 	if err := r.start(t, h, next); err != nil {

@@ -42,8 +42,8 @@ func TestServeOffersTheCommandsForItsAddress(t *testing.T) {
 func TestBothSignalsStopAnIdleHubWithoutComplaint(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		h := startHub(t, "--in-memory")
-		require.NoError(t, h.stop(t, signal), h.said())
-		require.Contains(t, h.said(), `"msg":"stopped"`)
+		require.NoError(t, h.stop(t, signal), h.stderrText())
+		require.Contains(t, h.stderrText(), `"msg":"stopped"`)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestARequestUnderWayIsFinishedBeforeTheHubStops(t *testing.T) {
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"accepted":1,"duplicates":0}`, string(body))
-	require.NoError(t, h.wait(t), h.said())
+	require.NoError(t, h.wait(t), h.stderrText())
 
 	again := startHub(t, "--data", data)
 	got := messagehub(t, "", "peek", "--url", again.url(t), "--actor", actorA)
@@ -172,7 +172,7 @@ func TestOperatorsUseTheirOwnListener(t *testing.T) {
 	require.Contains(t, messagehub(t, "", "peek", "--actor", actorA, "--url", admin).err, "Actors and domains use another one of this hub: its setting listen.")
 	require.Contains(t, messagehub(t, "", "serve", "--help").out, `(default "127.0.0.1:8081")`)
 	require.Contains(t, messagehub(t, "", "queue", "show", "--help").out, `(default "http://127.0.0.1:8081")`)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
 func TestAnOriginCannotMoveToAnotherGroup(t *testing.T) {

@@ -100,9 +100,9 @@ func (n *crashNode) putAll(t *testing.T) error {
 // A retriggerFunc lets a node re-trigger a message whose job is dead.
 type retriggerFunc func(t *testing.T, n *crashNode, message string) error
 
-// leads lets a new node do everything that has not been done. The node repeats
+// finishWork lets a new node do everything that has not been done. The node repeats
 // no request to the store unless retries is 0.
-func (w *brokerWorld) leads(retries int, retrigger retriggerFunc) error {
+func (w *brokerWorld) finishWork(retries int, retrigger retriggerFunc) error {
 	n := w.start(retries, domain.BrokerPolicy(time.Second, 1))
 	defer n.stop()
 	if err := n.putAll(w.T); err != nil {
@@ -198,10 +198,10 @@ func newBrokerWorld(t *testing.T) *brokerWorld {
 func brokerCrashes(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc) (crashed bool) {
 	w := newBrokerWorld(t)
 	w.account.Line.CrashAt(n, last)
-	_ = w.leads(-1, retrigger)
+	_ = w.finishWork(-1, retrigger)
 	crashed = w.account.Line.Fired() > 0
 	w.account.Line.Break(nil)
-	require.NoError(t, w.leads(0, retrigger), "crash at request %d", n)
+	require.NoError(t, w.finishWork(0, retrigger), "crash at request %d", n)
 	w.requireDelivered(1, "crash at request %d", n)
 	return crashed
 }

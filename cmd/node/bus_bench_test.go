@@ -112,8 +112,8 @@ func (h *watchedHub) visibleEvents(events int) <-chan struct{} {
 	return h.done
 }
 
-// ingests runs the ingestion until the benchmark ends.
-func (p *pipeline) ingests() {
+// startIngestion runs the ingestion until the benchmark ends.
+func (p *pipeline) startIngestion() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	in := ingest.New(ingest.Options{Hub: p.hub, Open: p.open, SessionQueue: contract.DataAvailableFIFO})
@@ -163,9 +163,9 @@ func announced(first, count int) (domain.EventID, *azservicebus.Message) {
 	return id, &azservicebus.Message{Body: body, ContentType: to.Ptr(contract.JSON), SessionID: &recipient}
 }
 
-// sends announces a number of events, perMessage in each message, and as many
+// sendEvents announces a number of events, perMessage in each message, and as many
 // messages as fit in each batch: a batch goes to one session.
-func (p *pipeline) sends(out *azservicebus.Sender, events, perMessage int) {
+func (p *pipeline) sendEvents(out *azservicebus.Sender, events, perMessage int) {
 	messages := events / perMessage
 	for session := range busSessions {
 		var batch *azservicebus.MessageBatch
@@ -202,12 +202,12 @@ func BenchmarkIngestionOverServiceBus(b *testing.B) {
 				require.NoError(b, err)
 				done := p.hub.visibleEvents(events)
 				if when == "before" {
-					p.sends(out, events, perMessage)
+					p.sendEvents(out, events, perMessage)
 				}
 				b.ResetTimer()
-				p.ingests()
+				p.startIngestion()
 				if when == "meanwhile" {
-					p.sends(out, events, perMessage)
+					p.sendEvents(out, events, perMessage)
 				}
 				<-done
 				b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
@@ -223,7 +223,7 @@ func BenchmarkIngestionOverServiceBus(b *testing.B) {
 func BenchmarkVisibleAfterSending(b *testing.B) {
 	const senders, pause = 8, 2 * time.Millisecond
 	p := newPipeline(b)
-	p.ingests()
+	p.startIngestion()
 	client := p.client()
 	done := p.hub.visibleEvents(b.N)
 	type job struct {

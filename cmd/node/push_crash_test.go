@@ -95,9 +95,9 @@ type subscriptionNode struct {
 	stop          func() // stops the node and waits for it
 }
 
-// starts starts a node, which repeats no request to the store unless retries is
+// startNode starts a node, which repeats no request to the store unless retries is
 // 0. The segments of its streams have only a few events.
-func (w *crashWorld) starts(line *faulty.Transport, retries int, isShared bool, o delivery.Options) *subscriptionNode {
+func (w *crashWorld) startNode(line *faulty.Transport, retries int, isShared bool, o delivery.Options) *subscriptionNode {
 	documents := pushstore.New(w.account.ConnectBy(line), w.account.Content, pushstore.Options{Retries: retries, SegmentBytes: 200})
 	cfg := config.Default()
 	cfg.Push.Delays, cfg.Push.Concurrency = []time.Duration{0, time.Second}, crashConcurrency
@@ -141,16 +141,16 @@ func (w *crashWorld) subscription(i int) domain.SubscriptionID {
 	return id
 }
 
-// subscribes puts a subscription to all events.
-func (w *crashWorld) subscribes(n *subscriptionNode, i int) error {
+// putSubscription puts a subscription to all events.
+func (w *crashWorld) putSubscription(n *subscriptionNode, i int) error {
 	_, _, err := n.subscriptions.Put(context.Background(), w.subscription(i), subscribe.Draft{
 		Subscription: domain.Subscription{Owner: w.owner, CallbackURL: "https://example.org/"},
 	}, subscribe.Match{})
 	return err
 }
 
-// publishes publishes all events, two at a time.
-func (w *crashWorld) publishes(n *subscriptionNode) error {
+// publishAll publishes all events, two at a time.
+func (w *crashWorld) publishAll(n *subscriptionNode) error {
 	for i := 0; i < crashEvents; i += 2 {
 		messages := repositorytest.Messages(2)
 		for j := range messages {
@@ -163,11 +163,11 @@ func (w *crashWorld) publishes(n *subscriptionNode) error {
 	return nil
 }
 
-// leads lets a new node do everything that has not been done: subscribe,
+// finishWork lets a new node do everything that has not been done: subscribe,
 // publish, replay a dead letter and all events, and delete the subscription.
-func (w *crashWorld) leads(retries int) error {
+func (w *crashWorld) finishWork(retries int) error {
 	id := w.subscription(0)
-	n := w.starts(w.account.Line, retries, false, delivery.Options{
+	n := w.startNode(w.account.Line, retries, false, delivery.Options{
 		Owns: func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // the other shards are empty
 		Look: time.Hour,
 	})
@@ -177,14 +177,14 @@ func (w *crashWorld) leads(retries int) error {
 		synctest.Wait()
 	}
 	ctx := context.Background()
-	switch err := w.subscribes(n, 0); {
+	switch err := w.putSubscription(n, 0); {
 	case domain.KindOf(err) == domain.Conflict: // the subscription was deleted
 		wait()
 		return nil
 	case err != nil:
 		return err
 	}
-	if err := w.publishes(n); err != nil {
+	if err := w.publishAll(n); err != nil {
 		return err
 	}
 	wait()
@@ -248,10 +248,10 @@ func TestASubscription_SurvivesACrashAtEachRequest(t *testing.T) {
 func subscriptionCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := newCrashWorld(t)
 	w.account.Line.CrashAt(n, last)
-	_ = w.leads(-1)
+	_ = w.finishWork(-1)
 	crashed = w.account.Line.Fired() > 0
 	w.account.Line.Break(nil)
-	require.NoError(t, w.leads(0), "crash at request %d", n)
+	require.NoError(t, w.finishWork(0), "crash at request %d", n)
 
 	documents, cursor := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{}), w.subscription(0).Cursor()
 	require.Equal(t, crashEvents, w.stored(documents), "crash at request %d: each event is stored once", n)
@@ -326,15 +326,15 @@ func nodeLeavesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool)
 	w := newCrashWorld(t)
 	w.isHealthy.Store(true)
 	line := &faulty.Transport{Next: w.account.Engine.Transport()}
-	leaving, other := w.starts(line, -1, true, delivery.Options{}), w.starts(w.account.Line, 0, true, delivery.Options{})
+	leaving, other := w.startNode(line, -1, true, delivery.Options{}), w.startNode(w.account.Line, 0, true, delivery.Options{})
 	defer leaving.stop()
 	defer other.stop()
 	<-time.After(time.Minute) // the two nodes share the shards by then
 	for i := range crashSubscriptions {
-		require.NoError(t, w.subscribes(other, i))
+		require.NoError(t, w.putSubscription(other, i))
 	}
 	<-time.After(10 * time.Second)
-	require.NoError(t, w.publishes(other))
+	require.NoError(t, w.publishAll(other))
 	for began := time.Now(); w.callsBy(leaving) < 2; { // the stop comes within a second
 		require.Less(t, time.Since(began), 10*time.Second)
 		<-time.After(10 * time.Millisecond)

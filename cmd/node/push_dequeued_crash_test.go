@@ -30,10 +30,10 @@ type dequeueWorld struct {
 	actor   domain.ActorID
 }
 
-// leads lets a new node dequeue everything that waits, and deliver notices for
+// finishWork lets a new node dequeue everything that waits, and deliver notices for
 // the duration takes. The node repeats no request to the store unless retries
 // is 0.
-func (w *dequeueWorld) leads(retries int, takes time.Duration) error {
+func (w *dequeueWorld) finishWork(retries int, takes time.Duration) error {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retries: retries})
 	documents := pushstore.New(db, w.account.Content, pushstore.Options{Retries: retries})
@@ -106,10 +106,10 @@ func dequeuesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	require.NoError(t, err)
 
 	w.account.Line.CrashAt(n, last)
-	_ = w.leads(-1, 0)
+	_ = w.finishWork(-1, 0)
 	crashed = w.account.Line.Fired() > 0
 	w.account.Line.Break(nil)
-	require.NoError(t, w.leads(0, 2*time.Minute))
+	require.NoError(t, w.finishWork(0, 2*time.Minute))
 	ids := w.published()
 	require.Len(t, ids, bundles, "crash at request %d: %v", n, ids)
 	seen := make(map[string]bool)

@@ -115,14 +115,14 @@ func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {
 	require.EqualValues(t, 0o600, info.Mode().Perm())
 	again, err := pushKeys(&cfg)
 	require.NoError(t, err)
-	require.Equal(t, "text", opened(t, again, sealed))
+	require.Equal(t, "text", openSealed(t, again, sealed))
 
 	// With a key in the settings, new secrets are sealed with it, and the file
 	// still opens the old ones.
 	cfg.Push.SecretKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 	both, err := pushKeys(&cfg)
 	require.NoError(t, err)
-	require.Equal(t, "text", opened(t, both, sealed))
+	require.Equal(t, "text", openSealed(t, both, sealed))
 	_, err = again.Open(id, owner, both.Seal(id, owner, "text"))
 	require.Error(t, err)
 
@@ -142,7 +142,7 @@ func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {
 	require.ErrorContains(t, err, "its mode 0644 lets others read it; restore it, or correct its mode")
 }
 
-func opened(t *testing.T, k *subscribe.Keyring, sealed string) string {
+func openSealed(t *testing.T, k *subscribe.Keyring, sealed string) string {
 	t.Helper()
 	text, err := k.Open(domain.SubscriptionID{1}, domain.ActorID{}, sealed)
 	require.NoError(t, err)

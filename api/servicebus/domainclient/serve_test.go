@@ -27,9 +27,9 @@ func (m *market) drained() {
 	require.Zero(m.t, m.bus.Stats().DeadLetters)
 }
 
-// serves starts to serve and returns when a first request was answered, so that
+// startServing starts to serve and returns when a first request was answered, so that
 // opening the connection does not use up the time of later requests.
-func (m *market) serves(o domainclient.Options, h domainclient.Handler) {
+func (m *market) startServing(o domainclient.Options, h domainclient.Handler) {
 	m.t.Helper()
 	serve(m.t, o, func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 		if r.IdempotencyID == "first" {
@@ -164,7 +164,7 @@ func TestTheDeadlineOfARequestIsItsTimeToLive(t *testing.T) {
 	answered := make(chan domainclient.Answer, 1)
 	o := m.options()
 	o.Answered = func(a domainclient.Answer) { answered <- a }
-	m.serves(o, func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
+	m.startServing(o, func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
@@ -248,7 +248,7 @@ func TestAnAttemptIsNotOverWithTheTimeOfTheOneItJoined(t *testing.T) {
 	m := newMarket(t)
 	began := make(chan struct{})
 	var made atomic.Int32
-	m.serves(m.options(), func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
+	m.startServing(m.options(), func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
 		if made.Add(1) == 1 {
 			close(began)
 			<-ctx.Done()

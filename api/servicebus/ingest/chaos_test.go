@@ -70,8 +70,8 @@ func (t *jumpyTimer) Stop() bool {
 	return t.isOver()
 }
 
-// jumps moves the clock ahead, past the ends of locks.
-func (c *jumpyClock) jumps(d time.Duration) {
+// moveAhead moves the clock ahead, past the ends of locks.
+func (c *jumpyClock) moveAhead(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead += d
@@ -95,7 +95,7 @@ func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 			f := func(context.Context, []domain.Event) error {
 				next()
 				<-time.After(enough)
-				clock.jumps(pastLocks)
+				clock.moveAhead(pastLocks)
 				<-time.After(enough)
 				return nil
 			}
@@ -105,21 +105,21 @@ func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 			s.hub.before.Store(nil)
 			s.hub.after.Store(late(func() { s.hub.after.Store(nil) }))
 		}))
-		stop := s.ingests(func(o *ingest.Options) { o.Clock = clock.Now })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Clock = clock.Now })
 		s.announcesByNewClient(queue, events)
-		s.stores(len(events))
+		s.waitUntilStored(len(events))
 		eventually(t, "redeliveries", func() bool { return s.metric("events_duplicates_total") > 0 })
 		stop()
 		require.Positive(t, s.metric("locks_lost_total", queue))
-		require.Empty(t, s.left(sessionOf(queue, actor)))
+		require.Empty(t, s.deliveryCounts(sessionOf(queue, actor)))
 		s.has(actor, events...)
 		require.Zero(t, s.metric("inversions_total"))
 	})
 }
 
-// serves serves the bus on a port, and returns a function that makes clients of
+// serveOnPort serves the bus on a port, and returns a function that makes clients of
 // it.
-func (s *ingestSite) serves() func() (*azservicebus.Client, error) {
+func (s *ingestSite) serveOnPort() func() (*azservicebus.Client, error) {
 	s.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s, err)
@@ -154,12 +154,12 @@ func chaos(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 64))
 	clock := &jumpyClock{}
 	s := newSite(t, locking("PT1M", 1000), func(o *embedded.Options) { o.Clock = clock })
-	open := s.serves()
+	open := s.serveOnPort()
 	s.hub.failsAtRandom(seed)
 
 	var stops [2]func()
 	starts := func() func() {
-		return s.ingests(func(o *ingest.Options) {
+		return s.startIngestion(func(o *ingest.Options) {
 			o.Open, o.Clock, o.SessionQueue, o.Queue = open, clock.Now, fifo, ""
 			o.Registerer = nil
 			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // or zero, in half of the cases
@@ -184,19 +184,19 @@ func chaos(t *testing.T, seed uint64) {
 	sending.Go(func() { s.sendsInTurn(open, sent) })
 
 	for disaster := range disasters {
-		s.stores(actors * each * (disaster + 1) / (disasters + 1))
+		s.waitUntilStored(actors * each * (disaster + 1) / (disasters + 1))
 		switch random.IntN(4) {
 		case 0:
 			s.bus.Load().DropConnections()
 		case 1:
-			clock.jumps(pastLocks)
+			clock.moveAhead(pastLocks)
 		default: // a process ends, whatever it holds, and another one starts
 			one := random.IntN(2)
 			stops[one]()
 			stops[one] = starts()
 		}
 	}
-	s.stores(actors * each)
+	s.waitUntilStored(actors * each)
 	sending.Wait()
 	for _, stop := range stops {
 		stop()

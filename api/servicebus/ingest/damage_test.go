@@ -43,8 +43,8 @@ func (d *damagedStore) has(trouble error, recipients ...domain.ActorID) {
 	}
 }
 
-// damages makes mailboxes of a site damaged.
-func (s *ingestSite) damages(recipients ...domain.ActorID) *damagedStore {
+// damageMailboxes makes mailboxes of a site damaged.
+func (s *ingestSite) damageMailboxes(recipients ...domain.ActorID) *damagedStore {
 	d := &damagedStore{Store: s.store, trouble: map[domain.ActorID]error{}}
 	d.has(domain.Errorf(domain.Damaged, "the head makes no sense"), recipients...)
 	s.hub.Hub = hub.New(d, s.store, s.store, hub.Options{})
@@ -55,15 +55,15 @@ func TestOnThePlainQueueADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, well := rt.NewActor(), rt.NewActor()
-		d := s.damages(ill)
+		d := s.damageMailboxes(ill)
 		out := s.sender(plainRecipient)
 		lost, events := rt.Events(10, ill), rt.Events(10, well)
 		for i := range lost {
-			out.announces(lost[i], events[i])
+			out.sendEvents(lost[i], events[i])
 		}
-		stop := s.ingests(func(o *ingest.Options) { o.Limits.ReceiverMessages = 4 })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Limits.ReceiverMessages = 4 })
 		began := time.Now()
-		s.stores(len(events))
+		s.waitUntilStored(len(events))
 		require.Less(t, time.Since(began), 10*time.Second)
 
 		dead := s.deadLetters(plainRecipient, len(lost))
@@ -73,16 +73,16 @@ func TestOnThePlainQueueADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 		require.Contains(t, dead[0].description, "messagehub check")
 		stop()
 		require.EqualValues(t, len(lost), s.metric("messages_dead_lettered_total", "damaged", plainRecipient))
-		require.Empty(t, s.left(""))
+		require.Empty(t, s.deliveryCounts(""))
 		require.Zero(t, s.metric("sessions_holding"))
 		s.has(well, events...)
 
 		d.has(nil, ill)
-		stop = s.ingests(func(o *ingest.Options) { o.Registerer = nil })
+		stop = s.startIngestion(func(o *ingest.Options) { o.Registerer = nil })
 		for i := range lost { // an operator sends the dead letters again
-			out.announces(lost[i])
+			out.sendEvents(lost[i])
 		}
-		s.stores(len(events) + len(lost))
+		s.waitUntilStored(len(events) + len(lost))
 		stop()
 		s.has(ill, lost...)
 	})
@@ -100,14 +100,14 @@ func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 			return domain.Errorf(domain.Damaged, "no sense")
 		}
 		s.hub.before.Store(&flicker)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
 		s.announcesByNewClient(queue, events)
 		<-time.After(5 * time.Minute)
 		require.EqualValues(t, len(events), s.metric("messages_received_total"), "none was delivered again")
 		s.hub.before.Store(nil)
-		s.stores(len(events))
+		s.waitUntilStored(len(events))
 		stop()
 		require.Zero(t, s.metric("messages_dead_lettered_total"))
 		s.has(actor, events...)
@@ -119,11 +119,11 @@ func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, busy := rt.NewActor(), rt.NewActor()
-		d := s.damages(ill)
+		d := s.damageMailboxes(ill)
 		d.has(domain.Errorf(domain.Busy, "throttled"), busy)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		event := rt.Event(busy)
-		s.sender(plainRecipient).announces(rt.Event(ill), event)
+		s.sender(plainRecipient).sendEvents(rt.Event(ill), event)
 		<-time.After(5 * time.Minute)
 		require.Zero(t, s.metric("messages_dead_lettered_total"))
 		d.has(nil, busy)
@@ -148,19 +148,19 @@ func TestSessionsWithDamagedMailboxesDoNotAffectOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, sent, change := damagedSessions()
-		s.damages(ill...)
+		s.damageMailboxes(ill...)
 		out := s.sender(fifo)
 		for _, events := range sent {
 			for _, e := range events {
-				out.announces(e)
+				out.sendEvents(e)
 			}
 		}
-		stop := s.ingests(change)
+		stop := s.startIngestion(change)
 		for stored := range 10 {
 			<-time.After(time.Minute)
 			began := time.Now()
-			out.announces(rt.Event(rt.NewActor()))
-			s.stores(1 + stored)
+			out.sendEvents(rt.Event(rt.NewActor()))
+			s.waitUntilStored(1 + stored)
 			require.Less(t, time.Since(began), 2*time.Second)
 		}
 		stop()
@@ -173,14 +173,14 @@ func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 2))
 		ill, sent, change := damagedSessions()
-		d := s.damages(ill...)
+		d := s.damageMailboxes(ill...)
 		out := s.sender(fifo)
 		for _, events := range sent {
 			for _, e := range events {
-				out.announces(e)
+				out.sendEvents(e)
 			}
 		}
-		stop := s.ingests(change)
+		stop := s.startIngestion(change)
 		<-time.After(time.Minute)
 		require.True(t, s.logs.has("the mailbox of a session is damaged"))
 		require.True(t, s.logs.has("the head makes no sense"))
@@ -190,11 +190,11 @@ func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
 		require.LessOrEqual(t, s.metric("messages_in_hand"), 20.0)
 
 		d.has(nil, ill...)
-		s.stores(6 * 8)
+		s.waitUntilStored(6 * 8)
 		eventually(t, "all at rest", func() bool { return s.metric("messages_in_hand") == 0 })
 		stop()
 		for i := range ill {
-			require.Empty(t, s.left(ill[i].String()))
+			require.Empty(t, s.deliveryCounts(ill[i].String()))
 			s.has(ill[i], sent[i]...)
 		}
 		require.Zero(t, s.metric("messages_dead_lettered_total"))

@@ -53,8 +53,8 @@ func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.Inge
 	return ingested, err
 }
 
-// stores waits until a number of events are stored.
-func (s *ingestSite) stores(events int) {
+// waitUntilStored waits until a number of events are stored.
+func (s *ingestSite) waitUntilStored(events int) {
 	s.Helper()
 	for {
 		s.hub.mu.Lock()

@@ -53,7 +53,7 @@ func newSite(t *testing.T, change ...func(*embedded.Options)) *ingestSite {
 		c(&s.options)
 	}
 	s.key.Store(&embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey})
-	s.opens()
+	s.openNamespace()
 	t.Cleanup(func() { require.NoError(t, s.bus.Load().Close()) })
 	return s
 }
@@ -75,8 +75,8 @@ func locking(duration string, deliveries uint32) func(*embedded.Options) {
 	}
 }
 
-// opens opens the namespace, or reopens it.
-func (s *ingestSite) opens() {
+// openNamespace opens the namespace, or reopens it.
+func (s *ingestSite) openNamespace() {
 	s.Helper()
 	n, err := embedded.Open(s.options)
 	require.NoError(s, err)
@@ -101,8 +101,8 @@ func (s *ingestSite) clientOver(wire func(net.Conn) net.Conn) (*azservicebus.Cli
 	})
 }
 
-// connects returns a client that is closed at the end of the test.
-func (s *ingestSite) connects() *azservicebus.Client {
+// newClient returns a client that is closed at the end of the test.
+func (s *ingestSite) newClient() *azservicebus.Client {
 	s.Helper()
 	c, err := s.clientOver(nil)
 	require.NoError(s, err)
@@ -110,8 +110,8 @@ func (s *ingestSite) connects() *azservicebus.Client {
 	return c
 }
 
-// ingests runs an Ingestion until stop is called, or the test ends.
-func (s *ingestSite) ingests(change ...func(*ingest.Options)) (stop func()) {
+// startIngestion runs an Ingestion until stop is called, or the test ends.
+func (s *ingestSite) startIngestion(change ...func(*ingest.Options)) (stop func()) {
 	s.Helper()
 	o := ingest.Options{
 		Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient,
@@ -120,12 +120,12 @@ func (s *ingestSite) ingests(change ...func(*ingest.Options)) (stop func()) {
 	for _, c := range change {
 		c(&o)
 	}
-	end := s.runs(o)
+	end := s.runIngestion(o)
 	return func() { end(nil) }
 }
 
-// runs runs an ingestion until the test ends, or end is called with the cause.
-func (s *ingestSite) runs(o ingest.Options) (end func(cause error)) {
+// runIngestion runs an ingestion until the test ends, or end is called with the cause.
+func (s *ingestSite) runIngestion(o ingest.Options) (end func(cause error)) {
 	s.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	done := make(chan error, 1)
@@ -150,15 +150,15 @@ type queueSender struct {
 
 func (s *ingestSite) sender(queue string) *queueSender {
 	s.Helper()
-	out, err := s.connects().NewSender(queue, nil)
+	out, err := s.newClient().NewSender(queue, nil)
 	require.NoError(s, err)
 	return &queueSender{s.T, out, queue == fifo}
 }
 
-// announces sends one message with events, to the recipient of the first one.
-func (s *queueSender) announces(events ...domain.Event) {
+// sendEvents sends one message with events, to the recipient of the first one.
+func (s *queueSender) sendEvents(events ...domain.Event) {
 	s.Helper()
-	s.sends(s.message(events...))
+	s.sendMessage(s.message(events...))
 }
 
 func (s *queueSender) message(events ...domain.Event) *azservicebus.Message {
@@ -169,7 +169,7 @@ func (s *queueSender) message(events ...domain.Event) *azservicebus.Message {
 	return m
 }
 
-func (s *queueSender) sends(m *azservicebus.Message) {
+func (s *queueSender) sendMessage(m *azservicebus.Message) {
 	s.Helper()
 	require.NoError(s, s.SendMessage(s.Context(), m, nil))
 }
@@ -248,7 +248,7 @@ type deadLettered struct{ body, reason, description string }
 // deadLetters receives count messages from the dead letters of a queue.
 func (s *ingestSite) deadLetters(queue string, count int) (dead []deadLettered) {
 	s.Helper()
-	r, err := s.connects().NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter, ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
+	r, err := s.newClient().NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter, ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)
 	for len(dead) < count {
 		got, err := r.ReceiveMessages(s.Context(), 1, nil)
@@ -268,11 +268,11 @@ func value(s *string) string {
 	return *s
 }
 
-// left returns the delivery counts of the messages in a queue without sessions,
-// or in a session of the other one.
-func (s *ingestSite) left(session string) (counts []uint32) {
+// deliveryCounts returns the delivery counts of the messages in a queue without
+// sessions, or in a session of the other one.
+func (s *ingestSite) deliveryCounts(session string) (counts []uint32) {
 	s.Helper()
-	c := s.connects()
+	c := s.newClient()
 	var r interface {
 		PeekMessages(context.Context, int, *azservicebus.PeekMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 		Close(context.Context) error

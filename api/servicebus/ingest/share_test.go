@@ -23,14 +23,14 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 		quiet := rt.Event(rt.NewActor())
 		for n := range busy {
 			for i := range loads {
-				out.announces(loads[i][n])
+				out.sendEvents(loads[i][n])
 			}
 			if n == turn {
-				out.announces(quiet)
+				out.sendEvents(quiet)
 			}
 		}
-		stop := s.ingests(func(o *ingest.Options) { o.Sessions, o.Limits.TurnMessages = 1, turn })
-		s.stores(3*busy + 1)
+		stop := s.startIngestion(func(o *ingest.Options) { o.Sessions, o.Limits.TurnMessages = 1, turn })
+		s.waitUntilStored(3*busy + 1)
 		stop()
 		stored := slices.Concat(s.hub.saves...)
 		done := 0 // messages of the other actors that are stored before
@@ -51,7 +51,7 @@ func TestSessionsAreNotReturnedWithoutNeed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const sessions = 4
 		s := newSite(t)
-		stop := s.ingests(func(o *ingest.Options) { o.Sessions = sessions })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Sessions = sessions })
 		out := s.sender(fifo)
 		var actors [sessions]domain.ActorID
 		for i := range actors {
@@ -59,7 +59,7 @@ func TestSessionsAreNotReturnedWithoutNeed(t *testing.T) {
 		}
 		for range 30 { // seconds
 			for _, actor := range actors {
-				out.announces(rt.Event(actor))
+				out.sendEvents(rt.Event(actor))
 			}
 			<-time.After(time.Second)
 			require.EqualValues(t, sessions, s.metric("sessions_held"))
@@ -92,17 +92,17 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 				for range tc.sessions {
 					events := rt.Events(20, rt.NewActor())
 					for _, e := range events {
-						out.announces(e)
+						out.sendEvents(e)
 					}
 					sent = append(sent, events)
 				}
-				stop := s.ingests(func(o *ingest.Options) { o.Limits, o.Sessions, o.Queue = tc.limits, tc.sessions, "" })
+				stop := s.startIngestion(func(o *ingest.Options) { o.Limits, o.Sessions, o.Queue = tc.limits, tc.sessions, "" })
 				<-time.After(time.Minute)
 				held := int(s.metric("messages_in_hand"))
 				require.LessOrEqual(t, held, tc.most)
 				require.GreaterOrEqual(t, held, min(tc.most, 7)-tc.sessions, "there is room for some")
 				s.hub.before.Store(nil)
-				s.stores(20 * tc.sessions)
+				s.waitUntilStored(20 * tc.sessions)
 				stop()
 				for _, events := range sent {
 					s.has(events[0].Recipient, events...)
@@ -120,8 +120,8 @@ func TestMessagesThatComeDuringASaveAreSavedTogether(t *testing.T) {
 		events := rt.Events(50, rt.NewActor())
 		s.announcesByNewClient(queue, events)
 		s.heldUp(50)
-		stop := s.ingests()
-		s.stores(50)
+		stop := s.startIngestion()
+		s.waitUntilStored(50)
 		stop()
 		require.LessOrEqual(t, len(s.hub.saves), 3)
 		s.has(events[0].Recipient, events...)

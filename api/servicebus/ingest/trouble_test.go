@@ -50,25 +50,25 @@ func TestMessagesAreHeldWhileTheStoreFails(t *testing.T) {
 		for _, trouble := range kinds {
 			s := newSite(t, locking("PT1M", 2))
 			s.hub.before.Store(failing(trouble))
-			stop := s.ingests()
+			stop := s.startIngestion()
 			actor := rt.NewActor()
 			events := rt.Events(5, actor)
 			out := s.sender(queue)
 			for _, e := range events {
-				out.announces(e)
+				out.sendEvents(e)
 			}
 			<-time.After(150 * time.Second)
 			require.EqualValues(t, len(events), s.metric("messages_received_total"), trouble)
 			require.EqualValues(t, 1, s.metric("sessions_holding"), trouble)
 			require.Positive(t, s.metric("save_retries_total"))
 			s.hub.before.Store(nil)
-			s.stores(len(events))
+			s.waitUntilStored(len(events))
 			stop()
 			require.EqualValues(t, len(events), s.metric("messages_received_total"), "none was delivered again")
 			require.Zero(t, s.metric("locks_lost_total"))
 			require.Zero(t, s.metric("sessions_holding"))
 			s.has(actor, events...)
-			require.Empty(t, s.left(sessionOf(queue, actor)))
+			require.Empty(t, s.deliveryCounts(sessionOf(queue, actor)))
 		}
 	})
 }
@@ -90,18 +90,18 @@ func TestFailingRecipientsDoNotDelayOthers(t *testing.T) {
 		for range 10 {
 			actor := rt.NewActor()
 			stuck[actor] = true
-			out.announces(rt.Event(actor))
+			out.sendEvents(rt.Event(actor))
 		}
 		s.hub.before.Store(&hang)
-		stop := s.ingests(func(o *ingest.Options) { o.Limits.Saves = 4 })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Limits.Saves = 4 })
 		<-time.After(10 * time.Second)
 		other := rt.Event(rt.NewActor())
 		began := time.Now()
-		out.announces(other)
-		s.stores(1)
+		out.sendEvents(other)
+		s.waitUntilStored(1)
 		require.Less(t, time.Since(began), time.Second)
 		s.hub.before.Store(nil)
-		s.stores(11)
+		s.waitUntilStored(11)
 		stop()
 	})
 }
@@ -131,9 +131,9 @@ func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.
 			<-time.After(14900 * time.Millisecond) // the lock is renewed after 15 s
 			return nil
 		}))
-		s.sender(plainRecipient).announces(rt.Event(rt.NewActor()))
-		stop := s.ingests(func(o *ingest.Options) { o.SessionQueue = "" })
-		s.stores(1)
+		s.sender(plainRecipient).sendEvents(rt.Event(rt.NewActor()))
+		stop := s.startIngestion(func(o *ingest.Options) { o.SessionQueue = "" })
+		s.waitUntilStored(1)
 		<-time.After(5 * time.Second)
 		require.Zero(t, s.metric("locks_lost_total"))
 		stop()
@@ -146,19 +146,19 @@ func TestAnIdleQueueOfADistantBusLogsNoFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
-		stop := s.ingests(func(o *ingest.Options) { o.Queue = "" })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Queue = "" })
 		<-time.After(time.Second)
-		require.Empty(t, s.connected(), "not 0, which would be an outage")
+		require.Empty(t, s.connectedMetric(), "not 0, which would be an outage")
 		<-time.After(4300 * time.Millisecond) // the first request waits for five seconds
 		require.False(t, s.logs.has("cannot be received from"))
 		require.EqualValues(t, 1, s.metric("connected"))
-		require.Equal(t, []float64{1}, s.connected())
+		require.Equal(t, []float64{1}, s.connectedMetric())
 		stop()
 	})
 }
 
-// connected returns the values of the metric messagehub_servicebus_connected.
-func (s *ingestSite) connected() (values []float64) {
+// connectedMetric returns the values of the metric messagehub_servicebus_connected.
+func (s *ingestSite) connectedMetric() (values []float64) {
 	s.Helper()
 	families, err := s.registry.Gather()
 	require.NoError(s, err)
@@ -179,18 +179,18 @@ func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
 		s := newSite(t)
 		s.hub.before.Store(failing(errBroken))
 		const grace = 10 * time.Second
-		stop := s.ingests(func(o *ingest.Options) { o.Grace = grace })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Grace = grace })
 		actor := rt.NewActor()
 		events := rt.Events(5, actor)
 		out := s.sender(fifo)
 		for _, e := range events {
-			out.announces(e)
+			out.sendEvents(e)
 		}
 		<-time.After(time.Minute)
 		began := time.Now()
 		stop()
 		require.Less(t, time.Since(began), grace+ingest.CloseTimeout)
-		r, err := s.connects().AcceptSessionForQueue(t.Context(), fifo, actor.String(), nil)
+		r, err := s.newClient().AcceptSessionForQueue(t.Context(), fifo, actor.String(), nil)
 		require.NoError(t, err)
 		for range events {
 			got, err := r.ReceiveMessages(t.Context(), 1, nil)
@@ -204,8 +204,8 @@ func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		s.hub.before.Store(failing(errBroken))
-		end := s.runs(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient, Grace: time.Hour})
-		s.sender(fifo).announces(rt.Event(rt.NewActor()))
+		end := s.runIngestion(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient, Grace: time.Hour})
+		s.sender(fifo).sendEvents(rt.Event(rt.NewActor()))
 		<-time.After(time.Minute)
 		began := time.Now()
 		end(ingest.ErrAtOnce)
@@ -226,17 +226,17 @@ func TestAnAnswerOfTheStoreThatIsLostDoublesNothing(t *testing.T) {
 			return nil
 		}
 		s.hub.after.Store(&lose)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(30, actor)
 		out := s.sender(queue)
 		for _, e := range events {
-			out.announces(e)
+			out.sendEvents(e)
 		}
-		s.stores(len(events))
+		s.waitUntilStored(len(events))
 		stop()
 		s.has(actor, events...)
-		require.Empty(t, s.left(sessionOf(queue, actor)))
+		require.Empty(t, s.deliveryCounts(sessionOf(queue, actor)))
 		require.Zero(t, s.metric("inversions_total"))
 	})
 }
@@ -248,7 +248,7 @@ func TestTheGraceIsEnoughForHeldMessages(t *testing.T) {
 		events := rt.Events(40, actor)
 		out := s.sender(queue)
 		for _, e := range events {
-			out.announces(e)
+			out.sendEvents(e)
 		}
 		saving := make(chan struct{})
 		slow := func(context.Context, []domain.Event) error {
@@ -258,12 +258,12 @@ func TestTheGraceIsEnoughForHeldMessages(t *testing.T) {
 			return nil
 		}
 		s.hub.before.Store(&slow)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		<-saving
 		stop()
 		received := int(s.metric("messages_received_total"))
 		require.Positive(t, received)
-		require.Len(t, s.left(sessionOf(queue, actor)), len(events)-received, "what was received is stored and completed")
+		require.Len(t, s.deliveryCounts(sessionOf(queue, actor)), len(events)-received, "what was received is stored and completed")
 		s.has(actor, events[:received]...)
 		require.Zero(t, s.metric("messages_unsettled_total"))
 	})
@@ -273,19 +273,19 @@ func TestABusThatIsAwayIsTriedAgain(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })
-		stop := s.ingests()
+		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(20, actor)
 		s.announcesByNewClient(queue, events[:10])
-		s.stores(10)
+		s.waitUntilStored(10)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		require.NoError(t, s.bus.Load().Close())
 		eventually(t, "no connection", func() bool { return s.metric("connected", queue) == 0 })
 		<-time.After(10 * time.Minute)
 		require.True(t, s.logs.has("the queue cannot be received from; trying again"))
-		s.opens()
+		s.openNamespace()
 		s.announcesByNewClient(queue, events[10:])
-		s.stores(20)
+		s.waitUntilStored(20)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		require.True(t, s.logs.has("the queue can be received from again"))
 		stop()
@@ -299,7 +299,7 @@ func (s *ingestSite) announcesByNewClient(queue string, events []domain.Event) {
 	s.Helper()
 	out := s.sender(queue)
 	for _, e := range events {
-		out.announces(e)
+		out.sendEvents(e)
 	}
 }
 
@@ -309,21 +309,21 @@ func TestNewKeysAreFound(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })
-		stop := s.ingests()
+		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(2, actor)
 		s.announcesByNewClient(queue, events[:1])
-		s.stores(1)
+		s.waitUntilStored(1)
 
 		require.NoError(t, s.bus.Load().Close())
 		rotated := embedded.Key{Name: embedded.WellKnownKeyName, Secret: "another secret", Rights: embedded.All}
 		s.options.Keys = []embedded.Key{rotated}
-		s.opens()
+		s.openNamespace()
 		eventually(t, "a complaint", func() bool { return s.logs.has("credentials") && s.metric("connected", queue) == 0 })
 
 		s.key.Store(&rotated)
 		s.announcesByNewClient(queue, events[1:])
-		s.stores(2)
+		s.waitUntilStored(2)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		stop()
 		s.has(actor, events...)
@@ -334,15 +334,15 @@ func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir, o.Entities = dir, embedded.Entities{} })
-		stop := s.ingests()
+		stop := s.startIngestion()
 		eventually(t, "a complaint", func() bool { return s.logs.has("create the queue") })
 		require.NoError(t, s.bus.Load().Close())
 		s.options.Entities = queues()
-		s.opens()
+		s.openNamespace()
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
 		s.announcesByNewClient(queue, events)
-		s.stores(3)
+		s.waitUntilStored(3)
 		stop()
 		s.has(actor, events...)
 	})
@@ -351,7 +351,7 @@ func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
 func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		var sent [4][]domain.Event
 		for i := range sent {
 			sent[i] = rt.Events(40, rt.NewActor())
@@ -365,7 +365,7 @@ func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
 			}
 			<-time.After(time.Millisecond)
 		}
-		s.stores(4 * 40)
+		s.waitUntilStored(4 * 40)
 		stop()
 		for i := range sent {
 			s.has(sent[i][0].Recipient, sent[i]...)

@@ -48,12 +48,12 @@ func (c *tampering) Read(b []byte) (int, error) {
 func (s *ingestSite) sendsUndecodable(queue string, e domain.Event) {
 	s.Helper()
 	s.wire = func(near net.Conn) net.Conn { return &tampering{Conn: near} }
-	raw, err := s.connects().NewSender(queue, nil)
+	raw, err := s.newClient().NewSender(queue, nil)
 	require.NoError(s, err)
 	out := &queueSender{s.T, raw, queue == fifo}
 	m := out.message(e)
 	m.ApplicationProperties = map[string]any{"Price": asDecimal}
-	out.sends(m)
+	out.sendMessage(m)
 }
 
 // receives returns a receiver that gets the same messages as the hub.
@@ -90,14 +90,14 @@ func TestAMessageThatCannotBeDecodedDoesNotDelayOthers(t *testing.T) {
 		actor := rt.NewActor()
 		events := rt.Events(5, actor)
 		s.sendsUndecodable(plainRecipient, rt.Event(actor))
-		stop := s.ingests()
+		stop := s.startIngestion()
 		began := time.Now()
 		s.announcesByNewClient(plainRecipient, events)
-		s.stores(len(events))
+		s.waitUntilStored(len(events))
 		require.Less(t, time.Since(began), 2*time.Second)
 		<-time.After(2 * time.Minute)
 		stop()
-		require.Empty(t, s.left(""), "it is a dead letter")
+		require.Empty(t, s.deliveryCounts(""), "it is a dead letter")
 		s.has(actor, events...)
 	})
 }
@@ -124,7 +124,7 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 		s.sendsUndecodable(fifo, rt.Event(stricken))
 		events, others := rt.Events(5, stricken), rt.Events(5, other)
 		s.announcesByNewClient(fifo, events)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		<-time.After(time.Minute)
 		require.True(t, s.logs.has("a session cannot be received from"))
 		began := s.metric("locks_lost_total")
@@ -133,16 +133,16 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 		require.Positive(t, s.metric("locks_lost_total")-began, "it is still tried")
 		sent := time.Now()
 		s.announcesByNewClient(fifo, others)
-		s.stores(len(others))
+		s.waitUntilStored(len(others))
 		require.Less(t, time.Since(sent), 2*time.Second)
 
 		stop()
 		<-time.After(20 * time.Second) // the lock of a session whose link was lost ends
 		s.takesOne(stricken)
-		stop = s.ingests(func(o *ingest.Options) { o.Registerer = nil })
-		s.stores(len(others) + len(events))
+		stop = s.startIngestion(func(o *ingest.Options) { o.Registerer = nil })
+		s.waitUntilStored(len(others) + len(events))
 		stop()
-		require.Empty(t, s.left(stricken.String()))
+		require.Empty(t, s.deliveryCounts(stricken.String()))
 		s.has(stricken, events...)
 		s.has(other, others...)
 		require.Zero(t, s.metric("inversions_total"))
@@ -152,7 +152,7 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 // takesOne removes the first message of a session from its queue.
 func (s *ingestSite) takesOne(session domain.ActorID) {
 	s.Helper()
-	r, err := s.connects().AcceptSessionForQueue(s.Context(), fifo, session.String(), &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
+	r, err := s.newClient().AcceptSessionForQueue(s.Context(), fifo, session.String(), &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)
 	_, err = r.ReceiveMessages(s.Context(), 1, nil)
 	require.NoError(s, err)

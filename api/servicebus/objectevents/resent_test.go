@@ -16,9 +16,9 @@ import (
 func TestAMessageThatIsSentAgain_IsKnownByItsFormerID(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		const body = `{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":"a"}}}`
-		s.sends(body) // its id is 0
-		s.runs()
-		passes(time.Second)
+		s.sendMessages(body) // its id is 0
+		s.startReceiver()
+		waitInBubble(time.Second)
 		require.Equal(s, map[string]int64{"a": 0}, s.keys())
 
 		out, err := s.client.NewSender(queue, nil)
@@ -26,7 +26,7 @@ func TestAMessageThatIsSentAgain_IsKnownByItsFormerID(t *testing.T) {
 		resent := map[string]any{contract.PropertyResentBy: "an operator", contract.PropertyFormerMessageID: "0"}
 		require.NoError(s, out.SendMessage(s.Context(), &azservicebus.Message{Body: []byte(body), MessageID: to.Ptr("resent-1"), ApplicationProperties: resent}, nil))
 		require.NoError(s, out.Close(s.Context()))
-		passes(time.Second)
+		waitInBubble(time.Second)
 		require.EqualValues(s, 1, s.metric("object_events_total", "stored"))
 		require.EqualValues(s, 1, s.metric("object_events_total", "duplicate"))
 		require.Empty(s, s.deadLetters())
