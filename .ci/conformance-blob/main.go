@@ -1,7 +1,7 @@
-// Command conformance-blob runs tests of others on the emulator of Blob Storage, and prints how
-// many pass:
+// Command conformance-blob runs tests of other projects on the emulator of Blob Storage, and prints
+// how many pass:
 //
-//   - the conformance tests of gocloud.dev, as its driver azureblob has them for a real account
+//   - the conformance tests of gocloud.dev, which its driver azureblob runs on a real account
 //   - the live tests of azblob, whose URLs are changed from those of Azure to the emulator's
 //
 // Both modules are pinned by go.mod, copied out of the module cache, and tested there. A test is
