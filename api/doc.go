@@ -50,9 +50,10 @@
 //
 // Actors are identified in actor.go (requireActor), operators in operator.go
 // (requireOperator; isOperator compares the token), and nowhere else. Producers,
-// consumers and channels of the broker have tokens that domain/broker compares. localOnly (local.go) prevents DNS rebinding and
-// refuses requests that a proxy has passed on. An address with too many failed logins
-// of operators is refused for a while (failed_logins.go).
+// consumers and channels of the broker have tokens that domain/broker compares.
+// localOnly (local.go) prevents DNS rebinding and refuses requests that a proxy has
+// passed on. An address with too many failed logins of operators is refused for a
+// while (failed_logins.go).
 //
 // # Failures within a body
 //

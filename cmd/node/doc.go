@@ -6,11 +6,12 @@
 //
 //	Open    listener ─▶ store, content, exchange ─▶ push ─▶ bus ─▶ hub ─▶ HTTP server
 //	Run     serves until its context ends, or a part fails; then
-//	        /readyz says no ─▶ nothing more is taken from the bus, and what was
-//	        taken is stored; no call to a receiver begins, and those under way are
-//	        settled; for drain-delay requests are answered as before, so that load
-//	        balancers can follow; the server finishes what it has begun, for at most Options.Grace ─▶ hints are written and notices carried no more,
-//	        the doors close ─▶ the bus closes ─▶ the store closes
+//	        /readyz answers 503 ─▶ no more messages are received from the bus, and
+//	        those that were received are stored; no further calls to receivers
+//	        begin, and those under way are completed; for drain-delay requests are
+//	        answered as before, so that load balancers notice ─▶ the server completes
+//	        the requests under way, for at most Options.Grace ─▶ hints and notices
+//	        stop, the ports for domains close ─▶ the bus closes ─▶ the store closes
 //
 // A process that dies or is killed at any of these points loses nothing: data is
 // stored before a request is answered, and the bus delivers messages again that were
@@ -22,7 +23,7 @@
 // same clients for them as for Azure. A folder belongs to one process, which holds the
 // lock in it:
 //
-//	<data>/lock         empty; the process holds a lock on it
+//	<data>/lock         empty, but locked by the process
 //	<data>/identity     the id of the folder, which is also in its stores, and their names
 //	<data>/cosmos       documents: heads, gates, drawers, pages, bundles, notices
 //	<data>/content      payloads, and contents of domains

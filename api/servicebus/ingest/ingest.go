@@ -135,7 +135,7 @@ func New(o Options) *Ingestion {
 	}
 }
 
-// ErrAtOnce, as the cause of the end of its context, stops Run immediately:
+// ErrAtOnce stops Run immediately if it is the cause of the end of its context:
 // messages that are not settled return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 

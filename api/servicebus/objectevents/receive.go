@@ -45,7 +45,7 @@ type Options struct {
 	Random     func() float64        // from 0 to 1, for jitter; default: the system's
 }
 
-// ErrAtOnce, as the cause of the end of its context, stops Run immediately.
+// ErrAtOnce stops Run immediately if it is the cause of the end of its context.
 var ErrAtOnce = busclient.ErrAtOnce
 
 // Limits of the held messages, and of one attempt to store them.

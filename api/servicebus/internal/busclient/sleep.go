@@ -30,7 +30,7 @@ func Backoff(failures int, random func() float64) time.Duration {
 	return d - time.Duration(random()*float64(d)/2)
 }
 
-// ErrAtOnce, as the cause of the end of a context, requests an immediate stop:
+// ErrAtOnce requests an immediate stop if it is the cause of the end of a context:
 // messages that are not settled return to the bus.
 var ErrAtOnce = errors.New("end at once")
 
