@@ -54,7 +54,7 @@ type DeadLetterRecord struct {
 	Count          int       `json:"count"`
 }
 
-// A DeadLetterOrder is an order of an operator: name and reason, and whether
+// A DeadLetterAction is an action of an operator: name and reason, and whether
 // the dead letters are sent again or deleted.
 type DeadLetterAction struct {
 	Who, Why string
@@ -119,7 +119,7 @@ func (c *Client) ActOnDeadLetter(ctx context.Context, queue, number string, by D
 	return err
 }
 
-// OrderDeadLetters sends the dead letters with a reason again, or deletes them,
+// ActOnDeadLetters sends the dead letters with a reason again, or deletes them,
 // up to a sequence number. It calls report with the number in each answer, and
 // returns the total.
 func (c *Client) ActOnDeadLetters(ctx context.Context, queue, reason, through string, by DeadLetterAction, report func(n int)) (sum int, err error) {
