@@ -29,7 +29,7 @@ func (s *Server) requireActor(answer func(handler) http.HandlerFunc) func(http.H
 	}
 }
 
-// findActor is the only place that knows how an actor says who it is.
+// findActor returns the actor that a request names. No other function reads it.
 func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 	p := principalOf(r.Context())
 	values := r.Header[actorHeader]
@@ -55,7 +55,8 @@ func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 	return actor, nil
 }
 
-// onlyActor returns the actor of a principal that names none.
+// onlyActor returns the one actor that the sender of a request may act for,
+// when the request names none.
 func onlyActor(p *identity.Principal) (domain.ActorID, error) {
 	grants := p.Grants()
 	switch len(grants) {

@@ -82,7 +82,7 @@ func TestAdminRoutes_AreClosedWithoutAToken(t *testing.T) {
 	}
 }
 
-func TestAWebPageOperatesNothing(t *testing.T) {
+func TestOtherWebSitesCannotGiveOrders(t *testing.T) {
 	f := serve(t, local, checking(noFindings))
 	for _, route := range adminRoutes {
 		if route.method == "POST" {
@@ -156,7 +156,7 @@ func TestAnOrderThatIsMalformedChangesNothing(t *testing.T) {
 	require.Equal(t, id(71), f.do("GET", "/v1/peek", "").wants(200).header.Get("MessageId"), "the bundle is still open, and nothing frozen")
 }
 
-func TestAnOperatorHelpsAQueueThatIsStuck(t *testing.T) {
+func TestAnOperatorReleasesAStuckQueue(t *testing.T) {
 	f := serve(t, local)
 	f.post(202, newEvent(1), newEvent(2), newEvent(3, "origin", "Charges"))
 	order := func(what, more string) domainAnswer { return f.do("POST", admin+"/"+what, "{"+why+more+"}") }
@@ -252,7 +252,7 @@ func TestAPeekThatWaitsIsToldOfAFreezeAtOnce(t *testing.T) {
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		bundle := b.exchange(b.dial(), strings.Replace(waitRequest, "?wait=20s", "", 1)).Header.Get("MessageId")
 		require.Equal(b.t, 204, b.exchange(b.dial(), request(admin+"/skip", "{"+why+`,"bundleId":"`+bundle+`"}`)).StatusCode)
-		answered := b.waits(waitRequest)
+		answered := b.sendWaiting(waitRequest)
 		require.Equal(b.t, 204, b.exchange(b.dial(), request(admin+"/freeze", "{"+why+"}")).StatusCode)
 		b.after(start, 0, 503, answered)
 	})
@@ -264,7 +264,7 @@ func TestAPeekThatWaitsGetsWhatIsReleased(t *testing.T) {
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		bundle := b.exchange(b.dial(), strings.Replace(waitRequest, "?wait=20s", "", 1)).Header.Get("MessageId")
 		require.Equal(b.t, 204, b.exchange(b.dial(), request(admin+"/skip", "{"+why+`,"bundleId":"`+bundle+`"}`)).StatusCode)
-		answered := b.waits(waitRequest)
+		answered := b.sendWaiting(waitRequest)
 		require.Equal(b.t, 200, b.exchange(b.dial(), request(admin+"/replay", "{"+why+`,"group":"timeseries"}`)).StatusCode)
 		b.after(start, 0, 200, answered)
 	})

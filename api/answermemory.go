@@ -11,7 +11,7 @@ const (
 	// they never wait for large ones.
 	smallAnswer = megabyte
 
-	// What an answer takes in memory.
+	// The memory that an answer needs.
 	answerMemory = 128 * kilobyte // buffers, and the payloads that are read ahead without a reservation
 	gzipMemory   = 512 * kilobyte
 	readMemory   = 300 // bytes, of one event while the events of a bundle are read
@@ -26,7 +26,7 @@ func costOf(b *domain.Bundle, compress bool) answerCost {
 	if compress {
 		base += gzipMemory
 	}
-	if b.Content == domain.Request { // that content is streamed
+	if b.Content == domain.Request { // the content is streamed
 		return answerCost{base, base}
 	}
 	return answerCost{base + int64(b.Count)*readMemory, base + int64(b.Count)*listMemory}

@@ -13,12 +13,12 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A handClock is one that a test moves.
+// A handClock is a clock that a test sets.
 type handClock struct{ now time.Time }
 
 func (c *handClock) pass(d time.Duration) { c.now = c.now.Add(d) }
 
-// serveAt starts a server whose clock, and whose store's, the test moves.
+// serveAt starts a server and a store whose clock the test sets.
 func serveAt(t *testing.T) (*hubFixture, *handClock) {
 	c := &handClock{time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)}
 	f := serve(t, func(o *api.Options, _ *hub.Options) { o.Clock = func() time.Time { return c.now } })
@@ -26,7 +26,7 @@ func serveAt(t *testing.T) (*hubFixture, *handClock) {
 	return f, c
 }
 
-// backlog demands what the headers of an answer say.
+// backlog requires the headers of the backlog in an answer.
 func (a domainAnswer) backlog(events, age string) domainAnswer {
 	a.t.Helper()
 	require.Equal(a.t, events, a.header.Get("MessageHub-Backlog"), "events")

@@ -8,8 +8,9 @@ import (
 	"net/http"
 )
 
-// backup answers with an archive of all data. There is one backup at a time. It ends when its client
-// disconnects, and when the server drains; an archive that is cut is not accepted by any reader.
+// backup answers with an archive of all data. Only one backup runs at a time.
+// It ends when its client disconnects and when the server drains. No reader
+// accepts an archive that is cut.
 func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case s.opts.NoBackup != "":

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// get sends a request on a connection of its own and reads the head of the answer.
+// get sends a request on a new connection and reads the head of the answer.
 func (f *hubFixture) get(path string, headers ...string) (net.Conn, *http.Response) {
 	f.t.Helper()
 	conn := f.dial()
@@ -28,7 +28,8 @@ func (f *hubFixture) get(path string, headers ...string) (net.Conn, *http.Respon
 	return conn, resp
 }
 
-// A download is cut every 64 KB, its connection reset, and resumed each time.
+// A download is cut every 64 KB by a reset of its connection, and resumed each
+// time.
 func TestADownloadThatIsCutGoesOnWhereItWas(t *testing.T) {
 	const piece = 64 << 10
 	f := serve(t)
@@ -59,24 +60,25 @@ func TestADownloadThatIsCutGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// Readers who never read cost what a piece of a body takes, not what it has. That
-// they are cut off at the deadline is tested where time is exact, in deadline_test.go.
+// Clients that never read cost the memory of one piece of a body, not of the
+// whole body. deadline_test.go tests that they are cut off at the deadline,
+// where time is exact.
 func TestReadersWhoNeverReadTakeNoMemory(t *testing.T) {
 	const readers = 12
 	f := serve(t)
-	f.postPayloads(50) // 50 MB, the most that a bundle has
+	f.postPayloads(50) // 50 MB, the size limit of a bundle
 	f.do("GET", "/v1/peek", "", "Range", "bytes=0-0").wants(206)
 	before := heap()
 	for range readers {
 		_, resp := f.get("/v1/peek")
 		require.Equal(t, 200, resp.StatusCode)
-		_, err := io.ReadFull(resp.Body, make([]byte, 1<<10)) // it has begun
+		_, err := io.ReadFull(resp.Body, make([]byte, 1<<10)) // the body has begun
 		require.NoError(t, err)
 	}
 	require.Less(t, heap()-before, int64(16<<20), "while %d readers hold up 50 MB each", readers)
 }
 
-// heap returns how many bytes are in use.
+// heap returns the bytes of the heap that are in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

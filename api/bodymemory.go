@@ -30,10 +30,10 @@ type pooledBody struct {
 	read  int64
 }
 
-// openBody acquires the memory for a request whose body begins, or fails with Busy. A
-// body that states its length gets all of it before it is read: requests that wait for
-// more while they hold some would block each other. The caller closes the body once its
-// events are stored or refused.
+// openBody acquires the memory for a request with a body, or fails with Busy.
+// For a body that states its length, it acquires all memory before the body is
+// read: requests that hold some memory while they wait for more would block
+// each other. The caller closes the body once its events are stored or refused.
 func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) {
 	b := &pooledBody{body: body, ctx: r.Context(), pace: paceOf(r.Context()), owner: s.addressOf(r), large: s.largeBodies}
 	if r.ContentLength <= smallBody {

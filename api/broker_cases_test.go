@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The acceptance cases of the broker's study that are about requests, each by its number.
-// broker/CASES.md lists them all.
+// The acceptance cases of the broker that are about requests, each with its
+// number. broker/CASES.md lists all cases.
 
 type partyStore = repository.Parties // an embedded Parties would hide its method Parties
 
@@ -26,7 +26,7 @@ type partyStore = repository.Parties // an embedded Parties would hide its metho
 type failingParties struct {
 	partyStore
 	err   error
-	reads int // of single parties
+	reads int // reads of single parties
 }
 
 func (p *failingParties) Party(ctx context.Context, id domain.PartyID) (*repository.Party, error) {
@@ -100,7 +100,7 @@ func TestCase01_PutCreatesAndAnswersWithTheParty(t *testing.T) {
 func TestCase02_ANameIsTheIDUnlessItIsGiven(t *testing.T) {
 	f := serve(t, withBroker(t))
 	require.Equal(t, "maker", decoded(t, f.put("/producer/maker", "token", "x").wants(201).body)["name"])
-	// A token is never shown, so the hub makes none.
+	// The hub generates no token, because it never shows one.
 	require.Equal(t, []string{"/token"}, f.put("/producer/other").problem(400, "invalid").pointers())
 }
 
@@ -114,7 +114,8 @@ func TestCase03_PutWithTheTimeOfTheLastChangeUpdates(t *testing.T) {
 	require.NotEqual(t, created.header.Get("Last-Modified"), updated.header.Get("Last-Modified"))
 	require.NotEqual(t, created.header.Get("ETag"), updated.header.Get("ETag"))
 	f.do("PUT", path, "name=newer", append([]string{"Content-Type", formType, "If-Match", updated.header.Get("ETag")}, asOperator...)...).wants(200)
-	// A date is compared as a date, in whichever of its forms it is.
+	// Dates are compared as points in time, in whichever format they are
+	// written.
 	shown := f.do("GET", path, "", asOperator...)
 	changed, err := http.ParseTime(shown.header.Get("Last-Modified"))
 	require.NoError(t, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// withBroker gives a server a broker in memory, without an engine: messages are stored and not
-// delivered.
+// withBroker gives a server a broker in memory that stores messages and
+// delivers none.
 func withBroker(t *testing.T, change ...func(*broker.Ports, *broker.Options)) func(*api.Options, *hub.Options) {
 	t.Helper()
 	keys, err := subscribe.NewKeyring(subscribe.NewKey())
@@ -33,7 +33,7 @@ func withBroker(t *testing.T, change ...func(*broker.Ports, *broker.Options)) fu
 
 const formType = "application/x-www-form-urlencoded"
 
-// The headers of those who ask.
+// The headers with the tokens of the callers.
 var (
 	asOperator = []string{"X-Broker-Admin-Token", token}
 	asProducer = []string{"X-Broker-Producer-ID", "maker", "X-Broker-Producer-Token", "of-maker", "X-Broker-Channel-Token", "of-prices"}
@@ -41,7 +41,8 @@ var (
 	asConsumer = []string{"X-Broker-Consumer-Token", "of-shop"}
 )
 
-// put puts a party as an operator. The fields come in pairs.
+// put creates or changes a party as an operator. The fields are pairs of a name
+// and a value.
 func (f *hubFixture) put(path string, fields ...string) domainAnswer {
 	f.t.Helper()
 	form := url.Values{}
@@ -51,7 +52,8 @@ func (f *hubFixture) put(path string, fields ...string) domainAnswer {
 	return f.do("PUT", "/broker"+path, form.Encode(), append([]string{"Content-Type", formType}, asOperator...)...)
 }
 
-// putShop creates the producer maker, the channel prices, and its consumer shop.
+// putShop creates the producer "maker", the channel "prices" and its consumer
+// "shop".
 func (f *hubFixture) putShop() {
 	f.t.Helper()
 	f.put("/producer/maker", "token", "of-maker").wants(201)
@@ -85,8 +87,9 @@ func idsOf(list any) (ids []string) {
 	return ids
 }
 
-// errOwnHeader is what a hub reports of metadata that is a header of its own.
+// errOwnHeader is the error for metadata whose name is a header that the hub
+// sets.
 var errOwnHeader = domain.Errorf(domain.Invalid, "/headers/X-Broker-Channel-Token: the hub sets it")
 
-// errPrivate is what a hub reports of a URL in a private network.
+// errPrivate is the error for a URL in a private network.
 var errPrivate = domain.Errorf(domain.Invalid, "callbackUrl: the address is private")

@@ -21,11 +21,11 @@ func refusePrivateURLs(_ context.Context, url string) error {
 	return nil
 }
 
-// The routes and what they need.
+// The routes and the tokens that they need.
 var brokerRoutes = []struct {
 	method, path string
-	creds        []string // that suffice
-	unknown      string   // the same path of something that is not there
+	creds        []string // credentials that the route accepts
+	unknown      string   // the same route with the name of a party that does not exist
 }{
 	{"PUT", "/producer/maker", asOperator, ""},
 	{"GET", "/producer/maker", asOperator, "/producer/other"},
@@ -75,7 +75,7 @@ func TestEachRouteOfTheBrokerNeedsItsCredentials(t *testing.T) {
 		if r.creds[0] == asOperator[0] {
 			continue
 		}
-		// A stranger does not learn what there is.
+		// A caller without a token does not learn what exists.
 		refused := f.ask(r.method, r.path, wrong)
 		refused.problem(403, "wrong-credentials")
 		if r.unknown != "" {
@@ -87,7 +87,7 @@ func TestEachRouteOfTheBrokerNeedsItsCredentials(t *testing.T) {
 	}
 }
 
-func TestAnOperatorLearnsWhatThereIsNot(t *testing.T) {
+func TestOrdersAboutUnknownThingsAreNotFound(t *testing.T) {
 	f := serve(t, withBroker(t))
 	f.putShop()
 	for _, r := range brokerRoutes {
@@ -247,7 +247,7 @@ func fixedRequestIDs(o *api.Options, _ *hub.Options) {
 	o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 }
 
-func TestAConsumerOfAnotherChannelIsAStranger(t *testing.T) {
+func TestAConsumerOfAnotherChannelHasNoAccess(t *testing.T) {
 	f := serve(t, withBroker(t))
 	f.putShop()
 	f.put("/channel/other", "token", "of-other").wants(201)

@@ -12,18 +12,19 @@ import (
 // maxBuckets is how many clients have a bucket of their own, which takes some 300 bytes.
 const maxBuckets = 10_000
 
-// buckets has a bucket of tokens for each client. A full bucket says the same as a missing one,
-// so it makes room for that of another client. While maxBuckets clients have used theirs a short
-// time ago, the others share one: no client gets a full bucket by the use of many names.
+// buckets has a bucket of tokens for each client. A full bucket is the same as
+// a missing one, so the buckets of new clients replace full ones. While the
+// buckets of maxBuckets clients are not full, all other clients share one: a
+// client does not get a full bucket by using many names.
 type buckets struct {
-	unit   string // of the tokens
+	unit   string // what a token stands for
 	policy string // for the header RateLimit-Policy
 	rate   float64
 	burst  int // tokens of a full bucket
 
 	mu      sync.Mutex
 	clients map[string]*list.Element
-	used    list.List // *bucket, the one that was used first at the front
+	used    list.List // *bucket; the least recently used one is at the front
 	others  *rate.Limiter
 }
 
@@ -32,8 +33,8 @@ type bucket struct {
 	client string
 }
 
-// newBuckets returns nil for a rate of 0: there is no limit. A client may take atOnce tokens at
-// once, or those of a second if they are more.
+// newBuckets returns nil for a rate of 0, which means no limit. A client may
+// take atOnce tokens at once, or the tokens of one second if they are more.
 func newBuckets(unit string, perSecond, atOnce int) *buckets {
 	if perSecond <= 0 {
 		return nil

@@ -19,8 +19,8 @@ var errDraining = errors.New("the hub is about to stop")
 
 // A checkLine is one line of a check's answer.
 type checkLine struct {
-	Progress *checkProgress   `json:"progress,omitempty"` // how far it is
-	Finding  *hub.Finding     `json:"finding,omitempty"`  // one more
+	Progress *checkProgress   `json:"progress,omitempty"` // how far the check is
+	Finding  *hub.Finding     `json:"finding,omitempty"`  // a further finding
 	Report   *hub.CheckReport `json:"report,omitempty"`   // the last line: the check is complete
 	Problem  *problemDocument `json:"problem,omitempty"`  // in the last line: why the check stopped
 }
@@ -28,12 +28,12 @@ type checkLine struct {
 // A checkProgress is a report without its findings, which are on separate lines.
 type checkProgress struct {
 	hub.CheckReport
-	Findings *struct{} `json:"findings,omitempty"` // in the place of the report's
+	Findings *struct{} `json:"findings,omitempty"` // hides the findings of the report
 }
 
-// check holds what is stored to the invariants, and answers with a line of JSON for
-// everything it has to say. There is one check at a time. It ends when its client
-// goes away, and when the server drains.
+// check compares what is stored with the invariants, and answers with JSON
+// lines: its progress, its findings and its report. Only one check runs at a
+// time. It ends when its client disconnects and when the server drains.
 func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	opts, err := s.checkOptions(w, r)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			}
-			s.checks.Release(1) // before the last line says that another may begin
+			s.checks.Release(1) // before the last line: its reader may begin another check at once
 			over <- err
 		}()
 		report, err = s.opts.Check(ctx, opts)
@@ -74,7 +74,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 		select {
 		case so := <-said:
 			broken = lines.progress(&so)
-		case <-tick.C: // shows that the check lives, and finds out whether the client does
+		case <-tick.C: // the line shows that the check is alive, and fails if the client has disconnected
 			broken = lines.repeatLast()
 		case err := <-over:
 			return lines.end(ctx, &report, err)
@@ -99,7 +99,7 @@ func (s *Server) acquireCheck() error {
 }
 
 func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.CheckOptions, err error) {
-	const limit = 256 * kilobyte // what a check is resumed with may be long
+	const limit = 256 * kilobyte // the cursor that resumes a check may be long
 	if s.opts.Check == nil {
 		return opts, refuse(noRoute, "The store of this hub cannot be checked.")
 	}
@@ -120,13 +120,13 @@ func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.
 	return opts, nil
 }
 
-// checkLines writes what a check says.
+// checkLines writes the lines of a check.
 type checkLines struct {
 	w     http.ResponseWriter
 	flush func() error
 	rec   *requestRecord
 	last  checkLine
-	told  int // findings
+	told  int // findings that are written
 }
 
 func (s *Server) newCheckLines(w http.ResponseWriter, r *http.Request) *checkLines {
@@ -146,8 +146,8 @@ func (l *checkLines) write(line *checkLine) error {
 	return l.flush()
 }
 
-// progress writes what is new, the findings first. So the lines up to a progress line hold
-// every finding that it counts.
+// progress writes the new findings and then a progress line. So the lines up to
+// a progress line contain every finding that it counts.
 func (l *checkLines) progress(report *hub.CheckReport) error {
 	if err := l.findings(report); err != nil {
 		return err

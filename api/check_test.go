@@ -37,7 +37,8 @@ type checkLine struct {
 	Problem  *problem
 }
 
-// checkLines are the lines of an answer, each as openapi.yaml has it.
+// checkLines returns the lines of an answer, each validated against
+// openapi.yaml.
 func checkLines(t *testing.T, body string) (lines []checkLine) {
 	t.Helper()
 	doc, _ := document()
@@ -158,7 +159,7 @@ func TestThereIsOneCheckAtATime(t *testing.T) {
 func TestACheckEndsWhenTheServerDrains(t *testing.T) {
 	var e *endlessReader
 	operated(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
-		e = newEndless() // its channels belong to the bubble
+		e = newEndless() // its channels must be made inside the bubble
 		conn := b.dial()
 		answered := make(chan string, 1)
 		go func() {
@@ -199,7 +200,7 @@ func TestACheckLastsAsLongAsItsClientListens(t *testing.T) {
 func TestACheckEndsWhenItsClientReadsNoMore(t *testing.T) {
 	var e *endlessReader
 	operated(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
-		e = newEndless() // its channels belong to the bubble
+		e = newEndless() // its channels must be made inside the bubble
 		conn := b.dial()
 		_, err := io.WriteString(conn, request("/v1/admin/check", "{}"))
 		require.NoError(b.t, err)

@@ -9,9 +9,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// addressOf returns the machine that has sent a request. Behind trusted proxies that is the last
-// one in X-Forwarded-For that is not such a proxy: each of them has appended the address that it
-// was called from, and what is before that is only the word of a stranger.
+// addressOf returns the address of the machine that has sent a request. Behind
+// trusted proxies that is the last address in X-Forwarded-For that does not
+// belong to such a proxy: each proxy has appended the address of its caller,
+// and the addresses before were sent by the client, which nothing has verified.
 func (s *Server) addressOf(r *http.Request) string {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

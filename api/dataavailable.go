@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// postDataAvailable stores the events of the body, or says of every fault where
-// it is and stores nothing.
+// postDataAvailable stores the events of the body. If any is invalid, it stores
+// nothing and reports the position of every fault.
 func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -46,8 +46,8 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	rec.describeOperation("announce", tracing.Send, domain.ActorID{})
 	rec.describe(tracing.BatchSize.Int(sent.Count))
 	if sent.Faults.Total > 0 {
-		// What the hub would say of the events without a fault of their own is
-		// said along with it.
+		// The answer also lists the faults that the hub finds in the other
+		// events.
 		return s.rejectionProblem(sent, s.opts.Hub.Check(sent.Events))
 	}
 	if err := checkOrigins(r.Context(), sent); err != nil {
@@ -85,9 +85,10 @@ func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingeste
 	return stored, err
 }
 
-// unfinishedProblem returns the problem of a request whose events are stored for some
-// recipients, and refused or perhaps not stored for others. The kind of err describes
-// one recipient only, also if it says that nothing was stored.
+// unfinishedProblem returns the problem of a request whose events are stored
+// for some recipients, and refused or perhaps not stored for others. The kind
+// of err applies to one recipient only, even if it says that nothing was
+// stored.
 func unfinishedProblem(ctx context.Context, sent *eventjson.Events, stored hub.Ingested, err error) error {
 	r := asProblem(ctx, err)
 	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok && (r.problem == invalid || r.problem == damaged) {

@@ -305,7 +305,7 @@ func TestMoreThan10000EventsAreRefused(t *testing.T) {
 	require.JSONEq(t, `{"accepted":10000,"duplicates":0}`, a.body)
 }
 
-func TestTroubleWithOneRecipientIsNotTroubleWithTheOthers(t *testing.T) {
+func TestAFailureForOneRecipientDoesNotAffectOthers(t *testing.T) {
 	f := serve(t)
 	f.store.save = func(_ context.Context, recipient domain.ActorID) error {
 		if recipient.String() == "other" {

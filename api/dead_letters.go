@@ -17,9 +17,10 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Operators list the dead letters of the queues of Service Bus, look at one, send them again and
-// delete them. Each order, and each look at a body, says who gives it and why, and is recorded.
-// Sequence numbers are text in JSON: they may have more digits than a float64 holds.
+// Operators list the dead letters of the queues of Service Bus, read one, send
+// them again and delete them. Each order and each reading of a body names the
+// operator and the reason, and is recorded. Sequence numbers are text in JSON:
+// they may have more digits than a float64 holds.
 
 const deadLettersPath = "/v1/admin/dead-letters"
 
@@ -33,7 +34,7 @@ func (s *Server) requireDeadLetters(next http.Handler) http.Handler {
 	})
 }
 
-// A deadLetterView is one without its body.
+// A deadLetterView is a dead letter without its body.
 type deadLetterView struct {
 	SequenceNumber int64     `json:"sequenceNumber,string"`
 	MessageID      string    `json:"messageId,omitempty"`
@@ -111,7 +112,7 @@ func (s *Server) listDeadLetterQueues(w http.ResponseWriter) error {
 	return nil
 }
 
-// parseOrder returns the order that the query of a request without a body has.
+// parseOrder returns the order in the query of a request without a body.
 func parseOrder(r *http.Request) (hub.AdminAction, error) {
 	values, err := query.Parse(r, "who", "why")
 	if err != nil {
@@ -182,7 +183,8 @@ func (s *Server) deleteDeadLetter(w http.ResponseWriter, r *http.Request) error 
 	return writeNoContent(w)
 }
 
-// resendDeadLetters sends those of one reason again, up to a number of them.
+// resendDeadLetters sends dead letters of one reason again, up to the limit of
+// the request.
 func (s *Server) resendDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	var of deadletters.Selection
 	var after, through string
@@ -234,7 +236,8 @@ func writeProgress(w http.ResponseWriter, r *http.Request, p deadletters.Progres
 	return nil
 }
 
-// deadLetterRecords says what operators have done to the dead letters of a queue.
+// deadLetterRecords returns the records of what operators have done to the dead
+// letters of a queue.
 func (s *Server) deadLetterRecords(w http.ResponseWriter, r *http.Request) error {
 	const usual, maxLimit = 100, 1000
 	values, err := query.Parse(r, "limit")
@@ -294,7 +297,7 @@ func parseSequenceNumber(name, text string) (int64, error) {
 	return n, nil
 }
 
-// sequenceNumberOf returns the number that a query has, 0 if it has none.
+// sequenceNumberOf returns the sequence number in a query, 0 if it has none.
 func sequenceNumberOf(values url.Values, name string) (int64, error) {
 	if !values.Has(name) {
 		return 0, nil
@@ -302,7 +305,7 @@ func sequenceNumberOf(values url.Values, name string) (int64, error) {
 	return parseSequenceNumber(name, values.Get(name))
 }
 
-// countOf returns the number from 1 to limit that a query has, or the usual one.
+// countOf returns the number from 1 to limit in a query, or the usual one.
 func countOf(values url.Values, name string, usual, limit int) (int, error) {
 	if !values.Has(name) {
 		return usual, nil
@@ -331,7 +334,7 @@ func orderOf(r *http.Request, values url.Values) (hub.AdminAction, error) {
 	return by, nil
 }
 
-// busProblemOf returns the problem that an error of the bus is.
+// busProblemOf returns the problem for an error of the bus.
 func busProblemOf(err *deadletters.BusError) *problemError {
 	p, ok := problemOfKind[domain.KindOf(err)]
 	switch {

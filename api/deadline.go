@@ -23,11 +23,12 @@ const (
 	grace = 5 * time.Second
 )
 
-// deadline bounds the time of a request: the reading of its body, the work, and the writing of
-// the answer, which may take longer as long as the client keeps reading.
+// deadline limits the time of a request: for reading its body, for the work,
+// and for writing the answer. Writing may take longer while the client keeps
+// reading.
 //
-// The context has no fixed deadline, because a Peek still works while its body is streamed. Its
-// cause is errDeadline once the time has passed.
+// The context has no fixed deadline, because a Peek still works while its body
+// is streamed. Its cause is errDeadline once the time has passed.
 func (s *Server) deadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancelCause(r.Context())
@@ -56,11 +57,12 @@ type pace struct {
 	timer *time.Timer
 	last  time.Time // the deadline never moves beyond it
 	out   throughput
-	hold  *memoryHold            // that the client keeps while it sends or reads; nil: none
-	slow  *prometheus.CounterVec // clients that were cut off, by what they did too slowly
+	hold  *memoryHold            // memory that the client keeps while it sends or reads; nil: none
+	slow  *prometheus.CounterVec // clients that were cut off, by what was too slow: send or read
 }
 
-// errSlowReader reports that the client takes the answer more slowly than it may.
+// errSlowReader reports that the client reads the answer more slowly than the
+// minimum rate.
 var errSlowReader = errors.New("the client takes the answer too slowly")
 
 type paceKey struct{}
@@ -78,8 +80,8 @@ func (p *pace) extendDeadline(wait time.Duration) {
 	p.writeBefore(time.Now().Add(wait + p.span + grace))
 }
 
-// removeLimit lets a request last as long as its client takes something every now and
-// then.
+// removeLimit lets a request last as long as its client reads something before
+// each deadline.
 func (p *pace) removeLimit() { p.last = time.Now().AddDate(100, 0, 0) }
 
 // writeStep is the maximum size of one write to the connection. A client that reads at
@@ -119,7 +121,7 @@ func (p *pace) write(b []byte) (n int, err error) {
 // interruptWrite makes a Write that waits for the client fail.
 func (p *pace) interruptWrite() { p.writeBefore(time.Unix(1, 0)) }
 
-// nextDeadline is the deadline if the client takes something now.
+// nextDeadline returns the deadline after the client has read something now.
 func (p *pace) nextDeadline() time.Time {
 	at := time.Now().Add(p.span)
 	if at.After(p.last) {
@@ -135,7 +137,7 @@ func (p *pace) writeBefore(at time.Time) {
 // Unwrap lets http.ResponseController reach the connection.
 func (p *pace) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// senderWindows is how often a client that sends nothing would reach the end of its
+// senderWindows is how often a client that sends nothing would use up its
 // credit during one deadline.
 const senderWindows = 3
 

@@ -21,7 +21,7 @@ import (
 
 // The tests of this file run in a bubble of testing/synctest, where waiting takes
 // no time and time is exact: the server of net/http over net.Pipe, whose writer
-// waits until its reader has taken everything.
+// sendWaiting until its reader has taken everything.
 
 // A bubble is a server in a bubble.
 type bubble struct {
@@ -63,7 +63,7 @@ func serveBubble(t *testing.T, f *hubFixture, configure ...func(*http.Server)) *
 		f.server.WaitForPolls(context.WithoutCancel(t.Context()))
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
-		<-time.After(time.Second) // net/http takes that long to close a connection after an answer that says so
+		<-time.After(time.Second) // net/http takes this long to close a connection after an answer with Connection: close
 	})
 	return b
 }
@@ -146,7 +146,7 @@ func (r *untilDone) Read(p []byte) (int, error) {
 	return r.ReadCloser.Read(p)
 }
 
-func TestAReaderThatOnlySipsIsCutOff(t *testing.T) {
+func TestAReaderThatReadsTooSlowlyIsCutOff(t *testing.T) {
 	inBubble(t, 1<<20-2, func(b *bubble) {
 		start := time.Now()
 		resp := b.exchange(&slow{Conn: b.dial(), rate: 1 << 10}, peekRequest)
@@ -193,9 +193,9 @@ func (s *slow) Read(p []byte) (int, error) {
 	return s.Conn.Read(p[:min(len(p), s.rate)])
 }
 
-// trickle sends the beginning of a long body, and then n bytes of it each second.
-// The function that it returns ends that.
-func (b *bubble) trickle(conn net.Conn, n int) (stop func()) {
+// sendSlowly sends the beginning of a long body, and then n bytes of it each
+// second until stop is called.
+func (b *bubble) sendSlowly(conn net.Conn, n int) (stop func()) {
 	stopped := make(chan bool)
 	go func() {
 		defer close(stopped)
@@ -216,7 +216,7 @@ func TestUpload_IsRefusedAtTheDeadline(t *testing.T) {
 		rate int
 		want time.Duration
 	}{
-		"below the minimum rate":     {1 << 10, 13 * time.Second}, // a third of the deadline, and the time that 1 KB/s earns
+		"below the minimum rate":     {1 << 10, 13 * time.Second}, // a third of the deadline, and the time that the client gains by sending 1 KB/s
 		"at more than that":          {5 << 10, 30 * time.Second},
 		"when it stops after a byte": {0, 10 * time.Second},
 	} {
@@ -224,7 +224,7 @@ func TestUpload_IsRefusedAtTheDeadline(t *testing.T) {
 			inBubble(t, 0, func(b *bubble) {
 				start := time.Now()
 				conn := b.dial()
-				defer b.trickle(conn, tc.rate)()
+				defer b.sendSlowly(conn, tc.rate)()
 				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 				require.NoError(b.t, err)
 				require.Equal(b.t, 408, resp.StatusCode)
@@ -248,9 +248,9 @@ func TestWorkThatTakesTooLongIsGivenUpAtTheDeadline(t *testing.T) {
 	})
 }
 
-// A body may take up to the deadline. Once it has come, its deadline must not
-// cut off the work, which the server would take for a client that has gone, nor
-// the next request on the connection.
+// Reading a body may take up to the deadline. After that, the deadline for
+// reading must cut off neither the work, which would look to the server like a
+// disconnected client, nor the next request on the connection.
 func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		client, server := net.Pipe()

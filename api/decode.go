@@ -19,7 +19,7 @@ func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 		return sent, nil
 	}
 	if syntax, ok := errors.AsType[*eventjson.SyntaxError](err); ok {
-		// The faults that were found before count as well.
+		// The faults that were found before count towards the limit.
 		found := faultsOf(sent.Faults.List)
 		return nil, &problemError{
 			problem: notJSON,
@@ -42,7 +42,7 @@ func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 	return nil, err
 }
 
-// maxFaults is how many faults a problem lists.
+// maxFaults is the maximum number of faults that a problem lists.
 const maxFaults = eventjson.MaxFaults
 
 func faultsOf(list []eventjson.Fault) []bodyFault {

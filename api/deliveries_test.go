@@ -22,7 +22,7 @@ type pushed struct {
 	*testing.T
 	cursors *memory.Cursors
 	streams *memory.Streams
-	answer  domain.Answer // to test calls
+	answer  domain.Answer // answer to test calls
 	body    string
 	now     time.Time
 }
@@ -51,8 +51,8 @@ func withDeliveries(t *testing.T) (*pushed, func(*api.Options, *hub.Options)) {
 	}
 }
 
-// publishes appends messages to a topic.
-func (p *pushed) publishes(n int) {
+// publishMessages appends messages to a topic.
+func (p *pushed) publishMessages(n int) {
 	p.Helper()
 	topic, err := domain.ParseTopic(domain.DefaultTopic)
 	require.NoError(p, err)
@@ -64,7 +64,7 @@ func (p *pushed) publishes(n int) {
 	require.NoError(p, err)
 }
 
-// calls has a node call with as many deliveries as there are answers.
+// calls makes as many deliveries as there are answers, as a node does.
 func (p *pushed) calls(subscription string, answers ...domain.Answer) {
 	p.Helper()
 	id, err := domain.ParseSubscriptionID(subscription)
@@ -92,7 +92,7 @@ func TestDeliveries_AreListedShownAndExplained(t *testing.T) {
 	f.do("PUT", subscriptions+"/"+id(7), `{"callback_url":"https://example.org/"}`).wants(201)
 	list := deliveries + "?subscription=" + id(7)
 	require.JSONEq(t, `{"deliveries":[]}`, f.do("GET", list, "").wants(200).body)
-	p.publishes(3)
+	p.publishMessages(3)
 	p.calls(id(7), domain.Answer{Status: 200}, domain.Answer{Status: 500, Error: "the receiver failed (500); look at its log"})
 
 	first := decoded(t, f.do("GET", list+"&size=2", "").wants(200).body)
@@ -145,7 +145,7 @@ func TestDeliveries_AreReadByTheirOwnerAndOperatorsAlone(t *testing.T) {
 	p, with := withDeliveries(t)
 	f := serve(t, with)
 	f.do("PUT", subscriptions+"/"+id(7), `{"callback_url":"https://example.org/"}`).wants(201)
-	p.publishes(1)
+	p.publishMessages(1)
 	for _, path := range []string{deliveries + "?subscription=" + id(7), deliveries + "/" + id(7) + ".0.0", deliveries + "/" + id(7) + ".0.0/explain"} {
 		f.do("GET", path, "").wants(200)
 		token := "Bearer a token of operators that is long"

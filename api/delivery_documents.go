@@ -19,7 +19,7 @@ type messageDeliveryDocument struct {
 	Attempts     int               `json:"attempts"`
 	Due          *time.Time        `json:"due,omitempty"`
 	Reason       string            `json:"reason,omitempty"`
-	LastAttempt  *attemptDocument  `json:"last_attempt,omitempty"` // in a list
+	LastAttempt  *attemptDocument  `json:"last_attempt,omitempty"` // only in a list
 	History      []attemptDocument `json:"history,omitempty"`      // not in a list
 }
 

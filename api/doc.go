@@ -2,15 +2,15 @@
 // actors and operators send, calls package hub, and encodes the answer. It decides
 // nothing about events or bundles.
 //
-// Read [Server.routes] first, the page of all routes. A request passes
+// Read [Server.routes] first, which has all routes. A request passes
 //
 //	identify ─▶ observe ─▶ recoverPanics ─▶ deadline ─▶ refuseOverLimit ─▶ localOnly
 //	         ─▶ route ─▶ authorize ─▶ actor or operator ─▶ handler
 //
-// so that whatever happens further in, the answer carries a request id, the log
-// has one line, the metrics count it, a panic is a 500, and nothing lasts for
-// ever. Each of these is one small file; each resource is one file; what a
-// failure looks like from outside stands in one table, in problem.go.
+// so whatever a handler does, the answer has a request id, the log has one line
+// about it, the metrics count it, a panic is answered with 500, and the time is
+// limited. Each step is one small file, and so is each resource. The table in
+// problem.go has the answer to each kind of error.
 //
 // The JSON form of an event is that of package eventjson, which the Service Bus edge
 // reads as well.
@@ -27,20 +27,21 @@
 // memory; the wait is added to its deadline. A check has no deadline, because it
 // writes lines of its answer while it runs.
 //
-// A client also has to move Limits.MinRate bytes a second, on average over the
-// deadline when it reads and over a third of it when it sends (throughput.go).
+// A client must also transfer Limits.MinRate bytes per second: on average over the
+// deadline when it reads, and over a third of the deadline when it sends
+// (throughput.go).
 //
 // # Slow clients
 //
-// No client holds up others by being slow. A request holds a store slot while it
-// reads the store, never while its client takes what was read (storeslot.go). The
-// memory that it needs while its client sends or reads comes from a pool with a share
-// for each address or actor, and a pool of its own for what is small; while a request
-// waits for memory, clients that stand still are cut off (memorypool.go). Connections
-// are bounded by the server, which says with Options.OverLimit when only probes are
-// to be answered (overlimit.go).
+// A slow client does not delay others. A request holds a store slot while it reads
+// the store, but not while its client reads the answer (storeslot.go). The memory
+// that a request holds while its client sends or reads comes from a pool, of which
+// each address or actor gets a share; small requests have a separate pool. While a
+// request waits for memory, clients that make no progress are cut off
+// (memorypool.go). The server limits connections, and Options.OverLimit reports when
+// only probes are answered (overlimit.go).
 //
-// # Who asks
+// # Authentication
 //
 // With Options.Identity, a token says who sends a request: package identity verifies it, and
 // authorize (rights.go) refuses senders without a role that the table of rights has for the
@@ -48,23 +49,24 @@
 // and the token of the operators identify the sender.
 //
 // Actors are identified in actor.go (requireActor), operators in operator.go
-// (requireOperator; isOperator compares the token), and nowhere else. Producers, consumers and those
-// of a channel show tokens of the broker, which domain/broker compares. localOnly (local.go) prevents DNS rebinding and
-// refuses requests that a proxy has passed on. An address with too many failed logins
-// of operators is refused for a while (failed_logins.go).
+// (requireOperator; isOperator compares the token), and nowhere else. Producers,
+// consumers and channels of the broker have tokens that domain/broker compares.
+// localOnly (local.go) prevents DNS rebinding and refuses requests that a proxy has
+// passed on. An address with too many failed logins of operators is refused for a
+// while (failed_logins.go).
 //
-// # Half a body is no body
+// # Failures within a body
 //
-// A failure before the first byte of a body is a problem document. After that
-// there is no honest status left, so the connection is torn down: a client sees
-// the body cut short, never a short body that looks whole.
+// A failure before the first byte of a body is answered with a problem document.
+// Later, the status cannot be changed, so the connection is closed: the client sees
+// that the body is incomplete.
 //
 // # A body in parts
 //
 // [hub.Body] can be read from anywhere, and its length and tag are known before it is read, so
 // net/http's ServeContent does ranges and conditions (download.go). The code between the two
-// sends the header with the first byte, and replaces ServeContent's own errors by a problem.
-// Compressed bodies have a tag of their own and no ranges. ranges.go bounds what a set of
+// sends the header with the first byte, and replaces the errors of ServeContent by problems.
+// Compressed bodies have a separate tag and no ranges. ranges.go bounds what a set of
 // ranges costs: a request reads a body at most once, in ascending order.
 //
 // A Peek with a Range answers about the bundle that it would have answered with anyway, which
@@ -74,7 +76,7 @@
 // # The broker
 //
 // The routes under /broker are those of package api/broker, which knows the Server as its host;
-// broker.go has what it needs, and turns its errors into problems of the one table.
+// broker.go implements that host, and turns errors of the broker into problems of the table.
 //
 // # The original
 //

@@ -18,9 +18,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// sendBundle answers with the body of a bundle, or with the parts of it that the
-// client asks for. What a condition or a range means is left to net/http. It holds
-// slot while it reads the store, and not while the client takes what was read.
+// sendBundle answers with the body of a bundle, or with the parts of it that
+// the client asks for. net/http evaluates conditions and ranges. sendBundle
+// holds slot while it reads the store, and not while the client reads.
 func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.Peeked, slot *storeSlot) error {
 	ctx := r.Context()
 	rec := recordOf(ctx)
@@ -47,8 +47,9 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 		if !d.begun {
 			return err
 		}
-		// The status is on its way. A body that breaks off cannot be taken for
-		// a whole one; one that ends early could.
+		// The status has been sent. The connection is aborted, because a client
+		// cannot take an interrupted body for a complete one; a body that ends
+		// early could be.
 		rec.err = fmt.Errorf("the body broke off: %w", err)
 		panic(http.ErrAbortHandler)
 	}
@@ -59,15 +60,15 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 }
 
 // A download is an answer that begins with the first byte of its body: until
-// then it may still become a problem.
+// then it can become a problem.
 type download struct {
 	to     http.ResponseWriter
-	length string      // of the whole body
-	header http.Header // of the answer, once it begins
+	length string      // length of the whole body
+	header http.Header // headers of the answer, set when it begins
 	status int
 	begun  bool
-	gzip   *gzip.Writer // nil: the body as it is
-	err    error        // of a Write
+	gzip   *gzip.Writer // nil: the body is not compressed
+	err    error        // error of a Write
 }
 
 func newDownload(w http.ResponseWriter, b *domain.Bundle, compress bool) *download {
@@ -83,14 +84,15 @@ func newDownload(w http.ResponseWriter, b *domain.Bundle, compress bool) *downlo
 	d.header.Set("Vary", "Accept-Encoding")
 	d.header.Set("Content-Type", mediaType(b))
 	d.header.Set("Cache-Control", "no-store")
-	// These two as the original spells them, for clients that compare letter by letter.
+	// The original's spelling of these two headers, for clients that compare
+	// names case-sensitively.
 	d.header["MessageId"] = []string{b.ID.String()}
 	d.header["MessageType"] = []string{b.MessageType()}
 	return d
 }
 
-// mediaType is that of a bundle's body: what the hub makes is JSON, what a domain
-// makes is in the format that the actor has asked for.
+// mediaType returns the media type of a bundle's body: JSON if the hub makes
+// it, otherwise the format that the actor has asked the domain for.
 func mediaType(b *domain.Bundle) string {
 	if b.Content == domain.Request && b.Format == domain.XML {
 		return "application/xml"
@@ -98,7 +100,7 @@ func mediaType(b *domain.Bundle) string {
 	return "application/json"
 }
 
-// compressors are gzip.Writers; each is some hundred KB.
+// compressors are gzip.Writers; each takes several hundred KB.
 var compressors = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for a wrong level only
 	return w
@@ -118,7 +120,7 @@ func (d *download) WriteHeader(status int) {
 
 func (d *download) Write(p []byte) (n int, err error) {
 	if d.isRefused() {
-		return len(p), nil // the client gets to read a problem instead
+		return len(p), nil // the client reads a problem instead
 	}
 	d.beginAnswer()
 	if d.gzip != nil {
@@ -132,8 +134,8 @@ func (d *download) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// pieces are what a body is copied by. The client has taken a piece before it
-// gets the next, or the deadline ends it.
+// pieces are the buffers by which a body is copied. A piece is written before
+// the next is read, unless the deadline ends the write.
 var pieces = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // ReadFrom implements io.ReaderFrom.
@@ -155,7 +157,8 @@ func (d *download) beginAnswer() {
 	d.to.WriteHeader(d.status)
 }
 
-// finishAnswer finishes the answer, unless err has spoilt it, and returns what has.
+// finishAnswer completes the answer unless err has interrupted it, and returns
+// the error.
 func (d *download) finishAnswer(r *http.Request, err error) error {
 	if d.gzip != nil {
 		defer func() { d.gzip.Reset(nil); compressors.Put(d.gzip) }()

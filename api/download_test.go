@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// opened returns a fixture with an open bundle, and the answer to its first Peek.
-func opened(t *testing.T) (*hubFixture, domainAnswer) {
+// openFirstBundle returns a fixture with an open bundle, and the answer to its first Peek.
+func openFirstBundle(t *testing.T) (*hubFixture, domainAnswer) {
 	t.Helper()
 	f := serve(t)
 	for n := range 30 {
@@ -30,7 +30,7 @@ func downloads(id string) []string {
 }
 
 func TestABodyIsTheSameWhereverItIsServed(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	id := first.header.Get("MessageId")
 	require.Equal(t, strconv.Itoa(len(first.body)), first.header.Get("Content-Length"))
 	require.Regexp(t, `^"[0-9a-f]{32}"$`, first.header.Get("ETag"))
@@ -54,7 +54,7 @@ func TestABodyIsTheSameWhereverItIsServed(t *testing.T) {
 }
 
 func TestTheNextBundleHasAnotherTag(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	f.do("DELETE", "/v1/dequeue/"+first.header.Get("MessageId"), "").wants(200)
 	f.post(202, newEvent(101))
 	require.NotEqual(t, first.header.Get("ETag"), f.do("GET", "/v1/peek", "").wants(200).header.Get("ETag"))
@@ -70,12 +70,12 @@ func TestHEADAndIfMatchOpenNoBundle(t *testing.T) {
 	}
 	f.do("GET", "/v1/bundles/"+id(71), "").problem(404, "not-found")
 	f.do("HEAD", "/v1/bundles/"+id(71), "").wants(404)
-	f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200) // so none was open
+	f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200) // so no bundle was open
 	f.do("HEAD", "/v1/peek", "").wants(200)
 }
 
 func TestABundleIsServedByItsIDToItsActorWhileItIsOpen(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	path := "/v1/bundles/" + first.header.Get("MessageId")
 	f.do("GET", path, "", "X-Actor-Id", "other").problem(404, "not-found")
 	f.do("GET", path, "", "X-Actor-Id", "").problem(401, "missing-actor")
@@ -87,11 +87,11 @@ func TestABundleIsServedByItsIDToItsActorWhileItIsOpen(t *testing.T) {
 }
 
 func TestARangeIsThoseBytes(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	whole, size := first.body, len(first.body)
 	for _, tc := range []struct {
 		ranges   string
-		from, to int // of the answer; from -1 means the whole, as if nothing had been asked
+		from, to int // range of the answer; from -1: the whole body, as without a Range
 	}{
 		{"bytes=0-0", 0, 1},
 		{"bytes=0-9", 0, 10},
@@ -105,14 +105,14 @@ func TestARangeIsThoseBytes(t *testing.T) {
 		{fmt.Sprintf("bytes=%d-%d", size-1, size-1), size - 1, size},
 		{fmt.Sprintf("bytes=%d-", size/2), size / 2, size},
 		{"bytes=4-6,", 4, 7},
-		{"bytes=5-6,99999999-", 5, 7}, // the one that there is
+		{"bytes=5-6,99999999-", 5, 7}, // only the range that exists
 		{"bytes=", -1, 0},
 		{"bytes=,,", -1, 0},
 		{"lines=0-1", -1, 0},
 		{"bytes", -1, 0},
 		{"nonsense", -1, 0},
-		{fmt.Sprintf("bytes=0-%d,1-%d", size-1, size-1), -1, 0}, // more than there is
-		{"bytes=0-0" + strings.Repeat(",2-2", 16), -1, 0},       // too many
+		{fmt.Sprintf("bytes=0-%d,1-%d", size-1, size-1), -1, 0}, // more bytes than the body has
+		{"bytes=0-0" + strings.Repeat(",2-2", 16), -1, 0},       // too many ranges
 		{"bytes=0-0" + strings.Repeat(",2-2", 5_000), -1, 0},
 	} {
 		for _, path := range downloads(first.header.Get("MessageId")) {
@@ -135,7 +135,7 @@ func TestARangeIsThoseBytes(t *testing.T) {
 }
 
 func TestARangeThatIsNoneIs416(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	size := len(first.body)
 	for _, ranges := range []string{
 		"bytes=abc", "bytes=-", "bytes=--1", "bytes=5-2", "bytes=1-x", "bytes=-0", "bytes=99999999999999999999-", "bytes=0x1-2", "bytes=1",
@@ -157,7 +157,7 @@ func TestARangeThatIsNoneIs416(t *testing.T) {
 }
 
 func TestSeveralRangesAreSeveralParts(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	for _, places := range [][][2]int{
 		{{0, 1}, {5, 9}},
 		{{1000, 1999}, {3, 3}, {500, 800}}, // in any order
@@ -188,7 +188,7 @@ func TestSeveralRangesAreSeveralParts(t *testing.T) {
 }
 
 func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	tag := first.header.Get("ETag")
 	for _, tc := range []struct {
 		header, value string
@@ -198,7 +198,7 @@ func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
 		{"If-Match", `"other", ` + tag, 200},
 		{"If-Match", "*", 200},
 		{"If-Match", `"other"`, 412},
-		{"If-Match", "W/" + tag, 412}, // a weak tag proves nothing
+		{"If-Match", "W/" + tag, 412}, // a weak tag matches nothing
 		{"If-Match", strings.Trim(tag, `"`), 412},
 		{"If-None-Match", tag, 304},
 		{"If-None-Match", "W/" + tag, 304},
@@ -206,7 +206,7 @@ func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
 		{"If-None-Match", `"other",` + tag, 304},
 		{"If-None-Match", `"other"`, 200},
 		{"If-None-Match", "nonsense", 200},
-		{"If-Modified-Since", "Mon, 02 Jan 2090 15:04:05 GMT", 200}, // there are no times
+		{"If-Modified-Since", "Mon, 02 Jan 2090 15:04:05 GMT", 200}, // bundles have no modification time
 		{"If-Unmodified-Since", "Mon, 02 Jan 2006 15:04:05 GMT", 200},
 	} {
 		for _, path := range downloads(first.header.Get("MessageId")) {
@@ -230,7 +230,7 @@ func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
 }
 
 func TestIfRangeGivesThePartOrTheWholeOfWhatIsThere(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	tag, id1 := first.header.Get("ETag"), first.header.Get("MessageId")
 	for _, path := range downloads(id1) {
 		require.Equal(t, first.body[10:20], f.do("GET", path, "", "Range", "bytes=10-19", "If-Range", tag).wants(206).body)
@@ -238,7 +238,8 @@ func TestIfRangeGivesThePartOrTheWholeOfWhatIsThere(t *testing.T) {
 			require.Equal(t, first.body, f.do("GET", path, "", "Range", "bytes=10-19", "If-Range", other).wants(200).body)
 		}
 	}
-	// Once it is dequeued, a Peek opens the next one, which is no part of the first.
+	// Once the bundle is dequeued, a Peek opens the next one, to which the
+	// range does not apply.
 	f.do("DELETE", "/v1/dequeue/"+id1, "").wants(200)
 	f.do("GET", "/v1/bundles/"+id1, "", "Range", "bytes=10-19", "If-Range", tag).problem(404, "not-found")
 	f.post(202, newEvent(101))
@@ -249,7 +250,7 @@ func TestIfRangeGivesThePartOrTheWholeOfWhatIsThere(t *testing.T) {
 }
 
 func TestGzipIsNegotiated(t *testing.T) {
-	f, first := opened(t)
+	f, first := openFirstBundle(t)
 	tag := first.header.Get("ETag")
 	gzipTag := strings.TrimSuffix(tag, `"`) + `-gzip"`
 	for _, tc := range []struct {
@@ -309,7 +310,7 @@ func TestGzipIsNegotiated(t *testing.T) {
 func TestAPartThatFailsBreaksOff(t *testing.T) {
 	f := serve(t)
 	sound := objectsOfTheirOwn(f, 20)
-	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // nothing was sent yet
+	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // nothing has been sent yet
 	f.do("GET", "/v1/peek", "", "Accept-Encoding", "gzip").problem(500, "internal")
 	for _, tc := range []struct {
 		header, value string
@@ -324,7 +325,7 @@ func TestAPartThatFailsBreaksOff(t *testing.T) {
 				defer resp.Body.Close()
 				_, err = io.ReadAll(resp.Body)
 			}
-			if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) { // the second if not even the header got out
+			if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) { // EOF if not even the header was sent
 				t.Fatalf("the answer must not look whole: %v", err)
 			}
 		})

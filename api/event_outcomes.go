@@ -23,8 +23,9 @@ type outcomeDocument struct {
 	Status       int    `json:"status,omitempty"`
 }
 
-// beginWait returns the wait of a sender, nil if it does not wait: no subscription is sync, the
-// sender prefers that, or it has sent too many events.
+// beginWait returns the wait of a sender. It returns nil if the sender does not
+// wait: no subscription is sync, the sender prefers not to wait, or it has sent
+// too many events.
 func (s *Server) beginWait(r *http.Request, stream domain.StreamName, messages []domain.Message, awaited []publish.Awaited) *outcome.Wait {
 	if s.opts.Outcomes == nil || len(awaited) == 0 || len(messages) > outcome.MaxMessages || prefersAsync(r.Header) {
 		return nil

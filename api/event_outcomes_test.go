@@ -54,7 +54,7 @@ func newWaitingWorld(t *testing.T) (*waitingWorld, func(*api.Options, *hub.Optio
 	}
 }
 
-// calls calls a receiver with everything that waits, with an answer for each.
+// calls calls a receiver with all waiting deliveries, and gives each an answer.
 func (w *waitingWorld) calls(id domain.SubscriptionID, statuses ...int) error {
 	ctx := context.Background()
 	c, version, err := w.cursors.Load(ctx, id.Cursor(), domain.Owner{Incarnation: "node", Limit: domain.MaxConcurrency, Policy: domain.QueuePolicy([]time.Duration{0}, 1)}, time.Now)
@@ -91,12 +91,12 @@ func TestPostEvents_ListsTheOutcomesOfSubscriptionsThatAreSync(t *testing.T) {
 	require.JSONEq(t, fmt.Sprintf(`{"accepted":2,"duplicates":0,"outcomes":[
 		{"event":0,"subscription":%q,"state":"delivered","status":204},{"event":1,"subscription":%q,"state":"failed","status":500}]}`, id(7), id(7)), a.wants(200).body)
 
-	// A repetition has the outcomes, too.
+	// A repeated request has the outcomes, too.
 	require.JSONEq(t, fmt.Sprintf(`{"accepted":0,"duplicates":1,"outcomes":[{"event":0,"subscription":%q,"state":"failed","status":500}]}`, id(7)),
 		f.do("POST", events, cloudEvent("2"), "Content-Type", structured).wants(200).body)
 
-	// No request waits for a subscription that is paused, against its will, or with many
-	// events.
+	// No request waits for a paused subscription, when the sender prefers not
+	// to, or with many events.
 	start := time.Now()
 	for _, preference := range []string{"respond-async", "wait=5, Respond-Async; a=b"} {
 		require.NotContains(t, f.do("POST", events, cloudEvent("3"), "Content-Type", structured, "Prefer", preference).wants(202).body, "outcomes")

@@ -23,7 +23,7 @@ import (
 
 // The limits of POST /v1/events.
 const (
-	maxEventBody    = 2 * megabyte // of a request with one event
+	maxEventBody    = 2 * megabyte // bytes of a request with one event
 	maxBatchBody    = 8 * megabyte
 	maxBatchEvents  = 1000
 	structuredEvent = "application/cloudevents+json"
@@ -41,8 +41,8 @@ func (s *Server) requireEvents(next http.Handler) http.Handler {
 	})
 }
 
-// postEvents publishes the CloudEvents of a request, or says of every fault where it is and
-// publishes nothing.
+// postEvents publishes the CloudEvents of a request. If any is invalid, it
+// publishes nothing and reports the position of every fault.
 func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 	values, err := query.Parse(r, "topic")
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 		writeJSON(w, http.StatusAccepted, answer)
 		return nil
 	}
-	release() // the wait does not need the events
+	release() // the events are not needed during the wait
 	writeOutcomes(w, answer, s.outcomes(r.Context(), wait))
 	return nil
 }
@@ -96,8 +96,8 @@ func causesOf(messages []domain.Message) (causes []domain.TraceContext) {
 	return causes
 }
 
-// readEvents reads the events of a request, in any of the modes of CloudEvents. They have the
-// memory of its body until release is called.
+// readEvents reads the events of a request, in any of the modes of CloudEvents.
+// They keep the memory of its body until release is called.
 func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []domain.Message, isBatch bool, release func(), err error) {
 	release = func() {}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -142,8 +142,8 @@ func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []
 	return messages, true, release, eventFaults(faults, true)
 }
 
-// readBody reads a body of up to limit bytes. It takes memory from that for all bodies until
-// release is called.
+// readBody reads a body of up to limit bytes. It takes memory from the pool of
+// request bodies until release is called.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, limit int64) (text []byte, release func(), err error) {
 	release = func() {}
 	if r.ContentLength > limit {

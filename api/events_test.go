@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// brokenStreams are streams of which appends after the first ones fail.
+// brokenStreams are streams whose appends fail after the first ones.
 type brokenStreams struct {
 	repository.Streams
 	left int // appends that succeed; negative: all

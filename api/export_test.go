@@ -22,8 +22,8 @@ type Problem struct {
 	HasRetryAfter bool
 }
 
-// Problems returns the table of problems by type. Those of 429 have Retry-After, too: the handler
-// knows for how long.
+// Problems returns the table of problems by type. Problems of status 429 have
+// Retry-After, too: the handler knows the time.
 func Problems() map[string]Problem {
 	all := make(map[string]Problem)
 	for p, row := range problems {
@@ -32,10 +32,11 @@ func Problems() map[string]Problem {
 	return all
 }
 
-// MaxLoginAddresses is how many addresses failed logins are counted for.
+// MaxLoginAddresses is the maximum number of addresses whose failed logins are
+// counted.
 const MaxLoginAddresses = maxAddresses
 
-// LoginAddresses returns how many addresses s counts failed logins for.
+// LoginAddresses returns the number of addresses whose failed logins s counts.
 func LoginAddresses(s *Server) int { return len(s.logins.addresses) }
 
 // A MemoryPool is a pool with a timeout of 2 s for clients at 1 KB/s.
@@ -58,10 +59,10 @@ func (h MemoryHold) Acquire(ctx context.Context, n int64) error { return h.hold.
 // BeginTransfer begins a transfer.
 func (h MemoryHold) BeginTransfer() { h.hold.beginTransfer() }
 
-// MaxBuckets is how many clients have a bucket of requests of their own.
+// MaxBuckets is the maximum number of clients with a bucket of requests.
 const MaxBuckets = maxBuckets
 
-// Buckets returns how many clients have one.
+// Buckets returns the number of clients with a bucket.
 func Buckets(s *Server) int { return len(s.requests.clients) }
 
 // RightsOf returns the roles of a route as texts, and whether it has a row.

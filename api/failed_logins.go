@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// failedLogins counts the failed logins of operators: for each address, and in all.
+// failedLogins counts the failed logins of operators, for each address and in
+// total.
 //
-// An address may fail limit times in a window, and once in a window while all
-// addresses together have reached the total. After that it is refused, except that
-// allowGuess accepts the right token. An address without a failure is never
-// refused, so that the right token is accepted from it whatever others do. The memory
-// is bounded: of more addresses than maxAddresses, the one whose window began first is
-// forgotten.
+// An address may fail limit times in a window, and only once in a window while
+// all addresses together have reached the total. After that it is refused,
+// unless allowGuess accepts the right token. An address without a failure is
+// never refused, so the right token is accepted from it whatever others do. The
+// memory is bounded: if there are more than maxAddresses addresses, the one
+// whose window began first is forgotten.
 type failedLogins struct {
 	limit int
 
@@ -21,7 +22,7 @@ type failedLogins struct {
 	all       loginFailures
 }
 
-// loginFailures are those in one window.
+// loginFailures are the failures of an address in one window.
 type loginFailures struct {
 	began time.Time
 	n     int

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A loginHub is a hub without a network, at a time that the test says.
+// A loginHub is a server without a network, whose clock the test sets.
 type loginHub struct {
 	*hubFixture
 	t       *testing.T
@@ -33,7 +33,8 @@ func newLoginHub(t *testing.T, change ...func(*api.Options, *hub.Options)) *logi
 	return d
 }
 
-// login asks for a queue from an address, with a header Authorization unless it is "".
+// login requests a queue from an address, with a header Authorization unless it
+// is "".
 func (d *loginHub) login(remote, authorization string) *http.Response {
 	d.t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "http://hub"+admin, nil)

@@ -17,12 +17,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// jsonFields are what the body of an operator's request may say: names, and where the
-// values go, each a *string, a *bool, or a *json.RawMessage for an object.
+// jsonFields are the members that the body of an operator's request may have,
+// each with the variable for its value: a *string, a *bool, or a
+// *json.RawMessage for an object.
 type jsonFields map[string]any
 
-// readFields takes the fields from a small JSON object. The required fields must be present; an
-// unknown or duplicate field is an error.
+// readFields reads the fields from a small JSON object. The required fields
+// must be present; an unknown or duplicate field is an error.
 func (f jsonFields) readFields(w http.ResponseWriter, r *http.Request, limit int64, required ...string) error {
 	text, err := readObject(w, r, limit)
 	if err != nil {
@@ -99,8 +100,8 @@ func (f jsonFields) setField(name string, value []byte, again bool) string {
 	return ""
 }
 
-// unmarshalAs wants a value that begins so; null, which leaves everything as it is,
-// does not.
+// unmarshalAs unmarshals a value that begins with the character begin. It
+// refuses null, which would leave the variable unchanged.
 func unmarshalAs(value []byte, begin byte, at any) error {
 	if value[0] != begin || value[0] == 'n' {
 		return errors.New("another type")

@@ -19,7 +19,7 @@ const findPath = "/v1/admin/find"
 
 var findParameters = []string{"actor", "after", "id", "kind", "origin", "source", "topic"}
 
-// The view of an id for operators.
+// The search for an id by operators.
 
 type foundDocument struct {
 	ID      string           `json:"id"`
@@ -57,7 +57,7 @@ type waitDocument struct {
 	Next  string     `json:"next"`
 }
 
-// A lookedDocument is what was looked at.
+// A lookedDocument names the stores that were searched.
 type lookedDocument struct {
 	Kinds     []find.Kind          `json:"kinds"`
 	Found     int                  `json:"found"`

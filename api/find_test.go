@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A foundAnswer is what tests read of an answer about an id.
+// A foundAnswer has the members of an answer about an id that the tests read.
 type foundAnswer struct {
 	Results []struct {
 		Kind, State, Actor string
@@ -35,7 +35,7 @@ func findURL(pairs ...string) string {
 	return "/v1/admin/find?" + q.Encode()
 }
 
-func (f *hubFixture) finds(pairs ...string) foundAnswer {
+func (f *hubFixture) findAnswer(pairs ...string) foundAnswer {
 	f.t.Helper()
 	var a foundAnswer
 	require.NoError(f.t, json.Unmarshal([]byte(f.do("GET", findURL(pairs...), "").wants(200).body), &a))
@@ -45,7 +45,7 @@ func (f *hubFixture) finds(pairs ...string) foundAnswer {
 func TestFind_ShowsWhereAnEventAndItsBundleAre(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1), newEvent(2))
-	a := f.finds("id", id(1))
+	a := f.findAnswer("id", id(1))
 	require.Len(t, a.Results, 1)
 	require.Equal(t, []string{"event", "waiting", actor}, []string{a.Results[0].Kind, a.Results[0].State, a.Results[0].Actor})
 	require.Equal(t, "not-peeked", a.Results[0].Waits[0].Cause)
@@ -54,7 +54,7 @@ func TestFind_ShowsWhereAnEventAndItsBundleAre(t *testing.T) {
 	f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200)
 	f.do("POST", admin+"/skip", `{`+why+`,"bundleId":"`+id(71)+`"}`).wants(204)
 	for _, pairs := range [][]string{{"id", id(71)}, {"id", id(71), "actor", actor}, {"id", id(71) + "_" + actor}, {"id", id(71), "kind", "bundle"}} {
-		a = f.finds(pairs...)
+		a = f.findAnswer(pairs...)
 		require.Len(t, a.Results, 1)
 		r := a.Results[0]
 		require.Equal(t, []string{"bundle", "skipped"}, []string{r.Kind, r.State})
@@ -62,7 +62,7 @@ func TestFind_ShowsWhereAnEventAndItsBundleAre(t *testing.T) {
 		require.Contains(t, r.Steps[1].Text, "kim")
 		require.NotEmpty(t, r.Steps[1].At)
 	}
-	r := f.finds("id", id(2), "actor", actor, "origin", "TimeSeries").Results[0]
+	r := f.findAnswer("id", id(2), "actor", actor, "origin", "TimeSeries").Results[0]
 	require.Equal(t, []string{"event", "skipped"}, []string{r.Kind, r.State})
 }
 
@@ -121,7 +121,7 @@ func TestFind_ReturnsEachMailboxThatHasAnIDAndContinues(t *testing.T) {
 		require.NoError(t, err)
 	}
 	seen := make(map[string]bool)
-	a := f.finds("id", shared.String())
+	a := f.findAnswer("id", shared.String())
 	for answers := 1; ; answers++ {
 		for _, r := range a.Results {
 			require.False(t, seen[r.Actor])
@@ -133,7 +133,7 @@ func TestFind_ReturnsEachMailboxThatHasAnIDAndContinues(t *testing.T) {
 			break
 		}
 		f.do("GET", findURL("id", id(9), "after", a.After), "").problem(400, "invalid")
-		a = f.finds("id", shared.String(), "after", a.After)
+		a = f.findAnswer("id", shared.String(), "after", a.After)
 	}
 	require.Len(t, seen, mailboxes)
 	require.Equal(t, mailboxes, a.Looked.Mailboxes)
@@ -149,7 +149,7 @@ func TestFind_ShowsWhatATraceHasSaved(t *testing.T) {
 	_, err = f.store.Save(domain.WithTraceContext(t.Context(), span), to, repositorytest.Events(3, to))
 	require.NoError(t, err)
 	for _, id := range []string{trace, "00-" + trace + "-b7ad6b7169203331-01"} {
-		a := f.finds("id", id)
+		a := f.findAnswer("id", id)
 		require.Len(t, a.Results, 1)
 		require.Equal(t, []string{"save", "accepted", actor}, []string{a.Results[0].Kind, a.Results[0].State, a.Results[0].Actor})
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// FuzzDownloads asks for an open bundle with headers and a query of any kind. There
-// must be an answer that is not the server's fault, and a whole body is the whole.
+// FuzzDownloads requests an open bundle with arbitrary headers and an arbitrary
+// query. The answer is never a fault of the server, and an answer with the
+// whole body has all of it.
 func FuzzDownloads(f *testing.F) {
 	store := memory.New(memory.Options{})
 	handler := api.New(api.Options{Hub: hub.New(store, store, store, hub.Options{})}).Handler()

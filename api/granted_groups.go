@@ -17,8 +17,9 @@ func grantedGroups(ctx context.Context) []domain.Group {
 	return grant.Groups
 }
 
-// restrictGroups returns the groups of a Peek: those that it names, nil for all, unless its sender may
-// not act on them.
+// restrictGroups returns the groups of a Peek: the named ones, or nil for all.
+// If the sender may act only on some groups, it refuses others and returns
+// those of the sender for nil.
 func restrictGroups(ctx context.Context, named []domain.Group) ([]domain.Group, error) {
 	granted := grantedGroups(ctx)
 	switch {
@@ -35,8 +36,8 @@ func restrictGroups(ctx context.Context, named []domain.Group) ([]domain.Group, 
 	return named, nil
 }
 
-// checkBundle fails as if a bundle were not open, if it is of a group on which the sender of a request
-// may not act.
+// checkBundle fails as if a bundle were not open if its group is not one that
+// the sender of a request may act on.
 func (s *Server) checkBundle(ctx context.Context, id domain.BundleID) error {
 	granted := grantedGroups(ctx)
 	if granted == nil {

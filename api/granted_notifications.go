@@ -12,16 +12,19 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// A sender that may act on some groups of its actor neither creates nor sees what notifies of the others: the
-// subscriptions to topics about all bundles of the actor, with their deliveries, and the watches of bundles of other
-// groups and of such subscriptions. To it, they do not exist.
+// A sender that may act only on some groups of its actor neither creates nor
+// sees what notifies of other groups: subscriptions to topics about all bundles
+// of the actor, with their deliveries, and watches of bundles of other groups
+// and of such subscriptions. To that sender, they do not exist.
 
-// isOfAllGroups reports whether calls of a topic are about the bundles of an actor, in whatever group they are.
+// isOfAllGroups reports whether a topic is about the bundles of an actor in all
+// groups.
 func isOfAllGroups(topic string) bool {
 	return topic == domain.DataTopic || topic == domain.DequeuedTopic
 }
 
-// checkTopic fails if a topic concerns groups for which the sender of a request may not act.
+// checkTopic fails if a topic concerns groups that the sender of a request may
+// not act on.
 func checkTopic(ctx context.Context, topic string) error {
 	if isOfAllGroups(topic) && grantedGroups(ctx) != nil {
 		return refuse(missingRight, "The token may act on some groups of this actor, and the topic %s is about all of them.", topic)
@@ -29,8 +32,8 @@ func checkTopic(ctx context.Context, topic string) error {
 	return nil
 }
 
-// hideOtherGroups answers requests about a subscription, a delivery or a watch of which their sender must not know as if it
-// did not exist.
+// hideOtherGroups answers requests about a subscription, a delivery or a watch
+// that is hidden from their sender as if it did not exist.
 func (s *Server) hideOtherGroups(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if grantedGroups(r.Context()) != nil {
@@ -43,7 +46,8 @@ func (s *Server) hideOtherGroups(next http.Handler) http.Handler {
 	})
 }
 
-// checkNotification fails if the sender of a request must not know what its path or its query names.
+// checkNotification fails if the path or the query of a request names something
+// that is hidden from its sender.
 func (s *Server) checkNotification(r *http.Request) error {
 	ctx := r.Context()
 	if id, err := domain.ParseWatchID(pathparam.Value(r, "watchId")); err == nil {
@@ -58,7 +62,7 @@ func (s *Server) checkNotification(r *http.Request) error {
 	}
 	hidden, err := s.isHidden(ctx, id)
 	switch {
-	case hidden && r.Method == http.MethodPut: // or it would be created
+	case hidden && r.Method == http.MethodPut: // otherwise the PUT would create it
 		return refuse(missingRight, "The token may act on some groups of this actor, and may not use this id.")
 	case hidden:
 		return domain.Errorf(domain.NotFound, "there is no subscription %s", id)
@@ -66,7 +70,8 @@ func (s *Server) checkNotification(r *http.Request) error {
 	return err
 }
 
-// isHidden reports whether a subscription is one of which the sender of a request must not know.
+// isHidden reports whether a subscription is hidden from the sender of a
+// request.
 func (s *Server) isHidden(ctx context.Context, id domain.SubscriptionID) (bool, error) {
 	if s.opts.Subscriptions == nil {
 		return false, nil
@@ -78,7 +83,8 @@ func (s *Server) isHidden(ctx context.Context, id domain.SubscriptionID) (bool, 
 	return err == nil && isOfAllGroups(found.Topic), err
 }
 
-// visibleSubscriptions returns those of which the sender of a request may know.
+// visibleSubscriptions returns the subscriptions that are not hidden from the
+// sender of a request.
 func visibleSubscriptions(ctx context.Context, all []*subscribe.Subscription) []*subscribe.Subscription {
 	if grantedGroups(ctx) == nil {
 		return all
@@ -88,8 +94,8 @@ func visibleSubscriptions(ctx context.Context, all []*subscribe.Subscription) []
 
 // A grantedView is what the sender of a request may watch.
 type grantedView struct {
-	open          map[domain.BundleID]bool       // bundles in its groups; of one that is not open, the group is not known
-	subscriptions map[domain.SubscriptionID]bool // of which it must not know
+	open          map[domain.BundleID]bool       // open bundles in its groups; the group of other bundles is not known
+	subscriptions map[domain.SubscriptionID]bool // subscriptions that are hidden from it
 }
 
 // viewOf returns what the sender of a request may watch, nil for all.
@@ -157,7 +163,8 @@ func (s *Server) checkWatch(ctx context.Context, id domain.WatchID) error {
 	return nil
 }
 
-// visibleWatches returns up to count watches after the first offset, of those of which the sender of a request may know.
+// visibleWatches returns up to count watches that are not hidden from the
+// sender of a request, after the first offset ones.
 func (s *Server) visibleWatches(ctx context.Context, offset, count int) ([]*watch.Watch, error) {
 	view, err := s.viewOf(ctx)
 	if err != nil {

@@ -24,11 +24,12 @@ const (
 	noID     = "2b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 )
 
-// bundleStore is the store of a server that is made after what needs it.
+// bundleStore is set after the server that needs it has started.
 type bundleStore struct{ repository.BundleWatches }
 
-// serveNotifications starts a server with subscriptions, deliveries and watches. Its usual client may act on all groups
-// of the usual actor; bound is the header of one that may act on timeseries.
+// serveNotifications starts a server with subscriptions, deliveries and
+// watches. Its usual client may act on all groups of the usual actor; bound is
+// the header of a client that may act on timeseries only.
 func serveNotifications(t *testing.T) (f *hubFixture, bound []string) {
 	t.Helper()
 	base, err := domain.ParseResourceBase(watchHub)

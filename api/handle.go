@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// A handler answers a request, or returns an error before it has begun to.
+// A handler answers a request, or returns an error and has written nothing.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // handle turns the error of h into a problem.
@@ -26,8 +26,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, recordOf(r.Context()).id, refused)
 }
 
-// recordError returns the problem that err is, once the log and the metrics have it. If
-// the client is gone, it does not return.
+// recordError logs and counts err, and returns its problem. It panics with
+// http.ErrAbortHandler if the client has disconnected.
 func recordError(ctx context.Context, err error) *problemError {
 	rec := recordOf(ctx)
 	rec.err = err
@@ -39,7 +39,7 @@ func recordError(ctx context.Context, err error) *problemError {
 	return refused
 }
 
-// isClientGone reports that err came about because the client went away.
+// isClientGone reports whether err was caused by a client that disconnected.
 func isClientGone(ctx context.Context, err error) bool {
 	if _, ok := errors.AsType[*problemError](err); ok {
 		return false
@@ -53,5 +53,5 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false) // a link has ampersands
-	_ = encoder.Encode(body)     // a client that is gone needs no answer
+	_ = encoder.Encode(body)     // fails if the client has disconnected
 }

@@ -29,8 +29,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A hubFixture is a real server on a port of its own, over a store in memory, and
-// a client that holds every exchange against openapi.yaml.
+// A hubFixture is a server on a loopback port over a store in memory, and a
+// client that validates every exchange against openapi.yaml.
 type hubFixture struct {
 	t      *testing.T
 	url    string
@@ -39,10 +39,11 @@ type hubFixture struct {
 	server *api.Server
 	client *http.Client
 	logs   *logCapture
-	tokens *tokens // nil: the server accepts none
+	tokens *tokens // nil: the server accepts no tokens
 }
 
-// newFixture returns one whose server does not listen yet; change may alter its options.
+// newFixture returns a fixture whose server does not listen yet; change may
+// alter its options.
 func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	f := &hubFixture{t: t, store: &ports{Store: memory.New(memory.Options{})}, logs: &logCapture{}}
@@ -73,7 +74,7 @@ func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture
 	api.Harden(server.Config)
 	server.Start()
 	f.url = server.URL
-	document() // once for all tests, which takes seconds on a busy machine and is no part of what they measure
+	document() // the document is loaded once for all tests; that takes seconds on a busy machine, and the tests do not measure it
 	transport := &http.Transport{DisableCompression: true}
 	f.client = &http.Client{Transport: &validating{t: t, next: transport}}
 	t.Cleanup(func() {
@@ -84,7 +85,7 @@ func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture
 	return f
 }
 
-// ports are the ports in memory, with calls that a test takes over.
+// ports are the ports in memory; a test may replace some calls.
 type ports struct {
 	*memory.Store
 	save        func(context.Context, domain.ActorID) error
@@ -131,7 +132,7 @@ func (p *ports) Open(ctx context.Context, s repository.Section) (io.ReadCloser, 
 	return p.Store.Open(ctx, s)
 }
 
-// logCapture are the lines that the server logged.
+// A logCapture has the lines that the server logged.
 type logCapture struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -149,7 +150,7 @@ func (l *logCapture) String() string {
 	return l.text.String()
 }
 
-// A domainAnswer is a response, its body read.
+// A domainAnswer is a response whose body was read.
 type domainAnswer struct {
 	t      *testing.T
 	status int
@@ -157,8 +158,9 @@ type domainAnswer struct {
 	body   string
 }
 
-// do sends a request as actor 5790001330552. The headers come in pairs; one with
-// an empty value is left out, one that comes twice is sent twice.
+// do sends a request as actor 5790001330552. The headers are pairs of a name
+// and a value; an empty value removes the header, a repeated name is sent
+// twice.
 func (f *hubFixture) do(method, path, body string, headers ...string) domainAnswer {
 	f.t.Helper()
 	req := f.newRequest(method, path, strings.NewReader(body))
@@ -210,7 +212,7 @@ func (f *hubFixture) send(req *http.Request) domainAnswer {
 	return domainAnswer{f.t, resp.StatusCode, resp.Header, string(text)}
 }
 
-// post sends events and wants status.
+// post sends events and requires a status.
 func (f *hubFixture) post(status int, events ...testEvent) domainAnswer {
 	f.t.Helper()
 	return f.do("POST", "/v1/data-available", array(events...)).wants(status)
@@ -224,7 +226,7 @@ func (a domainAnswer) wants(status int) domainAnswer {
 	return a
 }
 
-// problem decodes the problem that a must be.
+// problem requires that the answer is a problem, and decodes it.
 func (a domainAnswer) problem(status int, typ string) problem {
 	a.t.Helper()
 	a.wants(status)
@@ -247,7 +249,7 @@ type problem struct {
 	Accepted, Duplicates   int
 }
 
-// pointers are the places of the faults.
+// pointers returns the positions of the faults.
 func (p problem) pointers() []string {
 	all := make([]string, len(p.Errors))
 	for i, e := range p.Errors {
@@ -261,7 +263,8 @@ const actor = "5790001330552"
 // A testEvent is one element of a request, as a test writes it.
 type testEvent map[string]any
 
-// newEvent returns a sound event with id n; change overrides its fields, in pairs.
+// newEvent returns a valid event with id n; change overrides its fields, in
+// pairs.
 func newEvent(n int, change ...any) testEvent {
 	e := testEvent{
 		"id":               id(n),
@@ -303,7 +306,8 @@ func readGolden(t *testing.T, name, got string) string {
 	return string(want)
 }
 
-// wait returns once text was logged: a line comes after the answer it is about.
+// wait waits until a line with text is logged: lines are logged after the
+// answer.
 func (l *logCapture) wait(t *testing.T, text string) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

@@ -17,12 +17,13 @@ const ContractVersion = "1"
 type Build struct {
 	Version        string `json:"version"`
 	API            string `json:"api"`   // ContractVersion
-	Level          int    `json:"level"` // the highest that the program knows
+	Level          int    `json:"level"` // the highest level that the program supports
 	StoreLevel     int    `json:"storeLevel"`
-	AnnouncedLevel int    `json:"announcedLevel,omitempty"` // to which an upgrade has begun
+	AnnouncedLevel int    `json:"announcedLevel,omitempty"` // the level of an upgrade that has begun
 }
 
-// healthz says that the process serves requests, whatever it depends on.
+// healthz reports that the process serves requests. It checks nothing that the
+// process depends on.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
 	writeJSON(w, http.StatusOK, status{Status: "ok"})
 	return nil

@@ -15,24 +15,24 @@ import (
 // goroutine that serves it may use it.
 type requestRecord struct {
 	id      string
-	attrs   []slog.Attr // for the log, from the handler
+	attrs   []slog.Attr // attributes for the log, from the handler
 	problem problemType
 	err     error
 
 	principal string // sender whose identity was verified; "": none
 
-	start    time.Time // of the request
-	poll     *poll     // that the request resumes, or nil
+	start    time.Time // when the request began
+	poll     *poll     // the parked request that this one resumes, or nil
 	isParked bool      // the request has no answer yet
 
-	span trace.Span // of the request; nil: none
+	span trace.Span // span of the request; nil: none
 }
 
-// note adds to the line that the log will have about the request.
+// note adds attributes to the log line of the request.
 func (rec *requestRecord) note(attrs ...slog.Attr) { rec.attrs = append(rec.attrs, attrs...) }
 
-// setPrincipal adds the verified sender to the log: its subject or, if that is empty, its
-// client, as in the records of orders.
+// setPrincipal adds the verified sender to the log: its subject or, if that is
+// empty, its client, as in the records of orders.
 func (rec *requestRecord) setPrincipal(p *identity.Principal) { rec.principal = p.RecordName("") }
 
 type recordKey struct{}
@@ -45,8 +45,8 @@ func recordOf(ctx context.Context) *requestRecord {
 
 const requestIDHeader = "X-Request-Id"
 
-// identify gives each request an id: that of its header X-Request-Id, if it is
-// one that may stand in a log as it is, else a new one.
+// identify gives each request an id: the one in its header X-Request-Id if that
+// is safe to log, otherwise a new one.
 func (s *Server) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(requestIDHeader)

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// The view of a stored queue for operators.
+// An actor's stored queue, for operators.
 
 type shownQueue struct {
 	Recipient string         `json:"recipient"`
@@ -46,16 +46,17 @@ type bundleView struct {
 	First       int64         `json:"first"`
 	Last        int64         `json:"last"`
 	Opened      time.Time     `json:"opened"`
-	Domain      *domainAnswer `json:"domain,omitempty"` // of a bundle whose content its domain makes
+	Domain      *domainAnswer `json:"domain,omitempty"` // the state of the domain that makes the content of the bundle
 }
 
-// A domainAnswer is how far a domain is with the content of a bundle.
+// A domainAnswer describes what a domain has done so far about the content of a
+// bundle.
 type domainAnswer struct {
 	Answered bool   `json:"answered"`
-	Failures int    `json:"failures,omitempty"` // in a row
-	Reason   string `json:"reason,omitempty"`   // of the last one
+	Failures int    `json:"failures,omitempty"` // consecutive failures
+	Reason   string `json:"reason,omitempty"`   // reason of the last failure
 	Text     string `json:"text,omitempty"`
-	Marked   bool   `json:"marked,omitempty"` // it takes an operator
+	Marked   bool   `json:"marked,omitempty"` // the domain cannot succeed without an operator
 }
 
 type shownCabinet struct {
@@ -92,7 +93,7 @@ type shownRecord struct {
 	Lost *shownLoss `json:"lost,omitempty"`
 }
 
-// A shownLoss is what the store has lost of a cabinet.
+// A shownLoss describes events of a cabinet that the store has lost.
 type shownLoss struct {
 	Origin      string           `json:"origin"`
 	ContentType string           `json:"contentType"`

@@ -9,11 +9,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A limiter bounds what all requests of a kind hold at the same time. A request that
-// finds no room waits, and fails with Busy if it has waited in vain.
+// A limiter bounds the total that all requests of a kind hold at the same time.
+// A request for which there is no room waits, and fails with Busy after the
+// timeout.
 type limiter struct {
 	room    *semaphore.Weighted
-	timeout time.Duration // of a request that may still be refused
+	timeout time.Duration // the wait of a request that can still be refused
 	full    string        // the text of the error
 }
 
@@ -21,7 +22,7 @@ func newLimiter(room int64, timeout time.Duration, full string) *limiter {
 	return &limiter{semaphore.NewWeighted(room), timeout, full}
 }
 
-// wait waits for room as long as ctx allows.
+// wait waits for room until ctx ends.
 func (l *limiter) wait(ctx context.Context, n int64) error {
 	if l.room.Acquire(ctx, n) != nil {
 		return domain.Errorf(domain.Busy, "%s", l.full)

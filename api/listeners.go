@@ -7,23 +7,23 @@ import (
 	"github.com/messagehub/messagehub/api/docs"
 )
 
-// A RouteSet is the part of the routes that a listener has.
+// A RouteSet is the set of routes that a listener serves.
 type RouteSet int
 
 // The sets of routes. Probes, the OpenAPI document and the guide for clients are in each.
 const (
 	AllRoutes      RouteSet = iota
-	PublicRoutes            // without those of operators
-	OperatorRoutes          // of operators and their tools alone
+	PublicRoutes            // all except those of operators
+	OperatorRoutes          // only those of operators and their tools
 )
 
-// HandlerOf returns the handler of a listener that has a part of the routes. isOwnHost is the
-// Options.IsOwnHost of that listener.
+// HandlerOf returns the handler of a listener that serves a set of routes.
+// isOwnHost is the Options.IsOwnHost of that listener.
 func (s *Server) HandlerOf(set RouteSet, isOwnHost func(host string) bool) http.Handler {
 	return s.routes(set, isOwnHost)
 }
 
-// onlyRoutes answers paths that are not of set as if they did not exist.
+// onlyRoutes answers paths outside set as if they did not exist.
 func (s *Server) onlyRoutes(set RouteSet) func(http.Handler) http.Handler {
 	detail := "Operators' routes are at another address of this hub: its setting admin-listen."
 	if set == OperatorRoutes {
@@ -45,7 +45,7 @@ func (s *Server) onlyRoutes(set RouteSet) func(http.Handler) http.Handler {
 
 // setOf returns the set of routes that a path belongs to.
 func setOf(path string) RouteSet {
-	if path == "/" { // which leads to the console
+	if path == "/" { // it redirects to the console
 		return OperatorRoutes
 	}
 	for _, root := range [...]string{"/v1/admin", "/metrics", consolePath, "/debug"} {

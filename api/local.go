@@ -7,12 +7,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// localOnly refuses requests that are not from this machine, or not for it: those that
-// name another host, and those that a proxy has passed on.
+// localOnly refuses requests that do not come from this machine: requests that
+// name another host, and requests that a proxy has forwarded.
 //
-// The first prevents DNS rebinding: a web page whose own name resolves to a loopback
-// address. The second is for hubs that trust the X-Actor-Id of every client because
-// only this machine reaches them: through a proxy, other machines reach them too.
+// The first prevents DNS rebinding: a web page whose own name resolves to a
+// loopback address. The second is for hubs that trust the X-Actor-Id of every
+// client because only this machine reaches them: through a proxy, other
+// machines reach them too.
 func (s *Server) localOnly(isOwnHost func(host string) bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		if isOwnHost == nil && !s.opts.NoProxies {
@@ -39,8 +40,8 @@ func (s *Server) checkLocal(r *http.Request, isOwnHost func(host string) bool) e
 	return nil
 }
 
-// proxyHeader returns the name of a header by which a proxy says that it has passed a
-// request on, and "" if none exists.
+// proxyHeader returns the name of a header by which a proxy shows that it has
+// forwarded a request, "" if there is none.
 func proxyHeader(h http.Header) string {
 	for _, name := range [...]string{"Forwarded", "Via"} {
 		if _, ok := h[name]; ok {

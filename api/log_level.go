@@ -30,7 +30,7 @@ var logLevels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, sl
 type shownLogLevel struct {
 	Level      string     `json:"level"`
 	Configured string     `json:"configured"`
-	Until      *time.Time `json:"until,omitempty"` // of the change that applies
+	Until      *time.Time `json:"until,omitempty"` // end of the change that applies
 }
 
 func logLevelName(level slog.Level) string { return strings.ToLower(level.String()) }
@@ -53,8 +53,9 @@ func (s *Server) getLogLevel(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putLogLevel changes the level for a while. The record of the order is in the log, as the level is that of one
-// process. It is a warning, so that logs without information have it, too.
+// putLogLevel changes the level for a while. The order is recorded in the log,
+// because the level belongs to one process. The record is a warning, so that it
+// also appears in logs of that level.
 func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	var name, span string
 	by, err := readOrder(w, r, jsonFields{"level": &name, "for": &span}, "level")

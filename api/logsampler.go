@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// A flood of refused requests must not fill the disk of the log: of each kind,
-// maxRefusalLines are logged in refusalWindow. The metrics count all requests.
+// A flood of refused requests must not fill the disk of the log: for each kind,
+// at most maxRefusalLines are logged in each refusalWindow. The metrics count
+// all requests.
 const (
 	maxRefusalLines = 20
 	refusalWindow   = 10 * time.Second
 )
 
-// A refusalKind is what the sampled requests have in common.
+// A refusalKind is what sampled requests have in common.
 type refusalKind struct {
 	route  string
 	status int
@@ -24,7 +25,7 @@ type refusalKind struct {
 // use.
 type logSampler struct {
 	mu    sync.Mutex
-	kinds map[refusalKind]*refusals // as many as there are routes and statuses
+	kinds map[refusalKind]*refusals // bounded by the number of routes and statuses
 }
 
 // refusals are the requests of one kind in one window.
@@ -54,14 +55,14 @@ func (s *logSampler) admitLine(kind refusalKind, now time.Time) bool {
 	return true
 }
 
-// A leftOut is a number of requests that were not logged.
+// leftOut is the number of requests of a kind that were not logged.
 type leftOut struct {
 	refusalKind
 	n int
 }
 
-// endWindows ends the windows that are over, all of them if isLast, and returns what
-// they left out of the log.
+// endWindows ends the windows that are over, or all windows if isLast is true,
+// and returns the numbers of requests that were not logged.
 func (s *logSampler) endWindows(now time.Time, isLast bool) []leftOut {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// The view of all surveyed queues for operators.
+// The list of all surveyed queues, for operators.
 
 type mailboxList struct {
 	SurveyedAt *time.Time        `json:"surveyedAt,omitempty"` // nil: the first survey has not read all mailboxes yet
@@ -22,11 +22,11 @@ type mailboxList struct {
 type mailboxDocument struct {
 	Recipient   string                 `json:"recipient"`
 	State       string                 `json:"state"`
-	Waiting     int64                  `json:"waiting"`              // events, those of open bundles included
-	AgeSeconds  *int64                 `json:"ageSeconds,omitempty"` // of the oldest of them; nil: not known
+	Waiting     int64                  `json:"waiting"`              // events, including those of open bundles
+	AgeSeconds  *int64                 `json:"ageSeconds,omitempty"` // age of the oldest of these events; nil: not known
 	Frozen      bool                   `json:"frozen,omitempty"`
 	Damage      string                 `json:"damage,omitempty"`
-	LastPeek    *time.Time             `json:"lastPeek,omitempty"` // that opened a bundle
+	LastPeek    *time.Time             `json:"lastPeek,omitempty"` // the last Peek that opened a bundle
 	LastDequeue *time.Time             `json:"lastDequeue,omitempty"`
 	Groups      []mailboxGroupDocument `json:"groups"`
 }
@@ -43,7 +43,7 @@ type mailboxGroupDocument struct {
 type mailboxOpenDocument struct {
 	BundleID     string     `json:"bundleId"`
 	Opened       time.Time  `json:"opened"`
-	Failures     int        `json:"failures,omitempty"` // of its domain, in a row
+	Failures     int        `json:"failures,omitempty"` // consecutive failures of its domain
 	FailingSince *time.Time `json:"failingSince,omitempty"`
 }
 

@@ -8,13 +8,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A memoryPool bounds the memory that requests hold while their clients send or read,
-// in all and for each owner. A request that finds no room waits up to timeout, and then
-// fails with Busy. memoryqueue.go says in which order requests are served, and
-// memoryrelief.go which clients are cut off for them.
+// A memoryPool bounds the memory that requests hold while their clients send or
+// read, in total and for each owner. A request for which there is no room waits
+// up to timeout, and then fails with Busy. memoryqueue.go defines the order in
+// which requests are served, and memoryrelief.go which clients are cut off for
+// them.
 type memoryPool struct {
 	memoryLimits
-	room, share int64 // bytes in all; bytes of one owner
+	room, share int64 // bytes in total; bytes of one owner
 
 	mu     sync.Mutex
 	used   int64
@@ -28,14 +29,15 @@ type memoryPool struct {
 // memoryLimits are the options of a memoryPool.
 type memoryLimits struct {
 	timeout   time.Duration
-	rate      int64         // bytes a second that a client has to move while others wait
+	rate      int64         // bytes per second that a client has to move while others wait
 	stallTime time.Duration // the stall limit never falls below it
 	full      string        // the text of the error
 	onCut     func()        // for metrics; called with the pool locked
 
-	// cutsOwn makes the pool cut off clients of an owner also while another request
-	// waits in the same owner's share. It is not set where an owner is one client: the
-	// client would only repeat the requests that were cut off.
+	// cutsOwn lets the pool also cut off clients of an owner while another
+	// request of the same owner waits in its share. It is not set where an
+	// owner is one client: that client would only repeat the requests that were
+	// cut off.
 	cutsOwn bool
 }
 
@@ -44,7 +46,7 @@ type memoryOwner struct {
 	name           string
 	used           int64
 	holds, waiting int
-	expected       int64 // bytes once all holds that were cut are closed; only relieve uses it
+	expected       int64 // bytes that will be in use once all cut holds are closed; only relieve uses it
 }
 
 // A memoryHold is the memory of one request.

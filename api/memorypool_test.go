@@ -47,8 +47,8 @@ func (b *bubble) metrics() string {
 	return string(text)
 }
 
-// upload begins a request whose body has length bytes, sends the first of them, and
-// returns where the answer will be.
+// upload begins a request with a body of length bytes, sends the first sent
+// bytes, and returns the channel of the answer.
 func (b *bubble) upload(conn net.Conn, length, sent int) <-chan *http.Response {
 	answered := make(chan *http.Response, 1)
 	go func() {
@@ -63,8 +63,8 @@ func (b *bubble) upload(conn net.Conn, length, sent int) <-chan *http.Response {
 	return answered
 }
 
-// uploading runs test with a server that has room for four bodies of 256 KB, two of
-// them from one address.
+// uploading runs test with a server that has memory for four bodies of 256 KB,
+// two of them from one address.
 func uploading(t *testing.T, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ const bigUpload = 256 << 10
 func TestUpload_DoesNotWaitForBodiesThatStandStill(t *testing.T) {
 	uploading(t, func(b *bubble) {
 		var stalled []<-chan *http.Response
-		for i := range byte(4) { // which have all the memory between them
+		for i := range byte(4) { // these four have all the memory
 			stalled = append(stalled, b.upload(b.dialFrom(i/2), bigUpload, bigUpload-1))
 		}
 		start := time.Now()
@@ -148,9 +148,9 @@ func TestUpload_ReplacesTransfersOfAddressesThatUseMost(t *testing.T) {
 	})
 }
 
-// drip has n clients at 192.0.2.host that begin a body, send a byte of it each 0.9 s, and
-// connect again when they are cut off. It returns a function that ends them.
-func (b *bubble) drip(host byte, n int) (stop func()) {
+// sendByteByByte runs n clients at 192.0.2.host that begin a body, send a byte of it
+// every 0.9 s, and reconnect when they are cut off, until stop is called.
+func (b *bubble) sendByteByByte(host byte, n int) (stop func()) {
 	stopped := make(chan struct{})
 	var clients sync.WaitGroup
 	for range n {
@@ -186,8 +186,8 @@ func (b *bubble) dripOnce(conn net.Conn, stopped <-chan struct{}) {
 
 func TestUpload_IsServedBesideTwoAddressesThatDrip(t *testing.T) {
 	uploading(t, func(b *bubble) {
-		defer b.drip(1, 140)()
-		defer b.drip(2, 140)()
+		defer b.sendByteByByte(1, 140)()
+		defer b.sendByteByByte(2, 140)()
 		<-time.After(5 * time.Second)
 		start := time.Now()
 		for range 20 {
@@ -197,8 +197,8 @@ func TestUpload_IsServedBesideTwoAddressesThatDrip(t *testing.T) {
 	})
 }
 
-// uploadSteadily sends a body in 16 pieces, one each 0.1 s, and returns where the status
-// of the answer will be.
+// uploadSteadily sends a body in 16 pieces, one every 0.1 s, and returns the
+// channel of the status of the answer.
 func (b *bubble) uploadSteadily(conn net.Conn, header string, piece func(string) string) <-chan int {
 	go func() {
 		_, _ = fmt.Fprintf(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\n%s\r\n\r\n", header)
@@ -267,7 +267,7 @@ func TestUpload_FitsLimitsThatAreNoMultipleOfAStep(t *testing.T) {
 // A lateConn may deliver late what it has read.
 type lateConn struct {
 	net.Conn
-	delay atomic.Int64 // of the next Read
+	delay atomic.Int64 // delay of the next Read
 }
 
 func (c *lateConn) Read(p []byte) (int, error) {
@@ -353,8 +353,8 @@ func TestUpload_BoundsSmallBodiesThatStandStill(t *testing.T) {
 	})
 }
 
-// largeAnswer is what the bundle of 4,000 events in answering takes at first. Once its
-// events are read, it takes a third of that.
+// largeAnswer is the memory that the bundle of 4,000 events in answering takes
+// at first. Once its events are read, it takes a third of that.
 const largeAnswer = 128<<10 + 4000*300
 
 // answering runs test with a server that has room bytes of memory for large answers,
@@ -379,7 +379,7 @@ func answering(t *testing.T, room int64, test func(b *bubble)) {
 	})
 }
 
-// readAll demands the whole answer of a Peek, after a time.
+// readAll requires the whole answer of a Peek after a time.
 func (b *bubble) readAll(actor string, want time.Duration) {
 	b.t.Helper()
 	start := time.Now()
@@ -394,7 +394,7 @@ func TestPeek_DoesNotWaitForAnswersThatAreNotRead(t *testing.T) {
 	answering(t, largeAnswer, func(b *bubble) {
 		require.Equal(b.t, 200, b.exchange(b.dial(), peekAs("first")).StatusCode)
 		b.readAll("small", 0)
-		b.readAll("second", 4*time.Second) // in which a reader at 4 KB/s would have taken a step
+		b.readAll("second", 4*time.Second) // in that time a reader at 4 KB/s would have read one step
 		b.f.logs.wait(b.t, "too slowly")
 	})
 }

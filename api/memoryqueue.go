@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// maxWaiting is the maximum number of requests that wait for room in one pool, and half
-// of it the maximum for one owner. More are refused at once, because each of them takes
-// memory that no pool counts.
+// maxWaiting is the maximum number of requests that wait for room in one pool,
+// and half of it the maximum for one owner. Further requests are refused at
+// once, because each waiting one takes memory that no pool counts.
 const maxWaiting = 256
 
 // A memoryWaiter is a request that waits for room.
@@ -60,7 +60,7 @@ func (p *memoryPool) enqueue(h *memoryHold, n int64) *memoryWaiter {
 	return w
 }
 
-// abandon takes w from the queue, unless it has been served meanwhile.
+// abandon removes w from the queue, unless it has been served meanwhile.
 func (p *memoryPool) abandon(w *memoryWaiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,8 +72,8 @@ func (p *memoryPool) abandon(w *memoryWaiter) {
 
 // The methods below are called with the pool locked.
 
-// refuseNewest refuses the newest waiting request of the owner that has most of them, if
-// that owner has more than limit.
+// refuseNewest refuses the newest waiting request of the owner with the most
+// waiting requests, if that owner has more than limit.
 func (p *memoryPool) refuseNewest(limit int) bool {
 	var newest *memoryWaiter
 	for _, w := range p.queue {

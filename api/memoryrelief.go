@@ -7,9 +7,10 @@ import (
 )
 
 const (
-	// stallLimit is how far a client may fall behind the minimum rate while others wait
-	// for memory. It falls to minStallLimit as the queue fills up, so that requests are
-	// served in time beside a flood of bodies that never end.
+	// stallLimit is how far a client may fall behind the minimum rate while
+	// others wait for memory. It falls to minStallLimit as the queue fills up,
+	// so that requests are served in time during a flood of bodies that never
+	// end.
 	stallLimit    = time.Second
 	minStallLimit = 100 * time.Millisecond
 
@@ -50,14 +51,14 @@ func (t *transfers) speed(now time.Time) float64 {
 	return float64(t.moved) / max(took.Seconds(), 1e-9)
 }
 
-// A memoryRelief chooses the requests that fail so that others are served. Among those
-// that it may choose it takes a stalled one before others, then one of the owner that
-// uses most, then the slowest.
+// A memoryRelief chooses the requests that fail so that others are served.
+// Among the candidates it prefers a stalled request, then one of the owner that
+// uses most memory, then the slowest.
 type memoryRelief struct {
 	pool     *memoryPool
 	now      time.Time
-	fair     int64         // bytes of one owner if all had the same
-	expected int64         // bytes in use once all holds that were cut are closed
+	fair     int64         // bytes of each owner if all had the same share
+	expected int64         // bytes that will be in use once all cut holds are closed
 	victims  []*memoryHold // stalled ones first, and the slowest first
 	stalled  map[*memoryHold]bool
 }
@@ -70,7 +71,7 @@ func (p *memoryPool) relieve() {
 		return
 	}
 	p.newRelief(time.Now()).run()
-	p.grant() // those that were refused may have held up others
+	p.grant() // the refused requests may have blocked others
 	if p.relief != nil {
 		p.relief.Reset(reliefInterval)
 	}
@@ -111,11 +112,12 @@ func (p *memoryPool) currentStallLimit() time.Duration {
 	return max(p.stallTime, minStallLimit, time.Duration((1-fullness)*float64(stallLimit)))
 }
 
-// run makes room for the waiting requests in their order, until one has to wait on.
+// run makes room for the waiting requests in their order, and stops at the
+// first one that has to keep waiting.
 func (r *memoryRelief) run() {
 	for _, w := range r.pool.fairOrder() {
 		if w.hold.waiter != w {
-			continue // refused for another
+			continue // it was refused to make room for another
 		}
 		o := w.hold.owner
 		if !r.makeRoomInShare(w) {
@@ -152,11 +154,11 @@ func (r *memoryRelief) makeRoomInShare(w *memoryWaiter) bool {
 	return false
 }
 
-// choose returns the request that fails so that w is served, or nil. An owner within
-// its fair part, or with one request only, takes the place of any client that has
-// stalled; others take that of owners beyond their fair part. An owner within its fair
-// part that has waited for half of the timeout takes also the place of clients that have
-// not stalled.
+// choose returns the request that fails so that w is served, or nil. For an
+// owner within its fair part, or with only one request, it chooses any client
+// that has stalled; for other owners, stalled clients of owners beyond their
+// fair part. For an owner within its fair part that has waited for half of the
+// timeout, it also chooses clients that have not stalled.
 func (r *memoryRelief) choose(w *memoryWaiter) *memoryHold {
 	o := w.hold.owner
 	isFair := o.expected+w.bytes <= r.fair
@@ -177,8 +179,8 @@ func (r *memoryRelief) choose(w *memoryWaiter) *memoryHold {
 	return chosen
 }
 
-// breakDeadlock refuses the newest request of o, or of all owners if o is nil, when each
-// of them that has memory waits for more.
+// breakDeadlock refuses the newest request of o, or of all owners if o is nil,
+// if every owner that has memory waits for more.
 func (r *memoryRelief) breakDeadlock(o *memoryOwner) {
 	var newest *memoryHold
 	for h := range r.pool.held {

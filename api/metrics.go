@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/api/internal/objectjson"
 )
 
-// edgeMetrics are what Prometheus gets to see of the HTTP edge. No label takes its
-// values from requests.
+// edgeMetrics are the metrics of the HTTP edge. No label takes its values from
+// requests.
 type edgeMetrics struct {
 	inFlight    prometheus.Gauge
 	waiting     prometheus.Gauge
@@ -54,7 +54,7 @@ func newMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	return m
 }
 
-// addRoute gives a route its series at 0.
+// addRoute creates the series of a route at 0.
 func (m *edgeMetrics) addRoute(route string) {
 	m.received.WithLabelValues(route)
 	m.sent.WithLabelValues(route)
@@ -141,8 +141,8 @@ func registerMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	}
 }
 
-// withNativeBuckets lets a histogram be read with exponential buckets as well, by a
-// Prometheus that asks for them.
+// withNativeBuckets adds exponential buckets to a histogram, for a Prometheus
+// that asks for them.
 func withNativeBuckets(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
 	opts.NativeHistogramBucketFactor = 1.1
 	opts.NativeHistogramMaxBucketNumber = 100

@@ -14,12 +14,13 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// metricsAge is the time for which rendered metrics are served again.
+// metricsAge is how long a rendered page of metrics is reused.
 const metricsAge = time.Second
 
-// A metricsHandler serves what a gatherer has. It renders each format at most once in
-// metricsAge, and all requests share the result: a client that does not read holds no
-// memory of its own, however many requests it sends. It ignores the query.
+// A metricsHandler serves the metrics of a gatherer. It renders each format at
+// most once in metricsAge, and all requests share the result: a client that
+// does not read holds no memory of its own, however many requests it sends. It
+// ignores the query.
 type metricsHandler struct {
 	render http.Handler
 	clock  func() time.Time
@@ -28,7 +29,7 @@ type metricsHandler struct {
 	pages map[metricsFormat]*metricsPage
 }
 
-// A metricsFormat is what a request accepts. There are a few dozen of them.
+// A metricsFormat is what a request accepts. Only a few dozen exist.
 type metricsFormat struct {
 	format expfmt.Format
 	isGzip bool

@@ -73,7 +73,7 @@ func TestMetrics_TakeLittleForClientsThatDoNotRead(t *testing.T) {
 			stalled := func() {
 				conn := b.dial()
 				go func() { _, _ = fmt.Fprint(conn, strings.Repeat(request(encoding), 10)) }()
-				_, err := http.ReadResponse(bufio.NewReader(conn), nil) // and at most a buffer of the body
+				_, err := http.ReadResponse(bufio.NewReader(conn), nil) // reads the header and at most one buffer of the body
 				require.NoError(t, err)
 			}
 			stalled()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// acceptsGzip reports that a client would rather have gzip than the body as it is.
+// acceptsGzip reports whether a client prefers gzip to the uncompressed body.
 func acceptsGzip(h http.Header) bool {
 	quality := make(map[string]float64)
 	for _, value := range h["Accept-Encoding"] {
@@ -22,8 +22,8 @@ func acceptsGzip(h http.Header) bool {
 	return gzip > 0 && gzip >= quality["identity"]
 }
 
-// qualityOf returns the weight among the parameters, 1 if it is missing, and 0 if it is
-// malformed.
+// qualityOf returns the quality value among the parameters, 1 if it is missing,
+// and 0 if it is malformed.
 func qualityOf(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(parameter, "=")

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// An objectDocument is a row of an object. What is not known is null.
+// An objectDocument is a row of an object. Unknown values are null.
 type objectDocument struct {
 	ID               string          `json:"id"`
 	Bucket           string          `json:"bucket"`

@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A linkedStore has every object, and links that tell their options.
+// A linkedStore has every object. The links that it returns contain their
+// options.
 type linkedStore struct{ repository.Source }
 
 func (linkedStore) Stat(_ context.Context, name domain.ObjectName, version *domain.VersionID) (repository.SourceObject, error) {
@@ -54,7 +55,7 @@ func (f *objectFixture) link(path string, headers ...string) (link objectLink) {
 // FM-99: the version, the time, the file name and the headers of a link.
 func TestObjectLink_IsForTheCurrentVersion(t *testing.T) {
 	f := serveLinks(t)
-	f.ingests("bucket", "dir/a b.txt", "[C@C1/v] [C@C2/w]")
+	f.ingestScript("bucket", "dir/a b.txt", "[C@C1/v] [C@C2/w]")
 	ids := f.ids("dir/a b.txt")
 	got := f.link("/v1/objects/"+ids[0]+"/link?disposition=attachment&expires=500", "Content-Type", "text/x-test", "Content-Encoding", "gzip")
 	require.Empty(t, got.Reason)
@@ -72,11 +73,12 @@ func TestObjectLink_IsForTheCurrentVersion(t *testing.T) {
 	require.Equal(t, objectLink{Reason: "not-current"}, f.link("/v1/objects/"+ids[1]+"/link"))
 }
 
-// FM-99: what is deleted or archived has a null link, and is no failure.
+// FM-99: an object that is deleted or archived has a null link; that is not a
+// failure.
 func TestObjectLink_IsNullWithItsReason(t *testing.T) {
 	f := serveLinks(t)
-	f.ingests("bucket", "deleted", "[C@C1] [D@D1]")
-	f.ingests("bucket", "archived", "[C@C1]", func(e *domain.ObjectEvent) { e.StorageClass = domain.ClassGlacier })
+	f.ingestScript("bucket", "deleted", "[C@C1] [D@D1]")
+	f.ingestScript("bucket", "archived", "[C@C1]", func(e *domain.ObjectEvent) { e.StorageClass = domain.ClassGlacier })
 	for key, reason := range map[string]string{"deleted": "deleted", "archived": "archived"} {
 		for _, id := range f.ids(key) {
 			answer := f.do("GET", "/v1/objects/"+id+"/link", "", "Authorization", "Bearer "+token).wants(200)
@@ -87,7 +89,7 @@ func TestObjectLink_IsNullWithItsReason(t *testing.T) {
 
 func TestObjectLink_RefusesRequests(t *testing.T) {
 	f := serveLinks(t)
-	f.ingests("bucket", "a", "[C@C1]")
+	f.ingestScript("bucket", "a", "[C@C1]")
 	id := f.ids("a")[0]
 	f.do("GET", "/v1/objects/"+id+"/link", "", "Authorization", "").wants(401)
 	for _, query := range []string{"?expires=0", "?expires=604801", "?expires=1h", "?disposition=download", "?other=1"} {

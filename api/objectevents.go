@@ -25,7 +25,7 @@ type objectEventsDocument struct {
 	Refused []refusedEvent `json:"refused"`
 }
 
-// A refusedEvent is one that can never be stored.
+// A refusedEvent is an event that can never be stored.
 type refusedEvent struct {
 	Index   int    `json:"index"`
 	Pointer string `json:"pointer"`
@@ -33,8 +33,8 @@ type refusedEvent struct {
 	Detail  string `json:"detail"`
 }
 
-// postObjectEvents stores the events of a request, each by itself. It also answers the question of Event Grid
-// whether its events are welcome.
+// postObjectEvents stores the events of a request, each independently. It also
+// answers the validation handshake of Event Grid.
 func (s *Server) postObjectEvents(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -66,7 +66,8 @@ func (s *Server) postObjectEvents(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-// readObjectEvents reads the events of a request. They have the memory of its body until release is called.
+// readObjectEvents reads the events of a request. They keep the memory of its
+// body until release is called.
 func (s *Server) readObjectEvents(w http.ResponseWriter, r *http.Request) (sent *objectjson.Events, release func(), err error) {
 	release = func() {}
 	isBinary, err := objectEventsMode(w, r)
@@ -110,7 +111,7 @@ func objectEventsMode(w http.ResponseWriter, r *http.Request) (isBinary bool, er
 	return media == "application/json" && objectjson.IsBinary(r.Header), nil
 }
 
-// answerHandshake returns the code that Event Grid has sent.
+// answerHandshake returns the validation code that Event Grid has sent.
 func answerHandshake(w http.ResponseWriter, sent *objectjson.Events) error {
 	if len(sent.Faults) > 0 {
 		f := &sent.Faults[0]
@@ -120,10 +121,11 @@ func answerHandshake(w http.ResponseWriter, sent *objectjson.Events) error {
 	return nil
 }
 
-// allowObjectEvents answers a sender of CloudEvents that asks whether its events are welcome: from any
-// origin, since only those with the token of the operators are stored.
+// allowObjectEvents answers the validation request of the CloudEvents webhook
+// specification. It allows every origin, because events are stored only if they
+// come with the token of the operators.
 func (s *Server) allowObjectEvents(w http.ResponseWriter, r *http.Request) error {
-	const maxOrigin = 255 // bytes, as a host name has
+	const maxOrigin = 255 // bytes, the limit of a host name
 	origin := r.Header.Get("WebHook-Request-Origin")
 	if strings.TrimSpace(origin) == "" || len(origin) > maxOrigin {
 		return refuse(invalid, "Want the header WebHook-Request-Origin with the name of the sender, up to %d bytes.", maxOrigin)
@@ -174,8 +176,9 @@ func (s *Server) noteObjectEvents(r *http.Request, sent *objectjson.Events, answ
 	}
 }
 
-// unstoredEvents returns the problem of a request with events that are not stored for certain. Its status is
-// 503, for which senders such as Event Grid repeat a request, whatever the store reports.
+// unstoredEvents returns the problem of a request with events that may not be
+// stored. Its status is always 503, because that makes senders such as Event
+// Grid repeat the request.
 func unstoredEvents(r *http.Request, failed []ledger.Failure, stored counts) error {
 	isFull := func(f ledger.Failure) bool { return f.IsFull() }
 	var p *problemError

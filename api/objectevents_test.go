@@ -21,7 +21,7 @@ import (
 // failingObjects are objects in memory, of which some cannot be stored.
 type failingObjects struct {
 	*memory.Objects
-	errs map[string]error // by key
+	errs map[string]error // error of an object by its key
 }
 
 func (o *failingObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {

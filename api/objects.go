@@ -42,7 +42,8 @@ const (
 	tokenParameter = "pageToken"
 )
 
-// listValues reads the parameters of a list, and its filter. known are those besides filters.
+// listValues reads the parameters of a list, and its filter. known are the
+// parameters other than filters.
 func listValues(r *http.Request, known ...string) (url.Values, ledger.Filter, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	inventoriesPath = "/v1/objects/inventories"
 	patchesPath     = "/v1/objects/patches"
 
-	crawlBytes     = 16 * kilobyte // of a request
+	crawlBytes     = 16 * kilobyte // bytes of a request
 	inventoryBytes = 768 * kilobyte
 )
 
@@ -56,7 +56,7 @@ type jobCounts struct {
 	Refused   int64 `json:"refused"`
 }
 
-// A failureDocument says why a job left an object as it was.
+// A failureDocument says why a job could not change an object.
 type failureDocument struct {
 	Object string `json:"object"`
 	Reason string `json:"reason"`
@@ -90,7 +90,7 @@ func (s *Server) startCrawl(w http.ResponseWriter, r *http.Request) error {
 	return s.answerStarted(w, r, crawlsPath, &job)
 }
 
-// startInventory takes over the objects of an inventory.
+// startInventory starts a job that adds the objects of an inventory.
 func (s *Server) startInventory(w http.ResponseWriter, r *http.Request) error {
 	var wanted ledger.InventoryRequest
 	var manifest json.RawMessage
@@ -108,8 +108,8 @@ func (s *Server) startInventory(w http.ResponseWriter, r *http.Request) error {
 	return s.answerStarted(w, r, inventoriesPath, &job)
 }
 
-// answerStarted answers 202 with a job that has begun. If the client prefers to wait and the job has
-// ended within that time, it answers 200.
+// answerStarted answers 202 with a job that has begun. If the client prefers to
+// wait and the job ends within that time, it answers 200.
 func (s *Server) answerStarted(w http.ResponseWriter, r *http.Request, path string, job *domain.Job) error {
 	recordOf(r.Context()).note(slog.String("job", job.ID.UUID()))
 	w.Header().Set("Location", path+"/"+job.ID.UUID())
@@ -119,7 +119,7 @@ func (s *Server) answerStarted(w http.ResponseWriter, r *http.Request, path stri
 		waiting, cancel := context.WithTimeout(r.Context(), wait)
 		defer cancel()
 		defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's
-		// A job that cannot be read now has begun all the same.
+		// If the job cannot be read now, it has begun nevertheless.
 		if found, err := s.opts.Objects.WaitForJob(waiting, *job); err == nil {
 			job = &found
 		}

@@ -18,15 +18,16 @@ import (
 
 const crawls = "/v1/objects/crawls"
 
-// withObjects gives a server objects in memory, and a store with a bucket. Its jobs wait for work.
+// withObjects gives a server objects in memory, and a store with a bucket. Its
+// jobs do not run until runJobs is called.
 func withObjects() (*ledger.Service, *memory.Source, func(*api.Options, *hub.Options)) {
 	source := memory.NewSource("bucket", "another")
 	objects := ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: source}, ledger.Options{JSONPatch: jsonpatch.Apply})
 	return objects, source, func(o *api.Options, _ *hub.Options) { o.Objects = objects }
 }
 
-// works has a service work on jobs until the test ends.
-func works(t *testing.T, objects *ledger.Service) {
+// runJobs lets a service work on jobs until the test ends.
+func runJobs(t *testing.T, objects *ledger.Service) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -87,7 +88,7 @@ func TestACrawlIsAnsweredOnceItHasEnded_IfTheClientWaits(t *testing.T) {
 	for _, key := range []string{"a", "b"} {
 		source.Put("bucket", repository.SourceObject{Key: key})
 	}
-	works(t, objects)
+	runJobs(t, objects)
 	f := serve(t, with)
 	a := f.do("POST", crawls, `{"bucket":"bucket"}`, "Prefer", "respond-async, wait=20").wants(200)
 	require.Equal(t, "wait=20", a.header.Get("Preference-Applied"))
@@ -138,7 +139,7 @@ func TestAnInventory_IsTakenOver(t *testing.T) {
 	const manifest = `{"sourceBucket":"bucket","destinationBucket":"another","creationTimestamp":"1700000000000","fileFormat":"CSV","files":[{"key":"data.csv"}]}`
 	put("data.csv", "bucket,a\nbucket,b\n")
 	put("manifest.json", manifest)
-	works(t, objects)
+	runJobs(t, objects)
 	f := serve(t, with)
 	job := readJob(t, f.do("POST", inventories, `{"manifest":`+manifest+`}`, "Prefer", "wait=20").wants(200))
 	require.Equal(t, "completed", job.State)
@@ -164,7 +165,7 @@ func TestManyRowsArePatched(t *testing.T) {
 	for _, key := range []string{"a/1", "a/2", "b/1"} {
 		source.Put("bucket", repository.SourceObject{Key: key})
 	}
-	works(t, objects)
+	runJobs(t, objects)
 	f := serve(t, with)
 	f.do("POST", crawls, `{"bucket":"bucket"}`, "Prefer", "wait=20").wants(200)
 	const add = `[{"op": "add", "path": "/lane", "value": 3}]`

@@ -20,7 +20,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An objectFixture is a server with objects in memory that serves its own machine alone.
+// An objectFixture is a server with objects in memory that only its own machine
+// can reach.
 type objectFixture struct {
 	*hubFixture
 	objects *memory.Objects
@@ -36,8 +37,8 @@ func serveObjects(t *testing.T, change ...func(*api.Options, *hub.Options)) *obj
 	return &objectFixture{serve(t, append([]func(*api.Options, *hub.Options){private}, change...)...), store}
 }
 
-// ingests ingests each event of a script by itself; change may alter it.
-func (f *objectFixture) ingests(bucket, key, script string, change ...func(e *domain.ObjectEvent)) {
+// ingestScript ingests the events of a script one by one; change may alter them.
+func (f *objectFixture) ingestScript(bucket, key, script string, change ...func(e *domain.ObjectEvent)) {
 	f.t.Helper()
 	name, err := domain.ParseObjectName(bucket, key)
 	require.NoError(f.t, err)
@@ -58,7 +59,7 @@ type objectList struct {
 	Links   struct{ Next *string }
 }
 
-// lists returns a page.
+// lists requests a page of rows.
 func (f *objectFixture) lists(path string) (list objectList) {
 	f.t.Helper()
 	require.NoError(f.t, json.Unmarshal([]byte(f.do("GET", path, "").wants(200).body), &list))
@@ -76,7 +77,7 @@ func (f *objectFixture) ids(key string) (ids []string) {
 
 func TestObjects_ARowHasAllThatIsKnown(t *testing.T) {
 	f := serveObjects(t)
-	f.ingests("b", "é", "[C@C1/v, C@C1/v]", func(e *domain.ObjectEvent) {
+	f.ingestScript("b", "é", "[C@C1/v, C@C1/v]", func(e *domain.ObjectEvent) {
 		size := int64(math.MaxInt64)
 		e.ObjectFacts = domain.ObjectFacts{
 			Size: &size, ETag: `"e"`, SHA256: "sum", StorageClass: domain.ClassStandard, ArchiveStatus: "ARCHIVE_ACCESS", LastModified: e.Time.Add(1e6),
@@ -89,7 +90,7 @@ func TestObjects_ARowHasAllThatIsKnown(t *testing.T) {
 		`"isDeleteMarker":false,"isCurrentState":true,"isAccessible":true,"isDoubtful":false,"numberDuplicateEvents":1}`
 	require.Equal(t, `{"results":[`+row+`],"links":{"next":null}}`+"\n", f.do("GET", "/v1/objects", "").wants(200).body)
 	require.Equal(t, row+"\n", f.do("GET", "/v1/objects/AQFiAsOpAQEBdhIwMDU1QUVENkRDRDkwMjgxRTQ", "").wants(200).body)
-	f.ingests("b", "unknown", "[C@-!]")
+	f.ingestScript("b", "unknown", "[C@-!]")
 	require.Contains(t, f.do("GET", "/v1/objects?key=unknown", "").wants(200).body, `"sequencer":"000000000000000000000000000000-0100000000000000","eventType":"Created",`+
 		`"eventTime":null,"size":null,"eTag":null,"sha256":null,"lastModifiedDate":null,"storageClass":null,"archiveStatus":null,"reason":null,"ingestId":null,"attributes":null,`)
 }
@@ -97,7 +98,7 @@ func TestObjects_ARowHasAllThatIsKnown(t *testing.T) {
 func TestObjects_LinksLeadThroughAllPages(t *testing.T) {
 	f := serveObjects(t)
 	for i := range 25 {
-		f.ingests("b", fmt.Sprintf("k%02d&", i), "[C@01]")
+		f.ingestScript("b", fmt.Sprintf("k%02d&", i), "[C@01]")
 	}
 	for _, query := range []string{"limit=10&key%5B%5D=k1%2A&key[]=k0*&key[]=k2*", "limit=7&order=any", "currentState=false&limit=25", "order=key&limit=1"} {
 		seen := map[any]bool{}
@@ -121,13 +122,13 @@ func TestObjects_LinksLeadThroughAllPages(t *testing.T) {
 func TestObjects_AreCounted(t *testing.T) {
 	f := serveObjects(t)
 	require.JSONEq(t, `{"count":0,"exact":true,"links":{"next":null}}`, f.do("GET", "/v1/objects/count", "").wants(200).body)
-	f.ingests("b", "k1", "[C@01] [D@02] [C@03]")
-	f.ingests("b", "k2", "[C@01]")
+	f.ingestScript("b", "k1", "[C@01] [D@02] [C@03]")
+	f.ingestScript("b", "k2", "[C@01]")
 	require.JSONEq(t, `{"count":2,"exact":true,"links":{"next":null}}`, f.do("GET", "/v1/objects/count", "").wants(200).body)
 	require.JSONEq(t, `{"count":1,"exact":true,"links":{"next":null}}`, f.do("GET", "/v1/objects/count?key=*1", "").wants(200).body)
 	require.JSONEq(t, `{"count":4,"exact":true,"links":{"next":null}}`, f.do("GET", "/v1/objects/count?currentState=false", "").wants(200).body)
 	for i := range 10_000 {
-		f.ingests("c", fmt.Sprint(i), "[C@01]")
+		f.ingestScript("c", fmt.Sprint(i), "[C@01]")
 	}
 	var first struct {
 		Count int
@@ -142,7 +143,7 @@ func TestObjects_AreCounted(t *testing.T) {
 
 func TestObjects_TheHistoryHasPagesAndPairs(t *testing.T) {
 	f := serveObjects(t)
-	f.ingests("b", "k", "[D@02] [C@01] [C@03]")
+	f.ingestScript("b", "k", "[D@02] [C@01] [C@03]")
 	ids := f.ids("k")
 	require.Len(t, ids, 3)
 	path := "/v1/objects/" + ids[1] + "/history"
@@ -169,8 +170,8 @@ func TestObjects_TheHistoryHasPagesAndPairs(t *testing.T) {
 
 func TestObjects_ABadQueryIsRefused(t *testing.T) {
 	f := serveObjects(t)
-	f.ingests("b", "k", "[C@01]")
-	f.ingests("b", "l", "[C@01]")
+	f.ingestScript("b", "k", "[C@01]")
+	f.ingestScript("b", "l", "[C@01]")
 	other := *f.lists("/v1/objects?limit=1").Links.Next
 	for query, want := range map[string]string{
 		"page=2":                     "page: pages have no numbers. The next one is at links.next of each page, whose pageToken says where it begins; limit is the size of a page.",
@@ -199,7 +200,7 @@ func TestObjects_ABadQueryIsRefused(t *testing.T) {
 
 func TestObjects_AnIDThatIsNoneIsRefused(t *testing.T) {
 	f := serveObjects(t)
-	f.ingests("b", "k", "[C@01]")
+	f.ingestScript("b", "k", "[C@01]")
 	unknown := ledger.RowID{Row: domain.ObjectRowID{Type: domain.ObjectCreated, Sequencer: "02"}}
 	name, err := domain.ParseObjectName("b", "k")
 	require.NoError(t, err)
@@ -219,7 +220,7 @@ func TestObjects_ReadersNeedATokenUnlessTheHubIsPrivate(t *testing.T) {
 		func(o *api.Options, _ *hub.Options) { o.IsOwnHost = nil },
 	} {
 		f := serveObjects(t, change)
-		f.ingests("b", "k", "[C@01]")
+		f.ingestScript("b", "k", "[C@01]")
 		for _, path := range []string{"/v1/objects", "/v1/objects/count", "/v1/objects/AQFiAWsBAQRudWxsAjAx", "/v1/objects/AQFiAWsBAQRudWxsAjAx/history"} {
 			f.do("GET", path, "", "Authorization", "").problem(401, "missing-token")
 			f.do("GET", path, "", "Authorization", "Bearer "+token).wants(200)
@@ -233,7 +234,7 @@ func TestObjects_ReadersNeedATokenUnlessTheHubIsPrivate(t *testing.T) {
 
 func TestObjects_ARowIsPatched(t *testing.T) {
 	f := serveObjects(t)
-	f.ingests("b", "k", "[C@01] [C@02]")
+	f.ingestScript("b", "k", "[C@01] [C@02]")
 	ids := f.ids("k")
 	patch := func(id, body string, headers ...string) domainAnswer {
 		return f.do("PATCH", "/v1/objects/"+id, body, append(headers, "Authorization", "Bearer "+token)...)

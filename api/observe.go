@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observe writes one line of log and one set of metrics about each request. A
-// request whose connection was given up has the status "aborted".
+// observe writes one line of log and one set of metrics for each request. A
+// request whose connection was aborted has the status "aborted".
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := recordOf(r.Context())
@@ -34,7 +34,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				return
 			}
 			if rec.poll != nil {
-				rec.poll.listener.Close() // fetch does so, unless the request was refused before
+				rec.poll.listener.Close() // fetch closes the listener, unless the request was refused before
 			}
 			s.metrics.inFlight.Dec()
 			s.report(r, seen{
@@ -50,16 +50,16 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// seen is what observe saw of a request.
+// seen is what observe has recorded of a request.
 type seen struct {
 	status         string
 	code           int
 	duration       time.Duration
-	received, sent int64 // bytes of the bodies
+	received, sent int64 // bytes of the bodies of the request and the answer
 }
 
-// unmatched is the route of requests that no route answers: a label must not
-// take its values from whatever clients ask for.
+// unmatched is the route of requests that match no route: a label must not take
+// its values from requests.
 const unmatched = "unmatched"
 
 func (s *Server) report(r *http.Request, o seen) {
@@ -87,8 +87,8 @@ func (s *Server) reportPoll(p *poll, err error) {
 	s.reportRecord(ctx, rec, http.MethodGet, p.route, "", seen{status: aborted, duration: s.opts.Clock().Sub(p.start)})
 }
 
-// reportRecord writes the line of log and the metrics of one request. path is empty if
-// the route says enough.
+// reportRecord writes the log line and the metrics of one request. path is
+// empty if the route says enough.
 func (s *Server) reportRecord(ctx context.Context, rec *requestRecord, method, route, path string, o seen) {
 	s.metrics.observeRequest(route, rec.problem, o, rec.exemplar())
 	rec.endSpan(method, route, o)
@@ -123,7 +123,7 @@ func (s *Server) reportRecord(ctx context.Context, rec *requestRecord, method, r
 	s.opts.Logger.LogAttrs(ctx, logLevel(route, o), "request", attrs...)
 }
 
-// logLeftOut logs how many refused requests have no line of their own.
+// logLeftOut logs how many refused requests were not logged one by one.
 func (s *Server) logLeftOut(kinds []leftOut) {
 	for _, k := range kinds {
 		s.opts.Logger.Info("refused requests were left out of the log", "route", k.route, "status", strconv.Itoa(k.status), "left_out", k.n)
@@ -133,8 +133,8 @@ func (s *Server) logLeftOut(kinds []leftOut) {
 // milliseconds returns d as a number that reads the same in every format of the log.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// watchedConn are the routes that machines ask for all the time.
-var watchedConn = []string{"/healthz", "/readyz", "/metrics", "/api/monitor/live", "/api/monitor/ready"}
+// polledRoutes are the routes that machines poll all the time.
+var polledRoutes = []string{"/healthz", "/readyz", "/metrics", "/api/monitor/live", "/api/monitor/ready"}
 
 func logLevel(route string, o seen) slog.Level {
 	switch {
@@ -142,7 +142,7 @@ func logLevel(route string, o seen) slog.Level {
 		return slog.LevelWarn
 	case o.code >= 500:
 		return slog.LevelError
-	case slices.Contains(watchedConn, route):
+	case slices.Contains(polledRoutes, route):
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
@@ -151,7 +151,7 @@ func logLevel(route string, o seen) slog.Level {
 // aborted stands for the status of an answer that was never finished.
 const aborted = "aborted"
 
-// A response remembers what was answered.
+// A response records the status and the size of the answer.
 type response struct {
 	http.ResponseWriter
 	status int   // 0 until the header is written
@@ -163,7 +163,7 @@ func (w *response) statusText(returned bool) string {
 		return aborted
 	}
 	if w.status == 0 {
-		w.status = http.StatusOK // so does net/http
+		w.status = http.StatusOK // as net/http does
 	}
 	return strconv.Itoa(w.status)
 }

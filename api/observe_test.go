@@ -143,7 +143,7 @@ func TestReadinessFollowsWhatTheHubDependsOnAndItsStop(t *testing.T) {
 	f.server.SetDraining()
 	require.Contains(t, f.do("GET", "/readyz", "").problem(503, "not-ready").Detail, "about to stop")
 	require.JSONEq(t, `{"status":"ok"}`, f.do("GET", "/healthz", "").wants(200).body)
-	f.do("GET", "/v1/peek", "").wants(204) // what comes anyway is served
+	f.do("GET", "/v1/peek", "").wants(204) // a request that comes nevertheless is served
 }
 
 func TestHardenBoundsWhatComesBeforeAHandler(t *testing.T) {

@@ -1,7 +1,7 @@
 package api
 
 import (
-	_ "embed" // for the document
+	_ "embed" // embeds the document
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -37,6 +37,6 @@ func openAPIYAML(w http.ResponseWriter, _ *http.Request) error {
 func writeDocument(w http.ResponseWriter, contentType string, text []byte) error {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(text) // a client that is gone needs no answer
+	_, _ = w.Write(text) // fails if the client has disconnected
 	return nil
 }

@@ -16,17 +16,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requireOperator refuses requests without the operator's token. The address of the
-// client proves nothing: a reverse proxy on the same machine forwards the requests of
-// all its clients, perhaps without a header that says so.
+// requireOperator refuses requests without the operator's token. The address of
+// the client proves nothing: a reverse proxy on the same machine forwards the
+// requests of all its clients, perhaps without a header that says so.
 //
-// An address that fails too often is refused for a while. Behind a proxy all clients have
-// one address, and strangers must not lock out the operators. So the right token is
-// accepted even then. A token that is short enough to be guessed is compared to at most
-// one wrong token of the address a second; the answer does not say whether it was.
+// An address with too many failed logins is refused for a while. Behind a proxy
+// all clients have one address, and others must not lock out the operators. So
+// the right token is accepted even then. A token that is short enough to be
+// guessed is compared only if the last wrong token of the address is at least a
+// second old; the answer does not show whether it was compared.
 func (s *Server) requireOperator(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		if principalOf(r.Context()) != nil { // it has the role that the table of rights asks for
+		if principalOf(r.Context()) != nil { // it has the role that the table of rights requires
 			next.ServeHTTP(w, r)
 			return nil
 		}
@@ -42,7 +43,7 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 	})
 }
 
-// bearerOf returns the token that a request shows, "" if it shows none.
+// bearerOf returns the bearer token of a request, "" if it has none.
 func bearerOf(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -51,7 +52,8 @@ func bearerOf(r *http.Request) string {
 	return token
 }
 
-// missingOperator returns the refusal of a request that does not show the token of the operators.
+// missingOperator returns the refusal of a request without the token of the
+// operators.
 func missingOperator(w http.ResponseWriter) error {
 	w.Header().Set("WWW-Authenticate", "Bearer")
 	return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
@@ -91,8 +93,8 @@ func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string
 	return false, nil
 }
 
-// acceptsWhileLocked reports whether a request from an address with too many failed logins
-// is accepted: if its token is right, and is compared now.
+// acceptsWhileLocked reports whether a request from an address with too many
+// failed logins is accepted: its token is right and may be compared now.
 func (s *Server) acceptsWhileLocked(address string, isRight bool, token string, now time.Time) bool {
 	if token == "" {
 		return false
@@ -105,7 +107,7 @@ func (s *Server) acceptsWhileLocked(address string, isRight bool, token string, 
 // that nodes generate are longer.
 const longToken = 26
 
-// An AdminToken is a token of operators of which only the hash is known.
+// An AdminToken is a token of operators. Only its hash is kept.
 type AdminToken struct {
 	Name   string
 	SHA256 [sha256.Size]byte
@@ -114,13 +116,14 @@ type AdminToken struct {
 // adminTokenName is the name of the token without a name.
 const adminTokenName = "admin.token"
 
-// operatorName returns the name of a token of operators, "" if it is none. It compares the token to
-// each of them in a time that does not depend on where they differ.
+// operatorName returns the name of a token of operators, "" if it is not one.
+// It compares the token with each of them in constant time.
 func (s *Server) operatorName(token string) (name string) {
 	return s.operatorOfSum(sha256.Sum256([]byte(token)))
 }
 
-// operatorOfSum returns the name of the token that has a SHA-256, "" if no token has it.
+// operatorOfSum returns the name of the token with a SHA-256, "" if no token
+// has it.
 func (s *Server) operatorOfSum(shown [sha256.Size]byte) (name string) {
 	if s.opts.AdminToken != "" {
 		right := sha256.Sum256([]byte(s.opts.AdminToken))
@@ -136,7 +139,7 @@ func (s *Server) operatorOfSum(shown [sha256.Size]byte) (name string) {
 	return name
 }
 
-// aboutActor finds the actor whom an operator's request is about.
+// aboutActor finds the actor that an operator's request is about.
 func (s *Server) aboutActor(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		actor, err := domain.ParseActorID(pathparam.Value(r, "actor"))

@@ -11,10 +11,11 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Operators help a queue that is stuck. Each order says who gives it and why, and
-// is recorded with the decision.
+// Operators repair a queue that is stuck. Each order names the operator and the
+// reason, and is recorded with its result.
 
-// orderBytes is the most that an order takes: who and why, every character escaped.
+// orderBytes is the limit of an order: operator and reason with every character
+// escaped.
 const orderBytes = 16 * kilobyte
 
 func (s *Server) freeze(w http.ResponseWriter, r *http.Request) error {
@@ -61,7 +62,7 @@ func (s *Server) orderAboutBundle(w http.ResponseWriter, r *http.Request, carryO
 	return writeNoContent(w)
 }
 
-// replay answers with the bundle that the next Peek hands out.
+// replay answers with the bundle that the next Peek returns.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	var name string
 	by, err := readOrder(w, r, jsonFields{"group": &name}, "group")
@@ -81,7 +82,7 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// abandon answers with what was lost.
+// abandon answers with the number of events that were lost.
 func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 	var origin, contentType string
 	by, err := readOrder(w, r, jsonFields{"origin": &origin, "contentType": &contentType}, "origin", "contentType")
@@ -104,7 +105,7 @@ func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// records returns what operators have done to a queue.
+// records returns the records of what operators have done to a queue.
 func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 	const usual, limit = 100, 1000
 	values, err := query.Parse(r, "most")
@@ -138,7 +139,7 @@ func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readOrder reads who and why, and what else the order is about.
+// readOrder reads the operator, the reason, and the other fields of an order.
 func readOrder(w http.ResponseWriter, r *http.Request, about jsonFields, required ...string) (by hub.AdminAction, err error) {
 	all := jsonFields{"who": &by.Who, "why": &by.Why}
 	for name, at := range about {

@@ -15,11 +15,12 @@ import (
 // file, original_words.go) and in what a failure looks like (original_error.go), and in
 // nothing else.
 
-// originalPrefix is what the paths of the original begin with, in any case.
+// originalPrefix is the prefix of the paths of the original, in upper or lower
+// case.
 const originalPrefix = "/api/"
 
-// foldOriginal lets the paths of the original be written in any case, and end
-// with a slash. An escaped slash separates no parts of a path.
+// foldOriginal accepts the paths of the original in upper and lower case, and
+// with a slash at the end. An escaped slash separates no parts of a path.
 func foldOriginal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path := r.URL.Path; len(path) >= len(originalPrefix) && strings.EqualFold(path[:len(originalPrefix)], originalPrefix) && !hasEscapedSlash(r.URL) {
@@ -57,7 +58,7 @@ func (s *Server) originalPeek(group string) handler {
 	}
 }
 
-// originalDequeue confirms the bundle that the query names.
+// originalDequeue confirms the bundle in the query.
 func (s *Server) originalDequeue(w http.ResponseWriter, r *http.Request) error {
 	noteCorrelation(r)
 	text := parameter(r, "bundleId")
@@ -89,8 +90,8 @@ func originalRequest(r *http.Request) (hub.PeekRequest, error) {
 	return req, nil
 }
 
-// parameter returns the first value of a query parameter, whose name may be
-// written in any case, or "". What is malformed is taken as it stands.
+// parameter returns the first value of a query parameter, or "". Its name may
+// be in upper or lower case. A malformed value is returned unchanged.
 func parameter(r *http.Request, name string) string {
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		key, value, _ := strings.Cut(pair, "=")
@@ -108,7 +109,7 @@ func unescapeQuery(s string) string {
 	return s
 }
 
-// noteCorrelation adds the id by which a client of the original knows its request to the log.
+// noteCorrelation logs the correlation id that a client of the original sends.
 // The original returned 500 if it was missing.
 func noteCorrelation(r *http.Request) {
 	if id := r.Header.Get("CorrelationId"); id != "" {
@@ -116,7 +117,7 @@ func noteCorrelation(r *http.Request) {
 	}
 }
 
-// live says that the process serves requests.
+// live reports that the process serves requests.
 func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
 	return writeHealth(w, http.StatusOK, "Healthy")
 }
@@ -135,6 +136,6 @@ func writeHealth(w http.ResponseWriter, status int, text string) error {
 	w.Header().Set("Content-Type", "text/plain")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // a client that is gone needs no answer
+	_, _ = w.Write([]byte(text)) // fails if the client has disconnected
 	return nil
 }

@@ -27,11 +27,11 @@ func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error)
 		w.Header().Set("Retry-After", pauseAfter(refused.problem))
 	}
 	if errors.Is(err, hub.ErrOutpaced) {
-		w.WriteHeader(http.StatusNoContent) // the original reported no data to the client that lost a race
+		w.WriteHeader(http.StatusNoContent) // the original answered 204 to the client that lost a race
 		return
 	}
 	if refused.problem == contentGone || isUnanswered(err) {
-		w.WriteHeader(http.StatusNoContent) // and so it did to whose domain did not answer, or failed
+		w.WriteHeader(http.StatusNoContent) // and to an actor whose domain did not answer or failed
 		return
 	}
 	switch refused.problem {
@@ -65,7 +65,8 @@ type originalError struct {
 
 func (e originalError) Error() string { return e.Message }
 
-// The faults that the original found in a request before it did anything.
+// The faults of a request for which the original refused it before doing
+// anything.
 var (
 	errNoGUID     = inDetail(notGUID())
 	errNoBundleID = inDetail(originalError{Code: "value_not_specified", Message: "'Bundle Id' must not be empty.", Target: "BundleId"}, notGUID())
@@ -106,7 +107,7 @@ func writeOriginalError(w http.ResponseWriter, r *http.Request, status int, e or
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that is gone needs no answer
+	_, _ = w.Write(body) // fails if the client has disconnected
 }
 
 // inXML escapes the special characters in the text of an element. The messages are printable,

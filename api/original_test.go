@@ -15,11 +15,11 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// These tests talk to /api as the clients of the original did. Which of the
-// original's own tests are found where is listed in ORIGINAL.md.
+// These tests call /api as the clients of the original did. ORIGINAL.md says
+// which of the original's own tests correspond to which of these.
 
 // peekRoutes are the Peek routes of the original, as it wrote them, and the
-// origins whose data each gives.
+// origins whose data each returns.
 var peekRoutes = map[string][]string{
 	"/api/Peek":              {"TimeSeries", "Aggregations", "MarketRoles", "MeteringPoints", "Charges"},
 	"/api/peek/timeseries":   {"TimeSeries"},
@@ -27,7 +27,7 @@ var peekRoutes = map[string][]string{
 	"/api/peek/masterdata":   {"MarketRoles", "MeteringPoints", "Charges"},
 }
 
-// onEveryRoute tests a rule of the original once for each route and origin.
+// onEveryRoute tests a rule of the original for each route and origin.
 func onEveryRoute(t *testing.T, test func(t *testing.T, f *hubFixture, route, origin string)) {
 	t.Helper()
 	for route, origins := range peekRoutes {
@@ -37,7 +37,7 @@ func onEveryRoute(t *testing.T, test func(t *testing.T, f *hubFixture, route, or
 	}
 }
 
-// ids are those of the events that a body lists, as small numbers.
+// ids returns the ids of the events that a body lists, as small numbers.
 func (a domainAnswer) ids() []string {
 	a.t.Helper()
 	var events []struct{ ID string }

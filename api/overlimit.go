@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// refuseOverLimit refuses what comes on connections over the limit of the server. Only
-// probes are answered, so that operators see that the hub lives.
+// refuseOverLimit refuses requests on connections over the limit of the server.
+// Only probes are answered, so that operators see that the hub is alive.
 func (s *Server) refuseOverLimit(next http.Handler) http.Handler {
 	if s.opts.OverLimit == nil {
 		return next
@@ -16,7 +16,7 @@ func (s *Server) refuseOverLimit(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if !slices.Contains(watchedConn, r.URL.Path) {
+		if !slices.Contains(polledRoutes, r.URL.Path) {
 			s.fail(w, r, &problemError{problem: busy, close: true, detail: "The hub, or the address of this client, has as many connections as it may have. " +
 				"Use fewer connections, and repeat the request after a pause."})
 			return

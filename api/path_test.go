@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In each pair of paths the first one names what is there, and the second one would name the same
-// if it was decoded twice.
+// In each pair of paths, the first one names an existing resource. The second
+// one would name the same resource if it was decoded twice.
 
 func TestAPath_IsDecodedOnce(t *testing.T) {
 	f := serveLetters(t, &letterBus{letters: 3})
@@ -25,11 +25,11 @@ func TestAPath_IsDecodedOnce(t *testing.T) {
 
 func TestAPath_OfAResourceIsDecodedOnce(t *testing.T) {
 	f := serveWatches(t)
-	resp, body := f.asks("PUT", "/v1/resources/price%2Elist", `{}`)
+	resp, body := f.requestAsActor("PUT", "/v1/resources/price%2Elist", `{}`)
 	require.Equal(t, 201, resp.StatusCode, body)
-	resp, body = f.asks("GET", "/v1/resources/price%252Elist", "")
+	resp, body = f.requestAsActor("GET", "/v1/resources/price%252Elist", "")
 	require.Equal(t, 400, resp.StatusCode, body)
-	resp, body = f.asks("GET", "/v1/resources/100%25", "")
+	resp, body = f.requestAsActor("GET", "/v1/resources/100%25", "")
 	require.Equal(t, 400, resp.StatusCode, body)
 }
 

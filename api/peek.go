@@ -23,8 +23,9 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 	return s.sendPeeked(w, r, req, wait)
 }
 
-// sendPeeked answers with the bundle that req asks for. HEAD only looks, and If-Match
-// names a bundle that the client knows, so neither opens one, nor waits for one.
+// sendPeeked answers with the bundle that req asks for. A HEAD or a request
+// with If-Match, which names a bundle that the client knows, neither opens a
+// bundle nor waits for one.
 func (s *Server) sendPeeked(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) error {
 	var err error
 	if req.Groups, err = restrictGroups(r.Context(), req.Groups); err != nil {

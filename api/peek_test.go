@@ -108,7 +108,7 @@ func TestParametersThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnActorMustSayWhoItIs(t *testing.T) {
+func TestTheHeaderOfTheActorIsRequired(t *testing.T) {
 	f := serve(t)
 	for _, route := range []string{"GET /v1/peek", "GET /v1/peek/timeseries", "DELETE /v1/dequeue/" + id(1)} {
 		method, path, _ := strings.Cut(route, " ")
@@ -176,9 +176,10 @@ func TestABodyThatFailsHalfwayBreaksOff(t *testing.T) {
 	require.Contains(t, f.logs.String(), "the body broke off")
 }
 
-// objectsOfTheirOwn saves n payloads, each in an object of its own, of which only the
-// first can be opened: as many as the result says, at first none. A body opens them side
-// by side, so that the order in which they are opened tells nothing.
+// objectsOfTheirOwn saves n payloads, each in its own object. Only as many
+// objects can be opened as the returned counter says, at first none. A body
+// opens them concurrently, so the order in which they are opened does not
+// matter.
 func objectsOfTheirOwn(f *hubFixture, n int) *atomic.Int32 {
 	for number := range n {
 		f.post(202, newEvent(number+1, "weight", 100, "payload", fmt.Sprintf("%d%s", number, strings.Repeat("x", 50_000))))

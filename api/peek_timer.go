@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// A peekTimer measures the time that the hub itself needs for a Peek. The time of the request has the wait for data
-// and for a domain in it, so it does not show whether the hub is slow.
+// A peekTimer measures the time that the hub itself needs for a Peek. The
+// duration of the request includes waiting for data and for a domain, so it
+// does not show whether the hub is slow.
 type peekTimer struct {
 	clock    func() time.Time
-	start    time.Time // of the part that runs; zero while the Peek waits for a domain
+	start    time.Time // start of the current interval; zero while the Peek waits for a domain
 	duration time.Duration
 }
 

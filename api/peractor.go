@@ -9,14 +9,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A perActorLimiter gives each actor a share of a limiter and no more, so that an
-// actor whose requests take long leaves room for the others.
+// A perActorLimiter limits each actor to a share of a limiter, so that an actor
+// whose requests take long leaves room for the others.
 type perActorLimiter struct {
 	all   *limiter
 	share int64
 
 	mu     sync.Mutex
-	actors map[domain.ActorID]*actorShare // of actors that hold something or wait for it
+	actors map[domain.ActorID]*actorShare // actors with requests that hold or wait for room
 }
 
 // An actorShare is what one actor may hold.
@@ -29,9 +29,9 @@ func newPerActorLimiter(all *limiter, share int64) *perActorLimiter {
 	return &perActorLimiter{all: all, share: share, actors: make(map[domain.ActorID]*actorShare)}
 }
 
-// acquire waits for room in the actor's share and then among all, or fails with Busy
-// after the limiter's timeout. A request that waits for the former takes nothing of
-// the latter.
+// acquire waits for room in the actor's share and then in the total, or fails
+// with Busy after the limiter's timeout. A request that waits for its share
+// takes nothing from the total.
 func (l *perActorLimiter) acquire(ctx context.Context, actor domain.ActorID) error {
 	ctx, cancel := context.WithTimeout(ctx, l.all.timeout)
 	defer cancel()

@@ -42,12 +42,12 @@ const maxPollRequest = 4 * kilobyte // tokens have up to 2 KB
 type polls struct {
 	state   func(net.Conn, http.ConnState) // of the http.Server; may be nil
 	resumed chan *resumedConn
-	closed  chan struct{} // once the http.Server serves no more of them
+	closed  chan struct{} // closed once the http.Server accepts no more resumed connections
 	close   sync.Once
 
-	parked sync.WaitGroup // and resumed ones that no handler serves yet
+	parked sync.WaitGroup // parked polls, and resumed ones that no handler serves yet
 	mu     sync.Mutex
-	all    map[*poll]struct{} // that wait
+	all    map[*poll]struct{} // polls that wait
 	drains bool               // no further request is parked
 }
 
@@ -62,7 +62,7 @@ func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 		}
 		var known *pollConn
 		if resumed, ok := c.(*resumedConn); ok {
-			resumed.resumes = nil // else a connection would hold all that it has been
+			resumed.resumes = nil // otherwise a connection would keep all its predecessors in memory
 			known = resumed.known
 		} else {
 			known = &pollConn{}
@@ -70,11 +70,11 @@ func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 		return context.WithValue(ctx, pollConnKey{}, known)
 	}
 	srv.ConnState = func(c net.Conn, state http.ConnState) {
-		if connState != nil && state != http.StateHijacked { // a parked connection is still one of the server
+		if connState != nil && state != http.StateHijacked { // a parked connection still counts as one of the server
 			connState(c, state)
 		}
 		if resumed, ok := c.(*resumedConn); ok && state == http.StateClosed {
-			if p := resumed.known.takePoll(); p != nil { // the server has closed it before it came to a handler
+			if p := resumed.known.takePoll(); p != nil { // the server has closed the connection before it reached a handler
 				p.abort(http.ErrServerClosed)
 			}
 		}
@@ -106,8 +106,8 @@ func (s *Server) WaitForPolls(ctx context.Context) {
 // A pollConn is what the context of a connection knows about its polls. Only the
 // goroutine that serves the connection uses it.
 type pollConn struct {
-	poll *poll                // that the first request of the connection resumes
-	tls  *tls.ConnectionState // of a connection that was parked; nil without TLS
+	poll *poll                // the poll that the first request of the connection resumes
+	tls  *tls.ConnectionState // TLS state of a connection that was parked; nil without TLS
 }
 
 type pollConnKey struct{}
@@ -120,13 +120,13 @@ func takePoll(ctx context.Context) *poll {
 	}
 	p := c.takePoll()
 	if p != nil {
-		p.server.polls.parked.Done() // from here on the server waits for it when it shuts down
+		p.server.polls.parked.Done() // from here on, the shutdown of the server waits for the request
 	}
 	return p
 }
 
-// restoreTLS gives r the TLS of its connection: the http.Server does not recognize it on a
-// connection that was parked.
+// restoreTLS gives r the TLS state of its connection: the http.Server does not
+// recognize TLS on a connection that was parked.
 func restoreTLS(r *http.Request) {
 	if c, _ := r.Context().Value(pollConnKey{}).(*pollConn); c != nil && c.tls != nil {
 		r.TLS = c.tls
@@ -145,23 +145,23 @@ type poll struct {
 	listener *hub.Listener
 	conn     net.Conn             // without the text of an earlier request
 	known    net.Conn             // conn as the hooks of the http.Server know it
-	tls      *tls.ConnectionState // of conn; nil: none
-	request  []byte               // its text, and what the client has sent behind it
-	hasMore  bool                 // the client has sent something behind it
+	tls      *tls.ConnectionState // TLS state of conn; nil: none
+	request  []byte               // the text of the request, and the bytes that the client has sent after it
+	hasMore  bool                 // the client has sent bytes after the request
 	id       string
 	actor    string
 	route    string
 
-	principal string     // that was verified; "": none
-	start     time.Time  // of the request
-	span      trace.Span // of the request; nil: none
-	until     time.Time  // of the wait
+	principal string     // the verified sender; "": none
+	start     time.Time  // when the request began
+	span      trace.Span // span of the request; nil: none
+	until     time.Time  // end of the wait
 
 	mu       sync.Mutex
 	isParked bool
 	hasNews  bool          // there may be data
-	wake     chan struct{} // of waitBlindly; closed at the end of the wait
-	next     [1]byte       // that the client sends
+	wake     chan struct{} // used by waitBlindly; closed at the end of the wait
+	next     [1]byte       // the next byte that the client sends
 }
 
 // park takes the connection of r from the http.Server until there may be data, up to
@@ -190,7 +190,7 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 		p.conn = resumed.Conn
 	}
 	if n := buffered.Reader.Buffered(); n > 0 {
-		more, _ := buffered.Peek(n) // what is buffered is there
+		more, _ := buffered.Peek(n) // these bytes are buffered, so this cannot fail
 		p.request, p.hasMore = append(p.request, more...), true
 	}
 	s.metrics.waiting.Inc()
@@ -210,7 +210,7 @@ func (ps *polls) addActive() bool {
 	return true
 }
 
-// addPoll notes a poll that waits. It reports false if the server drains.
+// addPoll registers a poll that waits. It returns false if the server drains.
 func (ps *polls) addPoll(p *poll) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -245,7 +245,7 @@ func (ps *polls) drain() {
 func requestText(r *http.Request) []byte {
 	var b bytes.Buffer
 	b.WriteString(r.Method + " " + r.RequestURI + " " + r.Proto + "\r\nHost: " + r.Host + "\r\n")
-	_ = r.Header.Write(&b) // a buffer takes everything
+	_ = r.Header.Write(&b) // writes to a buffer do not fail
 	if r.Close && r.Header.Get("Connection") == "" {
 		b.WriteString("Connection: close\r\n")
 	}
@@ -253,8 +253,9 @@ func requestText(r *http.Request) []byte {
 	return bytes.Clone(b.Bytes())
 }
 
-// begin arranges that the wait ends at its deadline, with news, or when the server
-// drains. It is not part of run, so that the stack of run stays small.
+// begin arranges that the wait ends at its deadline, when there may be data, or
+// when the server drains. It is not part of run, so that the stack of run stays
+// small.
 func (p *poll) begin() {
 	_ = p.conn.SetReadDeadline(p.until)
 	p.mu.Lock()
@@ -307,8 +308,8 @@ func (p *poll) abort(err error) {
 	p.server.polls.parked.Done()
 }
 
-// waitBlindly waits without reading the connection: what the client has sent is for
-// the http.Server.
+// waitBlindly waits without reading the connection, because the http.Server has
+// to read what the client has sent.
 func (p *poll) waitBlindly() {
 	p.mu.Lock()
 	isParked, wake := p.isParked, make(chan struct{})
@@ -337,7 +338,7 @@ func (p *poll) end() {
 
 // handBack gives the connection back to the http.Server.
 func (p *poll) handBack() error {
-	_ = p.conn.SetReadDeadline(time.Time{}) // a broken connection says so at the next read
+	_ = p.conn.SetReadDeadline(time.Time{}) // a broken connection fails at the next read
 	select {
 	case p.server.polls.resumed <- &resumedConn{Conn: p.conn, text: p.request, known: &pollConn{p, p.tls}, resumes: p.known}:
 		return nil
@@ -360,16 +361,16 @@ func (p *poll) resume(hasNews bool) {
 	}
 }
 
-// A resumedConn is a connection whose next request has been read before.
+// A resumedConn is a connection whose next request has already been read.
 type resumedConn struct {
 	net.Conn
-	text    []byte // what is read first
+	text    []byte // bytes that are read first
 	known   *pollConn
-	resumes net.Conn // until the hooks of the http.Server know this one
+	resumes net.Conn // the connection that the hooks of the http.Server know; nil once they know this one
 }
 
-// Resumes returns the connection as the hooks of the http.Server have known it until
-// now, so that a hook that counts connections counts this one once. It is for
+// Resumes returns the connection that the hooks of the http.Server know, so
+// that a hook that counts connections counts this one only once. It is for
 // ConnContext; later it returns nil.
 func (c *resumedConn) Resumes() net.Conn { return c.resumes }
 

@@ -28,7 +28,7 @@ func (f *hubFixture) countPeeks() *int {
 func TestPoll_PeeksOnceIfNothingComes(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		peeks := b.f.countPeeks()
-		require.Equal(b.t, 204, (<-b.waits(waitRequest)).StatusCode)
+		require.Equal(b.t, 204, (<-b.sendWaiting(waitRequest)).StatusCode)
 		require.Equal(b.t, 2, *peeks, "one, and one after the first look at the watermark")
 	})
 }
@@ -56,7 +56,7 @@ func TestPoll_KeepsItsConnectionForTheNextRequests(t *testing.T) {
 	})
 }
 
-// A client may send its next request before it has the answer.
+// A client may send its next request before it has received the answer.
 func TestPoll_LeavesRequestsBehindItToTheServer(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"sent with it": 0, "sent while it waits": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestPoll_OfAClientThatGoesAwayIsLogged(t *testing.T) {
 func TestPoll_WithALongHeadWaitsInItsHandler(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
-		answered := b.waits(strings.Replace(waitRequest, "Host:", "X-Long: "+strings.Repeat("x", 4000)+"\r\nHost:", 1))
+		answered := b.sendWaiting(strings.Replace(waitRequest, "Host:", "X-Long: "+strings.Repeat("x", 4000)+"\r\nHost:", 1))
 		<-time.After(time.Second)
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		b.after(start, time.Second, 200, answered)
@@ -121,7 +121,7 @@ type openConns struct {
 	mu    sync.Mutex
 	open  map[net.Conn]bool
 	most  int
-	total int // connections that resume none
+	total int // new connections, without resumed ones
 }
 
 func (o *openConns) attach(srv *http.Server) {
@@ -173,7 +173,7 @@ func TestPoll_StaysOneConnectionForTheHooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := new(openConns)
-				t.Cleanup(func() { require.Zero(t, o.count(), "once the server has ended") }) // runs after the one that ends it
+				t.Cleanup(func() { require.Zero(t, o.count(), "once the server has ended") }) // runs after the cleanup that stops the server
 				b := serveBubble(t, newFixture(t), o.attach)
 				clients := make([]net.Conn, conns)
 				for i := range clients {
@@ -182,7 +182,7 @@ func TestPoll_StaysOneConnectionForTheHooks(t *testing.T) {
 					_, err := io.WriteString(clients[i], strings.Replace(waitRequest, "20s", "1s", 1))
 					require.NoError(t, err)
 				}
-				<-time.After(2 * time.Second) // so that all have been resumed once
+				<-time.After(2 * time.Second) // all connections have been resumed once
 				for _, c := range clients {
 					_, err := io.WriteString(c, waitRequest)
 					require.NoError(t, err)

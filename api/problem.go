@@ -16,7 +16,7 @@ import (
 )
 
 // A problemType is a way in which a request fails, as the client sees it. It is
-// the last part of the URI in the problem's type, and never changes its meaning.
+// the last part of the URI in the problem's type. Its meaning never changes.
 type problemType string
 
 const (
@@ -74,14 +74,14 @@ const (
 	issuerUnavailable problemType = "issuer-unavailable"
 )
 
-// problems is the table of all problems. The detail is for those that are no
-// fault of the request: what the client reads in place of the error, which only
-// the log gets.
+// problems is the table of all problems. The detail is for problems that the
+// request did not cause: the client reads it in place of the error, which is
+// only logged.
 var problems = map[problemType]struct {
 	status int
 	title  string
-	retry  bool // after the pause in the header Retry-After
-	pause  int  // seconds; 0 stands for 1
+	retry  bool // a repetition after the pause in Retry-After may succeed
+	pause  int  // seconds; 0: 1
 	detail string
 }{
 	invalid:            {status: 400, title: "The request is not valid"},
@@ -184,8 +184,8 @@ var problems = map[problemType]struct {
 	},
 }
 
-// problemOfKind is the table from what the rules and the stores report to what
-// the client gets.
+// problemOfKind maps the kinds of errors of the domain and the stores to
+// problems.
 var problemOfKind = map[domain.Kind]problemType{
 	domain.Unknown:     internal,
 	domain.Invalid:     invalid,
@@ -198,29 +198,29 @@ var problemOfKind = map[domain.Kind]problemType{
 	domain.NewerFormat: newerFormat,
 }
 
-// A problemError is an error that says all about its problem. Handlers return one
-// where the kind of the error alone would say too little.
+// A problemError is an error that describes its problem completely. Handlers
+// return it where the kind of the error is not enough.
 type problemError struct {
 	problem problemType
-	detail  string // for the client
+	detail  string // text for the client
 	faults  []bodyFault
-	stored  *counts // of the events that are not at fault
+	stored  *counts // counts of the events that are stored
 	checks  []FailedCheck
-	looked  *lookedDocument // what was looked at, and had nothing
-	close   bool            // the connection, whose rest is not worth reading
-	cause   error           // for the log
+	looked  *lookedDocument // the stores that were searched without a result
+	close   bool            // close the connection, whose rest is not worth reading
+	cause   error           // cause for the log
 }
 
-// A bodyFault is what is wrong with one place of the body.
+// A bodyFault says what is wrong at one position of the body.
 type bodyFault struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Detail  string `json:"detail"`
 
-	index  int // of the event
+	index  int // index of the event
 	inside int // length of the last part of Pointer, which is inside a payload
 }
 
-// logText returns the fault without the names in a payload, which are data.
+// logText returns the fault without the names inside a payload, which are data.
 func (f *bodyFault) logText() string { return f.Pointer[:len(f.Pointer)-f.inside] + ": " + f.Detail }
 
 // counts are the members of an answer to POST /v1/data-available.
@@ -285,8 +285,8 @@ func asProblem(ctx context.Context, err error) *problemError {
 	return r
 }
 
-// unansweredProblem returns the problem that names the bundle that waits, its domain, and the reason
-// in a word. The text of the domain is only logged.
+// unansweredProblem returns the problem that names the waiting bundle, its
+// domain, and the reason in one word. The text of the domain is only logged.
 func unansweredProblem(e *hub.UnansweredError) *problemError {
 	b := &e.Bundle
 	if b.ContentFailure.Reason == hub.NoAnswer {
@@ -321,21 +321,21 @@ func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 	w.WriteHeader(row.status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(documentOf(requestID, r)) // a client that is gone needs no answer
+	_ = encoder.Encode(documentOf(requestID, r)) // fails if the client has disconnected
 }
 
 // prepareProblem sets the headers of an answer about r, except for those of its body.
 func prepareProblem(w http.ResponseWriter, r *problemError) {
 	if r.close {
 		w.Header().Set("Connection", "close")
-		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // or net/http would wait for the rest of the body
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // otherwise net/http would wait for the rest of the body
 	}
 	if problems[r.problem].retry {
 		w.Header().Set("Retry-After", pauseAfter(r.problem))
 	}
 }
 
-// pauseAfter is how many seconds a client should wait after a problem.
+// pauseAfter returns the seconds that a client should wait after a problem.
 func pauseAfter(p problemType) string { return strconv.Itoa(max(1, problems[p].pause)) }
 
 func documentOf(requestID string, r *problemError) problemDocument {

@@ -32,7 +32,7 @@ func failing(f *hubFixture, err error) domainAnswer {
 	return f.do("GET", "/v1/peek", "")
 }
 
-// provoke has, for every type of problem, a request that ends in it.
+// provoke has, for every type of problem, a request that causes it.
 var provoke = map[string]func(f *hubFixture) domainAnswer{
 	"invalid": func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1, "weight", 0), newEvent(2, "origin", "Gas"), newEvent(3)))
@@ -205,7 +205,7 @@ func failingBus(f *hubFixture, kind domain.Kind) domainAnswer {
 	return f.do("POST", letters+"/events/1/resend", `{`+why+`}`)
 }
 
-// serveBroker starts a server with a broker, whose requests have the same id.
+// serveBroker starts a server with a broker. All its requests have the same id.
 func serveBroker(f *hubFixture) *hubFixture {
 	return serve(f.t, withBroker(f.t), func(o *api.Options, _ *hub.Options) {
 		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
@@ -220,10 +220,11 @@ func unansweredProblem(reason, text string) error {
 	return domain.Errorf(domain.Unavailable, "%w", &hub.UnansweredError{Bundle: b})
 }
 
-// cutRequest states a longer body than it has.
+// cutRequest declares a longer body than it sends.
 const cutRequest = "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n[{\"id\":"
 
-// Every problem has a body that clients may rely on, a file in testdata/problems.
+// Every problem has a fixed body that clients may rely on, a file in
+// testdata/problems.
 func TestEveryProblemHasItsBody(t *testing.T) {
 	statuses := api.ProblemStatuses()
 	require.Equal(t, slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(provoke)))
@@ -265,18 +266,18 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 			case name == "not-provisioned", name == "issuer-unavailable":
 				pause = "30"
 			case name == "frozen":
-				pause = "30" // an operator thaws a queue, so it takes longer than anything else
+				pause = "30" // an operator has to thaw a queue, which takes longer than anything else
 			case name == "too-many-logins", name == "too-many-tests", name == "resend-uncertain":
 				pause = "60"
 			case name == "newer-format":
 				pause = "5"
 			case name == "partition-full":
-				pause = "300" // until then, no objects are deleted
+				pause = "300" // no objects are deleted before that
 			case a.status == 429 || a.status == 503:
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "unsupported-format", "partition-full", "bus-unavailable", "resend-uncertain", "invalid-token", "missing-right", "issuer-unavailable"}, name) { // its hub is another one
+			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "unsupported-format", "partition-full", "bus-unavailable", "resend-uncertain", "invalid-token", "missing-right", "issuer-unavailable"}, name) { // the tests of these problems use another hub
 				f.logs.wait(t, `"problem":"`+name+`"`)
 			}
 		})
@@ -329,7 +330,7 @@ func TestWhatOperatorsLookAtAnswersHEAD(t *testing.T) {
 	}
 }
 
-func TestADequeueThatMayHaveHappenedSaysSo(t *testing.T) {
+func TestAnUncertainDequeueIsReportedAsSafeToRepeat(t *testing.T) {
 	f := serve(t)
 	f.store.acknowledge = func() error { return domain.Errorf(domain.Uncertain, "the reply was lost") }
 	p := f.do("DELETE", "/v1/dequeue/"+id(1), "").problem(503, "uncertain")
@@ -361,7 +362,7 @@ func TestAPanicInABodyBreaksItOff(t *testing.T) {
 	f.logs.wait(t, "panic: a bug in a reader")
 }
 
-// A panicking reader yields some bytes first.
+// A panicking reader yields some bytes and then panics.
 type panicking struct{ left int }
 
 func (r *panicking) Read(p []byte) (int, error) {

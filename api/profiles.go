@@ -11,14 +11,15 @@ import (
 	"github.com/messagehub/messagehub/api/internal/query"
 )
 
-// profilesPath is where profiles of the process are. Those of net/http/pprof that are left out: cmdline, because
-// it may show a secret that was given as a flag by mistake; symbol, because profiles have their symbols; and
-// those of which the process records nothing.
+// profilesPath serves profiles of the process. These of net/http/pprof are left
+// out: cmdline, because it may show a secret that was given as a flag by
+// mistake; symbol, because profiles have their symbols; and profiles that the
+// process does not record.
 const profilesPath = "/debug/pprof/{profile}"
 
 const (
 	cpuProfile     = "profile"
-	profileSeconds = 30 // of a CPU profile, unless the request says another time
+	profileSeconds = 30 // seconds of a CPU profile, unless the request has another time
 	maxProfile     = 60
 )
 
@@ -37,7 +38,7 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	name := pathparam.Value(r, "profile")
-	var body bytes.Buffer // so that a client that reads slowly delays nothing
+	var body bytes.Buffer // buffered, so that a client that reads slowly delays nothing
 	switch name {
 	case cpuProfile:
 		debug = 0

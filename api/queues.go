@@ -8,11 +8,12 @@ import (
 	"github.com/messagehub/messagehub/api/internal/query"
 )
 
-// A groupQueue is what waits for an actor in one group.
+// A groupQueue has the numbers of the events that wait for an actor in one
+// group.
 type groupQueue struct {
 	Group      string      `json:"group"`
-	Waiting    int64       `json:"waiting"`              // events, those of the open bundle included
-	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // of the oldest of them; nil: not known
+	Waiting    int64       `json:"waiting"`              // events, including those of the open bundle
+	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // age of the oldest of these events; nil: not known
 	Open       *openBundle `json:"open,omitempty"`
 }
 
@@ -22,7 +23,7 @@ type openBundle struct {
 	Opened   time.Time `json:"opened"`
 }
 
-// queues returns what waits for an actor, group by group. It opens nothing.
+// queues returns the queues of an actor, one for each group. It opens nothing.
 func (s *Server) queues(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err

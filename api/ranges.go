@@ -109,10 +109,10 @@ func parseRanges(set string, size int64) ([]byteRange, error) {
 				if err != nil || n < rg.start {
 					return nil, errRangeSyntax
 				}
-				rg.end = min(size, max(n, n+1)) // n+1 overflows for the last int64
+				rg.end = min(size, max(n, n+1)) // n+1 overflows for the largest int64
 			}
 			if rg.start >= size {
-				continue // RFC 9110: it cannot be satisfied, which others of the set may be
+				continue // RFC 9110: this range cannot be satisfied; others of the set may be
 			}
 		}
 		ranges = append(ranges, rg)
@@ -167,7 +167,7 @@ type bufferedRanges struct {
 	rangeBody
 
 	ranges   []byteRange // ascending, without overlaps
-	buffers  [][]byte    // of the ranges; nil until the first Read
+	buffers  [][]byte    // contents of the ranges; nil until the first Read
 	position int64
 }
 

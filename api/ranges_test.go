@@ -40,7 +40,7 @@ func TestRanges_KeepTheirOrderOrGiveTheWholeBody(t *testing.T) {
 	path := "/v1/bundles/" + first.header.Get("MessageId")
 	for _, tc := range []struct {
 		name   string
-		ranges [][2]int // nil: the whole body is the answer
+		ranges [][2]int // nil: the answer is the whole body
 		header string
 	}{
 		{"small ones, descending", [][2]int{{350_000, 350_099}, {200_000, 200_000}, {5, 10}}, "bytes=350000-350099,200000-200000,5-10"},

@@ -13,8 +13,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// limitRequests refuses requests of clients that have made more of them than their bucket allows. With
-// an issuer of tokens, authorize does it: before that, a request could name any client.
+// limitRequests refuses requests of clients whose bucket is empty. With an
+// issuer of tokens, authorize does this after it has verified the token: before
+// that, a request could name any client.
 func (s *Server) limitRequests(next http.Handler) http.Handler {
 	if s.requests == nil || s.opts.Identity != nil {
 		return next
@@ -28,16 +29,18 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 	})
 }
 
-// limitRequest fails if the client of r has made more requests than its bucket allows. Probes never fail.
+// limitRequest fails if the bucket of the client of r is empty. Probes never
+// fail.
 func (s *Server) limitRequest(w http.ResponseWriter, r *http.Request) error {
-	isResumed := recordOf(r.Context()).poll != nil // and was counted before it waited
-	if s.requests == nil || isResumed || slices.Contains(watchedConn, r.URL.Path) {
+	isResumed := recordOf(r.Context()).poll != nil // it was counted before it waited
+	if s.requests == nil || isResumed || slices.Contains(polledRoutes, r.URL.Path) {
 		return nil
 	}
 	return s.takeFrom(s.requests, w, r, 1)
 }
 
-// failInWords is fail for routes of the original and of the hub.
+// failInWords calls failOriginal for routes of the original, and fail for the
+// others.
 func (s *Server) failInWords(w http.ResponseWriter, r *http.Request, err error) {
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		s.failOriginal(w, r, err)
@@ -69,8 +72,9 @@ func (s *Server) takeFrom(b *buckets, w http.ResponseWriter, r *http.Request, n 
 	return refuse(tooManyRequests, "This client has sent more than %d %s a second. Nothing of this request was stored; repeat it after the pause.", int(b.rate), b.unit)
 }
 
-// clientOf returns the client whose buckets a request takes from: that of its token. Without an issuer of
-// tokens, it is the actor that the request names. Otherwise it is the address.
+// clientOf returns the client whose buckets a request uses: the client of its
+// token. Without an issuer of tokens, it is the actor that the request names,
+// or otherwise the address.
 func (s *Server) clientOf(r *http.Request) string {
 	if p := principalOf(r.Context()); p != nil {
 		return "client " + p.Issuer + " " + cmp.Or(p.Client, p.Subject)

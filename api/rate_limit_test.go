@@ -144,7 +144,7 @@ func TestForwardedFor_CountsOfTrustedProxiesAlone(t *testing.T) {
 		name      string
 		from      string
 		forwarded []string
-		client    string // whose bucket it is
+		client    string // client whose bucket is used
 	}{
 		{"no header", proxy, nil, "10.0.0.9"},
 		{"one proxy", proxy, []string{"192.0.2.1"}, "192.0.2.1"},

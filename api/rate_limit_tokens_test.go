@@ -12,13 +12,13 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// stopped has a clock that stands still.
-func stopped(o *api.Options, _ *hub.Options) {
+// stopClock has a clock that stands still.
+func stopClock(o *api.Options, _ *hub.Options) {
 	o.Clock = func() time.Time { return time.Unix(1_700_000_000, 0) }
 }
 
 func TestTokensThatDoNotCount_KeepAnAddressFromHavingOthersVerified(t *testing.T) {
-	f := serveTokens(t, stopped, func(o *api.Options, _ *hub.Options) { o.Limits.FailedTokens = 3 })
+	f := serveTokens(t, stopClock, func(o *api.Options, _ *hub.Options) { o.Limits.FailedTokens = 3 })
 	f.do("GET", "/v1/peek", "").wants(204)
 	expired := "Bearer " + f.tokens.issuer.Token(identitytest.Claims{"actor": actor, "exp": time.Now().Add(-time.Hour).Unix()})
 	for range 3 {
@@ -29,13 +29,14 @@ func TestTokensThatDoNotCount_KeepAnAddressFromHavingOthersVerified(t *testing.T
 	refused.problem(429, "too-many-requests")
 	other := "Bearer " + f.tokens.issuer.Actor("other")
 	f.do("GET", "/v1/peek", "", "Authorization", other).problem(429, "too-many-requests")
-	f.do("GET", "/v1/peek", "").wants(204) // it was verified before
+	f.do("GET", "/v1/peek", "").wants(204) // the token was verified before
 	f.do("GET", "/healthz", "", "Authorization", "").wants(200)
 }
 
-// A request can name any actor. What it takes is of the bucket of its token, or of its address.
+// A request can name any actor. So it uses the bucket of its token or, without
+// one, of its address.
 func TestRequests_AreThoseOfTheClientOfTheToken(t *testing.T) {
-	f := serveTokens(t, stopped, func(o *api.Options, _ *hub.Options) { o.Limits.Requests = 2 })
+	f := serveTokens(t, stopClock, func(o *api.Options, _ *hub.Options) { o.Limits.Requests = 2 })
 	for range 5 {
 		f.do("GET", "/v1/peek", "", "Authorization", "", "X-Actor-Id", actor).problem(401, "invalid-token")
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dial opens a connection on which a test can misbehave.
+// dial opens a connection on which a test can break the protocol.
 func (f *hubFixture) dial() *net.TCPConn {
 	f.t.Helper()
 	var d net.Dialer
@@ -51,7 +51,8 @@ func (f *hubFixture) raw(text string, end bool) domainAnswer {
 	return domainAnswer{f.t, resp.StatusCode, resp.Header, string(body)}
 }
 
-// The original clients look for these headers letter by letter.
+// The clients of the original compare the names of these headers
+// case-sensitively.
 func TestHeadersAreSpelledAsTheContractSpellsThem(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1))

@@ -11,8 +11,9 @@ import (
 
 type readerKey struct{}
 
-// requireReader finds out who reads: the actor of the header X-Actor-Id or, without that header,
-// an operator with a token. An actor may send a token, too, which is that of a proxy.
+// requireReader finds out who reads: the actor in the header X-Actor-Id or,
+// without that header, an operator with a token. A request of an actor may have
+// a token, too, which belongs to a proxy.
 func (s *Server) requireReader(next http.Handler) http.Handler {
 	actor := s.requireActor(s.handle)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serveReader(w, r, next, inspect.Reader{Actor: actorOf(r.Context())})

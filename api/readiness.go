@@ -10,7 +10,7 @@ import (
 // A NotReadyError is what Options.Ready returns if checks of the node have failed.
 // Clients without a token can read its text.
 type NotReadyError struct {
-	Checks []FailedCheck // at least one
+	Checks []FailedCheck // one or more
 }
 
 // A FailedCheck is a check of the node that has failed, with its reason and what to

@@ -15,10 +15,10 @@ import (
 	"github.com/messagehub/messagehub/api/identity/identitytest"
 )
 
-// tokenEndpoint answers requests for tokens by client credentials.
+// tokenEndpoint serves requests for tokens by client credentials.
 func tokenEndpoint(t *testing.T, issuer *identitytest.Issuer, id, secret string) (url string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		client, password, isBasic := r.BasicAuth() // of golang.org/x/oauth2
+		client, password, isBasic := r.BasicAuth() // as golang.org/x/oauth2 sends them
 		if !isBasic {
 			client, password = r.FormValue("client_id"), r.FormValue("client_secret")
 		}

@@ -28,9 +28,9 @@ type wantedRefusal struct {
 	problem string
 	status  int
 	request func(f *hubFixture) domainAnswer
-	counts  *countedEvents // what the problem has of accepted and duplicates; nil: neither
-	named   []string       // pointers, where some events are stored
-	unknown bool           // whether an event is stored, until the same request was repeated
+	counts  *countedEvents // accepted and duplicates in the problem; nil: neither
+	named   []string       // pointers in the problem, if some events are stored
+	unknown bool           // it is not known whether an event is stored until the same request is repeated
 	tokens  bool           // the server accepts tokens
 }
 
@@ -58,22 +58,23 @@ func toBoth(kind domain.Kind, more ...testEvent) func(f *hubFixture) domainAnswe
 	}
 }
 
-// posts sends the events 1 and 2, and others beside them.
-func posts(more ...testEvent) func(f *hubFixture) domainAnswer {
+// postsTwo sends the events 1 and 2, and further ones.
+func postsTwo(more ...testEvent) func(f *hubFixture) domainAnswer {
 	return func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(append([]testEvent{newEvent(1), newEvent(2)}, more...)...))
 	}
 }
 
-// The body of a request that a raw connection sends.
+// rawPost returns a request for a raw connection, with a body that may have
+// another length than it says.
 func rawPost(length int, body string) string {
 	return "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n" + body
 }
 
 var refusals = map[string]wantedRefusal{
-	"an event at fault":                        {problem: "invalid", status: 400, request: posts(newEvent(3, "weight", 0))},
-	"an unknown origin":                        {problem: "invalid", status: 400, request: posts(newEvent(3, "origin", "Gas"))},
-	"a payload that parsers do not read alike": {problem: "invalid", status: 400, request: posts(newEvent(3, "payload", json.RawMessage(`{"a":1,"a":2}`)))},
+	"an event at fault":                        {problem: "invalid", status: 400, request: postsTwo(newEvent(3, "weight", 0))},
+	"an unknown origin":                        {problem: "invalid", status: 400, request: postsTwo(newEvent(3, "origin", "Gas"))},
+	"a payload that parsers do not read alike": {problem: "invalid", status: 400, request: postsTwo(newEvent(3, "payload", json.RawMessage(`{"a":1,"a":2}`)))},
 	"a query parameter": {problem: "invalid", status: 400, request: func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available?x=1", array(newEvent(1), newEvent(2)))
 	}},
@@ -90,9 +91,9 @@ var refusals = map[string]wantedRefusal{
 	"a body that is late": {problem: "body-too-slow", status: 408, request: func(f *hubFixture) domainAnswer {
 		return f.raw(rawPost(3_000, array(newEvent(1), newEvent(2))[:300]), false)
 	}},
-	"one id for two contents": {problem: "id-conflict", status: 409, request: posts(newEvent(1, "weight", 2))},
-	"a large body":            {problem: "body-too-large", status: 413, request: posts(newEvent(3, "weight", 9, "payload", strings.Repeat("x", 5_000)))},
-	"many events":             {problem: "too-many-events", status: 413, request: posts(newEvent(3), newEvent(4), newEvent(5), newEvent(6), newEvent(7))},
+	"one id for two contents": {problem: "id-conflict", status: 409, request: postsTwo(newEvent(1, "weight", 2))},
+	"a large body":            {problem: "body-too-large", status: 413, request: postsTwo(newEvent(3, "weight", 9, "payload", strings.Repeat("x", 5_000)))},
+	"many events":             {problem: "too-many-events", status: 413, request: postsTwo(newEvent(3), newEvent(4), newEvent(5), newEvent(6), newEvent(7))},
 	"another media type": {problem: "unsupported-media-type", status: 415, request: func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Content-Type", "text/json")
 	}},
@@ -100,10 +101,10 @@ var refusals = map[string]wantedRefusal{
 	"a token for another service": {problem: "invalid-token", status: 401, tokens: true, request: func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Authorization", "Bearer "+f.tokens.issuer.Token(identitytest.Claims{"aud": "another"}))
 	}},
-	"an origin of another domain": {problem: "missing-right", status: 403, tokens: true, request: posts(newEvent(3, "origin", "Charges"))},
+	"an origin of another domain": {problem: "missing-right", status: 403, tokens: true, request: postsTwo(newEvent(3, "origin", "Charges"))},
 	"an issuer that is out of reach": {problem: "issuer-unavailable", status: 503, unknown: true, tokens: true, request: func(f *hubFixture) domainAnswer {
 		f.tokens.issuer.Break(http.NotFound)
-		a := posts()(f)
+		a := postsTwo()(f)
 		f.tokens.issuer.Break(nil)
 		f.tokens.advance(time.Minute)
 		return a
@@ -113,7 +114,7 @@ var refusals = map[string]wantedRefusal{
 		problem: "already-stored", status: 409, counts: &countedEvents{1, 1}, named: []string{"/2/id"},
 		request: func(f *hubFixture) domainAnswer {
 			f.post(202, newEvent(2), newEvent(9))
-			return posts(newEvent(9, "weight", 2))(f)
+			return postsTwo(newEvent(9, "weight", 2))(f)
 		},
 	},
 	"a recipient at a limit": {
@@ -144,16 +145,16 @@ var refusals = map[string]wantedRefusal{
 		problem: "deadline-exceeded", status: 503, unknown: true,
 		request: func(f *hubFixture) domainAnswer {
 			f.store.save = func(ctx context.Context, _ domain.ActorID) error { <-ctx.Done(); return ctx.Err() }
-			a := posts()(f)
+			a := postsTwo()(f)
 			f.store.save = nil
 			return a
 		},
 	},
 }
 
-// README and openapi.yaml say it in one sentence: a refusal stored nothing, unless its
-// problem has accepted; then it stored and counts all events but those that errors
-// names.
+// README and openapi.yaml state the rule: a refused request has stored nothing,
+// unless its problem has accepted; then it has stored and counts all events
+// except those that errors names.
 func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 	for name, r := range refusals {
 		t.Run(name, func(t *testing.T) {
@@ -202,8 +203,8 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 	}
 }
 
-// The problems that openapi.yaml has for POST /v1/data-available all stand in the
-// table above, except those that only a Peek can have.
+// The table above has all problems that openapi.yaml has for POST
+// /v1/data-available, except those that only a Peek can have.
 func TestRefusals_AreAllThatTheDocumentHas(t *testing.T) {
 	text, err := os.ReadFile("openapi.yaml")
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ func (s *Server) requireReplays(next http.Handler) http.Handler {
 	})
 }
 
-// replayDelivery makes one delivery again.
+// replayDelivery delivers one message again.
 func (s *Server) replayDelivery(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -58,7 +58,7 @@ type replayDocument struct {
 	Remaining int64     `json:"remaining"`
 }
 
-// What a replay is of.
+// The values of what a replay includes.
 const (
 	ofDead = "dead"
 	ofAll  = "all"

@@ -14,13 +14,13 @@ func TestADelivery_IsReplayedOnceItHasEnded(t *testing.T) {
 	p, with := withDeliveries(t)
 	f := serve(t, with)
 	f.do("PUT", subscriptions+"/"+id(7), `{"callback_url":"https://example.org/"}`).wants(201)
-	p.publishes(3)
+	p.publishMessages(3)
 	p.calls(id(7), domain.Answer{Status: 200}, domain.Answer{Status: 500})
 	one := func(n string) string { return deliveries + "/" + id(7) + ".0." + n + "/replay" }
 	require.JSONEq(t, `{"id":"`+id(7)+`.0.0"}`, f.do("POST", one("0"), "").wants(202).body)
-	f.do("POST", one("0"), "").problem(409, "conflict") // it is requested already
-	f.do("POST", one("1"), "").problem(409, "conflict") // it waits for its next attempt
-	f.do("POST", one("2"), "").problem(409, "conflict") // it was not called yet
+	f.do("POST", one("0"), "").problem(409, "conflict") // a replay is already requested
+	f.do("POST", one("1"), "").problem(409, "conflict") // the delivery waits for its next attempt
+	f.do("POST", one("2"), "").problem(409, "conflict") // the delivery has not been attempted yet
 	f.do("POST", one("3"), "").problem(404, "not-found")
 	f.do("POST", one("0"), "", "X-Actor-Id", "another").problem(404, "not-found")
 	f.do("POST", one("0"), "", "X-Actor-Id", "").problem(401, "missing-actor")
@@ -34,7 +34,7 @@ func TestAReplay_IsStartedShownAndStopped(t *testing.T) {
 	f := serve(t, with)
 	path := subscriptions + "/" + id(7)
 	f.do("PUT", path, `{"callback_url":"https://example.org/"}`).wants(201)
-	p.publishes(3)
+	p.publishMessages(3)
 	p.calls(id(7), domain.Answer{Status: 200}, domain.Answer{Status: 500})
 	require.JSONEq(t, `{"matched":1,"seen":2,"complete":true}`, f.do("POST", path+"/replays", `{`+replayRange+`,"of":"all","dryRun":true}`).wants(200).body)
 	require.JSONEq(t, `{"matched":0,"seen":2,"complete":true}`, f.do("POST", path+"/replays", `{`+replayRange+`,"of":"all","filter":"type == 'x'","dryRun":true}`).wants(200).body)

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A teller is a domain that answers each request by what the test says.
+// A teller is a domain whose answers the test chooses.
 type teller struct {
 	exchange *memory.Exchange
 	answer   func(ctx context.Context, r hub.ContentRequest) (hub.Reply, error)
@@ -26,8 +26,8 @@ func (d *teller) Request(ctx context.Context, r hub.ContentRequest) (hub.Reply, 
 	return d.answer(ctx, r)
 }
 
-// serveAsking starts a server whose domain TimeSeries makes its content. By default
-// it tells the format and the version that it was asked for.
+// serveAsking starts a server whose domain TimeSeries makes its content. By
+// default the content is the format and the version of the request.
 func serveAsking(t *testing.T, change ...func(*api.Options, *hub.Options)) (*hubFixture, *teller) {
 	t.Helper()
 	d := &teller{exchange: memory.NewExchange()}
@@ -114,7 +114,7 @@ func TestContentThatWasDeleted_IsMadeAgainByTheNextPeek(t *testing.T) {
 	}
 }
 
-func TestADomainThatDoesNotAnswerHoldsUpNobodyElse(t *testing.T) {
+func TestADomainThatDoesNotAnswerDoesNotDelayOthers(t *testing.T) {
 	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.Limits.Peeks = 1 })
 	asked, release := make(chan struct{}), make(chan struct{})
 	answer := d.answer

@@ -43,7 +43,7 @@ func (s *Server) getResource(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// setResourceVersion sets the headers with the version of a document.
+// setResourceVersion sets the headers for the version of a document.
 func setResourceVersion(w http.ResponseWriter, found *watch.Document) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("ETag", etag.Of(found.Version))
@@ -99,7 +99,8 @@ func (s *Server) deleteResource(w http.ResponseWriter, r *http.Request) error {
 	return writeNothing(w)
 }
 
-// resourceCondition returns which versions of a document a change is meant for.
+// resourceCondition returns the condition on the version of a document that a
+// request has.
 func resourceCondition(r *http.Request) (watch.Condition, error) {
 	exists, versions := etag.Match(r)
 	c := watch.Condition{Exists: exists, Versions: versions}
@@ -112,7 +113,7 @@ func resourceCondition(r *http.Request) (watch.Condition, error) {
 	return c, nil
 }
 
-// asResourceProblem returns the problem of an error of a document of clients.
+// asResourceProblem returns the problem for an error about a client's document.
 func asResourceProblem(ctx context.Context, err error) error {
 	if errors.Is(err, watch.ErrChanged) {
 		return &problemError{

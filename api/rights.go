@@ -12,12 +12,12 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// rights is the table from each route to the roles of which a request needs one, while the hub
-// has an issuer of tokens. An empty row allows every sender: the routes of the broker check
-// their tokens themselves, and probes need no token. A route without a row is refused. HEAD has
-// the row of GET.
+// rights is the table of routes and roles, for hubs with an issuer of tokens: a
+// request needs one of the roles of its route. An empty row allows every
+// sender: the routes of the broker check their tokens themselves, and probes
+// need no token. A route without a row is refused. HEAD has the row of GET.
 //
-// The document of the API has the same table, as the security of each operation.
+// The OpenAPI document has the same table, as the security of each operation.
 var rights = map[string][]identity.Role{
 	"POST /v1/data-available": {identity.RoleDomain},
 	"POST /v1/events":         {identity.RoleActor, identity.RoleDomain},
@@ -84,8 +84,8 @@ var rights = map[string][]identity.Role{
 	"GET " + patchesPath + "/{jobId}":        {identity.RoleOperatorRead},
 	"DELETE " + patchesPath + "/{jobId}":     {identity.RoleOperator},
 
-	"POST /v1/admin/check":                  {identity.RoleOperator}, // it can repair
-	"GET /v1/admin/backup":                  {identity.RoleOperator}, // it has every secret of the data folder
+	"POST /v1/admin/check":                  {identity.RoleOperator}, // a check can repair
+	"GET /v1/admin/backup":                  {identity.RoleOperator}, // the archive has every secret of the data folder
 	"GET " + logLevelPath:                   {identity.RoleOperatorRead},
 	"PUT " + logLevelPath:                   {identity.RoleOperator},
 	"GET /v1/admin/queues":                  {identity.RoleOperatorRead},
@@ -103,11 +103,11 @@ var rights = map[string][]identity.Role{
 	"DELETE " + deadLettersPath + "/{queue}":                       {identity.RoleOperator},
 	"POST " + deadLettersPath + "/{queue}/resend":                  {identity.RoleOperator},
 	"GET " + deadLettersPath + "/{queue}/records":                  {identity.RoleOperatorRead},
-	"GET " + deadLettersPath + "/{queue}/{sequenceNumber}":         {identity.RoleOperator}, // it has the body
+	"GET " + deadLettersPath + "/{queue}/{sequenceNumber}":         {identity.RoleOperator}, // the answer has the body of the message
 	"DELETE " + deadLettersPath + "/{queue}/{sequenceNumber}":      {identity.RoleOperator},
 	"POST " + deadLettersPath + "/{queue}/{sequenceNumber}/resend": {identity.RoleOperator},
 
-	"GET " + profilesPath: {identity.RoleOperator}, // they show the memory and the work of the process
+	"GET " + profilesPath: {identity.RoleOperator}, // profiles show the memory and the work of the process
 
 	"GET /metrics": {identity.RoleMetrics, identity.RoleOperatorRead},
 
@@ -118,14 +118,14 @@ var rights = map[string][]identity.Role{
 	"GET /openapi.json":      {},
 	"GET /openapi.yaml":      {},
 
-	"GET " + docsRoot:            {}, // pages have no data of anyone
+	"GET " + docsRoot:            {}, // the pages have no data of any user
 	"GET " + docsPath + "{page}": {},
 }
 
 // rightsOf returns the row of a route, and whether it has one.
 func rightsOf(method, route string) (roles []identity.Role, hasRow bool) {
 	if strings.HasPrefix(route, brokerPrefix) || route == "/" || strings.HasPrefix(route, consolePath) {
-		return nil, true // their packages find out who asks
+		return nil, true // their packages identify the sender
 	}
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -186,8 +186,9 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 	})
 }
 
-// findPrincipal returns the sender of a request to a route that needs one of roles. Where operators
-// are asked for, a token of the hub's settings counts too.
+// findPrincipal returns the sender of a request to a route that needs one of
+// roles. On routes for operators, a token of the hub's settings is accepted,
+// too.
 func (s *Server) findPrincipal(w http.ResponseWriter, r *http.Request, roles []identity.Role) (*identity.Principal, error) {
 	isForOperators := slices.Contains(roles, identity.RoleOperator) || slices.Contains(roles, identity.RoleOperatorRead)
 	if raw, err := identity.Bearer(r); err == nil && raw != "" && isForOperators && !identity.IsSigned(raw) {
@@ -203,8 +204,9 @@ func (s *Server) findPrincipal(w http.ResponseWriter, r *http.Request, roles []i
 	return s.authenticate(w, r)
 }
 
-// authenticate returns the sender of a request. An address from which many tokens came that do not count
-// has no other one verified for a while, which costs time. Those that were verified before still count.
+// authenticate returns the sender of a request. If an address has sent many
+// invalid tokens, no new token from it is verified for a while, because
+// verifying takes time. Tokens that were verified before are still accepted.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity.Principal, error) {
 	address, now := "address "+s.addressOf(r), s.opts.Clock()
 	if pause := s.badTokens.pause(address, now); pause > 0 && !s.opts.Identity.Remembers(r) {
@@ -236,12 +238,12 @@ const (
 func (s *Server) refuseSender(w http.ResponseWriter, err error) error {
 	e, ok := errors.AsType[*identity.Error](err)
 	if !ok {
-		return err // the client is gone
+		return err // the client has disconnected
 	}
 	s.metrics.badTokens.WithLabelValues(tokenRefusals[e.Kind]).Inc()
 	challenge := "Bearer"
 	switch e.Kind {
-	case identity.Missing: // RFC 6750 has no error for it
+	case identity.Missing: // RFC 6750: a request without a token has no error code
 	case identity.Unavailable:
 		return &problemError{problem: issuerUnavailable, cause: err}
 	case identity.Ambiguous:
@@ -253,7 +255,8 @@ func (s *Server) refuseSender(w http.ResponseWriter, err error) error {
 	return &problemError{problem: invalidToken, detail: e.Description}
 }
 
-// missingRole returns the refusal of a request whose sender lacks a role, and needs one of roles.
+// missingRole returns the refusal of a request whose sender has none of the
+// roles that the route needs.
 func missingRole(w http.ResponseWriter, roles []identity.Role) error {
 	names := make([]string, len(roles))
 	for i, role := range roles {
@@ -268,8 +271,9 @@ func missingRole(w http.ResponseWriter, roles []identity.Role) error {
 	return refuse(missingRight, "The token lacks the role %s. Have it granted where the token is from, and get a new one.", strings.Join(names, " or "))
 }
 
-// hasOperatorRole reports whether a token that a request shows to the broker lets its sender read what
-// operators read or, if the request changes something, give orders.
+// hasOperatorRole reports whether the token of a request to the broker has the
+// role for reading as an operator or, if the request changes something, for
+// giving orders.
 func (s *Server) hasOperatorRole(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
 	shown := r.Clone(r.Context())
 	shown.Header.Set("Authorization", "Bearer "+token)
@@ -278,7 +282,7 @@ func (s *Server) hasOperatorRole(w http.ResponseWriter, r *http.Request, token s
 		return false, err
 	}
 	role := identity.RoleOperator
-	if r.Method == http.MethodGet && !strings.HasSuffix(routeOf(r), "/peek") { // which takes messages
+	if r.Method == http.MethodGet && !strings.HasSuffix(routeOf(r), "/peek") { // a peek takes messages
 		role = identity.RoleOperatorRead
 	}
 	return p.Has(role), nil

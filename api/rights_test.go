@@ -20,7 +20,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// tokenRoles returns the roles that the document has for an operation, of which a token needs one.
+// tokenRoles returns the roles of an operation in the document, of which a
+// token needs one.
 func tokenRoles(op *openapi3.Operation) (roles []string) {
 	if op.Security == nil {
 		return nil
@@ -52,7 +53,7 @@ func TestRights_AreThoseOfTheDocument(t *testing.T) {
 	require.Equal(t, documented, api.RightsCount(), "a row of a route that does not exist")
 }
 
-// principals are the senders of the matrix, each with the roles that it has.
+// principals returns the senders of the matrix, each with its roles.
 func principals(k *tokens) map[string]principal {
 	return map[string]principal{
 		"none":    {status: http.StatusUnauthorized},
@@ -75,7 +76,7 @@ var everyRole = []string{"actor", "domain:Charges", "operator.read", "operator",
 type principal struct {
 	token  string
 	roles  []string
-	status int      // of a refusal; 0: 403
+	status int      // status of a refusal; 0: 403
 	never  []string // paths that are refused in spite of the role, with 403
 }
 
@@ -99,7 +100,7 @@ func TestRights_HoldForEachRouteAndPrincipal(t *testing.T) {
 	requests := 0
 	for path, item := range doc.Paths.Map() {
 		if strings.HasPrefix(path, "/broker/") {
-			continue // they have tokens of their own
+			continue // the routes have their own tokens
 		}
 		target := parameters.Replace(path)
 		for strings.Contains(target, "{") {
@@ -129,7 +130,8 @@ func TestRights_HoldForEachRouteAndPrincipal(t *testing.T) {
 	require.Greater(t, requests, 600)
 }
 
-// requireRefusal wants a refusal to say what is missing, as the original does without a body.
+// requireRefusal requires that a refusal names what is missing. Refusals of the
+// original have no body.
 func requireRefusal(t *testing.T, method, path string, a domainAnswer) {
 	t.Helper()
 	if a.header.Get("WWW-Authenticate") == "" {
@@ -152,8 +154,8 @@ func requireRefusal(t *testing.T, method, path string, a domainAnswer) {
 	require.Contains(t, []string{want, "urn:messagehub:problem:missing-token"}, p.Type)
 }
 
-// serveBound starts a server that accepts tokens, whose registry lets the client bound act on the group timeseries of the
-// usual actor.
+// serveBound starts a server that accepts tokens. Its registry lets the client
+// "bound" act on the group timeseries of the usual actor.
 func serveBound(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	timeseries, err := domain.ParseGroup("timeseries")
@@ -199,7 +201,7 @@ func TestDomain_AnnouncesForItsOriginsOnly(t *testing.T) {
 	f.do("GET", "/v1/peek", "").wants(204)
 }
 
-// A reader that is an actor, too, reads as the actor that it names.
+// A reader that may also act for an actor reads as the actor that it names.
 func TestReader_ReadsAsTheActorThatItNames(t *testing.T) {
 	f := serveTokens(t)
 	both := "Bearer " + f.tokens.issuer.Token(identitytest.Claims{"roles": []string{"actor", "operator.read"}, "actor": "a"})
@@ -234,7 +236,8 @@ func TestOrder_IsRecordedUnderTheSubjectOfItsToken(t *testing.T) {
 	}
 }
 
-// A client that is bound to groups of an actor sees nothing of the others.
+// A client that is bound to groups of an actor sees nothing of the other
+// groups.
 func TestGroups_BoundWhatAClientMayFetch(t *testing.T) {
 	f := serveBound(t)
 	bound := []string{"Authorization", "Bearer " + f.tokens.issuer.Token(identitytest.Claims{"azp": "bound", "roles": []string{"actor"}})}
@@ -255,7 +258,8 @@ func TestGroups_BoundWhatAClientMayFetch(t *testing.T) {
 	f.do("DELETE", "/v1/dequeue/"+own, "", bound...).wants(200)
 }
 
-// One token is added before another one is removed.
+// Two tokens are valid at the same time: one is added before another is
+// removed.
 func TestOperatorsTokens_CountBesideEachOther(t *testing.T) {
 	f := serve(t, func(o *api.Options, _ *hub.Options) {
 		o.AdminTokens = []api.AdminToken{{Name: "kim", SHA256: sha256.Sum256([]byte("a-token-of-kim"))}, {Name: "bo", SHA256: sha256.Sum256([]byte("a-token-of-bo"))}}

@@ -45,14 +45,15 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	// Senders publish events.
 	r.With(s.requireEvents).Post("/v1/events", s.handle(s.postEvents))
 
-	// Stores report about their objects. A sender asks without a token whether it may.
+	// Stores report changes of their objects. A sender asks without a token
+	// whether it may send events.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireObjects)
 		r.With(s.requireOperator).Post(objectEventsPath, s.handle(s.postObjectEvents))
 		r.Options(objectEventsPath, s.handle(s.allowObjectEvents))
 	})
 
-	// Actors that would rather be called subscribe.
+	// Actors that want to be called subscribe.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle), s.requireSubscriptions, s.hideOtherGroups)
 		r.Get("/v1/subscriptions", s.handle(s.listSubscriptions))
@@ -67,7 +68,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Post("/v1/subscriptions/{subscriptionId}/rotate", s.handle(s.rotateSubscription))
 	})
 
-	// They see what becomes of each message, and so do operators.
+	// Actors and operators read the state of each delivery.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireReader, s.requireDeliveries, s.hideOtherGroups)
 		r.Get("/v1/deliveries", s.handle(s.listDeliveries))
@@ -75,7 +76,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Get("/v1/deliveries/{deliveryId}/explain", s.handle(s.explainDelivery))
 	})
 
-	// They have deliveries made again.
+	// Actors have deliveries repeated.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle), s.requireReplays, s.hideOtherGroups)
 		r.Post("/v1/deliveries/{deliveryId}/replay", s.handle(s.replayDelivery))
@@ -84,7 +85,8 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Delete("/v1/subscriptions/{subscriptionId}/replays/{replayId}", s.handle(s.stopReplay))
 	})
 
-	// Actors watch resources, and are called when one changes. Documents of clients are such resources.
+	// Actors watch resources, and are called when one changes. Documents of
+	// clients are such resources.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle), s.requireWatches, s.hideOtherGroups)
 		r.Get(watchesPath, s.handle(s.listWatches))
@@ -98,7 +100,8 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Delete("/v1/resources/{name}", s.handle(s.deleteResource))
 	})
 
-	// What stores report about their objects, and the state that follows from it.
+	// Events of stores about their objects, and the current state of the
+	// objects.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireObjects, s.requireObjectReader)
 		r.Get(objectsPath, s.handle(s.listObjects))
@@ -115,7 +118,8 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		broker.Mount(r, s.opts.Broker, brokerHost{s})
 	})
 
-	// Operators have the objects of stores compared with what is known of them, and change many at once.
+	// Operators compare the objects of stores with the ledger, and change many
+	// at once.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireOperator, s.requireObjects)
 		r.Get(crawlsPath, s.handle(s.listJobs(domain.CrawlJob)))
@@ -132,7 +136,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Delete(patchesPath+"/{jobId}", s.handle(s.stopJob(domain.PatchJob)))
 	})
 
-	// Peek and Dequeue for the clients of the original, in its words.
+	// Peek and Dequeue for the clients of the original, in its format.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.original))
 		look(r, "/api/peek", s.original(s.originalPeek("")))
@@ -144,7 +148,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	look(r, "/api/monitor/live", s.handle(s.live))
 	look(r, "/api/monitor/ready", s.handle(s.ready))
 
-	// Operators help queues that are stuck, and check what is stored.
+	// Operators repair queues that are stuck, and check what is stored.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireOperator)
 		r.Post("/v1/admin/check", s.handle(s.check))
@@ -177,12 +181,12 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		})
 	})
 
-	// Operators look and give orders on pages.
+	// Operators read and give orders on pages.
 	if s.opts.Console != nil {
 		s.opts.Console.Mount(r, consoleHost{s})
 	}
 
-	// Operators and their tools look.
+	// Probes and other tools of operators read.
 	look(r, "/healthz", s.handle(s.healthz))
 	look(r, "/readyz", s.handle(s.readyz))
 	look(r, "/metrics", newMetricsHandler(s.opts.Gatherer, s.opts.Clock).ServeHTTP)
@@ -197,7 +201,7 @@ func patternsOf(router chi.Router) (patterns []string) {
 	_ = chi.Walk(router, func(_ string, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		patterns = append(patterns, pattern)
 		return nil
-	}) // fails if the function does
+	}) // Walk fails only if the function does
 	return patterns
 }
 
@@ -205,8 +209,8 @@ func noSuchRoute(http.ResponseWriter, *http.Request) error {
 	return refuse(noRoute, "There is nothing at this path. GET /openapi.json lists what there is.")
 }
 
-// methodNotAllowed answers a path that exists with other methods, and names
-// them in the header Allow.
+// methodNotAllowed answers requests for a path that has other methods, and
+// lists them in the header Allow.
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
 	path := r.URL.RawPath
 	if path == "" {

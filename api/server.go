@@ -36,42 +36,42 @@ type Options struct {
 	Hub            *hub.Hub
 	Operator       *hub.Operator
 	Backup         func(ctx context.Context, w io.Writer) error // writes an archive of all data
-	NoBackup       string                                       // why there can be no backup; "": there can
-	Check          hub.Checker                                  // default: what is stored cannot be checked
-	Subscriptions  *subscribe.Service                           // default: the hub has no store for them, and their routes say so
-	Replays        *replay.Service                              // default: the same
-	Events         *publish.Service                             // default: the same
+	NoBackup       string                                       // why no backup is possible; "": it is possible
+	Check          hub.Checker                                  // default: check is not supported
+	Subscriptions  *subscribe.Service                           // default: not supported, and the routes answer so
+	Replays        *replay.Service                              // default: not supported
+	Events         *publish.Service                             // default: not supported
 	Outcomes       *outcome.Service                             // default: no sender of events waits
 	Console        *console.Console                             // default: the hub has no pages for operators
 	Mailboxes      *survey.Service                              // required
-	Deliveries     *inspect.Service                             // default: the same
-	Find           *find.Service                                // default: ids cannot be looked for
-	Broker         *broker.Service                              // default: the same
-	Watches        *watch.Service                               // default: the same
-	Objects        *ledger.Service                              // default: the same
+	Deliveries     *inspect.Service                             // default: not supported
+	Find           *find.Service                                // default: ids cannot be found
+	Broker         *broker.Service                              // default: not supported
+	Watches        *watch.Service                               // default: not supported
+	Objects        *ledger.Service                              // default: not supported
 	DeadLetters    *deadletters.Service                         // default: the hub reaches no queue
-	Identity       *identity.Authenticator                      // who sends a request; default: the header X-Actor-Id and AdminToken say so
+	Identity       *identity.Authenticator                      // verifies the senders of requests; default: the header X-Actor-Id and AdminToken identify them
 	AdminToken     string                                       // bearer token of operators; default: their routes are closed
-	AdminTokens    []AdminToken                                 // which count as AdminToken does
+	AdminTokens    []AdminToken                                 // further tokens with the rights of AdminToken
 	Logger         *slog.Logger                                 // default: discards
-	LogLevel       *loglevel.Level                              // of Logger, for operators; default: one that no log follows
-	Registerer     prometheus.Registerer                        // default: a new registry, which is Gatherer then, too
+	LogLevel       *loglevel.Level                              // the level of Logger, which operators may change; default: a level that no log uses
+	Registerer     prometheus.Registerer                        // default: a new registry, which is then also Gatherer
 	Gatherer       prometheus.Gatherer                          // what /metrics shows; default: the Registerer, if it can gather
-	Ready          func(context.Context) error                  // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
-	Warnings       func() []FailedCheck                         // what /readyz reports of a node that is ready; it must cost nothing; default: none
+	Ready          func(context.Context) error                  // the cached readiness of the node, called for each /readyz: it must be cheap; default: ready
+	Warnings       func() []FailedCheck                         // what /readyz reports of a node that is ready; it must be cheap; default: none
 	Build          func() *Build                                // what /readyz reports of the program and the level of the store; default: nothing
 	Limits         Limits
-	OverLimit      func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: never
-	IsOwnHost      func(host string) bool     // whether a Host header names this machine; requests that name another host are refused; default: none is
-	TrustedProxies []netip.Prefix             // of proxies whose X-Forwarded-For says which address a client has; default: none
-	NoProxies      bool                       // refuse requests that a proxy has passed on
-	Deadline       time.Duration              // of a request; default 30 s
+	OverLimit      func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: false
+	IsOwnHost      func(host string) bool     // whether a Host header names this machine; requests for other hosts are refused; default: false
+	TrustedProxies []netip.Prefix             // proxies whose X-Forwarded-For is trusted; default: none
+	NoProxies      bool                       // refuse requests that a proxy has forwarded
+	Deadline       time.Duration              // time limit of a request; default 30 s
 	Clock          func() time.Time           // for durations in logs and metrics; default time.Now
-	Traces         trace.TracerProvider       // of the spans of requests; default: none are recorded
+	Traces         trace.TracerProvider       // for the spans of requests; default: none are recorded
 	NewRequestID   func() string              // default: 26 random letters and digits
 }
 
-// Limits of a request. A zero limit is the default.
+// Limits of requests. A zero limit means the default.
 type Limits struct {
 	RequestBody int64 // bytes; default 32 MB
 	Payload     int   // bytes of one payload in compact form; default 1 MB
@@ -80,7 +80,7 @@ type Limits struct {
 	PayloadNumber int // characters of a number in a payload; default 400
 
 	Events int   // of one request; default 10,000
-	Peeks  int64 // that work on the store at the same time, for one actor half of them; default 32
+	Peeks  int64 // requests that work on the store at the same time; for one actor half of them; default 32
 
 	// Bodies is the maximum number of bytes of large request bodies in memory at the same time,
 	// and BodiesPerAddress the maximum from one address. Bodies up to 64 KB share an additional
@@ -93,15 +93,15 @@ type Limits struct {
 	// additional quarter of that. Defaults: 72 MB; a third of Answers.
 	Answers, AnswersPerActor int64
 
-	MinRate int64 // bytes a second that a client has to send or read; default 4 KB
+	MinRate int64 // bytes per second that a client has to send or read; default 4 KB
 
-	Wait time.Duration // the longest that a Peek waits for data; default 1 min
+	Wait time.Duration // limit of the time that a Peek waits for data; default 1 min
 
-	Requests        int // of one client in a second; default: no limit
-	EventsPerSecond int // of one client; those of one request may come at once; default: no limit
+	Requests        int // requests of one client per second; default: no limit
+	EventsPerSecond int // events of one client per second; the events of one request may come at once; default: no limit
 
-	FailedLogins int // of operators in a minute from one address, before it is refused; default 10
-	FailedTokens int // of an issuer that do not count, in a second from one address, before no other one is verified; default 20
+	FailedLogins int // failed logins of operators per minute from one address, before it is refused; default 10
+	FailedTokens int // invalid tokens of an issuer per second from one address, before no new one is verified; default 20
 }
 
 const (
@@ -120,8 +120,8 @@ type Server struct {
 	smallAnswers, largeAnswers *memoryPool
 	checks, backups            *semaphore.Weighted
 	logins                     *failedLogins
-	requests, events           *buckets // of clients; nil: no limit
-	badTokens                  *buckets // of addresses
+	requests, events           *buckets // per client; nil: no limit
+	badTokens                  *buckets // per address
 	refusals                   logSampler
 	polls                      polls
 	handler                    http.Handler
@@ -149,7 +149,7 @@ func New(opts Options) *Server {
 	s.smallBodies, s.largeBodies = newMemoryPools(limits.Bodies, limits.BodiesPerAddress, memoryLimits{
 		timeout: timeout, rate: limits.MinRate, onCut: s.metrics.stalled.WithLabelValues("requests").Inc,
 		full:    "request bodies take all the memory that there is for them",
-		cutsOwn: true, // an address may be that of a proxy
+		cutsOwn: true, // an address may belong to a proxy
 	})
 	s.smallAnswers, s.largeAnswers = newMemoryPools(limits.Answers, limits.AnswersPerActor, memoryLimits{
 		timeout: timeout, rate: limits.MinRate, onCut: s.metrics.stalled.WithLabelValues("answers").Inc,
@@ -168,8 +168,9 @@ func New(opts Options) *Server {
 // Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// SetDraining makes /readyz answer that no more requests should be sent here, and
-// those that wait for data give up, as does a check. Those that come anyway are served.
+// SetDraining makes /readyz answer that no more requests should be sent here.
+// It ends the waits of requests that wait for data, and a check. Requests that
+// come nevertheless are served.
 func (s *Server) SetDraining() {
 	s.drain()
 	s.polls.drain()
@@ -255,11 +256,12 @@ func (o *Options) setDefaults() {
 }
 
 // Harden sets the limits of srv that must hold before a handler runs: for slow
-// headers, idle connections and huge headers.
+// headers, idle connections and large headers.
 //
-// It leaves ReadTimeout and WriteTimeout alone, as the caller should. Either is
-// one fixed span: short enough to stop a client that hangs, it would cut off a
-// big bundle on a thin line. The deadline of each request does both jobs.
+// It does not set ReadTimeout and WriteTimeout, and the caller should not
+// either. Each is one fixed duration: if it was short enough to stop a client
+// that hangs, it would cut off a large bundle on a slow connection. The
+// deadline of each request does both jobs.
 func Harden(srv *http.Server) {
 	srv.ReadHeaderTimeout = 10 * time.Second
 	srv.IdleTimeout = 2 * time.Minute

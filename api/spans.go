@@ -13,19 +13,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Each request has a span, of the span that the header traceparent names. otelhttp would end it
-// when the handler returns, but a Peek that waits for data is parked then and has no answer yet. It
-// would also wrap request and response, which observe does already, and link the metrics of
-// OpenTelemetry.
+// Each request has a span, whose parent is the span in the header traceparent.
+// otelhttp would end the span when the handler returns, but a Peek that waits
+// for data is parked then and has no answer yet. It would also wrap request and
+// response, which observe does already, and link the metrics of OpenTelemetry.
 
-// startSpan starts the span of a request, or resumes that of the request that was parked.
+// startSpan starts the span of a request, or continues the span of the parked
+// request that it resumes.
 func (s *Server) startSpan(ctx context.Context, r *http.Request, rec *requestRecord) context.Context {
 	if rec.poll != nil && rec.poll.span != nil {
 		rec.span = rec.poll.span
 		return tracing.WithSpan(ctx, rec.span)
 	}
 	parent := tracing.FromHeader(r.Header)
-	if !s.tracer.IsOn() && parent.IsZero() || slices.Contains(watchedConn, r.URL.Path) {
+	if !s.tracer.IsOn() && parent.IsZero() || slices.Contains(polledRoutes, r.URL.Path) {
 		return ctx
 	}
 	ctx, rec.span = s.tracer.Start(ctx, tracing.Start{
@@ -42,7 +43,8 @@ func (rec *requestRecord) describe(attrs ...attribute.KeyValue) {
 	}
 }
 
-// describeOperation adds what the semantic conventions for messaging ask for.
+// describeOperation adds the attributes of the semantic conventions for
+// messaging.
 func (rec *requestRecord) describeOperation(name, kind string, actor domain.ActorID) {
 	if rec.span != nil && rec.span.IsRecording() {
 		rec.span.SetAttributes(tracing.System.String(tracing.Hub), tracing.OperationName.String(name), tracing.OperationType.String(kind))
@@ -59,8 +61,8 @@ func (rec *requestRecord) linkTo(causes ...domain.TraceContext) {
 	}
 }
 
-// endSpan ends the span of a request as observe saw it. Its name has the pattern of the route and
-// never a path, which may have ids in it.
+// endSpan ends the span of a request. Its name has the pattern of the route and
+// never the path, which may have ids in it.
 func (rec *requestRecord) endSpan(method, route string, o seen) {
 	if rec.span == nil || !rec.span.IsRecording() {
 		return
@@ -76,7 +78,7 @@ func (rec *requestRecord) endSpan(method, route string, o seen) {
 	}
 	rec.span.SetAttributes(attrs...)
 	if o.code >= 500 || o.status == aborted {
-		rec.span.SetStatus(codes.Error, o.status) // the text of an error may quote what a client has sent
+		rec.span.SetStatus(codes.Error, o.status) // without a description: the text of an error may quote what a client has sent
 	}
 	rec.span.End()
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A storeSlot is the right of one request to work on the store. The request releases the slot
-// while it waits for something else: a domain, or its client. The slot also has the memory for
-// the answer, which the request keeps until close.
+// A storeSlot is the right of one request to work on the store. The request
+// releases the slot while it waits for something else: a domain, or its client.
+// The slot also holds the memory for the answer until close.
 type storeSlot struct {
 	server *Server
 	of     *perActorLimiter
@@ -38,7 +38,7 @@ func (s *storeSlot) acquire(ctx context.Context) error {
 	return err
 }
 
-// resume waits for the slot as long as ctx allows: the answer has begun, so it is too
+// resume waits for the slot until ctx ends: the answer has begun, so it is too
 // late to refuse the request.
 func (s *storeSlot) resume(ctx context.Context) error {
 	if s.held {
@@ -70,8 +70,8 @@ func (s *storeSlot) pause() func(context.Context) error {
 	return s.acquire
 }
 
-// A slottedBody is the body of a bundle that holds a store slot during each Read, and
-// never while the client takes what was read.
+// A slottedBody is the body of a bundle that holds a store slot during each
+// Read, and not while the client reads what it returned.
 type slottedBody struct {
 	hub.Body
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
@@ -79,8 +79,8 @@ type slottedBody struct {
 
 	mu   sync.Mutex // ServeContent reads the parts of a multipart answer in another goroutine
 	slot *storeSlot
-	keep int64 // bytes of memory that the body takes once a Read has returned
-	err  error // of resume
+	keep int64 // bytes of memory that the body keeps after a Read
+	err  error // error of resume
 }
 
 // openSlotted opens the body of peeked, which holds only keep bytes of memory after a

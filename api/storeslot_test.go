@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// peekAs returns a Peek of an actor, byte for byte.
+// peekAs returns the text of a Peek of an actor.
 func peekAs(actor string) string {
 	return "GET /v1/peek HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: " + actor + "\r\n\r\n"
 }
@@ -30,7 +30,7 @@ func TestPeek_ReleasesItsSlotBeforeTheBodyIsSent(t *testing.T) {
 			require.Equal(t, 202, b.exchange(b.dial(), post(array(bigEvent(i+1, actor)))).StatusCode)
 		}
 		start := time.Now()
-		for _, actor := range []string{"first", "second", "first", "second"} { // none reads a byte of its body
+		for _, actor := range []string{"first", "second", "first", "second"} { // these clients read nothing of their bodies
 			require.Equal(t, 200, b.exchange(b.dial(), peekAs(actor)).StatusCode)
 		}
 		synctest.Wait()

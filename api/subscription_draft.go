@@ -18,7 +18,7 @@ const maxDraft = 128 << 10
 // jmespathType is the only type of an attachment.
 const jmespathType = "jmespath"
 
-// How deliveries are made.
+// The values of how deliveries are made.
 const (
 	asyncDelivery = "async" // the sender of an event does not wait
 	syncDelivery  = "sync"
@@ -58,8 +58,8 @@ func (s *Server) readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Dr
 	return d.draft, err
 }
 
-// A draftDecoder decodes a subscription and gathers what is wrong with it. A fault never
-// repeats a value.
+// A draftDecoder decodes a subscription and collects its faults. A fault never
+// contains a value.
 type draftDecoder struct {
 	draft  subscribe.Draft
 	faults []bodyFault

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// writeSubscription answers with a subscription. Its ETag is that of what the owner may change;
-// how its calls proceed changes without it.
+// writeSubscription answers with a subscription. Its ETag changes with what the
+// owner may change, and not with the state of its calls.
 func writeSubscription(w http.ResponseWriter, status int, s *subscribe.Subscription) {
 	setVersion(w, s)
 	writeJSON(w, status, documentOfSubscription(s))

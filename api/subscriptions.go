@@ -26,9 +26,10 @@ func (s *Server) requireSubscriptions(next http.Handler) http.Handler {
 	})
 }
 
-// A subscriptionDocument is what an owner gets to see of a subscription. The secret and the values of
-// headers are not in it. Members that older clients do not know are there only if they are set: a
-// client refuses to replace a subscription of which it would remove something.
+// A subscriptionDocument is a subscription as its owner sees it, without the
+// secret and the values of headers. Members that older clients do not know are
+// present only if they are set: a client refuses to replace a subscription if
+// that would remove something.
 type subscriptionDocument struct {
 	UUID             string                        `json:"uuid"`
 	Owner            string                        `json:"owner"`
@@ -66,7 +67,8 @@ type deliveryDocument struct {
 	Warnings []deliveryWarningDocument `json:"warnings,omitempty"`
 }
 
-// A deliveryWarningDocument is a warning. It has the member to which its code refers.
+// A deliveryWarningDocument is a warning. It has only the member that belongs
+// to its code.
 type deliveryWarningDocument struct {
 	Code    string     `json:"code"`
 	Since   *time.Time `json:"since,omitempty"`
@@ -144,7 +146,8 @@ func timeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
-// createSubscription answers POST, and PUT as in the original, which creates, too.
+// createSubscription answers POST, and PUT as in the original, where PUT
+// creates, too.
 func (s *Server) createSubscription(w http.ResponseWriter, r *http.Request) error {
 	draft, err := s.readDraft(w, r)
 	if err != nil {
@@ -219,8 +222,8 @@ func (s *Server) setPaused(w http.ResponseWriter, r *http.Request, isPaused bool
 	})
 }
 
-// answerSubscription answers with the subscription that f returns for the owner and the id of
-// the path.
+// answerSubscription answers with the subscription that f returns for the owner
+// and the id in the path.
 func (s *Server) answerSubscription(w http.ResponseWriter, r *http.Request, f func(context.Context, domain.ActorID, domain.SubscriptionID) (*subscribe.Subscription, error)) error {
 	if _, err := query.Parse(r); err != nil {
 		return err

@@ -33,13 +33,14 @@ const (
 	hidden        = "a very secret key"
 )
 
-// fullDraft has every field there is.
+// fullDraft has every field.
 const fullDraft = `{"topic":"orders","callback_url":"https://example.org/hook","method":"PUT","encoding":"multipart/form-data",
 	"form_fields":{"a":"b"},"payload_form_field":"data","hmac_key_id":"my key","hmac_secret_key":"` + hidden + `",
 	"jmespath_query":"type == 'made'","attachments":{"n":{"type":"jmespath","expression":"n"}},
 	"delivery":"sync","max_rate":2.5,"max_concurrency":1,"ordered":true,"headers":{"X-Key":"` + hidden + `","X-Also":"b"}}`
 
-// shownDraft are the members of fullDraft that answers do not have, by their values there.
+// shownDraft replaces the members of fullDraft that answers do not have, by
+// their values there.
 var shownDraft = map[string]map[string]any{
 	"hmac_secret_key": {"signed": true},
 	"delivery":        {"delivery_mode": "sync"},
@@ -188,7 +189,7 @@ func TestABadSubscription_IsNamedByItsPointer(t *testing.T) {
 	f.do("POST", subscriptions, `[]`).problem(400, "not-json")
 	f.do("POST", subscriptions, `{"form_fields":{"a"`).problem(400, "not-json")
 	f.do("POST", subscriptions, `{}`, "Content-Type", "text/plain").problem(415, "unsupported-media-type")
-	f.do("POST", subscriptions, fmt.Sprintf(`{"callback_url":%q}`, strings.Repeat("a", 128<<10))).problem(413, "body-too-large") // little of it is unread when the server closes
+	f.do("POST", subscriptions, fmt.Sprintf(`{"callback_url":%q}`, strings.Repeat("a", 128<<10))).problem(413, "body-too-large") // the server closes when little of the body is unread
 	f.do("GET", subscriptions, "", "X-Actor-Id", "").problem(401, "missing-actor")
 	require.JSONEq(t, `{"subscriptions":[]}`, f.do("GET", subscriptions, "").wants(200).body)
 }

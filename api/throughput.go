@@ -7,7 +7,7 @@ import "time"
 // minimum rate is added, and the credit is at most window. So a client may pause for
 // a window before it is cut off.
 type throughput struct {
-	rate   int64 // bytes in a second
+	rate   int64 // bytes per second
 	window time.Duration
 	credit time.Duration
 }
@@ -25,7 +25,7 @@ func (t *throughput) deadline(now, limit time.Time) time.Time {
 	return limit
 }
 
-// add accounts for a transfer of n bytes in the time took.
+// add accounts for a transfer of n bytes that took the time took.
 func (t *throughput) add(n int, took time.Duration) {
 	earned := time.Duration(float64(n) / float64(t.rate) * float64(time.Second))
 	t.credit = max(0, min(t.window, t.credit-took+earned))

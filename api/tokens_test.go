@@ -12,24 +12,24 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// tokens are what a server that accepts tokens has besides.
+// tokens is what a server that accepts tokens has in addition.
 type tokens struct {
 	issuer *identitytest.Issuer
 	all    string        // a token of the usual actor, of the domain TimeSeries and of operators
-	ahead  *atomic.Int64 // of the clock by which tokens expire, in nanoseconds
+	ahead  *atomic.Int64 // how far the clock by which tokens expire is ahead, in nanoseconds
 }
 
 // advance sets the clock by which tokens expire ahead.
 func (k *tokens) advance(d time.Duration) { k.ahead.Add(int64(d)) }
 
-// serveTokens starts a server that accepts the tokens of an issuer; change may alter its options. Its
-// requests have one id.
+// serveTokens starts a server that accepts the tokens of an issuer; change may
+// alter its options. All its requests have the same id.
 func serveTokens(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	return serveIdentity(t, nil, change...)
 }
 
-// serveIdentity is serveTokens; alter may alter how tokens are read.
+// serveIdentity is serveTokens with options for reading tokens.
 func serveIdentity(t *testing.T, alter func(*identity.Options), change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	k := &tokens{issuer: identitytest.Start(t), ahead: new(atomic.Int64)}
@@ -46,7 +46,7 @@ func serveIdentity(t *testing.T, alter func(*identity.Options), change ...func(*
 		o.Identity = identity.New(options)
 		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 		if o.Limits.FailedTokens == 0 {
-			o.Limits.FailedTokens = 1_000_000 // a test has many tokens that do not count
+			o.Limits.FailedTokens = 1_000_000 // the tests send many invalid tokens
 		}
 	})...)
 	f.tokens = k

@@ -37,7 +37,7 @@ func TestAClientThatGoesAwayBeforeTheAnswerIsOnlyLogged(t *testing.T) {
 
 func TestAClientThatGoesAwayInTheMiddleOfABodyIsOnlyLogged(t *testing.T) {
 	f := serve(t)
-	f.postPayloads(16) // far more than what the buffers of a connection hold
+	f.postPayloads(16) // far more than the buffers of a connection hold
 	conn := f.dial()
 	_, err := io.WriteString(conn, peekRequest)
 	require.NoError(t, err)

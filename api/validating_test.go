@@ -20,8 +20,9 @@ import (
 )
 
 func init() {
-	// Lines are validated one by one, by the tests that know what they are; XML is
-	// what a domain has made of it; pages are tested in package docs.
+	// These are not validated here: the lines of a check are validated one by
+	// one in its tests, XML is made by a domain, and package docs tests the
+	// pages.
 	for _, mediaType := range []string{"application/x-ndjson", "application/xml", "text/html", "text/css"} {
 		openapi3filter.RegisterBodyDecoder(mediaType, func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
 			text, err := io.ReadAll(body)
@@ -30,8 +31,8 @@ func init() {
 	}
 }
 
-// document is openapi.yaml and a router over it. The library validates documents of version 3.1
-// by JSON Schema 2020-12; it needs no settings.
+// document loads openapi.yaml and a router for it. The library validates
+// documents of version 3.1 by JSON Schema 2020-12; it needs no settings.
 var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {
@@ -41,10 +42,10 @@ var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	if err != nil {
 		panic(err)
 	}
-	doc.Servers = nil // the router takes "/" for the beginning of each path
+	doc.Servers = nil // the router would take "/" for the beginning of each path
 	// The library does not allow null where a schema has no type.
 	doc.Components.Schemas["Event"].Value.Properties["payload"].Value.Type = &openapi3.Types{"object", "array", "string", "number", "boolean", "null"}
-	router, err := legacy.NewRouter(doc) // which validates the document, its examples included
+	router, err := legacy.NewRouter(doc) // validates the document, including its examples
 	if err != nil {
 		panic(err)
 	}
@@ -58,8 +59,8 @@ type validating struct {
 	next http.RoundTripper
 }
 
-// maxValidated bounds the bodies that are validated; checking the schema of 50 MB
-// takes far longer than the test that they are from.
+// maxValidated bounds the bodies that are validated: validating 50 MB takes far
+// longer than the test itself.
 const maxValidated = 1 << 20
 
 func (v *validating) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -80,7 +81,7 @@ func (v *validating) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A replayed body was read already, to its end or to a failure.
+// A replayed body is one that was already read, up to its end or its error.
 type replayed struct {
 	r   io.Reader
 	err error
@@ -108,15 +109,16 @@ func (v *validating) validate(req *http.Request, resp *http.Response, body []byt
 	}
 	input := &openapi3filter.RequestValidationInput{Request: req, Options: options}
 	var err error
-	req = folded(req)
+	req = foldPath(req)
 	input.Request = req
 	if resp.Header.Get("Content-Encoding") == "gzip" && req.Method == "GET" {
 		body = gunzipped(v.t, body)
 	}
-	if input.Route, input.PathParams, err = router.FindRoute(req); err != nil || strings.HasSuffix(req.URL.Path, "/") { // to the router, a slash at the end is none
-		input.Route = missing(v.t, doc, resp.StatusCode)
+	if input.Route, input.PathParams, err = router.FindRoute(req); err != nil || strings.HasSuffix(req.URL.Path, "/") { // the router ignores a slash at the end
+		input.Route = missingRoute(v.t, doc, resp.StatusCode)
 	} else if resp.StatusCode < 400 {
-		// What the hub took must be allowed; what it refused may be anything.
+		// A request that the hub accepted must be valid; one that it refused
+		// may be anything.
 		if err := openapi3filter.ValidateRequest(req.Context(), input); err != nil {
 			v.t.Errorf("%s %s: the request was taken, but openapi.yaml forbids it: %v", req.Method, req.URL, err)
 		}
@@ -133,7 +135,7 @@ func (v *validating) validate(req *http.Request, resp *http.Response, body []byt
 	}
 }
 
-// showsToken has the security schemes.
+// showsToken accepts every security scheme.
 func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error {
 	if header := in.SecurityScheme.Name; in.SecurityScheme.Type == "apiKey" {
 		if in.RequestValidationInput.Request.Header.Get(header) == "" {
@@ -147,9 +149,9 @@ func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 	return nil
 }
 
-// folded returns req with a path as openapi.yaml writes it: those of the original
-// may be in any case.
-func folded(req *http.Request) *http.Request {
+// foldPath returns req with its path as openapi.yaml writes it: paths of the
+// original may be in upper or lower case.
+func foldPath(req *http.Request) *http.Request {
 	if path := strings.ToLower(req.URL.Path); strings.HasPrefix(path, "/api/") && !strings.Contains(strings.ToUpper(req.URL.RawPath), "%2F") {
 		req = req.Clone(req.Context())
 		req.URL.Path, req.URL.RawPath = strings.TrimSuffix(path, "/"), ""
@@ -170,9 +172,9 @@ func gunzipped(t *testing.T, body []byte) []byte {
 	return plain
 }
 
-// missing returns a route for what no route answers: its answer is described
-// among the components.
-func missing(t *testing.T, doc *openapi3.T, status int) *routers.Route {
+// missingRoute returns a route for requests that no route answers: their answer is
+// described among the components.
+func missingRoute(t *testing.T, doc *openapi3.T, status int) *routers.Route {
 	t.Helper()
 	name := map[int]string{404: "NotListed", 405: "NotListed"}[status]
 	if name == "" {
@@ -184,7 +186,7 @@ func missing(t *testing.T, doc *openapi3.T, status int) *routers.Route {
 }
 
 // isManifest validates the body of a bundle in content mode manifest. As an
-// answer to a Peek it may be anything that is an array.
+// answer to a Peek, it only has to be an array.
 func isManifest(t *testing.T, body string) {
 	t.Helper()
 	doc, _ := document()
@@ -197,9 +199,9 @@ func isManifest(t *testing.T, body string) {
 	}
 }
 
-// TestTheValidatorValidates: a validator that lets everything pass proves
-// nothing.
-func TestTheValidatorValidates(t *testing.T) {
+// TestValidator_FindsFaults tests the validator itself: if it accepted
+// everything, it would prove nothing.
+func TestValidator_FindsFaults(t *testing.T) {
 	whole := http.Header{"X-Request-Id": {"a"}, "Cache-Control": {"no-store"}, "Content-Length": {"0"}, "Retry-After": {"1"}, "Messagehub-Backlog": {"0"}}
 	with := func(name, value string) http.Header {
 		h := whole.Clone()

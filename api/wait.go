@@ -70,7 +70,7 @@ func (s *Server) waitInHandler(ctx context.Context, listener *hub.Listener, unti
 	return domain.ErrNoData
 }
 
-// fetchNow returns what is there.
+// fetchNow returns a bundle without waiting.
 func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked, *storeSlot, error) {
 	timer := startPeekTimer(s.opts.Clock)
 	defer func() { s.metrics.peekDuration.Observe(timer.stop().Seconds()) }()
@@ -87,8 +87,8 @@ func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked
 	return peeked, slot, nil
 }
 
-// domainHasUntil is when a domain has to have made the content of a bundle for it
-// to reach the actor before the deadline.
+// domainHasUntil returns the time by which a domain has to have made the
+// content of a bundle so that it reaches the actor before the deadline.
 func (s *Server) domainHasUntil() time.Time {
 	return time.Now().Add(s.opts.Deadline - s.opts.Deadline/30)
 }

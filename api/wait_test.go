@@ -20,8 +20,8 @@ import (
 
 const waitRequest = "GET /v1/peek?wait=20s HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: " + actor + "\r\n\r\n"
 
-// waits sends a request that waits, and returns where its answer will be.
-func (b *bubble) waits(text string) <-chan *http.Response {
+// sendWaiting sends a request that waits, and returns the channel of its answer.
+func (b *bubble) sendWaiting(text string) <-chan *http.Response {
 	answered := make(chan *http.Response, 1)
 	conn := b.dial()
 	go func() { answered <- b.exchange(conn, text) }()
@@ -29,7 +29,7 @@ func (b *bubble) waits(text string) <-chan *http.Response {
 	return answered
 }
 
-// after demands that an answer comes, so long after start.
+// after requires that an answer comes at a given time after start.
 func (b *bubble) after(start time.Time, want time.Duration, status int, answered <-chan *http.Response) {
 	b.t.Helper()
 	require.Equal(b.t, status, (<-answered).StatusCode)
@@ -39,7 +39,7 @@ func (b *bubble) after(start time.Time, want time.Duration, status int, answered
 func TestAPeekThatWaitsIsAnsweredWhenSomethingComes(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
-		answered := b.waits(waitRequest)
+		answered := b.sendWaiting(waitRequest)
 		<-time.After(1500 * time.Millisecond)
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		b.after(start, 1500*time.Millisecond, 200, answered)
@@ -50,14 +50,14 @@ func TestAPeekThatWaitsFindsWhatIsThereAtOnce(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
-		b.after(start, 0, 200, b.waits(waitRequest))
+		b.after(start, 0, 200, b.sendWaiting(waitRequest))
 	})
 }
 
 func TestAPeekThatWaitsInVainIs204AtTheEnd(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
-		answer := <-b.waits(waitRequest)
+		answer := <-b.sendWaiting(waitRequest)
 		require.Equal(b.t, 204, answer.StatusCode)
 		require.Equal(b.t, "0", answer.Header.Get("MessageHub-Backlog"))
 		require.Equal(b.t, 20*time.Second, time.Since(start))
@@ -66,7 +66,7 @@ func TestAPeekThatWaitsInVainIs204AtTheEnd(t *testing.T) {
 
 func TestAPeekThatWaitsLearnsWhatAnotherNodeHasSaved(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
-		answered := b.waits(waitRequest)
+		answered := b.sendWaiting(waitRequest)
 		<-time.After(5 * time.Second)
 		other := hub.New(b.f.store.Store, b.f.store.Store, b.f.store.Store, hub.Options{})
 		recipient, err := domain.ParseActorID(actor)
@@ -82,7 +82,7 @@ func TestAPeekThatWaitsLearnsWhatAnotherNodeHasSaved(t *testing.T) {
 func TestAWaitMayBeLongerThanTheDeadline(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
-		answered := b.waits("GET /v1/peek/timeseries?wait=60 HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: " + actor + "\r\n\r\n")
+		answered := b.sendWaiting("GET /v1/peek/timeseries?wait=60 HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: " + actor + "\r\n\r\n")
 		<-time.After(55 * time.Second)
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		b.after(start, 55*time.Second, 200, answered)
@@ -92,7 +92,7 @@ func TestAWaitMayBeLongerThanTheDeadline(t *testing.T) {
 func TestWorkAfterAWaitStillHasItsDeadline(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
-		answered := b.waits(waitRequest)
+		answered := b.sendWaiting(waitRequest)
 		b.f.store.next = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		b.after(start, 50*time.Second, 503, answered)
@@ -105,7 +105,7 @@ func TestARequestThatWaitsTakesNothingFromThoseThatFetch(t *testing.T) {
 		b := serveBubble(t, f)
 		var answers []<-chan *http.Response
 		for range 8 {
-			answers = append(answers, b.waits(waitRequest))
+			answers = append(answers, b.sendWaiting(waitRequest))
 		}
 		require.Equal(t, 202, b.exchange(b.dial(), post(array(newEvent(1, "recipient", "other")))).StatusCode)
 		other := "GET /v1/peek HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: other\r\n\r\n"
@@ -125,19 +125,19 @@ func TestAnActorHasOnlySoManyRequestsThatWait(t *testing.T) {
 		start := time.Now()
 		var answers []<-chan *http.Response
 		for range 8 {
-			answers = append(answers, b.waits(waitRequest))
+			answers = append(answers, b.sendWaiting(waitRequest))
 		}
-		refused := <-b.waits(waitRequest)
+		refused := <-b.sendWaiting(waitRequest)
 		require.Equal(b.t, 429, refused.StatusCode)
 		require.NotEmpty(b.t, refused.Header.Get("Retry-After"))
-		other := b.waits("GET /v1/peek?wait=10 HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: other\r\n\r\n")
+		other := b.sendWaiting("GET /v1/peek?wait=10 HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: other\r\n\r\n")
 		b.after(start, 10*time.Second, 204, other)
 
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		for _, answered := range answers {
 			b.after(start, 10*time.Second, 200, answered)
 		}
-		b.after(start, 10*time.Second, 200, b.waits(waitRequest))
+		b.after(start, 10*time.Second, 200, b.sendWaiting(waitRequest))
 	})
 }
 
@@ -152,20 +152,20 @@ func TestAClientThatGoesAwayFreesItsPlace(t *testing.T) {
 			synctest.Wait()
 		}
 		start := time.Now()
-		b.after(start, 20*time.Second, 204, b.waits(waitRequest))
+		b.after(start, 20*time.Second, 204, b.sendWaiting(waitRequest))
 	})
 }
 
 func TestWhoWaitsIsAnsweredWhenTheServerDrains(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
-		answered := b.waits(waitRequest)
+		answered := b.sendWaiting(waitRequest)
 		<-time.After(time.Second)
 		b.f.server.SetDraining()
 		b.after(start, time.Second, 204, answered)
-		b.after(start, time.Second, 204, b.waits(waitRequest))
+		b.after(start, time.Second, 204, b.sendWaiting(waitRequest))
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
-		b.after(start, time.Second, 200, b.waits(waitRequest))
+		b.after(start, time.Second, 200, b.sendWaiting(waitRequest))
 	})
 }
 
@@ -195,10 +195,10 @@ func TestWait_MadeUpActorsLeaveRoomForActorsWithData(t *testing.T) {
 		start := time.Now()
 		var madeUp []<-chan *http.Response
 		for i := range 3 {
-			madeUp = append(madeUp, b.waits(fmt.Sprintf("GET /v1/peek?wait=20s HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: made-up-%d\r\n\r\n", i)))
+			madeUp = append(madeUp, b.sendWaiting(fmt.Sprintf("GET /v1/peek?wait=20s HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: made-up-%d\r\n\r\n", i)))
 		}
 		b.after(start, 0, 429, madeUp[2])
-		known := b.waits(waitRequest)
+		known := b.sendWaiting(waitRequest)
 		b.after(start, 20*time.Second, 204, known)
 		b.after(start, 20*time.Second, 204, madeUp[0])
 		b.after(start, 20*time.Second, 204, madeUp[1])

@@ -58,7 +58,7 @@ func documentOfWatch(w *watch.Watch) watchDocument {
 	return watchDocument{w.Resource, w.CallbackURL, w.Created.Unix(), w.Triggered, w.Delivered, w.Errored}
 }
 
-// A listedWatch also has where the watch is.
+// A listedWatch also has the path of the watch.
 type listedWatch struct {
 	ID string `json:"id"`
 	watchDocument
@@ -69,7 +69,7 @@ func readWatch(w http.ResponseWriter, r *http.Request) (watch.Draft, error) {
 	var d watch.Draft
 	parameters := r.URL.Query()
 	r = r.Clone(r.Context())
-	r.URL.RawQuery = "" // the caller has read it
+	r.URL.RawQuery = "" // the caller has already read the query
 	text, err := readObject(w, r, maxWatch)
 	if err != nil {
 		return d, err
@@ -130,7 +130,7 @@ func (s *Server) createWatch(w http.ResponseWriter, r *http.Request) error {
 	p := principalOf(r.Context())
 	if p != nil {
 		draft.IsOperator = p.Has(identity.RoleOperatorRead)
-	} else if token := bearerOf(r); token != "" { // what a proxy asks for is no failed login
+	} else if token := bearerOf(r); token != "" { // a token of a proxy is not a failed login
 		if draft.IsOperator, err = s.isOperator(w, r, token); err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ func (s *Server) listWatches(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// numberOf reads a query parameter; "" is the default.
+// numberOf reads a query parameter as a number; byDefault is the value for "".
 func numberOf(text, name string, byDefault, least, limit int) (int, error) {
 	if text == "" {
 		return byDefault, nil

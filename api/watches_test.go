@@ -34,8 +34,8 @@ func serveWatches(t *testing.T) *hubFixture {
 	return f
 }
 
-// asks makes a request of an actor and returns the answer and its body.
-func (f *hubFixture) asks(method, path, body string, headers ...string) (*http.Response, string) {
+// requestAsActor makes a request of an actor and returns the answer and its body.
+func (f *hubFixture) requestAsActor(method, path, body string, headers ...string) (*http.Response, string) {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, strings.NewReader(body))
 	require.NoError(f.t, err)
@@ -57,27 +57,27 @@ func (f *hubFixture) asks(method, path, body string, headers ...string) (*http.R
 
 func TestAWatch_IsCreatedShownListedAndDeleted(t *testing.T) {
 	f := serveWatches(t)
-	resp, body := f.asks(http.MethodPut, "/v1/resources/prices", `{"a": 1}`)
+	resp, body := f.requestAsActor(http.MethodPut, "/v1/resources/prices", `{"a": 1}`)
 	require.Equal(t, http.StatusCreated, resp.StatusCode, body)
 	const watchesPath, draft = "/v1/_notifications/watch", `{"resource": "` + watchHub + `/v1/resources/prices", "callback": "https://example.com/x"}`
-	resp, body = f.asks(http.MethodPost, watchesPath, strings.ReplaceAll(draft, "/v1/resources/prices", "/broker/channel/c"))
+	resp, body = f.requestAsActor(http.MethodPost, watchesPath, strings.ReplaceAll(draft, "/v1/resources/prices", "/broker/channel/c"))
 	require.Equal(t, http.StatusUnauthorized, resp.StatusCode, body)
-	resp, body = f.asks(http.MethodPost, watchesPath, draft, "Authorization", "Bearer wrong")
+	resp, body = f.requestAsActor(http.MethodPost, watchesPath, draft, "Authorization", "Bearer wrong")
 	require.Equal(t, http.StatusUnauthorized, resp.StatusCode, body)
-	resp, body = f.asks(http.MethodPost, watchesPath, draft, "Authorization", "Basic b2YgYSBwcm94eQ==")
+	resp, body = f.requestAsActor(http.MethodPost, watchesPath, draft, "Authorization", "Basic b2YgYSBwcm94eQ==")
 	require.Equal(t, http.StatusSeeOther, resp.StatusCode, body)
-	resp, _ = f.asks(http.MethodDelete, resp.Header.Get("Location"), "")
+	resp, _ = f.requestAsActor(http.MethodDelete, resp.Header.Get("Location"), "")
 	require.Equal(t, http.StatusNoContent, resp.StatusCode)
-	resp, body = f.asks(http.MethodPost, watchesPath, draft)
+	resp, body = f.requestAsActor(http.MethodPost, watchesPath, draft)
 	require.Equal(t, http.StatusSeeOther, resp.StatusCode, body)
 	at := resp.Header.Get("Location")
-	resp, body = f.asks(http.MethodGet, at, "")
+	resp, body = f.requestAsActor(http.MethodGet, at, "")
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.Contains(t, body, `"resource":"`+watchHub+`/v1/resources/prices","callback":"https://example.com/x","created":`)
 	require.Contains(t, body, `"count_triggered":0,"count_delivered":0,"count_errored":0`)
-	resp, body = f.asks(http.MethodPut, at, strings.ReplaceAll(draft, "/x", "/y"))
+	resp, body = f.requestAsActor(http.MethodPut, at, strings.ReplaceAll(draft, "/x", "/y"))
 	require.Equal(t, http.StatusNoContent, resp.StatusCode, body)
-	resp, body = f.asks(http.MethodGet, watchesPath+"?offset=0&count=1", "")
+	resp, body = f.requestAsActor(http.MethodGet, watchesPath+"?offset=0&count=1", "")
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.Contains(t, body, `{"offset":0,"count":1,"items":[{"id":"`+strings.TrimPrefix(at, watchesPath+"/")+`"`)
 	require.Contains(t, body, "https://example.com/y")
@@ -86,28 +86,28 @@ func TestAWatch_IsCreatedShownListedAndDeleted(t *testing.T) {
 		if method == http.MethodPut {
 			text = draft
 		}
-		resp, body = f.asks(method, at, text, "X-Actor-Id", "other")
+		resp, body = f.requestAsActor(method, at, text, "X-Actor-Id", "other")
 		require.Equal(t, http.StatusNotFound, resp.StatusCode, body)
 	}
-	resp, _ = f.asks(http.MethodDelete, at, "")
+	resp, _ = f.requestAsActor(http.MethodDelete, at, "")
 	require.Equal(t, http.StatusNoContent, resp.StatusCode)
 	for _, path := range []string{at, watchesPath + "/x", watchesPath + "/019abcde-7a52-7d57-9d0c-3f1e6b8a2c41"} {
-		resp, body = f.asks(http.MethodDelete, path, "")
+		resp, body = f.requestAsActor(http.MethodDelete, path, "")
 		require.Equal(t, http.StatusNotFound, resp.StatusCode, body)
 	}
 }
 
 func TestAWatch_ShowsItsCalls(t *testing.T) {
 	f := serveWatches(t)
-	resp, body := f.asks(http.MethodPost, "/v1/_notifications/watch?absent=allow", `{"resource": "`+watchHub+`/v1/resources/a", "callback": "https://example.org/x"}`)
+	resp, body := f.requestAsActor(http.MethodPost, "/v1/_notifications/watch?absent=allow", `{"resource": "`+watchHub+`/v1/resources/a", "callback": "https://example.org/x"}`)
 	require.Equal(t, http.StatusSeeOther, resp.StatusCode, body)
 	at := resp.Header.Get("Location")
-	resp, body = f.asks(http.MethodGet, at+"/attempts", "")
+	resp, body = f.requestAsActor(http.MethodGet, at+"/attempts", "")
 	require.Equal(t, http.StatusOK, resp.StatusCode, body)
 	require.JSONEq(t, `{"attempts": []}`, body)
-	resp, _ = f.asks(http.MethodGet, at+"/attempts?x=1", "")
+	resp, _ = f.requestAsActor(http.MethodGet, at+"/attempts?x=1", "")
 	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
-	resp, _ = f.asks(http.MethodGet, at[:len(at)-1]+"/attempts", "")
+	resp, _ = f.requestAsActor(http.MethodGet, at[:len(at)-1]+"/attempts", "")
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 }
 
@@ -129,42 +129,42 @@ func TestABadWatch_IsNamedByItsPointer(t *testing.T) {
 		`{"resource": "` + watchHub + `/v1/resources/a", "callback": "x"}`:                             {`/callback`, "http"},
 		`{"resource": "` + watchHub + `/v1/resources/a", "callback": "` + watchHub + `/v1/resources"}`: {`/callback`, "this hub"},
 	} {
-		resp, text := f.asks(http.MethodPost, "/v1/_notifications/watch", body)
+		resp, text := f.requestAsActor(http.MethodPost, "/v1/_notifications/watch", body)
 		require.Equal(t, http.StatusBadRequest, resp.StatusCode, body)
 		for _, part := range want {
 			require.Contains(t, text, part, body)
 		}
 	}
 	for _, query := range []string{"?absent=yes", "?x=1"} {
-		resp, _ := f.asks(http.MethodPost, "/v1/_notifications/watch"+query, `{}`)
+		resp, _ := f.requestAsActor(http.MethodPost, "/v1/_notifications/watch"+query, `{}`)
 		require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 	}
 	for _, query := range []string{"?offset=-1", "?count=0", "?count=101", "?count=x", "?size=1"} {
-		resp, _ := f.asks(http.MethodGet, "/v1/_notifications/watch"+query, "")
+		resp, _ := f.requestAsActor(http.MethodGet, "/v1/_notifications/watch"+query, "")
 		require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 	}
-	resp, _ := f.asks(http.MethodPost, "/v1/_notifications/watch", `{"resource": "`+strings.Repeat("x", 1<<16)+`"}`)
+	resp, _ := f.requestAsActor(http.MethodPost, "/v1/_notifications/watch", `{"resource": "`+strings.Repeat("x", 1<<16)+`"}`)
 	require.Equal(t, http.StatusRequestEntityTooLarge, resp.StatusCode)
-	resp, _ = f.asks(http.MethodPost, "/v1/_notifications/watch", `{"resource": "`+watchHub+`/v1/resources/none", `+good+`}`)
+	resp, _ = f.requestAsActor(http.MethodPost, "/v1/_notifications/watch", `{"resource": "`+watchHub+`/v1/resources/none", `+good+`}`)
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 }
 
 func TestADocument_IsPutReadAndDeletedByItsETag(t *testing.T) {
 	f := serveWatches(t)
 	const path = "/v1/resources/price.list"
-	resp, _ := f.asks(http.MethodGet, path, "")
+	resp, _ := f.requestAsActor(http.MethodGet, path, "")
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
-	resp, _ = f.asks(http.MethodPut, path, `{"a": "é"}`, "If-None-Match", "*")
+	resp, _ = f.requestAsActor(http.MethodPut, path, `{"a": "é"}`, "If-None-Match", "*")
 	require.Equal(t, http.StatusCreated, resp.StatusCode)
 	require.Equal(t, path, resp.Header.Get("Location"))
 	first := resp.Header.Get("ETag")
-	resp, body := f.asks(http.MethodGet, "/v1/resources/price%2Elist", "")
+	resp, body := f.requestAsActor(http.MethodGet, "/v1/resources/price%2Elist", "")
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.Equal(t, `{"a": "é"}`, body)
 	require.Equal(t, first, resp.Header.Get("ETag"))
-	resp, _ = f.asks(http.MethodPut, path, `2`, "If-None-Match", "*")
+	resp, _ = f.requestAsActor(http.MethodPut, path, `2`, "If-None-Match", "*")
 	require.Equal(t, http.StatusPreconditionFailed, resp.StatusCode)
-	resp, _ = f.asks(http.MethodPut, path, `2`, "If-Match", first)
+	resp, _ = f.requestAsActor(http.MethodPut, path, `2`, "If-Match", first)
 	require.Equal(t, http.StatusNoContent, resp.StatusCode)
 	require.NotEqual(t, first, resp.Header.Get("ETag"))
 	for _, method := range []string{http.MethodPut, http.MethodDelete} {
@@ -172,14 +172,14 @@ func TestADocument_IsPutReadAndDeletedByItsETag(t *testing.T) {
 		if method == http.MethodPut {
 			text = "3"
 		}
-		resp, _ = f.asks(method, path, text, "If-Match", first)
+		resp, _ = f.requestAsActor(method, path, text, "If-Match", first)
 		require.Equal(t, http.StatusPreconditionFailed, resp.StatusCode)
 	}
-	resp, _ = f.asks(http.MethodDelete, path, "", "If-Match", "*")
+	resp, _ = f.requestAsActor(http.MethodDelete, path, "", "If-Match", "*")
 	require.Equal(t, http.StatusNoContent, resp.StatusCode)
-	resp, _ = f.asks(http.MethodDelete, path, "")
+	resp, _ = f.requestAsActor(http.MethodDelete, path, "")
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
-	resp, _ = f.asks(http.MethodPut, path, `1`, "If-Match", "*")
+	resp, _ = f.requestAsActor(http.MethodPut, path, `1`, "If-Match", "*")
 	require.Equal(t, http.StatusPreconditionFailed, resp.StatusCode)
 }
 
@@ -199,9 +199,9 @@ func TestABadDocument_IsRefused(t *testing.T) {
 		{"/v1/resources/a?x=1", `{}`, 400, nil},
 		{"/v1/resources/a", `{}`, 400, []string{"If-None-Match", `"x"`}},
 	} {
-		resp, body := f.asks(http.MethodPut, tc.path, tc.body, tc.headers...)
+		resp, body := f.requestAsActor(http.MethodPut, tc.path, tc.body, tc.headers...)
 		require.Equal(t, tc.status, resp.StatusCode, "%s: %s", tc.path, body)
 	}
-	resp, _ := f.asks(http.MethodGet, "/v1/resources/a", "")
+	resp, _ := f.requestAsActor(http.MethodGet, "/v1/resources/a", "")
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 }

@@ -1,6 +1,6 @@
-// Package compose checks the files below deploy that only other programs read: compose.yaml as Docker
-// reads it, and the rules of Prometheus as Prometheus does. What the commands in compose.yaml do is
-// tested in cmd/messagehub.
+// Package compose checks the files below deploy that only other programs read:
+// compose.yaml as Docker reads it, and the rules of Prometheus as Prometheus
+// does. Tests in cmd/messagehub run the commands in compose.yaml.
 package compose
 
 import (
@@ -77,7 +77,8 @@ func TestComposeFile_WithAnUnknownKeyIsRefused(t *testing.T) {
 	}
 }
 
-// isSameFile reports whether two paths, of which parts need not exist, name one file.
+// isSameFile reports whether two paths, which need not exist, name the same
+// file.
 func isSameFile(a, b string) bool {
 	first, err := filepath.Abs(a)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command conformance-blob runs tests of others on the emulator of Blob Storage, and prints how
-// many pass:
+// Command conformance-blob runs tests of other projects on the emulator of Blob Storage, and prints
+// how many pass:
 //
-//   - the conformance tests of gocloud.dev, as its driver azureblob has them for a real account
+//   - the conformance tests of gocloud.dev, which its driver azureblob runs on a real account
 //   - the live tests of azblob, whose URLs are changed from those of Azure to the emulator's
 //
 // Both modules are pinned by go.mod, copied out of the module cache, and tested there. A test is
@@ -42,7 +42,7 @@ var gocloudTest []byte
 
 // A suite is a module with tests.
 type suite struct {
-	name     string // begins its row on the page
+	name     string // name, with which its row on the page begins
 	module   string
 	prepare  func(dir, connection string) error
 	packages []string
@@ -142,7 +142,7 @@ func runSuite(ctx context.Context, program string, s suite) (passed int, failed 
 		return 0, nil, err
 	}
 	passed, failed, err = countTests(out)
-	_ = tests.Wait() // it fails if a test fails, which is counted
+	_ = tests.Wait() // it fails if a test fails, and failed tests are counted
 	if err == nil && passed+len(failed) == 0 {
 		err = errors.New("no test ran")
 	}
@@ -171,7 +171,7 @@ func startEmulator(ctx context.Context, program, dir string) (connection string,
 	return connection, stop, nil
 }
 
-// partOf returns a part of a connection string.
+// partOf returns a value in a connection string.
 func partOf(connection, name string) string {
 	for part := range strings.SplitSeq(connection, ";") {
 		if value, ok := strings.CutPrefix(part, name+"="); ok {
@@ -201,15 +201,15 @@ var (
 	formattedURL = regexp.MustCompile(`"https://%s\.blob\.core\.windows\.net/`)
 )
 
-// The proxy that records the tests belongs to the repository of azblob, and live tests do not use
-// it.
+// The proxy that records the tests is in the repository of azblob, and live
+// tests do not use it.
 var proxyCalls = strings.NewReplacer(
 	"proxy, err := recording.StartTestProxy(RecordingDirectory, nil)", "var proxy *recording.TestProxyInstance\n\tvar err error",
 	"err := recording.StopTestProxy(proxy)", "var err error",
 )
 
-// prepareAzblob changes the URLs of accounts in the tests to those of the emulator, and leaves out
-// the proxy.
+// prepareAzblob replaces the URLs of accounts in the tests by those of the
+// emulator, and removes the proxy.
 func prepareAzblob(dir, connection string) error {
 	endpoint, _, _ := strings.Cut(partOf(connection, "BlobEndpoint"), "/"+partOf(connection, "AccountName"))
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -230,7 +230,7 @@ func prepareAzblob(dir, connection string) error {
 	})
 }
 
-// countTests reads what `go test -json` prints.
+// countTests counts the results in the output of `go test -json`.
 func countTests(out io.Reader) (passed int, failed []string, err error) {
 	result := map[string]string{}
 	parents := map[string]bool{}
@@ -247,7 +247,7 @@ func countTests(out io.Reader) (passed int, failed []string, err error) {
 			name := event.Package + " " + event.Test
 			switch event.Action {
 			case "run":
-				result[name] = "fail" // unless it ends otherwise
+				result[name] = "fail" // unless a later line has another result
 				for at := strings.LastIndexByte(name, '/'); at > len(event.Package); at = strings.LastIndexByte(name[:at], '/') {
 					parents[name[:at]] = true
 				}
@@ -275,7 +275,8 @@ func countTests(out io.Reader) (passed int, failed []string, err error) {
 	return passed, failed, nil
 }
 
-// writeFigure replaces the figure in the row of a suite: its last column.
+// writeFigure replaces the figure in the row of a suite, which is its last
+// column.
 func writeFigure(page, name, figure string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDapr runs the conformance tests with the operations and settings that Dapr has for these
-// components in tests/config/pubsub/tests.yml.
+// TestDapr runs the conformance tests with the operations and settings of these
+// components in tests/config/pubsub/tests.yml of Dapr.
 func TestDapr(t *testing.T) {
 	connection := os.Getenv("SERVICEBUS_CONNECTION_STRING")
 	require.NotEmpty(t, connection, "run make conformance-pubsub, which starts the emulator")

@@ -18,14 +18,14 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A browser is chromium with one page. Any line on its console is a failure of the test.
+// A browser is Chromium with one page. Any line on its console fails the test.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
 	hub *server
 
 	mu    sync.Mutex
-	lines []string // of the browser's console
+	lines []string // lines on the browser's console
 }
 
 // openBrowser starts chromium for a hub.
@@ -42,7 +42,7 @@ func openBrowser(t *testing.T, hub *server) *browser {
 	t.Cleanup(cancel)
 	b := &browser{t: t, ctx: ctx, hub: hub}
 	b.must(chromedp.Do(ctx))
-	b.must(chromedp.Listen(ctx, b.listen))
+	b.must(chromedp.Listen(ctx, b.recordLine))
 	_, err := chromedp.Call(ctx, log.Enable, cdp.Empty{})
 	b.must(err)
 	_, err = chromedp.Call(ctx, network.Enable, network.EnableParams{})
@@ -58,8 +58,8 @@ func (b *browser) must(err error) {
 	}
 }
 
-// listen remembers what is on the browser's console.
-func (b *browser) listen(event any) {
+// recordLine records a line on the browser's console.
+func (b *browser) recordLine(event any) {
 	line := ""
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -82,7 +82,7 @@ func (b *browser) listen(event any) {
 	b.lines = append(b.lines, line)
 }
 
-// takeLines returns what is on the browser's console, and clears it.
+// takeLines returns the lines on the browser's console, and clears it.
 func (b *browser) takeLines() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +91,7 @@ func (b *browser) takeLines() []string {
 	return lines
 }
 
-// checkLines fails the test if anything is on the browser's console.
+// checkLines fails the test if the browser's console has a line.
 func (b *browser) checkLines(where string) {
 	b.t.Helper()
 	if lines := b.takeLines(); len(lines) > 0 {
@@ -122,64 +122,64 @@ func (b *browser) setScripts(isOn bool) {
 	b.must(err)
 }
 
-// limited returns a context in which an action must complete soon.
-func (b *browser) limited() (context.Context, context.CancelFunc) {
+// withTimeout returns a context with the time limit of an action.
+func (b *browser) withTimeout() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(b.ctx, 20*time.Second)
 }
 
-func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
+func (b *browser) runActions(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := b.limited()
+	ctx, cancel := b.withTimeout()
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
-		b.t.Fatalf("%v, at %s:\n%s", err, evaluate[string](b, "location.href"), b.text())
+		b.t.Fatalf("%v, at %s:\n%s", err, evaluate[string](b, "location.href"), b.pageText())
 	}
 }
 
-// open opens a page of the console.
-func (b *browser) open(path string) {
+// openPage opens a page of the console.
+func (b *browser) openPage(path string) {
 	b.t.Helper()
-	b.do(chromedp.Navigate(b.hub.url+path), chromedp.WaitReady(chromedp.CSS("main h1")))
+	b.runActions(chromedp.Navigate(b.hub.url+path), chromedp.WaitReady(chromedp.CSS("main h1")))
 }
 
 // evaluate returns the value of an expression in the page.
 func evaluate[T any](b *browser, expression string) T {
 	b.t.Helper()
-	ctx, cancel := b.limited()
+	ctx, cancel := b.withTimeout()
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	b.must(err)
 	return value
 }
 
-// text returns the text of the page below its header.
-func (b *browser) text() string {
+// pageText returns the text of the page below its header.
+func (b *browser) pageText() string {
 	b.t.Helper()
 	return evaluate[string](b, `document.querySelector("main")?.innerText ?? document.body?.innerText ?? ""`)
 }
 
-// wants waits until the page has a text.
-func (b *browser) wants(text string) {
+// waitForText waits until the page has a text.
+func (b *browser) waitForText(text string) {
 	b.t.Helper()
-	ctx, cancel := b.limited()
+	ctx, cancel := b.withTimeout()
 	defer cancel()
 	for {
-		if strings.Contains(b.text(), text) {
+		if strings.Contains(b.pageText(), text) {
 			return
 		}
 		select {
 		case <-ctx.Done():
-			b.t.Fatalf("the page at %s lacks %q:\n%s", evaluate[string](b, "location.href"), text, b.text())
+			b.t.Fatalf("the page at %s lacks %q:\n%s", evaluate[string](b, "location.href"), text, b.pageText())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// press presses keys.
-func (b *browser) press(keys ...string) {
+// pressKeys presses keys.
+func (b *browser) pressKeys(keys ...string) {
 	b.t.Helper()
 	for _, key := range keys {
-		b.do(chromedp.KeyEvent(key))
+		b.runActions(chromedp.KeyEvent(key))
 	}
 }
 
@@ -190,38 +190,39 @@ func (b *browser) focusByKeyboard(selector string) {
 		if evaluate[bool](b, fmt.Sprintf("document.activeElement?.matches(%q) ?? false", selector)) {
 			return
 		}
-		b.press(kb.Tab)
+		b.pressKeys(kb.Tab)
 	}
 	b.t.Fatalf("the tabulator does not reach %s", selector)
 }
 
-// signIn signs in, by the keyboard.
+// signIn signs in with the keyboard.
 func (b *browser) signIn() {
 	b.t.Helper()
-	b.open("/console/sign-in")
+	b.openPage("/console/sign-in")
 	b.focusByKeyboard("#field-name")
-	b.press("Kim")
+	b.pressKeys("Kim")
 	b.focusByKeyboard("#field-token")
-	b.press(adminToken, kb.Enter)
-	b.wants("Overview")
+	b.pressKeys(adminToken, kb.Enter)
+	b.waitForText("Overview")
 }
 
-// checkAxe fails the test if axe finds a violation in the page.
+// checkAxe fails the test if axe finds a violation on the page.
 func (b *browser) checkAxe(where string) {
 	b.t.Helper()
-	for _, violation := range b.violations() {
+	for _, violation := range b.findViolations() {
 		b.t.Errorf("%s: axe: %s", where, violation)
 	}
 }
 
-// violations returns what axe finds in the page; nothing if axe is missing.
-func (b *browser) violations() []string {
+// findViolations returns what axe finds on the page; nothing if axe is not
+// available.
+func (b *browser) findViolations() []string {
 	b.t.Helper()
 	if axe == "" {
 		return nil
 	}
 	source, err := os.ReadFile(axe)
 	b.must(err)
-	b.do(chromedp.Evaluate[chromedp.Void](string(source)))
+	b.runActions(chromedp.Evaluate[chromedp.Void](string(source)))
 	return evaluate[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html + " " + (n.failureSummary ?? ""))))`)
 }

@@ -1,4 +1,5 @@
-// Package console tests the pages for operators in a browser, on the hub that ships.
+// Package console tests the pages for operators in a browser, with the released
+// program.
 package console
 
 import (
@@ -17,12 +18,12 @@ import (
 
 const adminToken = "token-of-the-operators"
 
-// The programs and files that .ci/test-console names.
+// Programs and files, which .ci/test-console passes as variables.
 var (
-	program  = os.Getenv("HUB_PROGRAM") // the hub
+	program  = os.Getenv("HUB_PROGRAM") // the program messagehub
 	chromium = os.Getenv("CHROMIUM")
-	axe      = os.Getenv("AXE")         // axe.min.js; "": pages are not checked by it
-	pictures = os.Getenv("SCREENSHOTS") // folder; "": none are taken
+	axe      = os.Getenv("AXE")         // axe.min.js; "": pages are not checked with it
+	pictures = os.Getenv("SCREENSHOTS") // folder for screenshots; "": none are taken
 )
 
 func TestMain(m *testing.M) {
@@ -35,11 +36,12 @@ func TestMain(m *testing.M) {
 
 // A server is a hub that runs until its test ends.
 type server struct {
-	url string // of the operators and of all others
+	url string // URL for operators and for all others
 	bus string // address of its Service Bus
 }
 
-// addressPatterns are those of what a hub prints, with the address, in their order.
+// addressPatterns match the lines in which a hub prints its addresses, in their
+// order.
 var addressPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`listens on (http://\S+)`),
 	regexp.MustCompile(`over Service Bus at ([^\s;]+)`),
@@ -103,8 +105,9 @@ func startHub(t *testing.T, arguments ...string) *server {
 	return s
 }
 
-// run runs a command of the hub's program against the hub, and returns its output.
-func (s *server) run(t *testing.T, input string, arguments ...string) string {
+// runCommand runs a command of the program against the hub, and returns its
+// output.
+func (s *server) runCommand(t *testing.T, input string, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, append(arguments, "--url", s.url)...)
 	command.Env = append(os.Environ(), "MESSAGEHUB_ADMIN_TOKEN="+adminToken)

@@ -6,11 +6,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A row is a page, as operators see it. A new page needs a row.
+// A row is a page for operators. A new page needs a row.
 type row struct {
-	name string // of its screenshots
+	name string // name of its screenshots
 	path string
-	want string // text in it
+	want string // text on the page
 }
 
 var pages = []row{
@@ -46,9 +46,9 @@ var pages = []row{
 
 func TestPages(t *testing.T) {
 	hub := startHub(t)
-	prepare(t, hub)
+	prepareMailboxes(t, hub)
 	b := openBrowser(t, hub)
-	b.open("/console/sign-in")
+	b.openPage("/console/sign-in")
 	b.checkPage(&row{"sign-in", "/console/sign-in", "Sign in"})
 	b.signIn()
 	b.checkLines("sign-in")
@@ -62,19 +62,19 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// figures are what a page has cost the browser.
+// figures are the costs of a page in the browser.
 type figures struct {
 	Bytes   int     `json:"bytes"`
 	Elapsed float64 `json:"elapsed"` // milliseconds until the last byte of the page
 }
 
-// views are how pages are looked at.
+// views are the sizes, schemes and settings with which each page is checked.
 var views = []struct {
 	name, scheme string
 	width        int64
 }{{"light", "light", wide}, {"dark", "dark", wide}, {"narrow", "light", narrow}}
 
-// checkShown checks the page that is shown, and takes its picture.
+// checkShown checks the current page, and takes a screenshot.
 func (b *browser) checkShown(name, view string) {
 	b.t.Helper()
 	where := name + ", " + view
@@ -82,13 +82,13 @@ func (b *browser) checkShown(name, view string) {
 		b.t.Errorf("%s: the page is %d pixels wider than the window", where, overflow)
 	}
 	b.checkAxe(where)
-	ctx, cancel := b.limited()
+	ctx, cancel := b.withTimeout()
 	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	cancel()
 	b.must(err)
 	savePicture(b.t, name+"-"+view, picture)
 	if name == "missing" {
-		b.takeLines() // the status 404 is a line
+		b.takeLines() // the browser logs a line for the status 404
 	}
 	b.checkLines(where)
 }
@@ -98,8 +98,8 @@ func (b *browser) checkPage(p *row) {
 	b.t.Helper()
 	for _, view := range views {
 		b.setView(view.width, view.scheme)
-		b.open(p.path)
-		b.wants(p.want)
+		b.openPage(p.path)
+		b.waitForText(p.want)
 		b.checkShown(p.name, view.name)
 	}
 	b.setView(wide, "light")
@@ -108,8 +108,8 @@ func (b *browser) checkPage(p *row) {
 		const [page] = performance.getEntriesByType("navigation");
 		return {bytes: page.transferSize + performance.getEntriesByType("resource").reduce((n, r) => n + (r.transferSize || r.encodedBodySize), 0), elapsed: page.responseEnd - page.startTime};
 	})()`)
-	for range 2 { // the machine may have other work
-		b.open(p.path)
+	for range 2 { // repeated, because the machine may be busy
+		b.openPage(p.path)
 		f.Elapsed = min(f.Elapsed, evaluate[float64](b, `(() => { const [page] = performance.getEntriesByType("navigation"); return page.responseEnd - page.startTime; })()`))
 	}
 	b.t.Logf("%s: %d bytes the first time, %.0f ms", p.name, f.Bytes, f.Elapsed)
@@ -118,8 +118,8 @@ func (b *browser) checkPage(p *row) {
 	}
 
 	b.setScripts(false)
-	b.open(p.path)
+	b.openPage(p.path)
 	b.setScripts(true)
-	b.wants(p.want)
-	b.takeLines() // of blocked scripts
+	b.waitForText(p.want)
+	b.takeLines() // removes the lines about blocked scripts
 }

@@ -16,10 +16,11 @@ import (
 
 const stoppedActor = "5790001330552"
 
-// longestActor has as many characters as a name may have.
+// longestActor has the maximum length of a name.
 var longestActor = strings.Repeat("longest-", 8)
 
-// openBundle is that of stoppedActor, and deadQueue is a queue with dead letters.
+// openBundle is the open bundle of stoppedActor, and deadQueue is a queue with
+// dead letters.
 const (
 	openBundle = "0190b5c0-0000-4000-8000-00000000abcd"
 	deadQueue  = "dataavailable"
@@ -28,13 +29,13 @@ const (
 // deadBodies are messages that the hub cannot store.
 var deadBodies = []string{`{`, `{"id": "<script>alert(1)</script>", "recipient": 5790001330552}`, `[1`, "\xff\x00", `{"to": "\u202e\u05e9\u05dc\u05d5\u05dd"}`}
 
-// prepare gives the hub what the pages show: an actor with an open bundle, one with the longest name, and
-// dead letters.
-func prepare(t *testing.T, hub *server) {
+// prepareMailboxes creates the data of the pages: an actor with an open bundle,
+// one with the longest name, and dead letters.
+func prepareMailboxes(t *testing.T, hub *server) {
 	t.Helper()
-	hub.announce(t, stoppedActor, 7)
-	hub.announce(t, longestActor, 2)
-	hub.call(t, http.MethodGet, "/v1/peek?bundleId="+openBundle, stoppedActor, nil)
+	hub.announceEvents(t, stoppedActor, 7)
+	hub.announceEvents(t, longestActor, 2)
+	hub.callAPI(t, http.MethodGet, "/v1/peek?bundleId="+openBundle, stoppedActor, nil)
 	hub.sendDeadLetters(t)
 }
 
@@ -57,15 +58,15 @@ func (s *server) sendDeadLetters(t *testing.T) {
 		}
 	}
 	until := time.Now().Add(30 * time.Second)
-	for strings.Count(s.run(t, "", "dead-letters", "list", deadQueue, "--json"), `"sequenceNumber"`) < len(deadBodies) {
+	for strings.Count(s.runCommand(t, "", "dead-letters", "list", deadQueue, "--json"), `"sequenceNumber"`) < len(deadBodies) {
 		if time.Now().After(until) {
 			t.Fatal("the messages are no dead letters after 30 s")
 		}
 	}
 }
 
-// announce sends events for an actor, as a domain does.
-func (s *server) announce(t *testing.T, actor string, n int) {
+// announceEvents sends events for an actor, as a domain does.
+func (s *server) announceEvents(t *testing.T, actor string, n int) {
 	t.Helper()
 	var events []map[string]any
 	for i := range n {
@@ -74,11 +75,11 @@ func (s *server) announce(t *testing.T, actor string, n int) {
 			"documentType": "NotifyValidatedMeasureData", "supportsBundling": true, "weight": 1, "payload": map[string]any{"kwh": i},
 		})
 	}
-	s.call(t, http.MethodPost, "/v1/data-available", actor, events)
+	s.callAPI(t, http.MethodPost, "/v1/data-available", actor, events)
 }
 
-// call calls the hub's API for an actor.
-func (s *server) call(t *testing.T, method, path, actor string, body any) {
+// callAPI calls the hub's API for an actor.
+func (s *server) callAPI(t *testing.T, method, path, actor string, body any) {
 	t.Helper()
 	var text []byte
 	if body != nil {

@@ -7,28 +7,29 @@ import (
 	"testing"
 )
 
-// subscriptionID is that of the subscription of stoppedActor.
+// subscriptionID is the id of the subscription of stoppedActor.
 const subscriptionID = "0190b5c0-0000-7000-8000-00000000000a"
 
-// prepareSystems gives the hub receivers that nothing listens for, objects, and no jobs.
+// prepareSystems creates receivers that do not answer, and objects, but no
+// jobs.
 func prepareSystems(t *testing.T, hub *server) {
 	t.Helper()
-	hub.call(t, http.MethodPut, "/v1/subscriptions/"+subscriptionID, stoppedActor, map[string]any{"callback_url": "http://127.0.0.1:1/hook?key=secret", "topic": "orders"})
-	hub.call(t, http.MethodPut, "/v1/resources/prices", stoppedActor, map[string]any{"a": 1})
+	hub.callAPI(t, http.MethodPut, "/v1/subscriptions/"+subscriptionID, stoppedActor, map[string]any{"callback_url": "http://127.0.0.1:1/hook?key=secret", "topic": "orders"})
+	hub.callAPI(t, http.MethodPut, "/v1/resources/prices", stoppedActor, map[string]any{"a": 1})
 	admin := []string{"X-Broker-Admin-Token", adminToken, "Content-Type", "application/x-www-form-urlencoded"}
-	hub.send(t, http.MethodPut, "/broker/producer/maker", "token=of-maker", admin...)
-	hub.send(t, http.MethodPut, "/broker/channel/prices", "token=of-prices", admin...)
-	hub.send(t, http.MethodPut, "/broker/channel/prices/consumer/shop", "token=of-shop&callbackUrl=http://127.0.0.1:1/hook", admin...)
+	hub.sendRequest(t, http.MethodPut, "/broker/producer/maker", "token=of-maker", admin...)
+	hub.sendRequest(t, http.MethodPut, "/broker/channel/prices", "token=of-prices", admin...)
+	hub.sendRequest(t, http.MethodPut, "/broker/channel/prices/consumer/shop", "token=of-shop&callbackUrl=http://127.0.0.1:1/hook", admin...)
 	for i := range 3 {
-		hub.send(t, http.MethodPost, "/v1/events?topic=orders", fmt.Sprintf(`{"specversion":"1.0","id":"e%d","source":"/shop","type":"made","data":{}}`, i), "Content-Type", "application/cloudevents+json", "X-Actor-Id", stoppedActor)
-		hub.send(t, http.MethodPost, "/broker/channel/prices/broadcast", "text", "Content-Type", "text/plain", "X-Broker-Producer-ID", "maker", "X-Broker-Producer-Token", "of-maker", "X-Broker-Channel-Token", "of-prices")
+		hub.sendRequest(t, http.MethodPost, "/v1/events?topic=orders", fmt.Sprintf(`{"specversion":"1.0","id":"e%d","source":"/shop","type":"made","data":{}}`, i), "Content-Type", "application/cloudevents+json", "X-Actor-Id", stoppedActor)
+		hub.sendRequest(t, http.MethodPost, "/broker/channel/prices/broadcast", "text", "Content-Type", "text/plain", "X-Broker-Producer-ID", "maker", "X-Broker-Producer-Token", "of-maker", "X-Broker-Channel-Token", "of-prices")
 	}
 	record := `{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":"%3Cscript%3E%E2%80%AE-1","sequencer":"01","size":42}}}`
-	hub.send(t, http.MethodPost, "/v1/object-events", `{"Records":[`+record+`]}`, "Content-Type", "application/json", "Authorization", "Bearer "+adminToken)
+	hub.sendRequest(t, http.MethodPost, "/v1/object-events", `{"Records":[`+record+`]}`, "Content-Type", "application/json", "Authorization", "Bearer "+adminToken)
 }
 
-// send sends a request with a body and headers, and fails the test unless it succeeds.
-func (s *server) send(t *testing.T, method, path, body string, headers ...string) {
+// sendRequest sends a request with a body and headers, and requires success.
+func (s *server) sendRequest(t *testing.T, method, path, body string, headers ...string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -64,7 +65,8 @@ var systemPages = []row{
 	{"jobs", "/console/objects/jobs/crawl", "There are no jobs."},
 }
 
-// An operator finds what stands still, and pauses a subscription by the keyboard alone.
+// An operator finds what is stuck, and pauses a subscription, using only the
+// keyboard.
 func TestSystemPages(t *testing.T) {
 	t.Setenv("MESSAGEHUB_PUSH_ALLOW", "127.0.0.0/8")
 	t.Setenv("MESSAGEHUB_PUSH_INSECURE_HTTP", "true")
@@ -81,13 +83,13 @@ func TestSystemPages(t *testing.T) {
 		})
 		b.t = t
 	}
-	b.open("/console/subscriptions/" + stoppedActor + "/" + subscriptionID + "/pause")
+	b.openPage("/console/subscriptions/" + stoppedActor + "/" + subscriptionID + "/pause")
 	b.focusByKeyboard("#field-why")
-	b.press("its owner asked for it")
+	b.pressKeys("its owner asked for it")
 	b.focusByKeyboard("#field-typed")
-	b.press(stoppedActor, "\r")
-	b.wants("The order was carried out.")
-	b.wants("its owner asked for it")
+	b.pressKeys(stoppedActor, "\r")
+	b.waitForText("The order was carried out.")
+	b.waitForText("its owner asked for it")
 	b.checkLines("pause")
 	b.checkAxe("record of a subscription")
 }

@@ -22,7 +22,8 @@ type archiveEntry struct {
 	text []byte
 }
 
-// writeArchive writes the archive of a platform: a zip for Windows, else a tar.gz.
+// writeArchive writes the archive of a platform: a zip for Windows, otherwise a
+// tar.gz.
 func (r *release) writeArchive(t target, binary string, docs documents) error {
 	entries, err := r.archiveEntries(t, binary, docs)
 	if err != nil {
@@ -73,7 +74,8 @@ func (r *release) archiveEntries(t target, binary string, docs documents) ([]arc
 	return entries, nil
 }
 
-// writeTar writes a compressed archive with all files in a folder, of root, and of one time.
+// writeTar writes a compressed archive with all files in a folder, owned by
+// root, with the same time.
 func writeTar(w io.Writer, folder string, entries []archiveEntry, at time.Time) error {
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
@@ -93,7 +95,7 @@ func writeTar(w io.Writer, folder string, entries []archiveEntry, at time.Time) 
 	return errors.Join(archive.Close(), compressed.Close())
 }
 
-// writeZip writes an archive with all files in a folder and of one time.
+// writeZip writes an archive with all files in a folder, with the same time.
 func writeZip(w io.Writer, folder string, entries []archiveEntry, at time.Time) error {
 	archive := zip.NewWriter(w)
 	for _, e := range entries {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A target is a platform that the release is for.
+// A target is a platform of the release.
 type target struct{ os, arch string }
 
 var targets = []target{
@@ -32,8 +32,8 @@ func (t target) binaryName() string {
 	return "messagehub"
 }
 
-// buildBinary compiles the program for a platform, unless that is done, and returns its file. The flags are those
-// of make build.
+// buildBinary compiles the program for a platform, unless that was done before,
+// and returns its file. The flags are those of make build.
 func (r *release) buildBinary(ctx context.Context, t target) (string, error) {
 	file := filepath.Join(r.work, t.os+"_"+t.arch, t.binaryName())
 	if _, err := os.Stat(file); err == nil {

@@ -16,17 +16,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// documents are the man pages and the completions by file name, and the licences of what is linked.
+// documents are the man pages and the completions by file name, and the
+// licences of the linked modules.
 type documents struct {
 	notices     []byte
-	pages       map[string][]byte // such as messagehub-serve.1
-	completions map[string][]byte // such as messagehub.bash
+	pages       map[string][]byte // by names such as messagehub-serve.1
+	completions map[string][]byte // by names such as messagehub.bash
 }
 
 // completionNames are the names of the files with completions, by shell.
 var completionNames = map[string]string{"bash": "messagehub.bash", "zsh": "_messagehub", "fish": "messagehub.fish", "powershell": "messagehub.ps1"}
 
-// readDocuments asks the program of this machine for its commands and completions.
+// readDocuments runs the program for this machine to get its commands and
+// completions.
 func (r *release) readDocuments(ctx context.Context, binary string) (documents, error) {
 	d := documents{completions: make(map[string][]byte)}
 	text, err := commandOutput(ctx, binary, "commands")
@@ -47,7 +49,8 @@ func (r *release) readDocuments(ctx context.Context, binary string) (documents, 
 	return d, nil
 }
 
-// readNotices returns the licences of the linked modules. Who passes the program on has to pass them on, too.
+// readNotices returns the licences of the linked modules, which must be
+// distributed with the program.
 func (r *release) readNotices(ctx context.Context) ([]byte, error) {
 	file := filepath.Join(r.work, "NOTICES")
 	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/notices", "-o", file)
@@ -81,7 +84,7 @@ func (r *release) writeDocuments(ctx context.Context) error {
 	return writeFiles(r.out, files)
 }
 
-// writeFiles writes files below a folder.
+// writeFiles writes files to a folder.
 func writeFiles(folder string, files map[string][]byte) error {
 	for name, text := range files {
 		file := filepath.Join(folder, name)
@@ -103,14 +106,14 @@ func commandOutput(ctx context.Context, binary string, args ...string) ([]byte, 
 	return text, nil
 }
 
-// A command is what messagehub commands prints of one.
+// A command is a command in the output of messagehub commands.
 type command struct {
 	Use, Short, Long, Example string
 	Flags                     []struct{ Name, Shorthand, Type, Usage, Default, NoValue string }
 	Commands                  []command
 }
 
-// manPages returns the pages of a command and of all below it.
+// manPages returns the pages of a command and of all commands below it.
 func manPages(text []byte, header *doc.GenManHeader) (map[string][]byte, error) {
 	var described command
 	if err := json.Unmarshal(text, &described); err != nil {
@@ -123,7 +126,7 @@ func manPages(text []byte, header *doc.GenManHeader) (map[string][]byte, error) 
 	pages := make(map[string][]byte)
 	var write func(cmd *cobra.Command) error
 	write = func(cmd *cobra.Command) error {
-		h := *header // which GenMan changes
+		h := *header // a copy, because GenMan changes it
 		var page bytes.Buffer
 		if err := doc.GenMan(cmd, &h, &page); err != nil {
 			return err
@@ -142,7 +145,7 @@ func manPages(text []byte, header *doc.GenManHeader) (map[string][]byte, error) 
 	return pages, write(root)
 }
 
-// toCobra returns a command with the same texts and flags.
+// toCobra returns a cobra command with the same texts and flags.
 func (c *command) toCobra() (*cobra.Command, error) {
 	cmd := &cobra.Command{Use: c.Use, Short: c.Short, Long: c.Long, Example: c.Example, DisableAutoGenTag: true, Run: func(*cobra.Command, []string) {}}
 	cmd.CompletionOptions.DisableDefaultCmd = true
@@ -164,7 +167,7 @@ func (c *command) toCobra() (*cobra.Command, error) {
 	return cmd, nil
 }
 
-// A shownValue is a value of a flag that is only shown.
+// A shownValue is a value of a flag that only has a text.
 type shownValue struct{ kind, text string }
 
 func (v shownValue) String() string   { return v.text }

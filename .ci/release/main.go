@@ -1,11 +1,13 @@
-// Command release makes what is handed out of one version: for Linux, macOS and Windows on amd64 and
-// arm64 an archive with the binary, man pages, completions and licences, and a software bill of materials, for
-// Linux packages for Debian and Red Hat with the systemd unit, and SHA256SUMS of all. It needs Go alone.
-// .goreleaser.yaml says the same to goreleaser.
+// Command release makes the files of a release: for Linux, macOS and Windows on
+// amd64 and arm64 an archive with the binary, man pages, completions and
+// licences, and a software bill of materials; for Linux packages for Debian and
+// Red Hat with the systemd unit; and SHA256SUMS of all files. It needs only Go.
+// .goreleaser.yaml describes the same release for goreleaser.
 //
-// Files depend on the tree, the stamps and the version of Go, so two runs write the same bytes: all times
-// are that of the commit, owners are root, and names are sorted. A run that fails leaves its files in the
-// folder -out, without SHA256SUMS; the next run begins with an empty folder.
+// The files depend only on the tree, the stamps and the version of Go, so two
+// runs write the same bytes: all times are the time of the commit, the owner is
+// root, and names are sorted. A run that fails leaves its files in the folder
+// -out, without SHA256SUMS; the next run begins with an empty folder.
 package main
 
 import (
@@ -21,16 +23,16 @@ import (
 
 // A release is one run.
 type release struct {
-	root string // of the tree
+	root string // root of the tree
 	out  string // folder of the results
-	work string // folder of files that are not handed out
+	work string // folder for temporary files
 	stamps
 }
 
-// stamps are what a build is stamped with.
+// stamps are the values that are linked into the program.
 type stamps struct {
 	version, revision string
-	date              time.Time // of the commit
+	date              time.Time // date of the commit
 }
 
 func main() {
@@ -110,7 +112,7 @@ func (r *release) writeAll(ctx context.Context) error {
 	return r.writeSums()
 }
 
-// resultPath returns the name of a result: of a target, with an extension.
+// resultPath returns the path of the file of a target with an extension.
 func (r *release) resultPath(t target, extension string) string {
 	return filepath.Join(r.out, fmt.Sprintf("messagehub_%s_%s_%s%s", r.version, t.os, t.arch, extension))
 }

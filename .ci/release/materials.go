@@ -11,8 +11,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// listMaterials writes the software bill of materials of a binary, in the format of CycloneDX, from the modules
-// that the go command has recorded in it.
+// listMaterials writes the software bill of materials of a binary, in the
+// format of CycloneDX, from the modules that the go command has recorded in it.
 func (r *release) listMaterials(t target, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -56,9 +56,9 @@ func (r *release) listMaterials(t target, binary string) error {
 	return errors.Join(encoder.Encode(bom), file.Close())
 }
 
-// serialNumber returns a UUID that follows from a digest.
+// serialNumber derives a UUID from a digest.
 func serialNumber(sum [sha256.Size]byte) string {
-	sum[6] = sum[6]&0x0f | 0x80 // version 8: the bits are the program's own
+	sum[6] = sum[6]&0x0f | 0x80 // version 8: custom bits
 	sum[8] = sum[8]&0x3f | 0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }

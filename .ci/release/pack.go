@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
-	_ "github.com/goreleaser/nfpm/v2/deb" // the packager deb
+	_ "github.com/goreleaser/nfpm/v2/deb" // registers the packager for deb
 	"github.com/goreleaser/nfpm/v2/files"
-	_ "github.com/goreleaser/nfpm/v2/rpm" // the packager rpm
+	_ "github.com/goreleaser/nfpm/v2/rpm" // registers the packager for rpm
 )
 
 // writePackages writes the packages of a platform for Debian and Red Hat.
@@ -79,7 +79,7 @@ func (r *release) packageContents(t target, binary string, docs documents, forma
 	}
 	add(binary, "/usr/bin/messagehub", "", 0o755)
 	add(filepath.Join(r.root, "deploy/messagehub.service"), "/usr/lib/systemd/system/messagehub.service", "", 0o644)
-	add(filepath.Join(r.root, "deploy/messagehub.env"), "/etc/messagehub/messagehub.env", "config|noreplace", 0o600) // it may hold secrets
+	add(filepath.Join(r.root, "deploy/messagehub.env"), "/etc/messagehub/messagehub.env", "config|noreplace", 0o600) // mode 0600, because it may contain secrets
 	zsh := "/usr/share/zsh/vendor-completions/_messagehub"
 	if format == "rpm" {
 		zsh = "/usr/share/zsh/site-functions/_messagehub"
@@ -106,7 +106,7 @@ func (r *release) packageContents(t target, binary string, docs documents, forma
 	return contents, nil
 }
 
-// gzipText returns a text as gzip writes it, without a time.
+// gzipText compresses a text with gzip, without a time.
 func gzipText(text []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

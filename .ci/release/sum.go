@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 )
 
-// writeSums writes SHA256SUMS, which sha256sum --check reads, of all results.
+// writeSums writes SHA256SUMS of all results, in the format of sha256sum
+// --check.
 func (r *release) writeSums() error {
-	results, err := os.ReadDir(r.out) // in the order of their names
+	results, err := os.ReadDir(r.out) // sorted by name
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func writeJSON(w http.ResponseWriter, status int, changed time.Time, body any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false) // payloads are often XML
-	_ = encoder.Encode(body)     // a client that is gone needs no answer
+	_ = encoder.Encode(body)     // fails if the client has disconnected
 }
 
 // writeEmpty answers without a body.

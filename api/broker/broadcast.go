@@ -18,13 +18,14 @@ import (
 const (
 	PriorityHeader  = "X-Broker-Message-Priority"
 	MessageIDHeader = "X-Broker-Message-Id"
-	// MetadataHeader lists the headers that travel along with the message, separated by commas.
+	// MetadataHeader lists the names of the headers that are delivered with the
+	// message, separated by commas.
 	MetadataHeader = "X-Broker-Metadata-Headers"
 )
 
 const defaultContentType = "application/octet-stream"
 
-// broadcast answers once the message is stored.
+// broadcast stores a message, and answers once it is stored.
 func (e *edge) broadcast(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
 	channel, err := e.channelOf(r)
 	if err != nil {
@@ -76,21 +77,21 @@ func messageIDOf(h http.Header) (string, error) {
 	return lines[0], nil
 }
 
-// priorityOf returns the priority of a message. Integers that are too large or negative are cut to
-// the ends of the range.
+// priorityOf returns the priority of a message. Integers outside the range
+// become the nearest end of the range.
 func priorityOf(lines []string) (int, error) {
 	if len(lines) == 0 {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(lines[0]), 10, 64) // out of range, n is the end of the range
+	n, err := strconv.ParseInt(strings.TrimSpace(lines[0]), 10, 64) // if the number is out of range, n is the end of the range
 	if err != nil && !errors.Is(err, strconv.ErrRange) || len(lines) > 1 {
 		return 0, domain.Errorf(domain.Invalid, "%s: want an integer of 0 to %d, got %q", PriorityHeader, domain.Priorities-1, domain.Clip(strings.Join(lines, ", ")))
 	}
 	return int(min(max(n, 0), domain.Priorities-1)), nil
 }
 
-// metadataOf returns the headers that X-Broker-Metadata-Headers lists, as far as the request has
-// them.
+// metadataOf returns the headers of the request that X-Broker-Metadata-Headers
+// lists.
 func metadataOf(h http.Header) map[string]string {
 	metadata := make(map[string]string)
 	for _, line := range h.Values(MetadataHeader) {

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// The headers that a request shows its credentials in.
+// The headers with the credentials of a request.
 const (
 	AdminTokenHeader    = "X-Broker-Admin-Token" //nolint:gosec // a name
 	ChannelTokenHeader  = "X-Broker-Channel-Token"
@@ -16,8 +16,8 @@ const (
 	ConsumerTokenHeader = "X-Broker-Consumer-Token"
 )
 
-// credentials returns what a request shows. It fails with [broker.ErrForbidden] if that includes a
-// wrong token of operators.
+// credentials returns the credentials of a request. It fails with
+// [broker.ErrForbidden] if they include a wrong token of operators.
 func (e *edge) credentials(w http.ResponseWriter, r *http.Request) (*broker.Credentials, error) {
 	creds := &broker.Credentials{
 		ChannelToken: r.Header.Get(ChannelTokenHeader),

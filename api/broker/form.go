@@ -16,8 +16,8 @@ const (
 	maxForm  = 64 << 10 // bytes
 )
 
-// readForm reads the form of a request that puts a party. Only consumers have the fields
-// callbackUrl and type.
+// readForm reads the form of a request that creates or changes a party. Only
+// consumers have the fields callbackUrl and type.
 func (e *edge) readForm(w http.ResponseWriter, r *http.Request, isConsumer bool) (broker.Draft, error) {
 	contentType := r.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(contentType)
@@ -35,7 +35,7 @@ func (e *edge) readForm(w http.ResponseWriter, r *http.Request, isConsumer bool)
 	return parseForm(string(body), isConsumer)
 }
 
-// checkCoding refuses a body that is compressed.
+// checkCoding refuses a compressed body.
 func checkCoding(w http.ResponseWriter, r *http.Request) error {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
@@ -44,7 +44,8 @@ func checkCoding(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseForm decodes a form. It fails with a [FormError], which repeats no value: it may be a token.
+// parseForm decodes a form. It fails with a [FormError], which contains no
+// value: it may be a token.
 func parseForm(text string, isConsumer bool) (broker.Draft, error) {
 	var d broker.Draft
 	values, err := url.ParseQuery(text)

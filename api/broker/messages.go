@@ -14,7 +14,7 @@ import (
 // A messageDocument is a message.
 type messageDocument struct {
 	ID                string            `json:"id"`
-	ProducerMessageID string            `json:"producerMessageId,omitempty"` // that the producer has chosen
+	ProducerMessageID string            `json:"producerMessageId,omitempty"` // id chosen by the producer
 	Producer          string            `json:"producer"`
 	Priority          int               `json:"priority"`
 	ContentType       string            `json:"contentType"`
@@ -22,10 +22,10 @@ type messageDocument struct {
 	Received          time.Time         `json:"received"`
 	Status            string            `json:"status,omitempty"` // not in a bundle
 	*payloadDocument                    // not in a list
-	Jobs              *[]jobDocument    `json:"jobs,omitempty"` // of a single message
+	Jobs              *[]jobDocument    `json:"jobs,omitempty"` // only for a single message
 }
 
-// A payloadDocument has a payload in one of two forms.
+// A payloadDocument has a payload as text or in Base64.
 type payloadDocument struct {
 	Payload       *string `json:"payload,omitempty"`
 	PayloadBase64 []byte  `json:"payloadBase64,omitempty"`
@@ -39,7 +39,8 @@ func documentOfPayload(payload []byte) *payloadDocument {
 	return &payloadDocument{Payload: &text}
 }
 
-// isPlainText reports whether a payload takes at most about twice its size as a JSON string.
+// isPlainText reports whether a payload as a JSON string is at most about twice
+// as large.
 func isPlainText(payload []byte) bool {
 	if !utf8.Valid(payload) {
 		return false
@@ -100,7 +101,8 @@ func (e *edge) listMessages(w http.ResponseWriter, r *http.Request, creds *broke
 		return err
 	}
 	if p.values.Has("statusChangedSince") {
-		// In a query, a plus sign that is not percent-encoded is a blank.
+		// A plus sign in a query that is not percent-encoded is decoded as a
+		// blank.
 		text := strings.ReplaceAll(p.values.Get("statusChangedSince"), " ", "+")
 		if q.StatusChangedSince, err = time.Parse(time.RFC3339, text); err != nil {
 			return domain.Errorf(domain.Invalid, "statusChangedSince: want a time of RFC 3339, such as 2026-11-25T20:41:08Z, got %q", domain.Clip(text))

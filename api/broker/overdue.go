@@ -46,7 +46,7 @@ func (e *edge) listOverdue(w http.ResponseWriter, r *http.Request, creds *broker
 		Next string        `json:"next,omitempty"`
 	}{Jobs: make([]jobDocument, len(jobs))}
 	for i := range jobs {
-		jobs[i].History = nil // the list remains small
+		jobs[i].History = nil // without histories the list stays small
 		answer.Jobs[i] = documentOfJob(&jobs[i])
 		answer.Jobs[i].Channel = jobs[i].Consumer.Channel().String()
 	}
@@ -58,7 +58,7 @@ func (e *edge) listOverdue(w http.ResponseWriter, r *http.Request, creds *broker
 	return nil
 }
 
-// formatOverduePlace returns the text of a place, with which a page begins.
+// formatOverduePlace returns the text of the position at which a page begins.
 func formatOverduePlace(p broker.OverduePlace) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(p.Shard) + " " + p.Cursor))
 }

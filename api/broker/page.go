@@ -15,14 +15,15 @@ const (
 	maxSize     = 100
 )
 
-// A listPage is the part of a list that a request asks for.
+// A listPage is the part of a list that a request selects.
 type listPage struct {
 	values url.Values
 	size   int
 	first  string // "": from the beginning
 }
 
-// pageOf reads the query of a list, which may have size, first, and some parameters besides.
+// pageOf reads the query of a list, which may have size, first, and the other
+// known parameters.
 func pageOf(r *http.Request, known ...string) (*listPage, error) {
 	values, err := query.Parse(r, append([]string{"first", "size"}, known...)...)
 	if err != nil {
@@ -57,7 +58,7 @@ func (p *listPage) nextPath(path, first string) string {
 	return path + "?" + values.Encode()
 }
 
-// firstEntry returns the entry of the message that a list begins with.
+// firstEntry returns the entry of the message with which a list begins.
 func (p *listPage) firstEntry() (domain.EntryID, error) {
 	if p.first == "" {
 		return domain.EntryID{}, nil

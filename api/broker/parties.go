@@ -10,12 +10,12 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A partyDocument is what is shown of a producer, a channel or a consumer. It has no token.
+// A partyDocument is a producer, a channel or a consumer, without its token.
 type partyDocument struct {
 	ID          string    `json:"id"`
-	Channel     string    `json:"channel,omitempty"` // of a consumer
+	Channel     string    `json:"channel,omitempty"` // only for a consumer
 	Name        string    `json:"name"`
-	CallbackURL string    `json:"callbackUrl,omitempty"` // of a consumer
+	CallbackURL string    `json:"callbackUrl,omitempty"` // only for a consumer
 	Created     time.Time `json:"created"`
 	Changed     time.Time `json:"changed"`
 }
@@ -33,7 +33,7 @@ func writeParty(w http.ResponseWriter, status int, p *broker.Party) {
 	writeJSON(w, status, p.Changed, documentOfParty(p))
 }
 
-// A partyFinder returns the party that the path of a request names.
+// A partyFinder returns the party in the path of a request.
 type partyFinder func(*http.Request) (domain.PartyID, error)
 
 // put returns the handler that creates or changes a party.
@@ -47,7 +47,8 @@ func (e *edge) put(find partyFinder) handler {
 	}
 }
 
-// putParty creates or changes a party. The body of a stranger is not read.
+// putParty creates or changes a party. It reads the body only after it has
+// checked the credentials.
 func (e *edge) putParty(w http.ResponseWriter, r *http.Request, creds *broker.Credentials, id domain.PartyID) error {
 	if err := creds.RequireAdmin(); err != nil {
 		return err

@@ -49,8 +49,8 @@ func (e *edge) messageOf(r *http.Request) string {
 	return id
 }
 
-// The paths of what answers refer to. Names of parties need no percent-encoding, and neither do the
-// ids of messages that the broker gives.
+// The paths in answers. Names of parties need no percent-encoding, and neither
+// do the ids of messages from the broker.
 
 func partyPath(id domain.PartyID) string {
 	switch {

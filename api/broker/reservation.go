@@ -3,13 +3,15 @@ package broker
 import "context"
 
 const (
-	// payloadCopies is how often a payload is in memory while it is answered: as it was read, as text,
-	// and as JSON, which takes up to twice as much.
+	// payloadCopies is how many copies of a payload are in memory while it is
+	// answered: as it was read, as text, and as JSON, which takes up to twice
+	// as much.
 	payloadCopies = 4
-	answerMemory  = 64 << 10 // bytes that an answer takes besides
+	answerMemory  = 64 << 10 // further bytes of an answer
 )
 
-// A reservation is the memory that an answer with payloads takes until it is closed.
+// A reservation is the memory of an answer with payloads. It is held until
+// close.
 type reservation struct {
 	host    Host
 	owner   string
@@ -20,7 +22,8 @@ func (e *edge) newReservation(owner string) *reservation {
 	return &reservation{e.host, owner, func() {}}
 }
 
-// reserve acquires the memory for payloads of some bytes in all. It is the Reserve of the use cases.
+// reserve acquires memory for payloads with a total size. It is the Reserve of
+// the use cases.
 func (r *reservation) reserve(ctx context.Context, bytes int64) error {
 	release, err := r.host.ReserveAnswer(ctx, r.owner, answerMemory+payloadCopies*bytes)
 	if err == nil {

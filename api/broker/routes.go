@@ -15,19 +15,21 @@ type Host interface {
 	// Handle returns a handler that calls h and answers its error as a problem.
 	Handle(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc
 
-	// IsOperator reports whether token is that of the operators. It returns an error to answer if
-	// the client has sent too many wrong ones.
+	// IsOperator reports whether token is one of the operators' tokens. It
+	// fails with the error to answer if the client has sent too many wrong
+	// ones.
 	IsOperator(w http.ResponseWriter, r *http.Request, token string) (bool, error)
 
-	// ReadBody reads a body of up to limit bytes, whose memory is accounted for until release is
-	// called. After a failure, release need not be called.
+	// ReadBody reads a body of up to limit bytes. It reserves memory for the
+	// body until release is called. After a failure, release need not be
+	// called.
 	ReadBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error)
 
-	// ReserveAnswer acquires n bytes of the memory for answers, of which each owner has a share. It
-	// fails with Busy if it cannot in time.
+	// ReserveAnswer acquires n bytes of the memory for answers, of which each
+	// owner has a share. It fails with Busy if it cannot do so in time.
 	ReserveAnswer(ctx context.Context, owner string, n int64) (release func(), err error)
 
-	// Note adds to what the log will have about the request.
+	// Note adds attributes to the log line of the request.
 	Note(ctx context.Context, attrs ...slog.Attr)
 }
 
@@ -36,7 +38,8 @@ type edge struct {
 	host    Host
 }
 
-// Mount adds the routes of the broker to r. They must not be called if service is nil.
+// Mount adds the routes of the broker to r. They must not be called if service
+// is nil.
 func Mount(r chi.Router, service *broker.Service, host Host) {
 	e := &edge{service, host}
 
@@ -54,16 +57,16 @@ func Mount(r chi.Router, service *broker.Service, host Host) {
 	// Producers send messages.
 	r.Post("/broker/channel/{channelId}/broadcast", e.handle(e.broadcast))
 
-	// Holders of the token of the channel see the state of its messages.
+	// Clients with the token of a channel read the state of its messages.
 	r.Get("/broker/channel/{channelId}/messages", e.handle(e.listMessages))
 	r.Get("/broker/channel/{channelId}/message/{messageId}", e.handle(e.getMessage))
 
-	// Consumers see what was not delivered, and have it delivered again; so do operators.
+	// Consumers and operators read dead letters, and have them delivered again.
 	r.Get("/broker/channel/{channelId}/consumer/{consumerId}/dlq", e.handle(e.listDeadLetters))
 	r.Post("/broker/channel/{channelId}/message/{messageId}/re-trigger", e.handle(e.retriggerMessage))
 	r.Post("/broker/channel/{channelId}/message/{messageId}/job/{jobId}/re-trigger", e.handle(e.retriggerJob))
 
-	// The worker of the fail-safe finds what waits for a re-trigger.
+	// The worker of the fail-safe reads jobs that wait for a re-trigger.
 	r.Get("/broker/overdue", e.handle(e.listOverdue))
 
 	// Consumers fetch messages, instead of calls or in addition to them.
@@ -71,7 +74,8 @@ func Mount(r chi.Router, service *broker.Service, host Host) {
 	r.Delete("/broker/channel/{channelId}/consumer/{consumerId}/dequeue/{bundleId}", e.handle(e.dequeue))
 }
 
-// A handler answers a request with some credentials, or returns an error before it has begun to.
+// A handler answers a request with its credentials, or returns an error and has
+// written nothing.
 type handler func(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error
 
 func (e *edge) handle(h handler) http.HandlerFunc {

@@ -18,15 +18,16 @@ import (
 //go:embed assets/*.js assets/*.css assets/*.svg
 var assetFiles embed.FS
 
-// An asset is a file that pages load. Its name in paths has a part of its SHA-256, so that browsers keep it
-// until it changes.
+// An asset is a file that pages load. Its path contains a part of its SHA-256,
+// so that browsers cache it until it changes.
 type asset struct {
-	name        string // in paths
+	name        string // name in paths
 	contentType string
 	plain, gzip []byte
 }
 
-// assetTypes are the media types of assets, which do not depend on the machine.
+// assetTypes are the media types of assets. They are listed here so that they
+// do not depend on the machine.
 var assetTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -37,12 +38,12 @@ var assets = sync.OnceValue(func() map[string]*asset {
 	all := make(map[string]*asset)
 	entries, err := assetFiles.ReadDir("assets")
 	if err != nil {
-		panic(err) // a folder that is embedded can be read
+		panic(err) // an embedded folder can always be read
 	}
 	for _, e := range entries {
 		plain, err := assetFiles.ReadFile("assets/" + e.Name())
 		if err != nil {
-			panic(err) // as above
+			panic(err) // an embedded file can always be read
 		}
 		sum := sha256.Sum256(plain)
 		base, extension, _ := strings.Cut(e.Name(), ".")
@@ -58,9 +59,9 @@ func compressAsset(plain []byte) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
-		panic(err) // the level exists
+		panic(err) // the level is valid
 	}
-	_, _ = w.Write(plain) // into memory
+	_, _ = w.Write(plain) // writes to memory do not fail
 	_ = w.Close()
 	return b.Bytes()
 }
@@ -68,8 +69,9 @@ func compressAsset(plain []byte) []byte {
 // assetPath returns the path of an asset by the name of its file.
 func assetPath(file string) string { return link("assets", assets()[file].name) }
 
-// serveAsset answers with an asset. One of another version is answered with that of this version, which
-// is not kept: while nodes are upgraded, a page may be from one and its assets from another.
+// serveAsset answers with an asset. A request for another version gets this
+// version's asset, which browsers must not cache: during an upgrade, a page and
+// its assets may come from different nodes.
 func (e *edge) serveAsset(w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "file")
 	base, rest, _ := strings.Cut(name, "-")
@@ -96,6 +98,6 @@ func (e *edge) serveAsset(w http.ResponseWriter, r *http.Request) {
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // a client that is gone needs no answer
+		_, _ = w.Write(body) // fails if the client has disconnected
 	}
 }

@@ -13,10 +13,11 @@ import (
 
 const (
 	maxShownBody = 100 << 10 // bytes of a body on a page
-	maxBodyHTML  = 200 << 10 // bytes that it takes there
+	maxBodyHTML  = 200 << 10 // bytes of its HTML
 )
 
-// shownBody returns a body as text, with indentation if it is JSON. One that is no text is shown as bytes.
+// shownBody returns a body as text, with indentation if it is JSON. A binary
+// body is shown as bytes.
 func shownBody(body []byte) g.Node {
 	note := g.Node(nil)
 	if len(body) > maxShownBody {
@@ -42,7 +43,7 @@ func textOfBody(body []byte) string {
 	return strconv.QuoteToASCII(string(body))
 }
 
-// trimRune returns text without the first bytes of a character at its end, as a text has that was cut.
+// trimRune removes an incomplete character at the end of a text that was cut.
 func trimRune(text []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
@@ -55,7 +56,8 @@ func trimRune(text []byte) []byte {
 	return text
 }
 
-// clipHTML returns the beginning of a text that takes up to maxBodyHTML bytes on a page.
+// clipHTML returns the beginning of a text whose HTML has up to maxBodyHTML
+// bytes.
 func clipHTML(text string) string {
 	size, at := 0, 0
 	for line := range strings.Lines(text) {

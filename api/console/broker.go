@@ -16,13 +16,13 @@ import (
 	"github.com/messagehub/messagehub/domain/receiverlist"
 )
 
-// Broker is the webhook broker. [broker.Service] is it.
+// Broker is the webhook broker. [broker.Service] implements it.
 type Broker interface {
-	// List returns up to limit parties of a list, beginning with the first name that is not before first.
+	// List returns up to limit parties of a list, from the name first on.
 	List(ctx context.Context, creds *broker.Credentials, list domain.PartyList, first string, limit int) (parties []*broker.Party, next string, err error)
 	// Get returns a party.
 	Get(ctx context.Context, creds *broker.Credentials, id domain.PartyID) (*broker.Party, error)
-	// DeadLetters returns up to limit dead jobs of a consumer behind an entry.
+	// DeadLetters returns up to limit dead jobs of a consumer after an entry.
 	DeadLetters(ctx context.Context, creds *broker.Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]broker.Job, error)
 	// Overdue returns jobs that wait because the node that served their consumers has died.
 	Overdue(ctx context.Context, creds *broker.Credentials, q broker.OverdueQuery) (jobs []broker.Job, next broker.OverduePlace, more bool, err error)
@@ -31,20 +31,20 @@ type Broker interface {
 }
 
 const (
-	shownParties = 50 // of a list, on a page
+	shownParties = 50 // parties of each list on a page
 	shownDead    = 50 // dead letters on a page
 
-	overdueDelay = time.Minute // for which a job is overdue before it is shown
+	overdueDelay = time.Minute // how long a job must be overdue before it is shown
 )
 
-// operatorCredentials are those of operators that have signed in.
+// operatorCredentials are the credentials of operators that have signed in.
 var operatorCredentials = &broker.Credentials{IsAdmin: true}
 
 func consumerPath(id domain.PartyID) string {
 	return link("broker", "channels", id.Channel().String(), id.String())
 }
 
-// brokerOverview shows consumers, what is overdue, and the channels.
+// brokerOverview shows consumers, overdue jobs, and the channels.
 func (v *visit) brokerOverview() error {
 	if v.opts.Broker == nil || v.opts.Receivers == nil {
 		return errNoReceivers
@@ -80,7 +80,8 @@ func (v *visit) brokerOverview() error {
 	}})
 }
 
-// overdueJobs returns a notice about jobs that no node works on, nil without any.
+// overdueJobs returns a notice about jobs that no node works on, nil if there
+// are none.
 func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 	if len(jobs) == 0 {
 		return nil
@@ -93,7 +94,8 @@ func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 	return notice(bad, h.P(g.Text("The node that served these consumers has died, and no other node has taken over. Deliver one of the jobs again: a node then takes over all consumers of its shard.")), t.render())
 }
 
-// partyTable returns a part of a list of parties. parameter is that of the query which says where it begins.
+// partyTable returns a part of a list of parties. The query parameter says with
+// which name it begins.
 func (v *visit) partyTable(title string, list domain.PartyList, parameter string) (g.Node, error) {
 	first := v.r.URL.Query().Get(parameter)
 	found, next, err := v.opts.Broker.List(v.ctx(), operatorCredentials, list, first, shownParties)
@@ -118,7 +120,7 @@ func (v *visit) partyTable(title string, list domain.PartyList, parameter string
 	return g.Group{t.render(), pager(start, further)}, nil
 }
 
-// channel returns the channel that the path names.
+// channel returns the channel in the path.
 func (v *visit) channel() (domain.PartyID, error) {
 	if v.opts.Broker == nil || v.opts.Receivers == nil {
 		return domain.PartyID{}, errNoReceivers
@@ -166,7 +168,7 @@ func (v *visit) brokerChannel() error {
 	}})
 }
 
-// consumer returns the consumer that the path names.
+// consumer returns the consumer in the path.
 func (v *visit) consumer() (domain.PartyID, error) {
 	channel, err := v.channel()
 	if err != nil {
@@ -249,12 +251,13 @@ func (v *visit) retriggerLink(j *broker.Job) g.Node {
 	return v.orderLink(consumerPath(j.Consumer)+"/messages/"+j.Message+"/re-trigger", "Deliver again")
 }
 
-// consumerSubject returns what the records of a consumer are about.
+// consumerSubject returns the subject of the records of a consumer.
 func consumerSubject(id domain.PartyID) journal.Subject {
 	return journal.SubjectOf("consumer", id.Channel().String(), id.String())
 }
 
-// retriggerJob shows the form by which a message is delivered to a consumer again, or orders that.
+// retriggerJob shows the form that delivers a message to a consumer again, or
+// executes it.
 func (v *visit) retriggerJob() error {
 	id, err := v.consumer()
 	if err != nil {
@@ -290,7 +293,7 @@ func (v *visit) retriggerJob() error {
 	})
 }
 
-// consumerRecords shows what operators have ordered about a consumer.
+// consumerRecords shows the orders of operators about a consumer.
 func (v *visit) consumerRecords() error {
 	id, err := v.consumer()
 	if err != nil {

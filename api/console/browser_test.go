@@ -30,7 +30,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	adminToken = "token-of-the-operators" // of a hub of a test
+	adminToken = "token-of-the-operators" // token of a hub in a test
 	actor      = "5790001330552"
 )
 
@@ -51,7 +51,7 @@ type browser struct {
 	logs        *logCapture
 }
 
-// A testClock is what the hub believes the time to be.
+// A testClock is the clock of the hub, which a test sets.
 type testClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -69,7 +69,7 @@ func (c *testClock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// logCapture are the lines of the hub's log.
+// logCapture has the lines of the hub's log.
 type logCapture struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -87,7 +87,8 @@ func (l *logCapture) String() string {
 	return l.text.String()
 }
 
-// open starts a hub with pages, and a browser that has not signed in. change may alter the options.
+// open starts a hub with pages, and returns a browser that has not signed in.
+// change may alter the options.
 func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser {
 	t.Helper()
 	b := &browser{t: t, store: memory.New(memory.Options{}), clock: &testClock{now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}, logs: &logCapture{}, bus: newQueueBus()}
@@ -143,7 +144,7 @@ func (b *browser) newClient() *http.Client {
 	return &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// openSignedIn is open, with a browser that has signed in.
+// openSignedIn is open, and signs the browser in.
 func openSignedIn(t *testing.T, change ...func(*console.Options, *api.Options)) *browser {
 	t.Helper()
 	b := open(t, change...)
@@ -151,7 +152,7 @@ func openSignedIn(t *testing.T, change ...func(*console.Options, *api.Options)) 
 	return b
 }
 
-// signIn signs in, and returns where the browser is sent.
+// signIn signs in, and returns the location to which the browser is redirected.
 func (b *browser) signIn() (location string) {
 	b.t.Helper()
 	form := b.get("/console/sign-in").form("/console/sign-in")
@@ -162,7 +163,7 @@ func (b *browser) signIn() (location string) {
 	return a.header.Get("Location")
 }
 
-// save stores events for an actor, of an origin.
+// save stores n events of an origin for an actor.
 func (b *browser) save(recipient, origin string, n int) {
 	b.t.Helper()
 	var events []domain.Event
@@ -185,7 +186,7 @@ func (b *browser) save(recipient, origin string, n int) {
 // peek opens a bundle of an actor, and returns its id.
 func (b *browser) peek(recipient string) string { return b.peekAs(recipient, "") }
 
-// peekAs opens a bundle of an actor under an id, "" for any, and returns the id.
+// peekAs opens a bundle of an actor with an id, "" for any, and returns the id.
 func (b *browser) peekAs(recipient, id string) string {
 	b.t.Helper()
 	request := hub.PeekRequest{Actor: parseActor(b.t, recipient)}
@@ -206,7 +207,7 @@ func parseActor(t *testing.T, text string) domain.ActorID {
 	return a
 }
 
-// A pageAnswer is what the hub has answered.
+// A pageAnswer is an answer of the hub.
 type pageAnswer struct {
 	t      *testing.T
 	path   string
@@ -221,7 +222,7 @@ func (b *browser) get(path string, header ...string) *pageAnswer {
 	return b.do(http.MethodGet, path, "", header...)
 }
 
-// post sends a form, as the page at the path would.
+// post sends a form to a path, with the headers that a browser would set.
 func (b *browser) post(path string, form url.Values, header ...string) *pageAnswer {
 	b.t.Helper()
 	return b.do(http.MethodPost, path, form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", b.url}, header...)...)
@@ -245,7 +246,7 @@ func (b *browser) do(method, path, body string, header ...string) *pageAnswer {
 	return a
 }
 
-// wants fails the test unless the answer has a status.
+// wants requires that the answer has a status.
 func (a *pageAnswer) wants(status int) *pageAnswer {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s: %s", a.path, a.body)
@@ -293,7 +294,7 @@ func (a *pageAnswer) text() string {
 	return textOf(mains[0])
 }
 
-// form returns the fields of the form that is sent to a path, as the page has filled them in.
+// form returns the fields of the form for a path, with the values on the page.
 func (a *pageAnswer) form(path string) url.Values {
 	a.t.Helper()
 	for _, f := range a.elements("form") {

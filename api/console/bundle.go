@@ -14,7 +14,7 @@ import (
 // bundlePage is the number of events of a bundle on a page.
 const bundlePage = 200
 
-// bundleKinds are how the states of bundles are marked.
+// bundleKinds are the badges of the states of bundles.
 var bundleKinds = map[repository.BundleState]badgeKind{
 	repository.BundleOpen: warn, repository.BundleDequeued: good, repository.BundleSkipped: bad, repository.BundleReleased: mild,
 }
@@ -73,7 +73,7 @@ func (v *visit) bundle() error {
 	return v.show(&view{title: "Bundle", about: id.String(), body: append(body, events...)})
 }
 
-// offset returns the number of events before the part of the list that the query asks for.
+// offset returns the index of the first event on the page, from the query.
 func (v *visit) offset() (int, error) {
 	text := v.r.URL.Query().Get("from")
 	if text == "" {
@@ -86,7 +86,7 @@ func (v *visit) offset() (int, error) {
 	return from, nil
 }
 
-// factsOfBundle shows what is stored of a bundle, without its events.
+// factsOfBundle returns what is stored of a bundle, without its events.
 func (v *visit) factsOfBundle(b *hub.RetainedBundle) g.Node {
 	now := v.opts.Clock()
 	all := []fact{
@@ -117,7 +117,8 @@ func (v *visit) factsOfBundle(b *hub.RetainedBundle) g.Node {
 	return facts(all...)
 }
 
-// eventsOfBundle shows events of a bundle in their order, from an index on.
+// eventsOfBundle returns the events of a bundle in their order, from an index
+// on.
 func (v *visit) eventsOfBundle(b *hub.RetainedBundle, from int) ([]g.Node, error) {
 	if !b.HasEvents() {
 		return []g.Node{h.P(h.Class("empty"), g.Text("The events of the bundle are not retained any longer."))}, nil
@@ -159,7 +160,8 @@ func (v *visit) eventsOfBundle(b *hub.RetainedBundle, from int) ([]g.Node, error
 	return []g.Node{g.If(first+next != "" && len(t.rows) > 0, shown), t.render(), pager(first, next)}, nil
 }
 
-// lookAtBundle shows the body of a bundle, once it is recorded who looks at it and why.
+// lookAtBundle shows the body of a bundle, after it has recorded the operator
+// and the reason.
 func (v *visit) lookAtBundle() error {
 	actor, err := v.actor()
 	if err != nil {

@@ -19,16 +19,16 @@ import (
 // shownFindings is the maximum number of findings on a page.
 const shownFindings = 200
 
-// checkRefresh is how often the page of a check that runs asks how far it is.
+// checkRefresh is the time after which the page of a running check refreshes.
 const checkRefresh = 2 * time.Second
 
-// A check is the last one that was started here. There is one at a time on a node, by whichever way it
-// was started.
+// A check is the last check that was started on a page. Only one check runs on
+// a node at a time, whichever way it was started.
 type check struct {
 	mu      sync.Mutex
-	cancel  context.CancelFunc // nil: none was started
+	cancel  context.CancelFunc // nil: no check was started
 	isDone  bool
-	actor   domain.ActorID // zero: all
+	actor   domain.ActorID // zero: all actors
 	repair  bool
 	by      string
 	began   time.Time
@@ -37,7 +37,7 @@ type check struct {
 	failure error
 }
 
-// endCheck asks the check that runs to end.
+// endCheck ends the running check.
 func (c *Console) endCheck() {
 	c.check.mu.Lock()
 	defer c.check.mu.Unlock()
@@ -46,7 +46,7 @@ func (c *Console) endCheck() {
 	}
 }
 
-// showCheck shows the form that starts a check, and the check that was started last.
+// showCheck shows the form that starts a check, and the last check.
 func (v *visit) showCheck() error { return v.showCheckWith(0, "") }
 
 func (v *visit) showCheckWith(status int, fault string) error {
@@ -68,7 +68,8 @@ func (v *visit) showCheckWith(status int, fault string) error {
 // checkPart shows the state of the check again.
 func (v *visit) checkPart() error { return v.showFragment(v.checkState()) }
 
-// checkState shows how far the check is, or what it has found. It asks for itself again while it runs.
+// checkState returns the progress of the check, or its result. While the check
+// runs, the part refreshes itself.
 func (v *visit) checkState() g.Node {
 	c := &v.check
 	c.mu.Lock()
@@ -193,7 +194,7 @@ func (v *visit) startCheck() error {
 	return v.redirect(link("check"))
 }
 
-// runCheck returns a panic as an error.
+// runCheck runs a check, and returns a panic as an error.
 func runCheck(ctx context.Context, check hub.Checker, options hub.CheckOptions) (report hub.CheckReport, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -5,12 +5,13 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// A Setting is a key of the configuration, without its value if that is a secret.
+// A Setting is a key of the configuration, without its value if that is a
+// secret.
 type Setting struct {
 	Name      string
-	Value     string // as it may be seen
+	Value     string // value that may be shown
 	Origin    string // default, file, environment or flag
-	From      string // where exactly
+	From      string // exact source of the value
 	Usage     string
 	IsDefault bool
 }

@@ -23,40 +23,41 @@ const (
 	sawField    = "saw"
 )
 
-// A confirmation is a form by which an operator gives an order: it shows what the order is about, and asks for
-// a reason and for a name typed again. The form carries what it has shown. If that has changed by the time
-// that it is sent, nothing is done, and the form shows the change.
+// A confirmation is a form with which an operator gives an order. It shows the
+// state that the order is about, and asks for a reason and a typed name. The
+// form contains the state that it has shown: if that has changed when the form
+// is sent, nothing is done, and the form shows the change.
 type confirmation struct {
 	title, about string   // heading of the page, and the name of its object
 	effect       string   // sentences: what the order does
 	button       string   // verb and object
 	isDanger     bool     // it cannot be undone
-	state        []fact   // what the decision rests on; the values are texts
-	more         []g.Node // fields besides, such as hidden ones
+	state        []fact   // state on which the decision is based; the values are texts
+	more         []g.Node // further fields, such as hidden ones
 
-	typed, typedLabel string // the name that has to be typed again, and what it is; "": none
+	typed, typedLabel string // the name that must be typed, and its label; "": none
 
 	carryOut func(by hub.AdminAction) error
 	after    string       // path of the page that shows the record
-	show     func() error // shows the result in place of that page; nil: nothing does
+	show     func() error // shows the result instead of that page; nil: the page is shown
 }
 
-// A seenFact is a fact as a form carries it.
+// A seenFact is a fact in the hidden field of a form.
 type seenFact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// textFact returns a fact that a form can carry.
+// textFact returns a fact for the state of a form.
 func textFact(name, value string) fact { return fact{name, textNode(value)} }
 
-// A textNode is a text that can be read again.
+// A textNode is a node whose text can be read.
 type textNode string
 
 // Render implements [g.Node].
 func (t textNode) Render(w io.Writer) error { return bdi(string(t)).Render(w) }
 
-// seenFacts returns the state as the form carries it.
+// seenFacts returns the state for the hidden field of the form.
 func (c *confirmation) seenFacts() []seenFact {
 	seen := make([]seenFact, len(c.state))
 	for i, f := range c.state {
@@ -66,7 +67,7 @@ func (c *confirmation) seenFacts() []seenFact {
 	return seen
 }
 
-// confirm shows the form, or carries out the order of one that was sent.
+// confirm shows the form, or executes the order of a form that was sent.
 func (v *visit) confirm(c *confirmation) error {
 	if !v.isPost() {
 		return v.showConfirmation(c, http.StatusOK, nil, nil)
@@ -101,7 +102,8 @@ func (v *visit) confirm(c *confirmation) error {
 	return v.redirect(c.after)
 }
 
-// changedFacts returns how the state differs from the one that a form has shown; nil if it does not.
+// changedFacts returns the differences of the state from the one that a form
+// has shown; nil if there are none.
 func (c *confirmation) changedFacts(saw string) []g.Node {
 	var before []seenFact
 	if json.Unmarshal([]byte(saw), &before) != nil {
@@ -130,7 +132,8 @@ func (c *confirmation) changedFacts(saw string) []g.Node {
 	}
 }
 
-// showConfirmation shows the form with its faults, or with the failure.
+// showConfirmation shows the form with its faults, or with the failure of the
+// order.
 func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]string, failure []g.Node) error {
 	saw, err := json.Marshal(c.seenFacts())
 	if err != nil {
@@ -138,7 +141,7 @@ func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]
 	}
 	typed := v.value(typedField)
 	if failure != nil || !v.isPost() {
-		typed = "" // a link must not fill it in
+		typed = "" // links must not fill in this field
 	}
 	send := button(c.button)
 	if c.isDanger {

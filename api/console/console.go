@@ -16,9 +16,10 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Options of a Console. Without a use case, its pages say that the hub does not have it.
+// Options of a Console. The pages of a missing use case say that the hub does
+// not have it.
 type Options struct {
-	Version string // of the program
+	Version string // version of the program
 
 	Operator    Operator // required
 	Mailboxes   MailboxLister
@@ -26,29 +27,31 @@ type Options struct {
 	DeadLetters DeadLetters
 	Check       hub.Checker
 
-	Receivers     ReceiverLister // the pages about receivers need Journal, too
+	Receivers     ReceiverLister // its pages also need Journal
 	Subscriptions Subscriptions
 	Deliveries    Deliveries
 	Replays       Replayer
 	Watches       Watches
 	Broker        Broker
-	Objects       Objects // whose pages need Journal, too
+	Objects       Objects // its pages also need Journal
 	Journal       Journal
 
 	Nodes      NodeLister
 	SendSample SampleSender
 	Settings   []Setting
 	Gatherer   prometheus.Gatherer   // what the charts show; default: nothing
-	Registerer prometheus.Registerer // counts sample traffic; default: nothing does
+	Registerer prometheus.Registerer // counts sample traffic; default: nothing is counted
 
-	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same one share
-	// sessions. It must be too long to be guessed: a cookie lets its owner try keys. Default: a random one, with which sessions end with the process.
+	// SessionKey is the secret from which the key of sessions is derived. Nodes
+	// with the same secret share sessions. It must be too long to be guessed,
+	// because the owner of a cookie can test guesses on it. Default: a random
+	// one, so sessions end with the process.
 	SessionKey string
-	SignIn     *identity.CodeFlow // at an issuer; default: operators sign in by a token alone
-	IsSecure   bool               // browsers reach the hub by HTTPS alone
+	SignIn     *identity.CodeFlow // signs in at an issuer; default: operators sign in with a token only
+	IsSecure   bool               // browsers reach the hub only over HTTPS
 
 	Clock  func() time.Time // default: time.Now
-	Random io.Reader        // default: that of crypto/rand
+	Random io.Reader        // default: crypto/rand
 }
 
 // An Operator has the use cases of operators for the mailbox of one actor. [hub.Operator]
@@ -56,27 +59,29 @@ type Options struct {
 type Operator interface {
 	// Inspect returns the mailbox as it is stored.
 	Inspect(ctx context.Context, actor domain.ActorID) (hub.Inspection, error)
-	// Bundle returns a bundle that is retained, open or not.
+	// Bundle returns a retained bundle, open or closed.
 	Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*hub.RetainedBundle, error)
-	// Look records that an operator looks at the body of a bundle, and returns up to limit bytes of it.
+	// Look records that an operator reads the body of a bundle, and returns up
+	// to limit bytes of it.
 	Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by hub.AdminAction) (*hub.LookedAt, error)
-	// Notices returns what waits in the outbox for the actor.
+	// Notices returns the notices in the outbox of the actor.
 	Notices(ctx context.Context, actor domain.ActorID) (hub.NoticeReport, error)
-	// PendingRequest returns the request for the content of a bundle that the node waits for, if it does.
+	// PendingRequest returns the request for the content of a bundle for which
+	// the node waits, and whether there is one.
 	PendingRequest(actor domain.ActorID, id domain.BundleID) (hub.PendingRequest, bool)
 	// Records returns the newest records of orders, up to limit.
 	Records(ctx context.Context, actor domain.ActorID, limit int) ([]hub.Record, error)
-	// Release takes back an open bundle.
+	// Release withdraws an open bundle.
 	Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.AdminAction) error
 	// Skip closes an open bundle unconfirmed.
 	Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.AdminAction) error
-	// Replay opens the bundle again that was closed last.
+	// Replay reopens the bundle that was closed last.
 	Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by hub.AdminAction) (domain.Bundle, error)
 	// Freeze stops Peek and Dequeue.
 	Freeze(ctx context.Context, actor domain.ActorID, by hub.AdminAction) error
 	// FindFreeze returns the record of the order that has frozen the mailbox, or nil.
 	FindFreeze(ctx context.Context, actor domain.ActorID) (*hub.Record, error)
-	// Thaw ends what Freeze began.
+	// Thaw ends a freeze.
 	Thaw(ctx context.Context, actor domain.ActorID, by hub.AdminAction) error
 	// Abandon skips the next events of a cabinet if the store has lost them.
 	Abandon(ctx context.Context, cabinet domain.CabinetKey, by hub.AdminAction) (hub.Loss, error)
@@ -87,10 +92,10 @@ type Console struct {
 	opts   Options
 	sealer *sealer
 
-	sampled *hubmetrics.Events // of sample traffic
+	sampled *hubmetrics.Events // counters of sample traffic
 	samples samples
 	check   check
-	work    sync.WaitGroup // that requests have started
+	work    sync.WaitGroup // work that requests have started
 }
 
 // New returns a Console. It starts nothing.
@@ -107,7 +112,7 @@ func New(opts Options) *Console {
 	return &Console{opts: opts, sealer: newSealer(opts.SessionKey, opts.Clock, opts.Random), sampled: hubmetrics.NewEvents(opts.Registerer, hubmetrics.Console)}
 }
 
-// edge is a Console in a Host.
+// edge is a Console with its Host.
 type edge struct {
 	*Console
 	host Host

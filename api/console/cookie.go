@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// cookieName returns the name of a cookie. With TLS, its prefix makes browsers refuse one that was set
-// without TLS or by another host.
+// cookieName returns the name of a cookie. With TLS, its prefix makes browsers
+// refuse one that was set without TLS or by another host.
 //
-// Browsers send the cookies of a host to all of its ports. So the name has the port of the
-// request, unless it is the default of its scheme, and hubs on one machine do not overwrite
-// each other's cookies.
+// Browsers send the cookies of a host to all of its ports. So the name contains
+// the port of the request, unless it is the default of its scheme, and hubs on
+// one machine do not overwrite each other's cookies.
 func (v *visit) cookieName(name string) string {
 	name = "messagehub-" + name
 	if _, text, err := net.SplitHostPort(v.r.Host); err == nil {
@@ -26,7 +26,7 @@ func (v *visit) cookieName(name string) string {
 	return name
 }
 
-// isSecure reports whether the browser has sent the request by HTTPS.
+// isSecure reports whether the browser has sent the request over HTTPS.
 func (v *visit) isSecure() bool { return v.opts.IsSecure || v.r.TLS != nil }
 
 // setCookie sets a cookie until expires; the zero time deletes it.

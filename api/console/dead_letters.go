@@ -13,19 +13,21 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// DeadLetters are those of the queues of Service Bus. [deadletters.Service] has them.
+// DeadLetters has the dead letters of the queues of Service Bus.
+// [deadletters.Service] implements it.
 type DeadLetters interface {
-	// Queues returns the queues that have dead letters, or may have.
+	// Queues returns the queues that may have dead letters.
 	Queues() []deadletters.QueueState
-	// Queue returns the queue of a name.
+	// Queue returns the queue with a name.
 	Queue(name string) (deadletters.Queue, error)
 	// List returns a page of the dead letters of a queue, without bodies.
 	List(ctx context.Context, queue string, q deadletters.Query) (deadletters.Page, error)
 	// Look returns a dead letter with its body, and records that.
 	Look(ctx context.Context, queue string, number int64, by hub.AdminAction) (*deadletters.Content, error)
-	// Resend sends a copy of a dead letter to its queue, and removes it.
+	// Resend sends a copy of a dead letter to its queue, and deletes the dead
+	// letter.
 	Resend(ctx context.Context, queue string, number int64, by hub.AdminAction) error
-	// Delete removes a dead letter.
+	// Delete deletes a dead letter.
 	Delete(ctx context.Context, queue string, number int64, by hub.AdminAction) error
 	// ResendSome does what Resend does for the dead letters of a selection, up to a limit.
 	ResendSome(ctx context.Context, queue string, of deadletters.Selection, by hub.AdminAction) (deadletters.Progress, error)
@@ -111,7 +113,7 @@ func (v *visit) deadLetters() error {
 	return v.show(&view{title: "Dead letters of", about: queue.Name, body: body})
 }
 
-// queue returns the queue that the path names.
+// queue returns the queue in the path.
 func (v *visit) queue() (deadletters.Queue, error) {
 	if v.opts.DeadLetters == nil {
 		return deadletters.Queue{}, errNoQueues
@@ -140,7 +142,8 @@ func (v *visit) rowOfDeadLetter(queue *deadletters.Queue, d *deadletters.DeadLet
 	return []g.Node{g.Text(name), reason, description, moment(d.EnqueuedAt), code(d.MessageID), number(d.Size), number(int64(d.DeliveryCount)), orders}
 }
 
-// orderDeadLetter shows the form of an order about one dead letter, or carries it out.
+// orderDeadLetter shows the form of an order about one dead letter, or executes
+// it.
 func (v *visit) orderDeadLetter() error {
 	queue, err := v.queue()
 	if err != nil {
@@ -183,7 +186,8 @@ func (v *visit) orderDeadLetter() error {
 	return v.confirm(c)
 }
 
-// lookAtDeadLetter shows a dead letter with its body, once the operator has said why.
+// lookAtDeadLetter shows a dead letter with its body, after the operator has
+// given a reason.
 func (v *visit) lookAtDeadLetter(queue string, n int64, c *confirmation) error {
 	var found *deadletters.Content
 	c.carryOut = func(by hub.AdminAction) (err error) {
@@ -223,7 +227,8 @@ func (v *visit) showDeadLetter(queue string, d *deadletters.Content) error {
 	}})
 }
 
-// orderDeadLetters shows the form of an order about several dead letters, or carries it out.
+// orderDeadLetters shows the form of an order about several dead letters, or
+// executes it.
 func (v *visit) orderDeadLetters() error {
 	queue, err := v.queue()
 	if err != nil {
@@ -280,7 +285,8 @@ func (v *visit) orderDeadLetters() error {
 	return v.confirm(c)
 }
 
-// deadLetterRecords shows what operators have done with the dead letters of a queue.
+// deadLetterRecords shows the orders of operators about the dead letters of a
+// queue.
 func (v *visit) deadLetterRecords() error {
 	queue, err := v.queue()
 	if err != nil {

@@ -102,7 +102,7 @@ func TestDeadLetter_IsShownOnceALookIsRecorded(t *testing.T) {
 	require.NotContains(t, page.body, "alert(1)")
 	form := page.form(letterPath + "look")
 	require.False(t, form.Has("typed"))
-	b.post(letterPath+"look", form).wants(http.StatusUnprocessableEntity) // without a reason
+	b.post(letterPath+"look", form).wants(http.StatusUnprocessableEntity) // the form has no reason
 	form.Set("why", "its sender asks")
 	a := b.post(letterPath+"look", form).wants(http.StatusOK)
 	require.Contains(t, a.text(), `"id": "<script>alert(1)</script>"`)

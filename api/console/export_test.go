@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// ShownBody returns how a body is shown, as HTML.
+// ShownBody returns the HTML of a body.
 func ShownBody(body []byte) string {
 	var b strings.Builder
-	_ = shownBody(body).Render(&b) // into memory
+	_ = shownBody(body).Render(&b) // writes to memory do not fail
 	return b.String()
 }
 
@@ -25,13 +25,13 @@ func PathsOf(method string) (paths []string) {
 // Policy is the Content-Security-Policy of each page.
 const Policy = policy
 
-// The times after which a session ends.
+// The durations after which a session ends.
 const (
 	SessionIdle = sessionIdle
 	SessionTime = sessionTime
 )
 
-// GroupDigits and Duration are how pages write numbers and times.
+// GroupDigits and Duration format numbers and durations for pages.
 var (
 	GroupDigits = groupDigits
 	Duration    = duration

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/find"
 )
 
-// A Finder finds ids. [find.Service] is one.
+// A Finder finds ids. [find.Service] implements it.
 type Finder interface {
 	// Find returns what is known of an id.
 	Find(ctx context.Context, q find.Query) (*find.Answer, error)
@@ -66,7 +66,7 @@ func (v *visit) find() error {
 	return v.showFind(http.StatusOK, nil, a)
 }
 
-// showFind shows the form, what is wrong with it, and an answer.
+// showFind shows the form, its faults, and an answer.
 func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) error {
 	query := v.r.URL.Query()
 	kinds := []navigationEntry{{"", "whatever it may be"}}
@@ -95,7 +95,7 @@ func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) e
 	return v.show(&view{status: status, title: "Find", body: body})
 }
 
-// showAnswer shows what was found, and where that was looked for.
+// showAnswer returns what was found, and what was searched.
 func (v *visit) showAnswer(a *find.Answer) (body []g.Node) {
 	switch {
 	case a.IsUnknown():
@@ -121,7 +121,8 @@ func (v *visit) showAnswer(a *find.Answer) (body []g.Node) {
 	return body
 }
 
-// showResult shows one event, bundle or delivery: what it waits for, then its history.
+// showResult returns an event, bundle or delivery: what it waits for, then its
+// history.
 func (v *visit) showResult(r *find.Result) g.Node {
 	state := badge(mild, string(r.State))
 	if len(r.Waits) > 0 {
@@ -151,7 +152,7 @@ func (v *visit) showResult(r *find.Result) g.Node {
 	return h.Section(h.Class("found"), append(nodes, t.render(), sentences(r.Notes)))
 }
 
-// showDetail returns the value of a detail, which leads to its page if it is a bundle.
+// showDetail returns the value of a detail. A bundle is a link to its page.
 func (v *visit) showDetail(r *find.Result, d *find.Detail) g.Node {
 	if id, err := domain.ParseBundleID(d.Value); err == nil && d.Name == "bundle" && !r.Actor.IsZero() {
 		return bundleAnchor(r.Actor, id)

@@ -12,13 +12,13 @@ import (
 // tokenField is the field with the token of the session.
 const tokenField = "form-token"
 
-// tokenInput returns the field that shows that a form is one of the session.
+// tokenInput returns the hidden field with the token of the session.
 func (v *visit) tokenInput() g.Node {
 	v.needSession()
 	return hidden(tokenField, v.session.formToken())
 }
 
-// hidden returns a field that is not seen.
+// hidden returns a hidden field.
 //
 //go:noinline
 func hidden(name, value string) g.Node {
@@ -35,7 +35,7 @@ func (v *visit) formTo(path string, nodes ...g.Node) g.Node {
 //go:noinline
 func button(text string) g.Node { return h.Button(h.Type("submit"), g.Text(text)) }
 
-// dangerButton returns the button of a form that cannot be undone.
+// dangerButton returns the button of a form whose order cannot be undone.
 func dangerButton(text string) g.Node {
 	return h.Button(h.Type("submit"), h.Class("danger"), g.Text(text))
 }
@@ -95,7 +95,7 @@ func (f field) render() g.Node {
 type choiceField struct {
 	name, label string
 	value       string
-	options     []navigationEntry // path is the value
+	options     []navigationEntry // the path of an entry is the value
 }
 
 func (c choiceField) render() g.Node {
@@ -109,7 +109,8 @@ func (c choiceField) render() g.Node {
 	)
 }
 
-// faults returns a summary of what is wrong with a form, with a link to each field; nil if nothing is.
+// faults returns a summary of the faults of a form, with a link to each field;
+// nil if there are none.
 func (v *visit) faults(faults map[string]string) g.Node {
 	if len(faults) == 0 {
 		return nil
@@ -117,7 +118,7 @@ func (v *visit) faults(faults map[string]string) g.Node {
 	return faultList(faults)
 }
 
-// faultList returns what is wrong with the fields of a form.
+// faultList returns the faults of the fields of a form.
 func faultList(faults map[string]string) g.Node {
 	return notice(bad,
 		h.P(g.Text("Nothing was done. Correct this, and send the form again:")),

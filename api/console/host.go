@@ -11,36 +11,40 @@ import (
 
 // A Host is the server that the pages are a part of.
 type Host interface {
-	// SignIn returns the operator whose token is shown. It fails with what to answer if the token
-	// does not count, or there were too many wrong ones from the address of the client.
+	// SignIn returns the operator with a token. It fails with the error to
+	// answer if the token is not valid, or if the address of the client has
+	// sent too many wrong ones.
 	SignIn(w http.ResponseWriter, r *http.Request, token string) (*identity.Principal, error)
 
-	// OperatorOf returns the operator whose token has a SHA-256, nil if no token has it.
+	// OperatorOf returns the operator whose token has a SHA-256, nil if no
+	// token has it.
 	OperatorOf(sum [sha256.Size]byte) *identity.Principal
 
 	// Problem logs and counts an error, sets the headers of its problem, and returns the
 	// problem. It panics with http.ErrAbortHandler if the client has disconnected.
 	Problem(w http.ResponseWriter, r *http.Request, err error) Problem
 
-	// ReadBody reads a body of up to limit bytes, whose memory is accounted for until release is
-	// called. After a failure, release need not be called.
+	// ReadBody reads a body of up to limit bytes. It reserves memory for the
+	// body until release is called. After a failure, release need not be
+	// called.
 	ReadBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error)
 
-	// AcquireCheck returns a function to call after the check. It fails if another check runs,
-	// or if the server is stopping.
+	// AcquireCheck returns a function to call after the check. It fails if
+	// another check runs, or if the server is stopping.
 	AcquireCheck() (release func(), err error)
 
 	// AcceptsGzip reports whether the client of a request accepts gzip.
 	AcceptsGzip(h http.Header) bool
 
-	// SetPrincipal adds the sender of the request to the log.
+	// SetPrincipal adds the sender of the request to the log line of the
+	// request.
 	SetPrincipal(ctx context.Context, p *identity.Principal)
 
-	// Note adds to what the log will have about the request.
+	// Note adds attributes to the log line of the request.
 	Note(ctx context.Context, attrs ...slog.Attr)
 }
 
-// A Problem is what an operator reads about an error.
+// A Problem is the description of an error for an operator.
 type Problem struct {
 	Status    int
 	Title     string // without a full stop

@@ -10,15 +10,17 @@ import (
 	"github.com/messagehub/messagehub/domain/journal"
 )
 
-// A Journal records orders about what belongs to no mailbox. [journal.Journal] is one.
+// A Journal records orders that are not about a mailbox. [journal.Journal]
+// implements it.
 type Journal interface {
 	// CarryOut records an order, calls do, and records the outcome.
 	CarryOut(ctx context.Context, subject journal.Subject, what, about string, by hub.AdminAction, do func(context.Context) error) error
-	// Records returns up to limit records of a subject, the newest first.
+	// Records returns up to limit records of a subject, newest first.
 	Records(ctx context.Context, subject journal.Subject, limit int) ([]journal.Record, error)
 }
 
-// showRecords shows what operators have ordered about a subject. back is the path of its page.
+// showRecords shows the orders of operators about a subject. back is the path
+// of the subject's page.
 func (v *visit) showRecords(title, about string, subject journal.Subject, back string) error {
 	found, err := v.opts.Journal.Records(v.ctx(), subject, shownRecords)
 	if err != nil {
@@ -44,7 +46,8 @@ func (v *visit) showRecords(title, about string, subject journal.Subject, back s
 	}})
 }
 
-// actionLinks returns links to pages, as a list. Those of orders are for operators that may give them.
+// actionLinks returns links to pages, as a list. Links to orders are nil for
+// operators that may not give them.
 func actionLinks(links ...g.Node) g.Node {
 	return h.Ul(h.Class("actions"), g.Map(links, func(n g.Node) g.Node {
 		if n == nil {

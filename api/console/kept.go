@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// The text of a form that could not be executed is kept in cookies of the browser, sealed, until the
-// form is shown again.
+// The text of a form that could not be executed is kept in sealed cookies of
+// the browser, until the form is shown again.
 const (
 	keptCookie = "form-"
 	keptTime   = 15 * time.Minute
-	keptChunk  = 3500 // bytes of a cookie; browsers keep 4096 with its name
+	keptChunk  = 3500 // bytes of a cookie; browsers accept 4096 including its name
 	keptChunks = 4
 )
 
@@ -22,7 +22,8 @@ type keptForm struct {
 	Fields url.Values `json:"fields"`
 }
 
-// keepForm keeps the text of the form that was sent. A form of more than 4 cookies is not kept.
+// keepForm stores the text of the sent form in cookies. A form that needs more
+// than 4 cookies is not kept.
 func (v *visit) keepForm() {
 	fields := url.Values{}
 	for name, values := range v.form {
@@ -46,7 +47,7 @@ func (v *visit) keepForm() {
 	}
 }
 
-// readKept finds the text that was kept for the page, and forgets it in the browser.
+// readKept reads the text that was kept for the page, and deletes its cookies.
 func (v *visit) readKept() {
 	text := ""
 	for i := range keptChunks {
@@ -58,7 +59,7 @@ func (v *visit) readKept() {
 	var form keptForm
 	_, isValid := v.sealer.open(keptCookie, text, &form)
 	if isValid && form.Path != v.r.URL.EscapedPath() {
-		return // it is for another page
+		return // the text belongs to another page
 	}
 	if isValid {
 		v.kept = form.Fields

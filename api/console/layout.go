@@ -13,14 +13,14 @@ import (
 // A view is what a page shows inside the layout.
 type view struct {
 	status    int    // default: 200
-	title     string // in the window and as the heading
-	about     string // name of what the page is about, such as an actor; ""
+	title     string // title of the window and heading
+	about     string // name of the page's object, such as an actor; "": none
 	body      []g.Node
 	hasCharts bool
-	refresh   string // path to which the page leads by itself; "": none
+	refresh   string // path to which the page redirects by itself; "": none
 }
 
-// htmxConfig turns off what the policy of the pages does not permit.
+// htmxConfig turns off features that the policy of the pages does not permit.
 const htmxConfig = `{"includeIndicatorCSS": false, "allowEval": false, "history": false}`
 
 // show answers with a page.
@@ -61,7 +61,8 @@ func (v *visit) show(s *view) error {
 	return v.write(s.status, document)
 }
 
-// showFragment answers with a part of a page, which htmx puts in the place of the one before.
+// showFragment answers with a part of a page, with which htmx replaces the
+// previous one.
 func (v *visit) showFragment(node g.Node) error { return v.write(0, node) }
 
 func (v *visit) write(status int, node g.Node) error {
@@ -76,12 +77,13 @@ func (v *visit) write(status int, node g.Node) error {
 	}
 	v.w.WriteHeader(status)
 	if v.r.Method != http.MethodHead {
-		_, _ = v.w.Write(b.Bytes()) // a client that is gone needs no answer
+		_, _ = v.w.Write(b.Bytes()) // fails if the client has disconnected
 	}
 	return nil
 }
 
-// header returns the top of a page: the navigation, and who has signed in.
+// header returns the top of a page: the navigation, and the name of the
+// operator.
 func (v *visit) header() g.Node {
 	return h.Header(
 		h.A(h.Class("brand"), h.Href(link("")), g.Text("MessageHub")),

@@ -80,7 +80,7 @@ func (v *visit) group(actor domain.ActorID, group *repository.InspectedGroup, is
 	}
 	if open == nil {
 		all = append(all, fact{"Open bundle", g.Text("none")})
-		if group.Generation > 0 { // a bundle was opened there
+		if group.Generation > 0 { // a bundle was opened in the group
 			actions = append(actions, orderLink("replay", "group", group.Group.String()))
 		}
 	} else {
@@ -101,7 +101,7 @@ func (v *visit) group(actor domain.ActorID, group *repository.InspectedGroup, is
 	)
 }
 
-// effectOfGate returns what a Peek of a group does, as a sentence.
+// effectOfGate returns a sentence about the result of a Peek of a group.
 func effectOfGate(group *repository.InspectedGroup, isFrozen bool) string {
 	switch open := group.Open; {
 	case isFrozen:
@@ -116,7 +116,8 @@ func effectOfGate(group *repository.InspectedGroup, isFrozen bool) string {
 	return "No bundle is open, and nothing waits."
 }
 
-// factsOfDomain returns how far a domain is with the content of an open bundle, and when it is asked next.
+// factsOfDomain returns the state of a domain with the content of an open
+// bundle, and when it is asked next.
 func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
 	all := []fact{{"Domain", stateOfDomain(b)}}
 	if !b.LacksContent() {
@@ -139,7 +140,7 @@ func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
 	return append(all, fact{"Next attempt", g.Text(next)})
 }
 
-// stateOfDomain returns how far a domain is with the content of a bundle.
+// stateOfDomain returns the state of a domain with the content of a bundle.
 func stateOfDomain(b *domain.Bundle) g.Node {
 	t := b.ContentFailure
 	reason := func() g.Node {

@@ -11,13 +11,14 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// A MailboxLister lists the mailboxes of all actors. [survey.Service] is one.
+// A MailboxLister lists the mailboxes of all actors. [survey.Service]
+// implements it.
 type MailboxLister interface {
 	// List returns a page of the list.
 	List(ctx context.Context, q survey.Query) (survey.Page, error)
 }
 
-// mailboxes lists the mailboxes of all actors, as they were surveyed.
+// mailboxes lists the mailboxes of all actors as of the last survey.
 func (v *visit) mailboxes() error {
 	query := v.r.URL.Query()
 	if name := strings.TrimSpace(query.Get("actor")); name != "" {
@@ -74,7 +75,7 @@ func (v *visit) showMailboxes(state, sort, after, fault, name string) error {
 	return v.show(&view{title: "Mailboxes", body: body})
 }
 
-// pluralOf returns the word for n things.
+// pluralOf returns the singular or plural for n things.
 func pluralOf(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -90,7 +91,7 @@ func stateOptions() []navigationEntry {
 	return options
 }
 
-// stateKinds are how the states of mailboxes are marked.
+// stateKinds are the badges of the states of mailboxes.
 var stateKinds = map[domain.MailboxState]badgeKind{
 	domain.MailboxEmpty: mild, domain.MailboxWaiting: good, domain.MailboxOpen: good,
 	domain.MailboxFailing: bad, domain.MailboxFrozen: warn, domain.MailboxDamaged: bad,

@@ -19,7 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// manyMailboxes are the lines of a survey. The last 6 characters of a recipient are its index.
+// manyMailboxes is the result of a survey. The last 6 characters of a recipient
+// are its index.
 type manyMailboxes []domain.Mailbox
 
 func (m manyMailboxes) Surveyed(context.Context) (repository.Surveyed, error) { return m, nil }
@@ -53,7 +54,7 @@ func TestMailboxes_100000AreListedFastAndSmall(t *testing.T) {
 	}
 	b := openSignedIn(t, func(o *console.Options, _ *api.Options) { o.Mailboxes = survey.New(many) })
 	for _, path := range []string{"/console/mailboxes", "/console/mailboxes?sort=events", "/console/"} {
-		fastest := time.Hour // of some tries, because other programs share the machine
+		fastest := time.Hour // the fastest of several attempts, because other programs share the machine
 		for range 5 {
 			began := time.Now()
 			a := b.get(path).wants(http.StatusOK)

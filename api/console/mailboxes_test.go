@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// A lister answers lists of mailboxes, and remembers what it was asked for.
+// A lister returns lists of mailboxes, and records the queries.
 type lister struct {
 	page  survey.Page
 	asked survey.Query

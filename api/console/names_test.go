@@ -21,18 +21,18 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// Names and texts of others, each with the word planted. What can be stored under a name is limited; texts
-// can be anything.
+// Names and texts that an attacker could choose, each with the word "planted".
+// The characters of names are limited; texts can contain any.
 const (
 	plantedLabel = `planted "'><planted onload=x><script>planted()</script>`                 // printable ASCII
-	plantedName  = plantedLabel + " \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627" // that people may type: letters from right to left
+	plantedName  = plantedLabel + " \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627" // with letters that people may type from right to left
 	plantedText  = plantedName + " \u202e\u2067\u200f\u0000{{.}} </bdi></pre></table>&lt;"   // with marks that change the direction
 )
 
-// plantedActor has as many characters as the name of an actor may have.
+// plantedActor has the maximum length of the name of an actor.
 var plantedActor = strings.Repeat("Planted-", 8)
 
-// openPlanted starts a hub all of whose texts are planted.
+// openPlanted starts a hub whose texts are all planted.
 func openPlanted(t *testing.T) *browser {
 	t.Helper()
 	b := open(t, func(o *console.Options, _ *api.Options) {
@@ -87,7 +87,7 @@ func openPlanted(t *testing.T) *browser {
 	b.peekAs(plantedActor, sampleBundle)
 	_, err := b.hub.Peek(t.Context(), hub.PeekRequest{Actor: actor, Groups: []domain.Group{groupOf(t, "masterdata")}})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
-	b.dequeueOf(plantedActor, sampleBundle, "replayed")
+	b.dequeueAndReplay(plantedActor, sampleBundle, "replayed")
 	return b
 }
 
@@ -98,8 +98,9 @@ func groupOf(t *testing.T, name string) domain.Group {
 	return group
 }
 
-// dequeueOf creates records and a waiting notice for an actor whose bundle stays open.
-func (b *browser) dequeueOf(name, id, why string) {
+// dequeueAndReplay creates records and a waiting notice for an actor whose bundle
+// stays open.
+func (b *browser) dequeueAndReplay(name, id, why string) {
 	b.t.Helper()
 	ctx, actor := b.t.Context(), parseActor(b.t, name)
 	subscription, err := domain.ParseSubscriptionID("0190b5c0-0000-7000-8000-000000000001")
@@ -114,7 +115,8 @@ func (b *browser) dequeueOf(name, id, why string) {
 	require.NoError(b.t, err)
 }
 
-// checkPlanted fails the test unless the planted texts of a page are texts, each isolated from what is around it.
+// checkPlanted requires that the planted texts of a page are text nodes, each
+// isolated from its surroundings.
 func (a *pageAnswer) checkPlanted() (n int) {
 	a.t.Helper()
 	require.Empty(a.t, a.elements("planted"), "%s: a name has become an element: %s", a.path, a.body)
@@ -165,12 +167,12 @@ func TestNames_OfOthersAreTextsOnEveryPage(t *testing.T) {
 		form := b.get(page(path) + queryOf(path)).wants(http.StatusOK).form(page(path))
 		form.Set("typed", plantedText)
 		form.Set("why", " ")
-		visit(path, b.post(page(path), form)) // which is refused, with its text
+		visit(path, b.post(page(path), form)) // the form is refused and shown with its text
 		form.Set("why", plantedName)
 		if form.Has("saw") {
 			form.Set("saw", `[{"name":"Actor","value":"planted <planted>"}]`)
 		}
-		visit(path, b.post(page(path), form)) // of a state that has changed
+		visit(path, b.post(page(path), form)) // the form is refused because the state has changed
 	}
 	for _, path := range []string{"/mailboxes/{actor}/bundles/{bundle}/look", "/dead-letters/{queue}/letters/{number}/look"} {
 		form := b.get(page(path)).wants(http.StatusOK).form(page(path))

@@ -13,13 +13,13 @@ import (
 // shownNotices is the maximum number of notices on a page.
 const shownNotices = 20
 
-// audiences are what notices are for, in words.
+// audiences are the kinds of receivers of notices, as text.
 var audiences = map[domain.Audience]string{
 	domain.ForDomain: "the domain", domain.ForSubscribers: "subscriptions of the actor",
 	domain.ForWatchers: "watches of the bundle", domain.ForWatchersOfRemoval: "watches of the bundle, which was removed",
 }
 
-// notices shows what waits in the outbox for an actor.
+// notices returns the notices in the outbox of an actor.
 func (v *visit) notices(actor domain.ActorID) (g.Node, error) {
 	report, err := v.opts.Operator.Notices(v.ctx(), actor)
 	if err != nil {

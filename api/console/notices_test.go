@@ -21,12 +21,12 @@ func (unreachable) Notify(context.Context, domain.Notice) error {
 	return errors.New("its queue is away")
 }
 
-// A silentDomain answers a request once release is closed, and then that it has failed.
+// A silentDomain answers a request once release is closed, with a failure.
 type silentDomain struct {
 	mu      sync.Mutex
 	asked   chan struct{} // gets an element for each request; nil: it fails at once
 	release chan struct{}
-	failure domain.ContentFailure // zero: one of its own
+	failure domain.ContentFailure // zero: a default failure
 }
 
 func (d *silentDomain) hold() (asked <-chan struct{}, release func()) {

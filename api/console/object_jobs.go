@@ -21,7 +21,7 @@ type jobTitle struct {
 // jobKinds are the kinds of jobs on objects.
 var jobKinds = []jobTitle{{domain.CrawlJob, "Crawls"}, {domain.InventoryJob, "Inventories"}, {domain.PatchJob, "Patches"}}
 
-// jobStates are how the states of jobs are marked.
+// jobStates are the badges of the states of jobs.
 var jobStates = map[domain.JobState]badgeKind{
 	domain.JobRunning: good, domain.JobCompleted: mild, domain.JobFailed: bad, domain.JobStopped: warn,
 }
@@ -44,7 +44,7 @@ func (v *visit) jobTable(title string, jobs []domain.Job) g.Node {
 
 func jobPath(id domain.JobID) string { return link("objects", "jobs", string(id.Kind), id.UUID()) }
 
-// stateOfJob returns the state of a job, and what keeps it from ending.
+// stateOfJob returns the state of a job, and why it has not ended.
 func (v *visit) stateOfJob(j *domain.Job) g.Node {
 	now := v.opts.Clock()
 	switch {
@@ -60,7 +60,7 @@ func (v *visit) stateOfJob(j *domain.Job) g.Node {
 	return badge(jobStates[j.State], string(j.State))
 }
 
-// jobKind returns the kind of jobs that the path names.
+// jobKind returns the kind of jobs in the path.
 func (v *visit) jobKind() (jobTitle, error) {
 	if v.opts.Objects == nil {
 		return jobTitle{}, errNoObjects
@@ -100,7 +100,7 @@ func (v *visit) jobs() error {
 	return v.show(&view{title: kind.title, body: []g.Node{v.jobTable(kind.title, found), pager(first, next)}})
 }
 
-// findJob returns the job that the path names.
+// findJob returns the job in the path.
 func (v *visit) findJob() (domain.Job, error) {
 	kind, err := v.jobKind()
 	if err != nil {
@@ -113,7 +113,7 @@ func (v *visit) findJob() (domain.Job, error) {
 	return v.opts.Objects.Job(v.ctx(), id)
 }
 
-// job shows the progress of a job, and the objects that it left as they were.
+// job shows the progress of a job, and the objects that it could not change.
 func (v *visit) job() error {
 	j, err := v.findJob()
 	if err != nil {
@@ -146,12 +146,12 @@ func (v *visit) job() error {
 	}})
 }
 
-// jobSubject returns what the records of a job are about.
+// jobSubject returns the subject of the records of a job.
 func jobSubject(id domain.JobID) journal.Subject {
 	return journal.SubjectOf("job", string(id.Kind), id.UUID())
 }
 
-// stopJob shows the form by which a job is stopped, or stops it.
+// stopJob shows the form that stops a job, or stops it.
 func (v *visit) stopJob() error {
 	j, err := v.findJob()
 	if err != nil {
@@ -179,7 +179,7 @@ func (v *visit) stopJob() error {
 	})
 }
 
-// jobRecords shows what operators have ordered about a job.
+// jobRecords shows the orders of operators about a job.
 func (v *visit) jobRecords() error {
 	j, err := v.findJob()
 	if err != nil {

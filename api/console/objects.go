@@ -12,13 +12,15 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// Objects are those that stores report about, and the jobs on them. [ledger.Service] has them.
+// Objects has the objects that stores report about, and the jobs on them.
+// [ledger.Service] implements it.
 type Objects interface {
 	// List returns a page of rows.
 	List(ctx context.Context, q ledger.Query) (ledger.Page, error)
 	// History returns a page of the rows of an object, from the newest to the oldest.
 	History(ctx context.Context, id ledger.RowID, limit int, token string) (ledger.Page, error)
-	// ListJobs returns up to limit jobs of the kind of before that began before it, the newest first.
+	// ListJobs returns up to limit jobs that began before a job of the same
+	// kind, newest first.
 	ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error)
 	// Job returns a job.
 	Job(ctx context.Context, id domain.JobID) (domain.Job, error)
@@ -31,7 +33,7 @@ var errNoObjects = &pageError{http.StatusNotFound, "This hub keeps no objects", 
 const (
 	shownObjects = 50 // rows on a page
 	overviewJobs = 5  // jobs of each kind on the first page
-	shownJobs    = 50 // on a page of one kind
+	shownJobs    = 50 // jobs on a page of one kind
 )
 
 // objects searches objects by bucket and key, and shows the newest jobs.
@@ -94,7 +96,8 @@ func (v *visit) searchObjects(bucket, key, rows, page string) (g.Node, error) {
 	return g.Group{damagedRows(&found), objectTable("No object is in this part of the list.", found.Rows), pager(first, next)}, nil
 }
 
-// damagedRows says that rows are missing in a page; nil if none are.
+// damagedRows returns a notice that rows are missing on a page; nil if none
+// are.
 func damagedRows(page *ledger.Page) g.Node {
 	if len(page.Damaged) == 0 {
 		return nil
@@ -102,7 +105,7 @@ func damagedRows(page *ledger.Page) g.Node {
 	return notice(bad, h.P(g.Text("Objects with rows that cannot be read: "), number(int64(len(page.Damaged))), g.Text(". A check of the store names them.")))
 }
 
-// objectTable returns a table of rows, without the attributes that users have given them.
+// objectTable returns a table of rows, without the attributes set by users.
 func objectTable(empty string, rows []ledger.Row) g.Node {
 	t := tableView{
 		caption: "Rows, in UTC",

@@ -18,18 +18,19 @@ type orderKind struct {
 	effect      string
 	isDanger    bool
 
-	// state returns what the decision rests on. It fails if the order cannot be given.
+	// state returns the state on which the decision is based. It fails if the
+	// order cannot be given.
 	state func(*orderTarget, *hub.Inspection) ([]fact, error)
 
 	carryOut func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error
 }
 
-// An orderTarget is what an order is about.
+// An orderTarget is the object of an order.
 type orderTarget struct {
 	actor   domain.ActorID
-	bundle  domain.BundleID   // of release and skip
-	group   domain.Group      // of replay
-	cabinet domain.CabinetKey // of abandon
+	bundle  domain.BundleID   // for release and skip
+	group   domain.Group      // for replay
+	cabinet domain.CabinetKey // for abandon
 }
 
 // orderKinds are all orders, by their names in paths.
@@ -86,7 +87,7 @@ var orderKinds = []orderKind{
 	},
 }
 
-// giveOrder shows the form of an order about a mailbox, or carries it out.
+// giveOrder shows the form of an order about a mailbox, or executes it.
 func (v *visit) giveOrder() error {
 	actor, err := v.actor()
 	if err != nil {
@@ -125,7 +126,8 @@ func findOrder(name string) *orderKind {
 	return nil
 }
 
-// orderTarget returns what the fields of a form or of a link name, and hidden fields that name it again.
+// orderTarget returns the target in the fields of a form or of a link, and
+// hidden fields for it.
 func (v *visit) orderTarget(actor domain.ActorID) (t *orderTarget, fields []g.Node, err error) {
 	t = &orderTarget{actor: actor, cabinet: domain.CabinetKey{Recipient: actor}}
 	for _, f := range []struct {

@@ -10,21 +10,22 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// A Node is a hub that works on the same store.
+// A Node is a hub that uses the same store.
 type Node struct {
 	ID      string
 	Host    string
 	Version string
-	Level   int  // of stores, that it knows
-	IsThis  bool // it is the one that serves the page
+	Level   int  // highest level of stores that it knows
+	IsThis  bool // it is the node that serves the page
 }
 
-// A NodeLister returns the nodes that work on the store, and the level of that.
+// A NodeLister returns the nodes that use the store, and the level of the
+// store.
 type NodeLister func(ctx context.Context) (nodes []Node, level int, err error)
 
 const chartTable = "last-hour"
 
-// overview shows what the node did in the last hour, and which nodes there are.
+// overview shows the figures of the node for the last hour, and all nodes.
 func (v *visit) overview() error {
 	body := []g.Node{
 		h.Div(h.ID("rates"), hx("get", link("part", "rates")), refreshEvery(sampleEvery), hx("swap", "innerHTML"), v.rates()),
@@ -60,7 +61,7 @@ func (v *visit) rates() g.Node {
 	}
 }
 
-// charts returns the places where charts.js draws.
+// charts returns the elements in which charts.js draws.
 func charts() (all []g.Node) {
 	for i, kind := range seriesKinds {
 		all = append(all, h.Figure(
@@ -128,7 +129,8 @@ func (v *visit) nodes() (g.Node, error) {
 // hx returns an attribute of htmx.
 func hx(name, value string) g.Node { return g.Attr("data-hx-"+name, value) }
 
-// refreshEvery is how often a part of a page is fetched again, as htmx writes it.
+// refreshEvery returns the htmx trigger that refreshes a part of a page
+// periodically.
 func refreshEvery(d time.Duration) g.Node {
 	return hx("trigger", "every "+strconv.Itoa(int(d/time.Second))+"s")
 }

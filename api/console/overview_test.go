@@ -41,7 +41,7 @@ func TestOverview_ShowsRatesAndATableOfTheLastHour(t *testing.T) {
 	}
 	require.Equal(t, 181, rows, "those of an hour, and the heading")
 	require.Less(t, len(a.body), 150<<10)
-	counter.Reset() // the process that counts was replaced
+	counter.Reset() // the process was replaced, so its counters begin at 0
 	b.clock.advance(20 * time.Second)
 	b.console.TakeSample()
 	require.Contains(t, b.get("/console/part/rates").wants(http.StatusOK).body, "–")

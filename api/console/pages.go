@@ -14,15 +14,15 @@ const (
 	post = http.MethodPost
 )
 
-// A pageRoute is what is served at one path.
+// A pageRoute is the page at one path.
 type pageRoute struct {
 	method, path string        // path is below root
-	role         identity.Role // that an operator needs; "": also for requests without a session
+	role         identity.Role // role that an operator needs; "": also for requests without a session
 	serve        func(*visit) error
 }
 
-// isFragment reports whether the page is a part of another one, which htmx fetches again and again. Such
-// requests do not keep a session alive.
+// isFragment reports whether the page is a part of another one, which htmx
+// fetches repeatedly. Such requests do not extend a session.
 func (p *pageRoute) isFragment() bool { return strings.HasPrefix(p.path, "/part/") }
 
 // The roles of operators.
@@ -31,11 +31,11 @@ const (
 	order = identity.RoleOperator
 )
 
-// pages is the table of all pages. A path with POST also has GET, which shows the form; so a form
-// whose session has ended can be shown again.
+// pages is the table of all pages. A path with POST also has GET, which shows
+// the form; so a form whose session has ended can be shown again.
 var pages []pageRoute
 
-func init() { // pages refer to the table, by the navigation
+func init() { // in init, because pages refer to the table through the navigation
 	pages = []pageRoute{
 		{get, "/", look, (*visit).overview},
 		{get, "/part/rates", look, (*visit).ratesPart},
@@ -107,7 +107,7 @@ func init() { // pages refer to the table, by the navigation
 // A navigationEntry is a link of the navigation.
 type navigationEntry struct{ path, name string }
 
-// navigation are the links at the top of each page.
+// navigation has the links at the top of each page.
 var navigation = []navigationEntry{
 	{"/", "Overview"},
 	{"/mailboxes", "Mailboxes"},

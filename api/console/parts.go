@@ -12,15 +12,17 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// The parts that pages are made of. Those that are called often are not inlined: the compiler would copy the
-// functions of package gomponents to each call, which took 0.1 MB of the program.
+// The elements of pages. Functions that are called often are not inlined: the
+// compiler would copy the functions of package gomponents into each call, which
+// took 0.1 MB of the program.
 
-// bdi returns a text of others, whose direction does not reorder what is around it.
+// bdi returns a text from outside, isolated so that its direction does not
+// reorder its surroundings.
 //
 //go:noinline
 func bdi(text string) g.Node { return g.El("bdi", g.Text(text)) }
 
-// code returns an id, or another text that is copied letter by letter.
+// code returns an id, or another text that readers copy exactly.
 //
 //go:noinline
 func code(text string) g.Node { return h.Code(bdi(text)) }
@@ -48,7 +50,8 @@ func groupDigits(n int64) string {
 	return text
 }
 
-// moment returns a time in UTC as RFC 3339 has it, "–" for the zero time.
+// moment returns a time in UTC in the format of RFC 3339, "–" for the zero
+// time.
 //
 //go:noinline
 func moment(t time.Time) g.Node {
@@ -59,7 +62,7 @@ func moment(t time.Time) g.Node {
 	return h.Time(h.DateTime(text), g.Text(text))
 }
 
-// age returns how long ago a moment was, at now: its largest two units.
+// age returns the time from at to now in its two largest units.
 func age(at, now time.Time) string {
 	if at.IsZero() {
 		return "–"
@@ -90,7 +93,7 @@ func duration(d time.Duration) string {
 // sortedKeys returns the names of a map in order.
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// indentJSON returns JSON with a line for each member.
+// indentJSON returns JSON with one member per line.
 func indentJSON(text []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, text, "", "  ") != nil {
@@ -99,12 +102,12 @@ func indentJSON(text []byte) string {
 	return b.String()
 }
 
-// anchor returns a link with a name of others.
+// anchor returns a link whose text comes from outside.
 //
 //go:noinline
 func anchor(href, text string) g.Node { return h.A(h.Href(href), bdi(text)) }
 
-// A badgeKind says how a state is marked, besides its word.
+// A badgeKind is the style of a badge.
 type badgeKind string
 
 const (
@@ -114,14 +117,15 @@ const (
 	mild badgeKind = "mild"
 )
 
-// badge returns the word for a state.
+// badge returns the badge of a state.
 //
 //go:noinline
 func badge(kind badgeKind, word string) g.Node {
 	return h.Span(h.Class("badge "+string(kind)), g.Text(word))
 }
 
-// notice returns a paragraph that stands out. A bad one is announced by screen readers at once.
+// notice returns a highlighted paragraph. Screen readers announce a bad one at
+// once.
 //
 //go:noinline
 func notice(kind badgeKind, nodes ...g.Node) g.Node {
@@ -189,7 +193,8 @@ func (t *tableView) render() g.Node {
 	)
 }
 
-// pager returns links to the first and the next part of a list. An empty path stands for no link.
+// pager returns links to the first and the next part of a list. For an empty
+// path there is no link.
 //
 //go:noinline
 func pager(first, next string) g.Node {

@@ -2,5 +2,5 @@
 
 package console_test
 
-// raced is true with the race detector, with which times say nothing.
+// raced is true with the race detector, which makes measured times meaningless.
 const raced = true

@@ -14,7 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A ReceiverLister reports how the calls of receivers proceed. [receiverlist.Service] is one.
+// A ReceiverLister reports the state of the calls to receivers.
+// [receiverlist.Service] implements it.
 type ReceiverLister interface {
 	// List returns a page of the receivers of a kind.
 	List(ctx context.Context, q receiverlist.Query) (receiverlist.Page, error)
@@ -28,7 +29,7 @@ type ReceiverLister interface {
 
 var errNoReceivers = &pageError{http.StatusNotFound, "This hub calls no receivers", "Its store has no containers for them. Run messagehub provision, and restart the hub."}
 
-// receiverColumns are those of a table of receivers.
+// receiverColumns are the columns of a table of receivers.
 var receiverColumns = []column{
 	{title: "Receiver"},
 	{title: "State"},
@@ -76,13 +77,13 @@ func nameOfReceiver(r *receiverlist.Receiver) g.Node {
 	default:
 		id := r.Subscription.String()
 		if r.Owner == (domain.ActorID{}) {
-			return code(id) // it could not be read
+			return code(id) // its definition could not be read
 		}
 		return g.Group{bdi(r.Owner.String()), g.Text(" "), anchor(link("subscriptions", r.Owner.String(), id), id)}
 	}
 }
 
-// receiverStates are how the states of receivers are marked.
+// receiverStates are the badges of the states of receivers.
 var receiverStates = map[string]badgeKind{
 	subscribe.DeliveryActive: good, subscribe.DeliveryPaused: warn, subscribe.DeliveryGone: bad, subscribe.DeliveryHeld: warn,
 	subscribe.DeliveryFailing: bad, subscribe.DeliveryClosed: mild,
@@ -95,7 +96,7 @@ func receiverState(r *receiverlist.Receiver) g.Node {
 	return badge(receiverStates[r.State], r.State)
 }
 
-// streamName returns the topic of a stream, or what it is.
+// streamName returns the topic of a stream, or a description of the stream.
 func streamName(s domain.StreamName) string {
 	if topic, isTopic := s.Topic(); isTopic {
 		return topic
@@ -115,7 +116,8 @@ func receiverStateOptions() []navigationEntry {
 	return options
 }
 
-// receiverFacts returns how the calls of a receiver proceed, and before that why it is not called.
+// receiverFacts returns the state of the calls to a receiver, preceded by the
+// reason if it is not called.
 func (v *visit) receiverFacts(r *receiverlist.Receiver) g.Node {
 	now := v.opts.Clock()
 	ago := func(text string) g.Node {
@@ -141,7 +143,8 @@ func (v *visit) receiverFacts(r *receiverlist.Receiver) g.Node {
 	return g.Group{receiverAdvice(r), facts(all...)}
 }
 
-// receiverAdvice says why a receiver is not called, and what to do about it; nil if it is called.
+// receiverAdvice returns why a receiver is not called, and what to do about it;
+// nil if it is called.
 func receiverAdvice(r *receiverlist.Receiver) g.Node {
 	say := func(nodes ...g.Node) g.Node { return notice(warn, h.P(nodes...)) }
 	switch {

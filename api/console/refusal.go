@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A pageError is why a page is not served, in the words that its operator reads.
+// A pageError is the reason why a page is not served, as text for its operator.
 type pageError struct {
 	status int
 	title  string // without a full stop

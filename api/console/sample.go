@@ -10,8 +10,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A SampleSender stores a few events for an actor, as if a domain had announced them, and
-// returns the actor and the number of stored events. It is for hubs that have no real users.
+// A SampleSender stores a few events for an actor, as if a domain had announced
+// them, and returns the actor and the number of stored events. It is for hubs
+// without real users.
 type SampleSender func(ctx context.Context) (actor domain.ActorID, n int, err error)
 
 // showSample shows the form that sends sample traffic, or what was sent.
@@ -39,7 +40,7 @@ const SampleActor = "sample-actor"
 
 var errNoSample = &pageError{http.StatusNotFound, "This hub takes no sample traffic", "A hub on Azure, or with the setting production, has data that others depend on. Start one with its own engine to try it."}
 
-// arrived shows what waits for an actor.
+// arrived returns the events that wait for an actor.
 func (v *visit) arrived(actor domain.ActorID) (g.Node, error) {
 	found, err := v.opts.Operator.Inspect(v.ctx(), actor)
 	if err != nil {
@@ -68,7 +69,7 @@ func (v *visit) sendSample() error {
 		return errNoSample
 	}
 	_, n, err := v.opts.SendSample(v.ctx())
-	v.sampled.AddAccepted(n) // after a failure too, which may be of a part
+	v.sampled.AddAccepted(n) // also after a failure, which may affect only some events
 	if err != nil {
 		return err
 	}

@@ -10,15 +10,15 @@ import (
 
 const (
 	sampleEvery = 20 * time.Second
-	maxSamples  = 180 // of an hour
+	maxSamples  = 180 // one hour
 )
 
 // A seriesKind is one line of the charts.
 type seriesKind struct {
 	title  string
 	metric string
-	isRate bool // the metric counts: what is shown is its growth in a second
-	isMax  bool // of its labels, the highest counts; otherwise their sum
+	isRate bool // the metric is a counter; its growth per second is shown
+	isMax  bool // the highest value over its labels is used, otherwise the sum
 }
 
 // seriesKinds are the columns of the charts' table.
@@ -31,22 +31,22 @@ var seriesKinds = []seriesKind{
 	{title: "Request units a second", metric: "messagehub_cosmos_request_units_total", isRate: true},
 }
 
-// A metricReading is a value of a metric, if that is there.
+// A metricReading is the value of a metric, if the metric exists.
 type metricReading struct {
 	value   float64
 	isKnown bool
 }
 
-// A sample has a value for each of seriesKinds, as the charts show it.
+// A sample has a value for each of seriesKinds, in the unit of the charts.
 type sample struct {
 	at     time.Time
 	values []metricReading
 }
 
-// samples are those of the last hour, in memory.
+// samples are the samples of the last hour, in memory.
 type samples struct {
 	mu     sync.Mutex
-	before []metricReading // as gathered
+	before []metricReading // the previous readings
 	all    []sample
 }
 
@@ -57,7 +57,7 @@ func (s *samples) allSamples() []sample {
 	return append([]sample(nil), s.all...)
 }
 
-// add computes a sample from the metrics at a moment.
+// add computes a sample from the metrics at a time.
 func (s *samples) add(at time.Time, gathered []metricReading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *samples) add(at time.Time, gathered []metricReading) {
 			continue
 		}
 		elapsed, before := at.Sub(s.all[len(s.all)-1].at).Seconds(), s.before[i]
-		if grown := now.value - before.value; elapsed > 0 && grown >= 0 { // a counter that has just appeared began with 0
+		if grown := now.value - before.value; elapsed > 0 && grown >= 0 { // a counter that did not exist before began with 0
 			next.values[i] = metricReading{grown / elapsed, true}
 		}
 	}
@@ -83,11 +83,11 @@ func (s *samples) add(at time.Time, gathered []metricReading) {
 	}
 }
 
-// takeSample reads the metrics.
+// takeSample reads the metrics and adds a sample.
 func (c *Console) takeSample() {
 	families, err := c.opts.Gatherer.Gather()
 	if err != nil && len(families) == 0 {
-		return // the next one may succeed; /metrics reports why
+		return // the next attempt may succeed; /metrics reports the error
 	}
 	gathered := make([]metricReading, len(seriesKinds))
 	for i, kind := range seriesKinds {
@@ -121,7 +121,8 @@ func readFamily(family *dto.MetricFamily, isMax bool) (r metricReading) {
 	return r
 }
 
-// Run takes the samples of the charts until ctx ends, then ends a check that was started, and waits for it.
+// Run takes the samples of the charts until ctx ends. Then it ends a running
+// check, and waits for it.
 func (c *Console) Run(ctx context.Context) {
 	defer c.work.Wait()
 	defer c.endCheck()

@@ -11,14 +11,16 @@ import (
 	"time"
 )
 
-// A sealer makes texts that clients keep and can neither read nor change: AES-256-GCM.
+// A sealer seals texts that clients keep and can neither read nor change:
+// AES-256-GCM.
 type sealer struct {
 	aead   cipher.AEAD
 	clock  func() time.Time
 	random io.Reader
 }
 
-// newSealer derives the key from a secret, or makes one if the secret is empty.
+// newSealer derives the key from a secret, or generates one if the secret is
+// empty.
 func newSealer(secret string, clock func() time.Time, random io.Reader) *sealer {
 	raw := []byte(secret)
 	if secret == "" {
@@ -26,15 +28,15 @@ func newSealer(secret string, clock func() time.Time, random io.Reader) *sealer 
 	}
 	key, err := hkdf.Key(sha256.New, raw, nil, "messagehub console, format 1", 32)
 	if err != nil {
-		panic(err) // the length is right
+		panic(err) // the length is valid
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		panic(err) // as above
+		panic(err) // the length is valid
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		panic(err) // as above
+		panic(err) // the block size is valid
 	}
 	return &sealer{aead, clock, random}
 }
@@ -48,7 +50,7 @@ func randomBytes(random io.Reader, n int) []byte {
 	return b
 }
 
-// A sealed is what is inside a sealed text.
+// A sealed is the content of a sealed text.
 type sealed struct {
 	Expires int64           `json:"expires"` // seconds since 1970
 	Content json.RawMessage `json:"content"`
@@ -58,18 +60,19 @@ type sealed struct {
 func (s *sealer) seal(purpose string, content any, expires time.Time) string {
 	inner, err := json.Marshal(content)
 	if err != nil {
-		panic(err) // contents are structs of texts and numbers
+		panic(err) // contents are structs of texts and numbers, which can be encoded
 	}
 	plain, err := json.Marshal(sealed{expires.Unix(), inner})
 	if err != nil {
-		panic(err) // as above
+		panic(err) // the content is valid JSON
 	}
 	nonce := randomBytes(s.random, s.aead.NonceSize())
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, plain, []byte(purpose)))
 }
 
-// open reads into content what was sealed, and returns when that expires. It reports false if the text
-// was not sealed with the same key for the same purpose, or has expired.
+// open decodes the content of a sealed text into content, and returns when the
+// text expires. It returns false if the text was not sealed with the same key
+// for the same purpose, or has expired.
 func (s *sealer) open(purpose, text string, content any) (expires time.Time, isValid bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(raw) < s.aead.NonceSize() {

@@ -11,7 +11,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// policy permits scripts, styles, requests and forms of the console alone.
+// policy permits scripts, styles, requests and forms of the console only.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // formBytes is the limit of a form.
@@ -25,7 +25,8 @@ func redirectToConsole(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// serve returns the handler of a page. It finds the operator, and calls the page if that may see it.
+// serve returns the handler of a page. It identifies the operator, and calls
+// the page if the operator may see it.
 func (e *edge) serve(p *pageRoute) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{edge: e, page: p, w: w, r: r}
@@ -41,12 +42,12 @@ func (e *edge) serve(p *pageRoute) http.HandlerFunc {
 	}
 }
 
-// errAnswered reports that the request has its answer.
+// errAnswered reports that the request has already been answered.
 var errAnswered = errors.New("the request is answered")
 
-// setHeaders sets what each answer has. Pages are not compressed: they carry the token of forms
-// next to texts of others, and the length of a compressed page would leak information about the
-// token.
+// setHeaders sets the headers of each answer. Pages are not compressed: they
+// contain the token of forms next to texts from outside, and the length of a
+// compressed page would leak information about the token.
 func (v *visit) setHeaders() {
 	header := v.w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -90,16 +91,18 @@ func (v *visit) authorize() error {
 	return nil
 }
 
-// isFromOtherSite reports whether a link of another site has led here: then the browser has not sent the
-// cookie of the session, although it may have it.
+// isFromOtherSite reports whether the request came from a link on another site:
+// then the browser has not sent the cookie of the session, although it may have
+// one.
 func (v *visit) isFromOtherSite() bool {
 	site := v.r.Header.Get("Sec-Fetch-Site")
 	return !v.isPost() && v.cookie(sessionCookie) == "" && v.page.path != callbackPath &&
 		(site == "cross-site" || site == "same-site") && v.r.Header.Get("Sec-Fetch-Mode") == "navigate"
 }
 
-// continueHere answers with a page that leads to a path of the console. The browser sends the cookie of the
-// session with that request, because it comes from the console.
+// continueHere answers with a page that redirects to a path of the console.
+// With that request the browser sends the cookie of the session, because it
+// comes from the console.
 func (v *visit) continueHere(path string) error {
 	if err := v.show(&view{title: "One moment", refresh: path, body: []g.Node{h.P(h.A(h.Href(path), g.Text("Continue")))}}); err != nil {
 		return err
@@ -107,7 +110,8 @@ func (v *visit) continueHere(path string) error {
 	return errAnswered
 }
 
-// askToSignIn answers with the way to sign in, and keeps the text of a form.
+// askToSignIn answers with the page for signing in, and keeps the text of a
+// sent form.
 func (v *visit) askToSignIn() error {
 	next := v.r.URL.RequestURI()
 	if v.isPost() {
@@ -115,7 +119,7 @@ func (v *visit) askToSignIn() error {
 		next = v.r.URL.EscapedPath()
 	}
 	if v.page.isFragment() {
-		v.w.Header().Set("HX-Refresh", "true") // so that htmx loads the page again, which then asks
+		v.w.Header().Set("HX-Refresh", "true") // htmx then reloads the page, which redirects to the sign-in page
 		v.w.WriteHeader(http.StatusNoContent)
 		return errAnswered
 	}
@@ -138,7 +142,7 @@ func (v *visit) readForm() error {
 	return nil
 }
 
-// noteRefusal adds to the log why a request was refused.
+// noteRefusal logs why a request was refused.
 func (v *visit) noteRefusal(why string) { v.host.Note(v.ctx(), slog.String("refused", why)) }
 
 // showError answers with a page about an error.
@@ -150,7 +154,7 @@ func (v *visit) showError(err error) {
 	} else {
 		p = v.host.Problem(v.w, v.r, err)
 	}
-	back := link("") // the overview
+	back := link("") // path of the overview
 	if v.isPost() {
 		back = v.r.URL.EscapedPath()
 	}

@@ -17,7 +17,8 @@ import (
 // sampleBundle is the id of a bundle.
 const sampleBundle = "0190b5c0-0000-4000-8000-00000000abcd"
 
-// samplePath returns the path of a page, with values for the parts of its pattern.
+// samplePath returns the path of a page, with values for the parameters of its
+// pattern.
 func (b *browser) samplePath(pattern string) string {
 	name := "freeze"
 	if strings.HasPrefix(pattern, "/dead-letters/") {
@@ -80,7 +81,7 @@ func TestPages_AskToSignIn(t *testing.T) {
 	b := open(t)
 	for _, path := range console.PathsOf(http.MethodGet) {
 		switch {
-		case strings.HasPrefix(path, "/sign-in/"): // which have tests of their own
+		case strings.HasPrefix(path, "/sign-in/"): // other tests cover these
 		case path == "/sign-in":
 			b.get(b.samplePath(path)).wants(http.StatusOK)
 		case strings.HasPrefix(path, "/part/"):
@@ -202,7 +203,7 @@ func TestSession_CookieIsForTheServerAlone(t *testing.T) {
 func TestSession_EndsWithoutRequestsAndInAnyCase(t *testing.T) {
 	b := openSignedIn(t)
 	b.clock.advance(console.SessionIdle - time.Minute)
-	b.get("/console/").wants(http.StatusOK) // which renews it
+	b.get("/console/").wants(http.StatusOK) // this renews the session
 	b.clock.advance(console.SessionIdle - time.Minute)
 	b.get("/console/").wants(http.StatusOK)
 	b.clock.advance(console.SessionIdle)
@@ -238,7 +239,7 @@ func TestSession_IsSharedByNodesWithTheSameKey(t *testing.T) {
 
 func TestSession_OfAnotherHubOfTheMachineStays(t *testing.T) {
 	first, second := openSignedIn(t), open(t)
-	second.client.Jar = first.client.Jar // which knows hosts, and no ports, like that of a browser
+	second.client.Jar = first.client.Jar // cookie jars distinguish hosts and not ports, as browsers do
 	second.get("/console/").wants(http.StatusSeeOther)
 	second.signIn()
 	second.get("/console/").wants(http.StatusOK)
@@ -264,7 +265,8 @@ func TestSession_CookieIsNamedAfterThePortOfTheBrowser(t *testing.T) {
 	}
 }
 
-// moveCookies gives the cookies of one browser to another hub, and returns its address.
+// moveCookies copies the cookies of one browser to another hub, and returns the
+// hub's address.
 func moveCookies(t *testing.T, from, to *browser) string {
 	t.Helper()
 	source, err := url.Parse(from.url)

@@ -14,25 +14,25 @@ import (
 const (
 	sessionCookie = "session"
 
-	sessionIdle   = 30 * time.Minute // without a request
-	sessionTime   = 8 * time.Hour    // in all
-	accountTime   = time.Hour        // in all, of an account of an issuer, which may lose its roles meanwhile
-	renewalPeriod = time.Minute      // between two cookies of a session
+	sessionIdle   = 30 * time.Minute // maximum time without a request
+	sessionTime   = 8 * time.Hour    // maximum duration
+	accountTime   = time.Hour        // maximum duration for an account of an issuer, which may lose its roles meanwhile
+	renewalPeriod = time.Minute      // minimum time between two cookies of a session
 )
 
-// A browserSession is the content of the sealed cookie of a browser. Before a visitor signs in,
-// it has only the token of forms.
+// A browserSession is the content of the sealed cookie of a browser. Before the
+// operator signs in, it has only the token of forms.
 type browserSession struct {
-	Form  []byte `json:"form"`            // token of its forms
-	Ends  int64  `json:"ends"`            // at the latest, in seconds since 1970
-	Token []byte `json:"token,omitempty"` // SHA-256 of the token that was shown
-	Name  string `json:"name,omitempty"`  // that its owner has typed, or that the issuer says people know; it proves nothing
+	Form  []byte `json:"form"`            // token of the session's forms
+	Ends  int64  `json:"ends"`            // latest end, in seconds since 1970
+	Token []byte `json:"token,omitempty"` // SHA-256 of the operator's token
+	Name  string `json:"name,omitempty"`  // name that the operator has typed, or that the issuer shows for the account; it proves nothing
 
-	Account *identity.Account `json:"account,omitempty"` // of the issuer
+	Account *identity.Account `json:"account,omitempty"` // account at the issuer
 }
 
-// readSession finds the session of the request. A request without one has a new one, of which the browser
-// learns when a form needs it.
+// readSession reads the session of the request. A request without one gets a
+// new one, whose cookie is sent only if a form needs it.
 func (v *visit) readSession() {
 	s := new(browserSession)
 	expires, isValid := v.sealer.open(sessionCookie, v.cookie(sessionCookie), s)
@@ -50,7 +50,8 @@ func (v *visit) readSession() {
 	}
 }
 
-// operatorOf returns the operator of a session, nil if that has none or its login no longer counts.
+// operatorOf returns the operator of a session, nil if no operator has signed in or
+// the login is no longer valid.
 func (v *visit) operatorOf(s *browserSession) *identity.Principal {
 	switch {
 	case len(s.Token) == sha256.Size:
@@ -61,7 +62,8 @@ func (v *visit) operatorOf(s *browserSession) *identity.Principal {
 	return nil
 }
 
-// newSession returns a session with a token of forms of its own, which ends after a time.
+// newSession returns a session with a new token of forms, which ends after
+// limit.
 func (v *visit) newSession(s browserSession, limit time.Duration) *browserSession {
 	s.Form, s.Ends = randomBytes(v.opts.Random, 16), v.opts.Clock().Add(limit).Unix()
 	return &s
@@ -74,7 +76,7 @@ func (v *visit) beginSession(s browserSession, limit time.Duration) {
 	v.sendSession()
 }
 
-// sendSession sets the cookie of the session, which counts from now on.
+// sendSession sets the cookie of the session, whose idle time begins now.
 func (v *visit) sendSession() {
 	end := time.Unix(v.session.Ends, 0)
 	expires := v.opts.Clock().Add(sessionIdle)
@@ -85,24 +87,25 @@ func (v *visit) sendSession() {
 	v.isSessionSent = true
 }
 
-// needSession makes sure that the browser has the session whose token a form carries.
+// needSession ensures that the browser gets the cookie of the session whose
+// token a form contains.
 func (v *visit) needSession() {
 	if !v.isSessionSent && v.isNewSession() {
 		v.sendSession()
 	}
 }
 
-// isNewSession reports whether the browser does not have the session.
+// isNewSession reports whether the browser does not have the session yet.
 func (v *visit) isNewSession() bool {
 	shown := new(browserSession)
 	_, isValid := v.sealer.open(sessionCookie, v.cookie(sessionCookie), shown)
 	return !isValid || !bytes.Equal(shown.Form, v.session.Form)
 }
 
-// formToken returns the token that forms of the session carry.
+// formToken returns the token in the forms of the session.
 func (s *browserSession) formToken() string { return base64.RawURLEncoding.EncodeToString(s.Form) }
 
-// hasFormToken reports whether a form is one of the session.
+// hasFormToken reports whether the token of a form is that of the session.
 func (s *browserSession) hasFormToken(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.formToken())) == 1
 }

@@ -16,7 +16,7 @@ const (
 	maxName       = 80 // characters of the name of an operator
 )
 
-// showSignIn shows the form by which an operator signs in.
+// showSignIn shows the form with which an operator signs in.
 func (v *visit) showSignIn() error {
 	if v.operator != nil {
 		return v.redirect(v.pathAfterSignIn())
@@ -24,7 +24,7 @@ func (v *visit) showSignIn() error {
 	return v.showSignInForm(http.StatusOK, nil)
 }
 
-// showSignInForm shows the form, and what is wrong with it.
+// showSignInForm shows the form with its faults.
 func (v *visit) showSignInForm(status int, faults map[string]string) error {
 	return v.show(&view{
 		status: status, title: "Sign in",
@@ -46,7 +46,7 @@ func (v *visit) showSignInForm(status int, faults map[string]string) error {
 	})
 }
 
-// signIn begins the session of an operator who shows a token.
+// signIn begins the session of an operator with a token.
 func (v *visit) signIn() error {
 	name, token := strings.TrimSpace(v.value("name")), strings.TrimSpace(v.value(passwordField))
 	faults := make(map[string]string)
@@ -69,7 +69,8 @@ func (v *visit) signIn() error {
 	return v.redirect(v.pathAfterSignIn())
 }
 
-// faultOfName returns what is wrong with the name of an operator, "" if nothing is.
+// faultOfName returns what is wrong with the name of an operator, "" if it is
+// valid.
 func faultOfName(name string) string {
 	switch {
 	case name == "":
@@ -91,11 +92,12 @@ func (v *visit) pathAfterSignIn() string {
 	return root + "/"
 }
 
-// operatorName returns the name of the operator in records and logs: that of the account, and in parentheses the
-// one that was typed.
+// operatorName returns the name of the operator in records and logs: the
+// account, with the typed name in parentheses.
 func (v *visit) operatorName() string { return v.operator.RecordName(v.session.Name) }
 
-// showSignOut asks whether to sign out, for a form whose session has changed.
+// showSignOut asks whether to sign out. It is shown for a sign-out form of
+// another session.
 func (v *visit) showSignOut() error {
 	return v.show(&view{title: "Sign out", body: []g.Node{v.formTo(link("sign-out"), button("Sign out"))}})
 }

@@ -18,7 +18,8 @@ const (
 	attemptTime   = 10 * time.Minute
 )
 
-// A pendingAttempt is an attempt to sign in at the issuer, and the page to show after it.
+// A pendingAttempt is an attempt to sign in at the issuer, and the page to show
+// after it.
 type pendingAttempt struct {
 	identity.Attempt
 	Next string `json:"next"`
@@ -26,7 +27,7 @@ type pendingAttempt struct {
 
 var errNoIssuer = &pageError{http.StatusNotFound, "This hub has no issuer to sign in at", "Sign in with a token of the operators. The settings oidc.issuer and console.client-id add an issuer."}
 
-// startSignIn sends the browser to the issuer.
+// startSignIn redirects the browser to the issuer.
 func (v *visit) startSignIn() error {
 	if v.opts.SignIn == nil {
 		return errNoIssuer
@@ -36,12 +37,13 @@ func (v *visit) startSignIn() error {
 		return v.showFailedSignIn(err)
 	}
 	expires := v.opts.Clock().Add(attemptTime)
-	// The issuer sends the browser back from another site, with which a strict cookie is not sent.
+	// The issuer redirects the browser back from another site, so the browser
+	// would not send a strict cookie.
 	v.setCookie(attemptCookie, v.sealer.seal(attemptCookie, pendingAttempt{attempt, v.pathAfterSignIn()}, expires), expires, http.SameSiteLaxMode)
 	return v.redirect(address)
 }
 
-// callbackURL returns the address to which the issuer sends the browser back.
+// callbackURL returns the address to which the issuer redirects the browser.
 func (v *visit) callbackURL() string {
 	scheme := "http://"
 	if v.isSecure() {
@@ -50,7 +52,8 @@ func (v *visit) callbackURL() string {
 	return scheme + v.r.Host + root + callbackPath
 }
 
-// finishSignIn begins the session of the account that the issuer has signed in.
+// finishSignIn begins the session of the account with which the operator has
+// signed in at the issuer.
 func (v *visit) finishSignIn() error {
 	if v.opts.SignIn == nil {
 		return errNoIssuer
@@ -77,7 +80,7 @@ func (v *visit) finishSignIn() error {
 func (v *visit) showFailedSignIn(err error) error {
 	e, ok := errors.AsType[*identity.Error](err)
 	if !ok {
-		return err // the browser is gone
+		return err // the browser has disconnected
 	}
 	status := http.StatusUnauthorized
 	if e.Kind == identity.Unavailable {

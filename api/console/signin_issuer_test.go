@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// A testPerson is who signs in at an issuer, with roles.
+// A testPerson is a user of an issuer, with roles.
 type testPerson struct {
 	*mockoidc.MockUser
 	roles []string
@@ -47,7 +47,8 @@ func openWithIssuer(t *testing.T, roles ...string) *browser {
 	})
 }
 
-// begin begins to sign in, and returns the path with which the issuer sends the browser back.
+// begin starts to sign in, and returns the path to which the issuer redirects
+// the browser.
 func (b *browser) begin(next string) (path string) {
 	b.t.Helper()
 	address := b.get("/console/sign-in/start?next=" + url.QueryEscape(next)).wants(http.StatusSeeOther).header.Get("Location")
@@ -102,15 +103,15 @@ func TestSignIn_AtAnIssuerIsRefusedOutsideItsAttempt(t *testing.T) {
 	b := openWithIssuer(t, "operator")
 	path := b.begin("/console/")
 	other := openWithIssuer(t, "operator")
-	other.get(path).wants(http.StatusUnauthorized) // another browser
+	other.get(path).wants(http.StatusUnauthorized) // another browser may not use the attempt
 	b.get(strings.Replace(path, "state=", "state=x", 1)).wants(http.StatusUnauthorized)
-	b.get(path).wants(http.StatusUnauthorized) // the attempt is over
+	b.get(path).wants(http.StatusUnauthorized) // the attempt has ended
 
 	b = openWithIssuer(t, "operator")
 	path = b.begin("/console/")
 	b.get(path).wants(http.StatusOK)
 	b.signOut()
-	b.get(path).wants(http.StatusUnauthorized) // the code was used
+	b.get(path).wants(http.StatusUnauthorized) // the code was already used
 
 	b = openWithIssuer(t, "operator")
 	path = b.begin("/console/")

@@ -8,12 +8,12 @@ import (
 	"github.com/messagehub/messagehub/domain/journal"
 )
 
-// subscriptionSubject returns what the records of a subscription are about.
+// subscriptionSubject returns the subject of the records of a subscription.
 func subscriptionSubject(id domain.SubscriptionID) journal.Subject {
 	return journal.SubjectOf("subscription", id.String())
 }
 
-// pauseSubscription shows the form by which a subscription is paused, or pauses it.
+// pauseSubscription shows the form that pauses a subscription, or pauses it.
 func (v *visit) pauseSubscription() error {
 	return v.orderSubscription("pause", true, &confirmation{
 		title: "Pause subscription", button: "Pause the subscription",
@@ -21,7 +21,7 @@ func (v *visit) pauseSubscription() error {
 	})
 }
 
-// resumeSubscription shows the form by which a subscription is resumed, or resumes it.
+// resumeSubscription shows the form that resumes a subscription, or resumes it.
 func (v *visit) resumeSubscription() error {
 	return v.orderSubscription("resume", false, &confirmation{
 		title: "Resume subscription", button: "Resume the subscription",
@@ -54,7 +54,7 @@ func (v *visit) orderSubscription(what string, isPaused bool, c *confirmation) e
 	return v.confirm(c)
 }
 
-// replayDelivery shows the form by which a delivery is made again, or makes it.
+// replayDelivery shows the form that repeats a delivery, or repeats it.
 func (v *visit) replayDelivery() error {
 	owner, id, err := v.deliveryOf()
 	if err != nil {
@@ -78,7 +78,7 @@ func (v *visit) replayDelivery() error {
 	})
 }
 
-// subscriptionRecords shows what operators have ordered about a subscription.
+// subscriptionRecords shows the orders of operators about a subscription.
 func (v *visit) subscriptionRecords() error {
 	owner, id, err := v.subscriptionOf()
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// Subscriptions are those of all owners. [subscribe.Service] has them.
+// Subscriptions has the subscriptions of all owners. [subscribe.Service]
+// implements it.
 type Subscriptions interface {
 	// Get returns a subscription of an owner with its delivery.
 	Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*subscribe.Subscription, error)
@@ -24,15 +25,16 @@ type Subscriptions interface {
 	SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*subscribe.Subscription, error)
 }
 
-// Deliveries are those of subscriptions. [inspect.Service] has them.
+// Deliveries has the deliveries of subscriptions. [inspect.Service] implements
+// it.
 type Deliveries interface {
 	// List returns a page of the deliveries of a subscription.
 	List(ctx context.Context, reader inspect.Reader, q inspect.Query) (*inspect.Page, error)
-	// Explain says why a delivery is where it is.
+	// Explain explains the state of a delivery.
 	Explain(ctx context.Context, reader inspect.Reader, id domain.DeliveryID) (*inspect.Explanation, error)
 }
 
-// A Replayer makes deliveries again. [replay.Service] is one.
+// A Replayer repeats deliveries. [replay.Service] implements it.
 type Replayer interface {
 	// One repeats a delivery of an owner's subscription.
 	One(ctx context.Context, owner domain.ActorID, id domain.DeliveryID) error
@@ -44,7 +46,8 @@ const shownDeliveries = 50
 // operatorReader reads the deliveries of all subscriptions.
 var operatorReader = inspect.Reader{IsOperator: true}
 
-// subscriptions lists subscriptions: those of one owner, or those of all in a state.
+// subscriptions lists the subscriptions of one owner, or those of all owners in
+// a state.
 func (v *visit) subscriptions() error {
 	if v.opts.Receivers == nil {
 		return errNoReceivers
@@ -89,7 +92,7 @@ func receiverPager(path, state, after, nextAfter string) g.Node {
 	return pager(first, next)
 }
 
-// subscriptionOf returns the subscription that the path names.
+// subscriptionOf returns the subscription in the path.
 func (v *visit) subscriptionOf() (owner domain.ActorID, id domain.SubscriptionID, err error) {
 	if v.opts.Receivers == nil {
 		return owner, id, errNoReceivers
@@ -151,7 +154,7 @@ func (v *visit) subscription() error {
 	}})
 }
 
-// warnings returns what will go wrong with a delivery while that can be prevented.
+// warnings returns warnings about future trouble with a delivery.
 func (v *visit) warnings(d *subscribe.Delivery) g.Node {
 	if d == nil || len(d.Warnings) == 0 {
 		return nil
@@ -168,8 +171,9 @@ func (v *visit) warnings(d *subscribe.Delivery) g.Node {
 	})))
 }
 
-// subscriptionFacts returns the definition of a subscription, without what may be secret: values of headers
-// and of form fields, and the path and query of its URL.
+// subscriptionFacts returns the definition of a subscription, without what may
+// be secret: values of headers and of form fields, and the path and query of
+// its URL.
 func subscriptionFacts(s *subscribe.Subscription) g.Node {
 	yesNo := func(is bool) g.Node {
 		if is {
@@ -213,7 +217,7 @@ func subscriptionFacts(s *subscribe.Subscription) g.Node {
 	return facts(all...)
 }
 
-// deliveryStates are how the states of deliveries are marked.
+// deliveryStates are the badges of the states of deliveries.
 var deliveryStates = map[inspect.State]badgeKind{
 	inspect.Waiting: mild, inspect.Calling: good, inspect.Retrying: warn, inspect.Delivered: good, inspect.Dead: bad,
 	inspect.Filtered: mild, inspect.Expired: bad, inspect.Ended: mild,
@@ -244,7 +248,7 @@ func (v *visit) deliveryTable(path string, page *inspect.Page) g.Node {
 	return t.render()
 }
 
-// deliveryOf returns the delivery that the path names.
+// deliveryOf returns the delivery in the path.
 func (v *visit) deliveryOf() (owner domain.ActorID, id domain.DeliveryID, err error) {
 	owner, subscription, err := v.subscriptionOf()
 	if err != nil {
@@ -257,7 +261,7 @@ func (v *visit) deliveryOf() (owner domain.ActorID, id domain.DeliveryID, err er
 	return owner, id, nil
 }
 
-// delivery shows a delivery, and why it is where it is.
+// delivery shows a delivery, and explains its state.
 func (v *visit) delivery() error {
 	owner, id, err := v.deliveryOf()
 	if err != nil {
@@ -290,7 +294,8 @@ func (v *visit) delivery() error {
 	}})
 }
 
-// replayLink returns a link to the form by which a delivery that has ended is made again, nil for others.
+// replayLink returns a link to the form that repeats a delivery, nil for one
+// that has not ended.
 func (v *visit) replayLink(path string, x *inspect.Explanation) g.Node {
 	if !slices.Contains([]inspect.State{inspect.Dead, inspect.Delivered, inspect.Ended}, x.State) {
 		return nil

@@ -35,10 +35,11 @@ const (
 	secretBody   = "payload-of-a-message"
 )
 
-// oddName has what reorders and breaks pages that do not escape it.
+// oddName would break or reorder pages that do not escape it.
 const oddName = "a\"b'<script>alert(1)</script>\u202eevil"
 
-// systems are the parts of a hub besides its mailboxes, in memory. No engine calls anything.
+// systems are the parts of a hub other than its mailboxes, in memory. No engine
+// makes calls.
 type systems struct {
 	t             *testing.T
 	clock         func() time.Time
@@ -53,12 +54,12 @@ type systems struct {
 	rows          *memory.Objects
 	objects       *ledger.Service
 
-	subscription domain.SubscriptionID // of actor, with a dead letter, a retry and a delivery
-	watch        domain.WatchID        // of actor
-	consumer     domain.PartyID        // with a dead letter
-	message      string                // of the dead letter of the consumer
-	object       string                // id
-	crawl        domain.JobID          // that runs
+	subscription domain.SubscriptionID // belongs to actor; has a dead letter, a retry and a delivery
+	watch        domain.WatchID        // belongs to actor
+	consumer     domain.PartyID        // has a dead letter
+	message      string                // message of the dead letter of the consumer
+	object       string                // id of a row
+	crawl        domain.JobID          // a running job
 }
 
 func (s *systems) Receiver(context.Context, domain.CursorID, bool) (inspect.Receiver, error) {
@@ -95,7 +96,7 @@ func newSystems(t *testing.T, clock func() time.Time) *systems {
 	return s
 }
 
-// options gives a console the systems.
+// options adds the systems to the options of a console.
 func (s *systems) options(o *console.Options, records repository.DeadLetterActions) {
 	o.Receivers = receiverlist.New(receiverlist.Ports{Definitions: s.definitions, Cursors: s.cursors, Shards: s.cursors, Streams: s.streams, Parties: s.parties}, s.clock)
 	o.Subscriptions, o.Replays, o.Broker, o.Watches, o.Objects = s.subscriptions, s.replays, s.broker, s.watches, s.objects
@@ -103,7 +104,7 @@ func (s *systems) options(o *console.Options, records repository.DeadLetterActio
 	o.Journal = journal.New(records, nil)
 }
 
-// samples are the values of the parts of paths.
+// samples returns values for the parameters of paths.
 func (s *systems) samples() *strings.Replacer {
 	return strings.NewReplacer(
 		"{subscription}", s.subscription.String(), "{delivery}", s.subscription.String()+".0.0", "{watch}", s.watch.String(),
@@ -176,7 +177,8 @@ func (s *systems) addObject(bucket, key, script string) {
 	s.object = ledger.RowID{Name: name}.String()
 }
 
-// call has a node call the receiver of a cursor, once for each answer, with a limit of attempts.
+// call calls the receiver of a cursor as a node would, once for each answer,
+// with a limit of attempts.
 func (s *systems) call(id domain.CursorID, attempts int, answers ...domain.Answer) {
 	policy := domain.QueuePolicy(slices.Repeat([]time.Duration{24 * time.Hour}, attempts), attempts)
 	c, version, err := s.cursors.Load(s.t.Context(), id, domain.Owner{Incarnation: "node", Limit: 8, Policy: policy}, s.clock)

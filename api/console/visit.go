@@ -21,7 +21,7 @@ type visit struct {
 	isSessionSent bool // its cookie is set by the answer
 
 	operator *identity.Principal // nil: not signed in
-	form     url.Values          // of a POST
+	form     url.Values          // fields of a POST
 	kept     url.Values          // text of a form whose session had ended; nil: none
 }
 
@@ -33,12 +33,13 @@ func (v *visit) isPost() bool { return v.r.Method == http.MethodPost }
 // mayOrder reports whether the operator may change something.
 func (v *visit) mayOrder() bool { return v.operator != nil && v.operator.Has(order) }
 
-// path returns a part of the path by its name in the pattern, such as actor.
+// path returns a parameter of the path by its name in the pattern, such as
+// actor.
 func (v *visit) path(name string) string {
 	return pathparam.Value(v.r, name)
 }
 
-// actor returns the actor whom the path names.
+// actor returns the actor in the path.
 func (v *visit) actor() (domain.ActorID, error) {
 	actor, err := domain.ParseActorID(v.path("actor"))
 	if err != nil {
@@ -47,7 +48,7 @@ func (v *visit) actor() (domain.ActorID, error) {
 	return actor, nil
 }
 
-// bundleID returns the bundle that the path names.
+// bundleID returns the bundle in the path.
 func (v *visit) bundleID() (domain.BundleID, error) {
 	id, err := domain.ParseBundleID(v.path("bundle"))
 	if err != nil {
@@ -56,8 +57,8 @@ func (v *visit) bundleID() (domain.BundleID, error) {
 	return id, nil
 }
 
-// value returns the text of a field: that of the form which was sent, or was kept, or else that of the
-// query, by which links fill in forms.
+// value returns the text of a field: from the form that was sent or kept,
+// otherwise from the query, with which links fill in forms.
 func (v *visit) value(name string) string {
 	switch {
 	case v.form != nil:
@@ -68,7 +69,8 @@ func (v *visit) value(name string) string {
 	return v.r.URL.Query().Get(name)
 }
 
-// link returns the path of a page: its parts are joined by slashes, and escaped.
+// link returns the path of a page from its parts, which are escaped and joined
+// by slashes.
 func link(parts ...string) string {
 	path := root
 	for _, part := range parts {
@@ -91,7 +93,7 @@ func withQuery(path string, pairs ...string) string {
 	return path + "?" + query.Encode()
 }
 
-// redirect answers with the path of a page to show next.
+// redirect redirects to the path of a page.
 func (v *visit) redirect(path string) error {
 	v.w.Header().Set("Location", path)
 	v.w.WriteHeader(http.StatusSeeOther)

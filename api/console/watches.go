@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// Watches are those of all owners. [watch.Service] has them.
+// Watches has the watches of all owners. [watch.Service] implements it.
 type Watches interface {
 	// List returns up to limit watches of an owner after the first offset.
 	List(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*watch.Watch, error)
@@ -25,11 +25,12 @@ type Watches interface {
 }
 
 const (
-	shownWatches   = 50 // on a page
+	shownWatches   = 50 // watches on a page
 	maxWatchOffset = 1_000_000
 )
 
-// watches lists watches: those of an owner, or those of all whose calls were outstanding.
+// watches lists the watches of an owner, or those of all owners with
+// outstanding calls.
 func (v *visit) watches() error {
 	if v.opts.Receivers == nil || v.opts.Watches == nil {
 		return errNoReceivers
@@ -101,8 +102,8 @@ func (v *visit) watchesOf(owner domain.ActorID, offsetText string) (g.Node, erro
 	return g.Group{t.render(), pager(first, next)}, nil
 }
 
-// outstanding returns the number of changes of its resource for which the calls of a watch are
-// not finished.
+// outstanding returns the number of changes of the resource for which the calls
+// of a watch have not ended.
 func outstanding(w *watch.Watch) int64 {
 	return max(0, w.Triggered-w.Delivered-w.Errored-w.Cancelled)
 }

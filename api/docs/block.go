@@ -11,8 +11,8 @@ type renderer struct {
 	out strings.Builder
 	ids headingIDs
 
-	// resolve returns the address of what a link leads to, and whether the site has it. A link to
-	// what it does not have becomes its text.
+	// resolve returns the address of the target of a link, and whether the site
+	// has it. A link to a page that the site does not have becomes its text.
 	resolve func(target string) (address string, exists bool)
 }
 
@@ -26,12 +26,13 @@ func renderPage(text string, resolve func(target string) (address string, exists
 var (
 	headingPattern = regexp.MustCompile(`^(#{1,6}) +(.+)$`)
 	itemPattern    = regexp.MustCompile(`^(- |[0-9]{1,2}\. )(.*)$`)
-	rulerPattern   = regexp.MustCompile(`^\|( *:?-+:? *\|)+$`) // between the head and the body of a table
+	rulerPattern   = regexp.MustCompile(`^\|( *:?-+:? *\|)+$`) // the row between the head and the body of a table
 )
 
 const fence = "```"
 
-// renderBlocks renders lines. In an item of a tight list, paragraphs have no element of their own.
+// renderBlocks renders lines. Paragraphs in an item of a tight list have no <p>
+// element.
 func (r *renderer) renderBlocks(lines []string, isTight bool) {
 	for len(lines) > 0 {
 		n := 1
@@ -155,9 +156,9 @@ func (r *renderer) renderList(lines []string) int {
 	return n
 }
 
-// readItems returns the items of the list at the beginning of lines, each without its marker and its
-// indentation, how many lines they have together, and whether the list is tight: whether no blank line
-// is in it, except in its code.
+// readItems returns the items of the list at the beginning of lines, each
+// without its marker and its indentation, the number of their lines, and
+// whether the list is tight: it has no blank line, except in code.
 func readItems(lines []string) (items [][]string, n int, isTight bool) {
 	isOrdered := lines[0][0] != '-'
 	isTight = true

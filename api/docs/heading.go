@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// headingIDs gives the headings of a page the ids that GitHub gives them, so that a link to a
-// heading works in the tree and at the site: lower case, without punctuation, with hyphens for
-// spaces, and numbered if a page has the heading more than once. The value is how often an id was
-// given.
+// headingIDs generates the ids of headings as GitHub does, so that a link to a
+// heading works in the tree and on the site: lower case, without punctuation,
+// with hyphens for spaces, and numbered if a page has the heading more than
+// once. The value is how often an id was used.
 type headingIDs map[string]int
 
 var notInID = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)

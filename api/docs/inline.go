@@ -2,7 +2,7 @@ package docs
 
 import "strings"
 
-// escaper replaces what has a meaning in HTML.
+// escaper replaces the special characters of HTML.
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
 func escapeHTML(text string) string { return escaper.Replace(text) }
@@ -46,8 +46,8 @@ func (r *renderer) codeSpan(text string) int {
 	return end + 2
 }
 
-// renderEmphasis renders what is between two marks at the beginning of text and returns its length, 0 if
-// the marks do not mark an emphasis.
+// renderEmphasis renders the text between two marks at the beginning of text
+// and returns its length, 0 if the marks do not mark an emphasis.
 func (r *renderer) renderEmphasis(text, mark, element string) int {
 	inner, isMarked := strings.CutPrefix(text, mark)
 	end := strings.Index(inner, mark)

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// resolveLink returns the page that a link of p leads to, nil if none, and the heading in it.
+// resolveLink returns the page to which a link of p leads, nil if there is
+// none, and the heading in it.
 func (p *Page) resolveLink(target string) (page *Page, heading string) {
 	if strings.Contains(target, "://") {
 		return nil, ""

@@ -16,10 +16,10 @@ import (
 type Page struct {
 	Topic       string // name of its file, without .md
 	Title       string
-	Summary     string // first paragraph, as text
-	ForOperator bool   // it is a page of the handbook; those of the guide are for clients
+	Summary     string // first paragraph, as plain text
+	ForOperator bool   // a page of the handbook; the pages of the guide are for clients
 
-	file string // from the top of the tree, with slashes
+	file string // path from the top of the tree, with slashes
 	text string // Markdown
 }
 
@@ -49,13 +49,13 @@ func Find(topic string) (page Page, exists bool) {
 func readPages(folder string, files embed.FS, order []string) []Page {
 	entries, err := files.ReadDir(".")
 	if err != nil {
-		panic(err) // a folder that is embedded can be read
+		panic(err) // an embedded folder can always be read
 	}
 	var pages []Page
 	for _, entry := range entries {
 		text, err := files.ReadFile(entry.Name())
 		if err != nil {
-			panic(err) // as above
+			panic(err) // an embedded file can always be read
 		}
 		p := Page{Topic: strings.TrimSuffix(entry.Name(), ".md"), file: path.Join(folder, entry.Name()), text: string(text)}
 		p.Title, p.Summary = readHead(p.text)

@@ -3,7 +3,7 @@ package docs
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // for the style sheet
+	_ "embed" // embeds the style sheet
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -13,8 +13,8 @@ import (
 	"sync"
 )
 
-// The names of the index: for the address that ends with the slash below which the pages are, and for the
-// address without that slash.
+// The names of the index: for the address with a slash at the end, which is the
+// prefix of the pages, and for the address without it.
 const (
 	Index      = ""
 	IndexAbove = "/"
@@ -26,13 +26,13 @@ const styleSheet = "style.css"
 //go:embed style.css
 var styles []byte
 
-// policy permits the style sheet of the site, and nothing else.
+// policy permits only the style sheet of the site.
 const policy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // A Site is a set of pages in HTML. All of its links are relative, so that it may be served below
 // any path. It is safe for concurrent use.
 type Site struct {
-	files map[string]siteFile // by name
+	files map[string]siteFile // files by name
 }
 
 type siteFile struct {
@@ -47,7 +47,7 @@ func ForOperators() *Site { return siteForOperators() }
 // ForClients returns the site with the pages of the guide.
 func ForClients() *Site { return siteForClients() }
 
-// The sites are rendered when they are first asked for.
+// The sites are rendered at their first use.
 var (
 	siteForOperators = sync.OnceValue(func() *Site { return newSite(allPages()) })
 	siteForClients   = sync.OnceValue(func() *Site {
@@ -95,18 +95,19 @@ func (s *Site) Serve(w http.ResponseWriter, r *http.Request, name string) bool {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("ETag", f.etag)
-	if strings.Contains(r.Header.Get("If-None-Match"), f.etag) { // which is 128 bits, so nothing else contains it
+	if strings.Contains(r.Header.Get("If-None-Match"), f.etag) { // the tag has 128 bits, so no other tag contains it
 		w.WriteHeader(http.StatusNotModified)
 		return true
 	}
 	h.Set("Content-Length", strconv.Itoa(len(f.body)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(f.body) // a client that is gone needs no answer
+		_, _ = w.Write(f.body) // fails if the client has disconnected
 	}
 	return true
 }
 
-// addressOf returns the address, in a site of pages, of what a link of p leads to.
+// addressOf returns the address of the target of a link of p, in a site of
+// pages.
 func addressOf(p *Page, target string, pages []Page) (address string, exists bool) {
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "#") {
 		return target, true
@@ -126,7 +127,7 @@ func addressOf(p *Page, target string, pages []Page) (address string, exists boo
 	return "", false
 }
 
-// indexOf returns the index of pages, which are below a path, in HTML.
+// indexOf returns the index of pages in HTML. below is the path of the pages.
 func indexOf(pages []Page, below string) string {
 	var b strings.Builder
 	b.WriteString("<h1>MessageHub</h1>\n<p>The same pages on a terminal: <code>messagehub help TOPIC</code>.\nThe HTTP API: <a href=\"" + path.Join(below, "../openapi.yaml") + "\">openapi.yaml</a>.</p>\n")
@@ -147,7 +148,7 @@ type siteSection struct {
 	pages []Page
 }
 
-// sectionsOf returns the parts that have pages.
+// sectionsOf returns the sections that have pages.
 func sectionsOf(pages []Page) []siteSection {
 	parts := []siteSection{{name: "For actors and domains"}, {name: "For operators"}}
 	for i := range pages {
@@ -163,8 +164,8 @@ func sectionsOf(pages []Page) []siteSection {
 	return parts
 }
 
-// renderFrame returns a whole document: a list of pages, which are below a path and of which topic is the present
-// one, and a body.
+// renderFrame returns a whole document: a list of pages, whose path is below
+// and whose current one is topic, and a body.
 func renderFrame(title, topic, below string, pages []Page, body string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<!DOCTYPE html>
@@ -194,7 +195,8 @@ func renderFrame(title, topic, below string, pages []Page, body string) []byte {
 	return b.Bytes()
 }
 
-// currentAttribute returns the attribute of a link to the present page.
+// currentAttribute returns the attribute that marks the link to the current
+// page.
 func currentAttribute(isPresent bool) string {
 	if isPresent {
 		return ` aria-current="page"`

@@ -25,7 +25,8 @@ func (h headingIDs) Generate(heading []byte, _ ast.NodeKind) []byte {
 // Put implements [parser.IDs].
 func (h headingIDs) Put([]byte) {}
 
-// renderByLibrary returns a Markdown text in HTML, as a library for all of Markdown renders it.
+// renderByLibrary returns a Markdown text in HTML, rendered by a library for
+// all of Markdown.
 func renderByLibrary(t *testing.T, markdown string) string {
 	t.Helper()
 	library := goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))

@@ -10,9 +10,9 @@ import (
 
 // An Event announces that data is available for a recipient.
 type Event struct {
-	ID               string          `json:"id"` // a UUID; the hub stores each once for its recipient
+	ID               string          `json:"id"` // a UUID; the hub stores each only once for its recipient
 	Recipient        string          `json:"recipient"`
-	Origin           string          `json:"origin"` // the domain that has the data
+	Origin           string          `json:"origin"` // the domain of the data
 	ContentType      string          `json:"contentType"`
 	DocumentType     string          `json:"documentType"`
 	SupportsBundling bool            `json:"supportsBundling"`
@@ -26,13 +26,15 @@ type Announced struct {
 	Duplicates int `json:"duplicates"` // events that were stored before, with the same content
 }
 
-// Announce stores events. Those of one recipient keep their order. If it returns nil, all of them are
-// stored durably.
+// Announce stores events. Events of one recipient keep their order. If it
+// returns nil, all of them are stored durably.
 //
-// If some are refused and the others are stored, it returns the counts and a [*Problem] whose Errors
-// name those that are refused: they were stored before with other content, or their recipient is at a
-// limit. If it returns no counts, a Problem whose status is below 500 and not 429 means that none is
-// stored. After any other error some may be stored, and announcing all of them again is safe.
+// If some are refused and the others are stored, it returns the counts and a
+// [*Problem] whose Errors name the refused events: they were stored before with
+// other content, or their recipient is at a limit. If it returns no counts, a
+// Problem whose status is below 500 and not 429 means that no event is stored.
+// After any other error some may be stored, and announcing all of them again is
+// safe.
 func (c *Client) Announce(ctx context.Context, events []Event) (*Announced, error) {
 	if events == nil {
 		events = []Event{}
@@ -44,7 +46,7 @@ func (c *Client) Announce(ctx context.Context, events []Event) (*Announced, erro
 	return c.AnnounceJSON(ctx, body)
 }
 
-// AnnounceJSON stores events that are a JSON array already, as [Client.Announce] does.
+// AnnounceJSON stores events in a JSON array, as [Client.Announce] does.
 func (c *Client) AnnounceJSON(ctx context.Context, body []byte) (*Announced, error) {
 	answer, err := c.sendRepeatedly(ctx, http.MethodPost, "/v1/data-available", "", body)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Accepted != nil && p.Duplicates != nil {
@@ -57,7 +59,7 @@ func (c *Client) AnnounceJSON(ctx context.Context, body []byte) (*Announced, err
 	return a, decodeAnswer(answer, a)
 }
 
-// decodeAnswer reads the answer of a hub.
+// decodeAnswer decodes the answer of a hub.
 func decodeAnswer(answer []byte, v any) error {
 	if err := json.Unmarshal(answer, v); err != nil {
 		return fmt.Errorf("hubclient: the answer cannot be read; is this a hub? %w", err)

@@ -11,19 +11,22 @@ import (
 	"time"
 )
 
-// A Bundle is data of an actor, and a stream of its body. It belongs to one goroutine.
+// A Bundle is a bundle of an actor with a stream of its body. It belongs to one
+// goroutine.
 type Bundle struct {
 	ID          string
-	Type        string // of the messages in it
-	ContentType string // of the body
-	Size        int64  // of the body in bytes
-	// Backlog is how many events wait behind the bundle, and BacklogAge how long the oldest of them has
-	// waited, rounded up to seconds; -1: not known.
+	Type        string // type of the messages in it
+	ContentType string // media type of the body
+	Size        int64  // size of the body in bytes
+	// Backlog is the number of events that wait behind the bundle, and
+	// BacklogAge how long the oldest of them has waited, rounded up to seconds;
+	// -1: not known.
 	Backlog    int64
 	BacklogAge time.Duration
 
-	// Interrupted, if it is set, is called each time when the body breaks off, or the rest of it cannot be
-	// fetched, before that is tried again.
+	// Interrupted, if it is set, is called each time when the body is
+	// interrupted, or the rest of it cannot be fetched, before the next
+	// attempt.
 	Interrupted func(err error, received int64)
 
 	client *Client
@@ -31,13 +34,14 @@ type Bundle struct {
 	actor  string
 	tag    string      // ETag of the body
 	conn   *connection // nil: the rest of the body must be fetched
-	got    int64       // bytes
-	err    error       // with which Read ended
+	got    int64       // bytes received
+	err    error       // error with which Read ended
 
-	mayBeDequeued bool // by an attempt whose answer is lost
+	mayBeDequeued bool // an attempt whose answer is lost may have dequeued it
 }
 
-// newBundle returns the bundle in an answer. It fails if a hub does not answer so.
+// newBundle returns the bundle in an answer. It fails if the answer is not that
+// of a hub.
 func newBundle(ctx context.Context, conn *connection, actor string) (*Bundle, error) {
 	h := conn.Header
 	b := &Bundle{
@@ -88,7 +92,7 @@ func (b *Bundle) Read(p []byte) (n int, err error) {
 		}
 	}
 	if b.conn != nil {
-		_, _ = b.conn.Read(p[:1]) // reads the end, after which the connection can be used again
+		_, _ = b.conn.Read(p[:1]) // reads the end, after which the connection can be reused
 	}
 	b.endStream(io.EOF)
 	return 0, b.err
@@ -106,8 +110,8 @@ func (b *Bundle) readSome(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readOnce reads at least one byte of the connection, or of a new one if that is closed. It closes the
-// connection if it fails.
+// readOnce reads at least one byte from the connection, or from a new one if
+// that is closed. It closes the connection if it fails.
 func (b *Bundle) readOnce(p []byte) (n int, err error) {
 	if b.conn == nil {
 		if b.conn, err = b.resumeBody(); err != nil {
@@ -118,14 +122,14 @@ func (b *Bundle) readOnce(p []byte) (n int, err error) {
 		n, err = b.conn.Read(p)
 	}
 	if b.got += int64(n); n > 0 {
-		return n, nil // an error comes again
+		return n, nil // the next read returns the error again
 	}
 	b.closeConnection()
 	if err == io.EOF { //nolint:errorlint // a Reader returns it itself
 		err = io.ErrUnexpectedEOF
 	}
 	if b.tag == "" {
-		err = &finalError{err} // the rest could be that of another body
+		err = &finalError{err} // the rest could belong to another body
 	}
 	return 0, err
 }
@@ -155,7 +159,7 @@ func (b *Bundle) resumeBody() (*connection, error) {
 		conn.close()
 		return nil, &finalError{err}
 	}
-	if conn.StatusCode == http.StatusOK { // the whole once more
+	if conn.StatusCode == http.StatusOK { // the whole body again
 		if _, err := io.CopyN(io.Discard, conn, b.got); err != nil {
 			conn.close()
 			return nil, err

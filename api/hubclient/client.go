@@ -17,44 +17,48 @@ import (
 	"time"
 )
 
-// A TokenSource returns the token that a request shows. It is asked for each request, and safe for
-// concurrent use.
+// A TokenSource returns the token of a request. It is called for each request,
+// and is safe for concurrent use.
 type TokenSource func(ctx context.Context) (string, error)
 
 // Options of a Client.
 type Options struct {
-	URL string // of the hub, such as https://hub.example.org (required); its user and password are sent if there is no token
+	URL string // URL of the hub, such as https://hub.example.org (required); a user and password in it are sent if there is no token
 
-	// Token returns the token of the caller. Default: none, for a hub without an issuer, which
-	// believes the actor that a request names.
+	// Token returns the token of the caller. Default: none, for a hub without
+	// an issuer, which trusts the actor that a request names.
 	Token TokenSource
 
-	// TLS has the certificates of both sides. Default: the authorities of the system, without a certificate of the client.
+	// TLS has the accepted authorities and the client certificate. Default: the
+	// authorities of the system, and no client certificate.
 	TLS *tls.Config
-	// Transport makes the requests in place of a transport with TLS. It does not decompress bodies.
+	// Transport sends the requests, in place of a transport with TLS. It must
+	// not decompress bodies.
 	Transport http.RoundTripper
 
-	// Budget is the time in which a request can be repeated: no repetition begins later. Default: 1 minute;
-	// negative: no request is repeated.
+	// Budget is the time in which a request can be repeated: later no
+	// repetition begins. Default: 1 minute; negative: no request is repeated.
 	Budget time.Duration
-	// Resume is the same for a download that broke off, since the last piece of it has arrived. Default:
-	// 1 minute; negative: it is not resumed.
+	// Resume is the time after the last received piece of a download in which
+	// the download can be resumed. Default: 1 minute; negative: it is not
+	// resumed.
 	Resume time.Duration
 	// OnRetry, if it is set, is called before each pause that precedes a repeated request or a
 	// repeated handling of a bundle. If it returns false, the repetition is canceled. It is
 	// safe for concurrent use.
 	OnRetry func(err error, pause time.Duration) bool
-	// Timeout is the limit for the time in which nothing arrives. Default: 40 seconds, which is longer
-	// than a hub takes for an answer.
+	// Timeout limits the time without any received data. Default: 40 seconds,
+	// which is longer than a hub takes for an answer.
 	Timeout time.Duration
 	// MaxBundle is the limit for the body of a bundle in bytes. Default: 1 GB.
 	MaxBundle int64
 
-	Clock Clock // default: that of the system
-	// Jitter returns numbers in [0, 1), by which pauses vary. It is safe for concurrent use. Default:
-	// random ones.
+	Clock Clock // default: the clock of the system
+	// Jitter returns numbers in [0, 1) that vary the pauses. It is safe for
+	// concurrent use. Default: random numbers.
 	Jitter func() float64
-	// NewID returns ids for bundles, new UUIDs. It is safe for concurrent use. Default: random ones.
+	// NewID returns new UUIDs for bundles. It is safe for concurrent use.
+	// Default: random UUIDs.
 	NewID func() string
 }
 
@@ -74,7 +78,7 @@ type Client struct {
 	http *http.Client
 }
 
-// errURL does not have the URL, which may have a password.
+// errURL does not contain the URL, which may have a password.
 var errURL = errors.New("hubclient: want the URL of a hub, such as https://hub.example.org")
 
 // New returns a Client. It makes no request.
@@ -88,7 +92,7 @@ func New(opts Options) (*Client, error) {
 	if opts.Transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConnsPerHost = idleConnections
-		t.DisableCompression = true // a download is resumed by bytes of the body as it is
+		t.DisableCompression = true // a download is resumed by positions in the uncompressed body
 		if opts.TLS != nil {
 			t.TLSClientConfig = opts.TLS
 		}
@@ -118,12 +122,13 @@ func New(opts Options) (*Client, error) {
 // newUUID returns a random UUID of version 4, RFC 9562.
 func newUUID() string {
 	var id [16]byte
-	_, _ = crand.Read(id[:]) // never fails
+	_, _ = crand.Read(id[:]) // Read never fails
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// With returns a Client with other options. Both share their connections: URL, TLS and Transport stay.
+// With returns a Client with other options, which shares the connections of c.
+// URL, TLS and Transport cannot be changed.
 func (c *Client) With(change func(*Options)) *Client {
 	other := *c
 	change(&other.opts)
@@ -133,14 +138,15 @@ func (c *Client) With(change func(*Options)) *Client {
 // URL returns the URL of the hub, without a slash at its end, and without a user.
 func (c *Client) URL() string { return strings.TrimRight(c.base.String(), "/") }
 
-// HTTP returns what sends the requests. It adds no token.
+// HTTP returns the client that sends the requests. It adds no token.
 func (c *Client) HTTP() *http.Client { return c.http }
 
-// Close closes the connections that no request uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// NewRequest returns a request of a route of the hub for [Client.Send]. Path begins with a slash and
-// may have a query. A nil body has no content type, others are JSON. Without an actor, none is named.
+// NewRequest returns a request to a route of the hub for [Client.Send]. Path
+// begins with a slash and may have a query. A nil body has no content type,
+// others are JSON. Without an actor, the header X-Actor-Id is not set.
 func (c *Client) NewRequest(ctx context.Context, method, path, actor string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.URL()+path, bytes.NewReader(body))
 	if err != nil {
@@ -168,7 +174,7 @@ func (c *Client) NewRequest(ctx context.Context, method, path, actor string, bod
 	return req, nil
 }
 
-// A tokenError is that of a TokenSource.
+// A tokenError is an error of a TokenSource.
 type tokenError struct{ err error }
 
 func (e *tokenError) Error() string { return "hubclient: get a token: " + e.err.Error() }
@@ -188,10 +194,11 @@ func (c *Client) Send(req *http.Request) (*http.Response, error) {
 	return nil, ReadProblem(resp)
 }
 
-// errSilent is why a request ends in which nothing arrives.
+// errSilent is the reason why a request without received data is cancelled.
 var errSilent = errors.New("hubclient: nothing has arrived in time")
 
-// A connection is a response whose request ends if nothing arrives for the time of Options.Timeout.
+// A connection is a response whose request is cancelled if no data arrives for
+// Options.Timeout.
 type connection struct {
 	*http.Response
 
@@ -200,8 +207,8 @@ type connection struct {
 	ctx    context.Context
 }
 
-// startRequest sends a request once and waits for the beginning of its answer, for up to wait more than usual. The
-// caller closes the connection.
+// startRequest sends a request once and waits for the beginning of its answer,
+// for up to wait longer than usual. The caller closes the connection.
 func (c *Client) startRequest(ctx context.Context, method, path, actor string, body []byte, header http.Header, wait time.Duration) (*connection, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := c.opts.Clock.AfterFunc(c.opts.Timeout+wait, func() { cancel(errSilent) })
@@ -237,10 +244,10 @@ func (c *connection) Read(p []byte) (int, error) {
 
 func (c *connection) close() {
 	c.cancel(nil)
-	_ = c.Body.Close() // nothing more is wanted of it
+	_ = c.Body.Close() // nothing more is read from it
 }
 
-// causeOf returns errSilent if ctx has ended because of it, else err.
+// causeOf returns errSilent if that has cancelled ctx, and err otherwise.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
 		return cause
@@ -248,7 +255,8 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// sendRepeatedly sends a request, repeats it as long as that may help, and returns the body of its answer.
+// sendRepeatedly sends a request, repeats it as long as it may succeed, and
+// returns the body of its answer.
 func (c *Client) sendRepeatedly(ctx context.Context, method, path, actor string, body []byte) (answer []byte, err error) {
 	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
 		answer, err = c.fetchAnswer(ctx, method, path, actor, body)

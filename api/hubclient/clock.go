@@ -5,13 +5,15 @@ import (
 	"time"
 )
 
-// A Clock measures times and waits. It has no time of day, so that nothing happens if that is set.
+// A Clock measures durations and waits. It has no time of day, so setting the
+// system's clock has no effect.
 type Clock interface {
 	// Elapsed returns the time since a fixed moment. It never decreases.
 	Elapsed() time.Duration
 	// Sleep returns nil after d, or the error of ctx once that has ended.
 	Sleep(ctx context.Context, d time.Duration) error
-	// AfterFunc calls f in a goroutine of its own after d, unless stop is called before.
+	// AfterFunc calls f in a new goroutine after d, unless stop is called
+	// before.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 

@@ -12,12 +12,13 @@ import (
 	"time"
 )
 
-// A Handler handles a bundle: when it returns nil, the data is stored safely and the bundle is dequeued.
-// If it fails or panics, the bundle stays open and is delivered again. Only io.EOF says that a body
-// was received as a whole.
+// A Handler handles a bundle. When it returns nil, the data must be stored
+// safely; the bundle is dequeued then. If it fails or panics, the bundle stays
+// open and is delivered again. Only io.EOF means that the whole body was
+// received.
 //
-// A handler may get a bundle more than once: if its process ends before the bundle is dequeued, and if
-// the actor has more than one process that consumes.
+// A handler may get a bundle more than once: if its process ends before the
+// bundle is dequeued, and if the actor has more than one process that consumes.
 type Handler func(ctx context.Context, b *Bundle) error
 
 // A PanicError is the panic of a [Handler].
@@ -31,51 +32,58 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("hubclient: the handler panicked: %v", e.Value)
 }
 
-// Consume runs a [Consumer] of all groups of an actor with its default settings.
+// Consume runs a [Consumer] of all groups of an actor with its default
+// settings.
 func (c *Client) Consume(ctx context.Context, actor string, handle Handler) error {
 	return (&Consumer{Client: c, Actor: actor}).Run(ctx, handle)
 }
 
-// A Consumer fetches the bundles of an actor, one after the other.
+// A Consumer fetches the bundles of an actor one after another.
 //
-// Any number of consumers of one actor may run, also in other processes. They do not share the
-// data: an actor has one open bundle in each group, and a consumer that finds one which it has not opened takes
-// it, because its owner may have ended. So the same bundle may be handled twice at the same time,
-// and the second consumer finds out when it dequeues it. One is the fallback of the other;
-// for more throughput, run one consumer for each group.
+// Any number of consumers of one actor may run, also in other processes. They
+// do not share the data: an actor has one open bundle in each group, and a
+// consumer that finds one that it has not opened takes it, because the other
+// consumer may have ended. So the same bundle may be handled twice at the same
+// time, and the second consumer notices that when it dequeues the bundle. One
+// is the standby of the other; for more throughput, run one consumer for each
+// group.
 type Consumer struct {
 	Client *Client // required
-	Actor  string  // "": that of the token
-	Group  string  // of domains; "": all of them
-	Format string  // of content that a domain makes: json or xml; "": json
+	Actor  string  // "": the actor of the token
+	Group  string  // group of domains; "": all groups
+	Format string  // format of content that a domain makes: json or xml; "": json
 
 	// Wait is how long a request waits for data, up to a minute. Default: 30 seconds.
 	Wait time.Duration
-	// MaxPause is the limit for the pauses between attempts that fail, without Retry-After.
+	// MaxPause limits the pauses after failed attempts without Retry-After.
 	// Default: 1 minute.
 	MaxPause time.Duration
-	// Patience is how long attempts may fail in a row before Run returns the last error. Default: no limit.
+	// Patience is how long attempts may fail without a success before Run
+	// returns the last error. Default: no limit.
 	Patience time.Duration
 
-	// Dequeued, if it is set, is called once a bundle is dequeued, whose body was read.
+	// Dequeued, if it is set, is called for each dequeued bundle, whose body
+	// was read.
 	Dequeued func(b *Bundle)
 
-	Logger *slog.Logger // of failed attempts; default: discards
+	Logger *slog.Logger // log of failed attempts; default: discards
 }
 
 const (
 	defaultWait      = 30 * time.Second
 	defaultMaxPause  = time.Minute
-	maxConsumerPause = 10 * time.Minute // also if the hub asks for more, so that it is asked again in time
-	dequeueGrace     = 10 * time.Second // for the dequeue of a bundle that was handled when ctx ended
+	maxConsumerPause = 10 * time.Minute // even if the hub asks for more, so that the consumer does not sleep too long
+	dequeueGrace     = 10 * time.Second // time to dequeue a bundle that was handled when ctx ended
 )
 
-// Run fetches bundles and passes them to handle until ctx ends, and returns nil then. It starts no
-// goroutine that outlives it. A bundle that was handled when ctx ends is dequeued first.
+// Run fetches bundles and passes them to handle until ctx ends, and returns nil
+// then. No goroutine that it starts outlives it. A bundle that was handled when
+// ctx ends is dequeued first.
 //
-// An attempt that fails is repeated, with pauses that grow: the hub is busy or out of reach, or the
-// handler failed. Run fails if the hub refuses the request for a reason that does not pass, such
-// as a missing right, if Patience is exhausted, or if Options.OnRetry returns false.
+// A failed attempt is repeated after pauses that grow: if the hub is busy or
+// cannot be reached, or the handler failed. Run fails if the hub refuses the
+// request permanently, such as for a missing right, if Patience is exhausted,
+// or if Options.OnRetry returns false.
 func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	r := &consumerRun{Consumer: *c, handle: handle, client: c.Client}
 	r.Wait = cmp.Or(r.Wait, defaultWait)
@@ -94,7 +102,7 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	return nil
 }
 
-// A consumerRun is a run of a Consumer.
+// A consumerRun is one call of Run.
 type consumerRun struct {
 	Consumer
 
@@ -102,10 +110,10 @@ type consumerRun struct {
 	clock  Clock
 	handle Handler
 
-	id       string        // that the next bundle has to have; "": a new one
-	pauses   backoff       // between failures
-	idle     backoff       // between answers that there is no data, which came too soon
-	lastGood time.Duration // when an attempt succeeded
+	id       string        // id that the next bundle must have; "": a new one
+	pauses   backoff       // pauses between failures
+	idle     backoff       // pauses after answers without data that came too early
+	lastGood time.Duration // time of the last success
 }
 
 func (r *consumerRun) recordSuccess() {
@@ -113,7 +121,8 @@ func (r *consumerRun) recordSuccess() {
 	r.lastGood = r.clock.Elapsed()
 }
 
-// waitForRetry waits before the attempt that failed with err is repeated, or returns an error if it is not.
+// waitForRetry waits before the attempt that failed with err is repeated. It
+// returns an error if the attempt is not repeated.
 func (r *consumerRun) waitForRetry(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // Run sees that ctx has ended
@@ -133,11 +142,11 @@ func (r *consumerRun) waitForRetry(ctx context.Context, err error) error {
 		attributes = append(attributes, "stack", string(p.Stack))
 	}
 	r.Logger.WarnContext(ctx, "an attempt to consume a bundle failed; it is repeated", attributes...)
-	_ = r.clock.Sleep(ctx, pause) // Run sees that ctx has ended
+	_ = r.clock.Sleep(ctx, pause) // Run checks whether ctx has ended
 	return nil
 }
 
-// A redeliveryError is why a bundle that was fetched is delivered again.
+// A redeliveryError is the reason why a fetched bundle is delivered again.
 type redeliveryError struct {
 	bundle string
 	err    error
@@ -148,15 +157,16 @@ func (e *redeliveryError) Error() string {
 }
 func (e *redeliveryError) Unwrap() error { return e.err }
 
-// isRepeated reports whether an attempt that failed with err is repeated. A failed TokenSource
-// may succeed later.
+// isRepeated reports whether an attempt that failed with err is repeated. A
+// failed TokenSource may succeed later.
 func isRepeated(err error) bool {
 	_, isDeliveredAgain := errors.AsType[*redeliveryError](err)
 	_, isOfToken := errors.AsType[*tokenError](err)
 	return isDeliveredAgain || isOfToken || isTemporary(err)
 }
 
-// consumeNext fetches, handles and dequeues a bundle. It returns nil if no data arrived.
+// consumeNext fetches, handles and dequeues a bundle. It returns nil if there
+// was no data.
 func (r *consumerRun) consumeNext(ctx context.Context) error {
 	began := r.clock.Elapsed()
 	b, err := r.peekBundle(ctx)
@@ -164,8 +174,8 @@ func (r *consumerRun) consumeNext(ctx context.Context) error {
 	case errors.Is(err, ErrNoData):
 		if waited := r.clock.Elapsed() - began; waited >= r.Wait/2 {
 			r.idle.reset()
-		} else { // the hub is about to stop, or another consumer has dequeued what was open
-			_ = r.clock.Sleep(ctx, r.idle.nextPause(nil)) // Run sees that ctx has ended
+		} else { // the hub is about to stop, or another consumer has dequeued the open bundle
+			_ = r.clock.Sleep(ctx, r.idle.nextPause(nil)) // Run checks whether ctx has ended
 		}
 		return nil
 	case err != nil:
@@ -188,7 +198,8 @@ func (r *consumerRun) peekBundle(ctx context.Context) (*Bundle, error) {
 	opts := PeekOptions{Group: r.Group, Format: r.Format, BundleID: r.id, Wait: r.Wait}
 	b, err := r.client.peekOnce(ctx, r.Actor, opts.path(), r.Wait)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
-		// Another bundle is open, or the bundle with this id was dequeued meanwhile.
+		// Another bundle is open, or the bundle with this id was dequeued
+		// meanwhile.
 		r.id = r.client.opts.NewID()
 		opts.BundleID, opts.Wait = "", 0
 		b, err = r.client.peekOnce(ctx, r.Actor, opts.path(), 0)
@@ -201,7 +212,7 @@ func (r *consumerRun) peekBundle(ctx context.Context) (*Bundle, error) {
 
 // consumeBundle handles and dequeues a bundle.
 func (r *consumerRun) consumeBundle(ctx context.Context, b *Bundle) error {
-	defer func() { _ = b.Close() }() // it never fails
+	defer func() { _ = b.Close() }() // Close never fails
 	err := callHandler(ctx, r.handle, b)
 	if err == nil {
 		_, err = io.Copy(io.Discard, b)
@@ -214,7 +225,7 @@ func (r *consumerRun) consumeBundle(ctx context.Context, b *Bundle) error {
 	}
 	err = r.dequeueBundle(ctx, b)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
-		return &redeliveryError{b.ID, p} // its content was deleted, and made again, since it was fetched
+		return &redeliveryError{b.ID, p} // its content was deleted and made again since it was fetched
 	}
 	if err != nil {
 		return err
@@ -226,14 +237,15 @@ func (r *consumerRun) consumeBundle(ctx context.Context, b *Bundle) error {
 	return nil
 }
 
-// dequeueBundle dequeues a bundle that was handled, also if ctx has ended. It does not give up before Run does, so
-// that the bundle is not handled once more.
+// dequeueBundle dequeues a handled bundle, even if ctx has ended. It repeats
+// failed attempts as long as Run would, so that the bundle is not handled
+// again.
 func (r *consumerRun) dequeueBundle(ctx context.Context, b *Bundle) error {
 	closing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
-		_ = r.clock.Sleep(closing, dequeueGrace) // it ends early once the bundle is dequeued
+		_ = r.clock.Sleep(closing, dequeueGrace) // ends early once the bundle is dequeued
 		cancel()
 	})
 	defer func() {
@@ -253,7 +265,7 @@ func (r *consumerRun) dequeueBundle(ctx context.Context, b *Bundle) error {
 	}
 }
 
-// callHandler returns the error of a handler, also if it panics.
+// callHandler returns the error or the panic of a handler.
 func callHandler(ctx context.Context, handle Handler, b *Bundle) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

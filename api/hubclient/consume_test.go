@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// consume consumes until the steps of the hub are used up and one request more waits for data. It returns the ids
-// of the bundles that were received whole.
+// consume consumes until all steps of the hub are used and a further request
+// waits for data. It returns the ids of the completely received bundles.
 func (h *faultyHub) consume(handle hubclient.Handler) (got []string) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())

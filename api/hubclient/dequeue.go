@@ -27,10 +27,11 @@ func (e *NotOpenError) Error() string {
 // Unwrap returns the problem.
 func (e *NotOpenError) Unwrap() error { return e.Problem }
 
-// Dequeue confirms that an actor holds a bundle safely. Its events are never delivered again. It fails with a
-// [*NotOpenError] if the bundle is not open, which has many reasons: it never was, another process of the
-// actor has dequeued it, or an earlier attempt has. Dequeue does not know whether the bundle was open
-// before; [Bundle.Dequeue] does.
+// Dequeue confirms that an actor has stored a bundle. Its events are never
+// delivered again. It fails with a [*NotOpenError] if the bundle is not open:
+// it never was, another process of the actor has dequeued it, or an earlier
+// attempt has. Dequeue does not know whether the bundle was open before;
+// [Bundle.Dequeue] does.
 func (c *Client) Dequeue(ctx context.Context, actor, id string) error {
 	return c.dequeueOnce(ctx, actor, id, new(bool))
 }
@@ -47,10 +48,11 @@ func (c *Client) dequeueOnce(ctx context.Context, actor, id string, mayBeDequeue
 	})
 }
 
-// Dequeue confirms that the actor holds the bundle safely. It may be repeated. The hub has handed out
-// the bundle, so it was open: if it is not, and an earlier attempt may have reached the hub,
-// Dequeue has succeeded. It fails with a [*NotOpenError] if another process of the actor has dequeued
-// the bundle, or an operator has closed it.
+// Dequeue confirms that the actor has stored the bundle. It may be repeated.
+// The bundle was open when it was fetched: so if it is not open, and an earlier
+// attempt may have reached the hub, Dequeue has succeeded. It fails with a
+// [*NotOpenError] if another process of the actor has dequeued the bundle, or
+// an operator has closed it.
 func (b *Bundle) Dequeue(ctx context.Context) error {
 	err := b.client.dequeueOnce(ctx, b.actor, b.ID, &b.mayBeDequeued)
 	if e, ok := errors.AsType[*NotOpenError](err); ok && e.MayBeDequeued {

@@ -14,7 +14,8 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// A domain announces data. What was announced before is a duplicate, so that it may be announced again.
+// A domain announces data. An event that was announced before is a duplicate,
+// so announcing again is safe.
 func ExampleClient_Announce() {
 	client, err := hubclient.New(hubclient.Options{URL: "https://hub.example.org", Token: tokenFromFile})
 	if err != nil {
@@ -51,14 +52,15 @@ func ExampleClient_Consume() {
 		if err := json.NewDecoder(b).Decode(&events); err != nil {
 			return err
 		}
-		return store(b.ID, len(events)) // skips the events whose ids it has: a bundle may come twice
+		return store(b.ID, len(events)) // skips events with known ids: a bundle may come twice
 	})
 	if err != nil {
 		panic(err)
 	}
 }
 
-// A Consumer of one group of domains logs failures, and gives up after an hour of them.
+// A Consumer of one group of domains logs failures, and gives up after an hour
+// of failures.
 func ExampleConsumer() {
 	client, err := hubclient.New(hubclient.Options{URL: "https://hub.example.org", Token: tokenFromFile})
 	if err != nil {

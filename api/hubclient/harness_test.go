@@ -22,12 +22,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const actor = "5790001330552"
 
-// A testClock of a test does not wait when it sleeps. Its timers do not expire by themselves.
+// A testClock does not wait when it sleeps. Its timers expire only when a test
+// lets them.
 type testClock struct {
 	mu      sync.Mutex
 	now     time.Duration
 	slept   []time.Duration
-	expires bool // the next timer
+	expires bool // let the next timer expire
 }
 
 func (c *testClock) Elapsed() time.Duration {
@@ -56,7 +57,7 @@ func (c *testClock) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
 	return func() bool { return true }
 }
 
-// expireNext lets the next timer expire at once, and no other.
+// expireNext lets only the next timer expire at once.
 func (c *testClock) expireNext() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +70,8 @@ func (c *testClock) pauses() []time.Duration {
 	return append([]time.Duration(nil), c.slept...)
 }
 
-// A faultyHub answers each request with the next of its steps, and fails the test for one more.
+// A faultyHub answers each request with the next of its steps. A further
+// request fails the test.
 type faultyHub struct {
 	t      *testing.T
 	client *hubclient.Client
@@ -118,7 +120,7 @@ func (h *faultyHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(w, r)
 }
 
-// requests returns the requests so far.
+// requests returns the requests up to now.
 func (h *faultyHub) requests() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,7 +139,8 @@ func problem(status int, headers ...string) hubStep {
 	}
 }
 
-// bundle answers with the first n bytes of a body and breaks off if that is not all of it.
+// bundle answers with the first n bytes of a body, and breaks off if that is
+// not the whole body.
 func bundle(id, body string, n int) hubStep { return taggedBundle(id, `"t"`, body, n) }
 
 func taggedBundle(id, tag, body string, n int) hubStep {
@@ -164,26 +167,26 @@ func taggedBundle(id, tag, body string, n int) hubStep {
 	}
 }
 
-// breakOff ends the connection after what was written.
+// breakOff closes the connection after what was written.
 func breakOff(w http.ResponseWriter, _ *http.Request) {
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
 }
 
-// noAnswer ends the connection before an answer.
+// noAnswer closes the connection before an answer.
 func noAnswer(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func ok(http.ResponseWriter, *http.Request) {}
 
 func noData(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 
-// isStatus reports whether err has a problem with a status.
+// isStatus reports whether err is a problem with a status.
 func isStatus(err error, status int) bool {
 	p, ok := errors.AsType[*hubclient.Problem](err)
 	return ok && p.Status == status
 }
 
-// jump changes the time, as nothing does to a monotonic clock.
+// jump moves the clock, which cannot happen to a monotonic clock.
 func (c *testClock) jump(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

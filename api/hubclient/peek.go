@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// PeekOptions select the bundle of a Peek. The zero value asks for the next one, whatever its
-// group.
+// PeekOptions select the bundle of a Peek. The zero value selects the next one
+// of any group.
 type PeekOptions struct {
-	Group    string        // of domains, such as timeseries; "": all of them
-	BundleID string        // of a bundle that has to be opened, a UUID that is new to the actor; "": the hub chooses one
-	Format   string        // of content that a domain makes: json or xml; "": json
-	Version  string        // of that format; "": 1.0
+	Group    string        // group of domains, such as timeseries; "": all groups
+	BundleID string        // id of a newly opened bundle, a UUID that is new to the actor; "": the hub chooses one
+	Format   string        // format of content that a domain makes: json or xml; "": json
+	Version  string        // version of that format; "": 1.0
 	Wait     time.Duration // how long the hub waits for data, up to a minute
 }
 
@@ -41,12 +41,13 @@ func (o *PeekOptions) path() string {
 // ErrNoData reports that no data waits for an actor.
 var ErrNoData = errors.New("hubclient: no data waits for the actor")
 
-// Peek returns the open bundle of an actor or, if none is open, opens the next one. It fails with
-// [ErrNoData] if no data waits. The caller closes the bundle, whose body ends with ctx, too. Until it is
-// dequeued, Peek returns it again.
+// Peek returns the open bundle of an actor or, if none is open, opens the next
+// one. It fails with [ErrNoData] if no data waits. The caller closes the
+// bundle; its body also ends with ctx. Until it is dequeued, Peek returns it
+// again.
 //
-// Peek fails with a [*Problem] of status 409 if a bundle is open under another id than
-// PeekOptions.BundleID or in another format.
+// Peek fails with a [*Problem] of status 409 if a bundle is open with another
+// id than PeekOptions.BundleID or in another format.
 func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (b *Bundle, err error) {
 	path, wait := opts.path(), opts.Wait
 	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
@@ -69,8 +70,9 @@ func (c *Client) peekOnce(ctx context.Context, actor, path string, wait time.Dur
 	return newBundle(ctx, conn, actor)
 }
 
-// Download returns an open bundle of an actor by its id, and opens none. It fails with a [*Problem] of
-// status 404 if the bundle is not open. The caller closes the bundle.
+// Download returns an open bundle of an actor by its id, and opens none. It
+// fails with a [*Problem] of status 404 if the bundle is not open. The caller
+// closes the bundle.
 func (c *Client) Download(ctx context.Context, actor, id string) (b *Bundle, err error) {
 	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
 		conn, err := c.startRequest(ctx, http.MethodGet, bundlePath(id), actor, nil, identityCoding(), 0)
@@ -85,5 +87,5 @@ func (c *Client) Download(ctx context.Context, actor, id string) (b *Bundle, err
 
 func bundlePath(id string) string { return "/v1/bundles/" + url.PathEscape(id) }
 
-// identityCoding asks for a body as it is, whose bytes can be counted.
+// identityCoding requests an uncompressed body, whose bytes can be counted.
 func identityCoding() http.Header { return http.Header{"Accept-Encoding": {"identity"}} }

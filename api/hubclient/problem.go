@@ -18,23 +18,24 @@ type Problem struct { //nolint:errname // problem is the word of RFC 9457
 	Type     string  `json:"type"`
 	Title    string  `json:"title"`
 	Detail   string  `json:"detail"`
-	Instance string  `json:"instance"` // identifies the request for the operators of the hub
+	Instance string  `json:"instance"` // id of the request for the operators of the hub
 	Errors   []Fault `json:"errors"`
 
-	// Accepted and Duplicates are set if the hub has stored all events but those that Errors names.
+	// Accepted and Duplicates are set if the hub has stored all events except
+	// those in Errors.
 	Accepted   *int `json:"accepted"`
 	Duplicates *int `json:"duplicates"`
 
-	RetryAfter time.Duration `json:"-"` // 0: the answer has none
+	RetryAfter time.Duration `json:"-"` // 0: not in the answer
 }
 
-// A Fault is what is wrong at one place of the body of a request.
+// A Fault says what is wrong at one position of the body of a request.
 type Fault struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Detail  string `json:"detail"`
 }
 
-// Index returns the index of the element of the body that is at fault, or -1.
+// Index returns the index of the faulty element of the body, or -1.
 func (f *Fault) Index() int {
 	first, _, _ := strings.Cut(strings.TrimPrefix(f.Pointer, "/"), "/")
 	index, err := strconv.Atoi(first)
@@ -44,7 +45,7 @@ func (f *Fault) Index() int {
 	return index
 }
 
-// shownFaults is how many faults the text of an error has.
+// shownFaults is the number of faults in the text of an error.
 const shownFaults = 10
 
 // Error returns the problem in one line.
@@ -74,19 +75,19 @@ func (p *Problem) IsTemporary() bool {
 	return false
 }
 
-// isGone reports whether the bundle that a request names is not open.
+// isGone reports whether the bundle in a request is not open.
 func (p *Problem) isGone() bool {
 	return p.Status == http.StatusNotFound || p.Status == http.StatusGone
 }
 
 const (
 	maxProblem = maxAnswer
-	// maxRetryAfter is the limit for a Retry-After that is believed.
+	// maxRetryAfter is the maximum Retry-After that is accepted.
 	maxRetryAfter = 24 * time.Hour
 )
 
-// ReadProblem returns the problem in the body of a response, which it does not close. If the
-// body has no problem, the returned one describes the response.
+// ReadProblem returns the problem in the body of a response, which it does not
+// close. If the body is not a problem, the result describes the response.
 func ReadProblem(resp *http.Response) *Problem {
 	p := new(Problem)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
@@ -103,8 +104,9 @@ func ReadProblem(resp *http.Response) *Problem {
 	return p
 }
 
-// retryAfter returns the pause that a header asks for: a number of seconds or a date. A date is compared
-// with that of the answer, so that the clock of this machine does not matter.
+// retryAfter returns the pause in a header: a number of seconds or a date. A
+// date is compared with that of the answer, so that the clock of this machine
+// does not matter.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	seconds, err := strconv.Atoi(text)

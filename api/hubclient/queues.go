@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A Queue is what waits for an actor in a group of domains.
+// A Queue has the data that waits for an actor in a group of domains.
 type Queue struct {
 	Group      string      `json:"group"`
-	Waiting    int64       `json:"waiting"`              // events, those of the open bundle included
-	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // how long the oldest of them has waited; nil: not known
+	Waiting    int64       `json:"waiting"`              // events, including those of the open bundle
+	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // age of the oldest event; nil: not known
 	Open       *OpenBundle `json:"open,omitempty"`       // nil: none
 }
 
@@ -21,7 +21,8 @@ type OpenBundle struct {
 	Opened time.Time `json:"opened"`
 }
 
-// Queues returns what waits for an actor, group by group in the order of their names. It opens no bundle.
+// Queues returns the queues of an actor, one for each group, in the order of
+// their names. It opens no bundle.
 func (c *Client) Queues(ctx context.Context, actor string) ([]Queue, error) {
 	answer, err := c.sendRepeatedly(ctx, http.MethodGet, "/v1/queues", actor, nil)
 	if err != nil {

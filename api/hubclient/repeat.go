@@ -20,10 +20,10 @@ const (
 type backoff struct {
 	client *Client
 	limit  time.Duration
-	next   time.Duration // 0: the first
+	next   time.Duration // 0: the first pause
 }
 
-// nextPause returns the next pause: a random one, plus the pause that err requests.
+// nextPause returns the next pause: a random one, plus the pause in err.
 func (b *backoff) nextPause(err error) time.Duration {
 	b.next = min(max(b.next, minPause), b.limit)
 	pause := b.next/2 + time.Duration(b.client.opts.Jitter()*float64(b.next/2))
@@ -36,7 +36,8 @@ func (b *backoff) nextPause(err error) time.Duration {
 
 func (b *backoff) reset() { b.next = 0 }
 
-// repeatUntilDone calls try until it succeeds, fails for good, or the budget is spent.
+// repeatUntilDone calls try until it succeeds, fails permanently, or the budget
+// is spent.
 func (c *Client) repeatUntilDone(ctx context.Context, budget time.Duration, try func() error) error {
 	end := c.opts.Clock.Elapsed() + budget
 	pauses := backoff{client: c, limit: maxPause}
@@ -75,7 +76,7 @@ func isTemporary(err error) bool {
 	if _, ok := errors.AsType[*tokenError](err); ok {
 		return false
 	}
-	if errors.Is(err, http.ErrSchemeMismatch) { // https for a server of http
+	if errors.Is(err, http.ErrSchemeMismatch) { // https was used for a server of http
 		return false
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
@@ -84,7 +85,7 @@ func isTemporary(err error) bool {
 	return true
 }
 
-// isUncertain reports whether the hub may have carried out a request that failed.
+// isUncertain reports whether the hub may have executed a failed request.
 func isUncertain(err error) bool {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p.Status >= 500
@@ -96,7 +97,7 @@ func isUncertain(err error) bool {
 	return !isOfToken
 }
 
-// A finalError is one that a repetition does not change.
+// A finalError is an error that a repetition would not change.
 type finalError struct{ err error }
 
 func (e *finalError) Error() string { return e.err.Error() }

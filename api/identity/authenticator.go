@@ -20,7 +20,7 @@ import (
 // Options of an Authenticator. Issuers, Audiences and Client are required.
 type Options struct {
 	Issuers    []string
-	Audiences  []string         // a token has to be for one of them
+	Audiences  []string         // a token must be for one of them
 	Tenants    []string         // a token must be of one of them; empty: tenants are not checked
 	RolesClaim string           // default: roles
 	ActorClaim string           // default: actor
@@ -64,8 +64,8 @@ func New(opts Options) *Authenticator {
 	return a
 }
 
-// Run fetches the keys of all issuers again and again until ctx ends, so that requests seldom wait
-// for that.
+// Run fetches the keys of all issuers periodically until ctx ends, so that
+// requests seldom wait for keys.
 func (a *Authenticator) Run(ctx context.Context) {
 	var issuers sync.WaitGroup
 	for _, keys := range a.issuers {
@@ -94,7 +94,8 @@ func (s *keySet) runRefresh(ctx context.Context) {
 // maxToken is the limit of a token in bytes.
 const maxToken = 16 << 10
 
-// Authenticate returns the sender of a request. It fails with an [Error] if it is not known.
+// Authenticate returns the sender of a request. It fails with an [Error] if the
+// sender cannot be identified.
 func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 	raw, err := Bearer(r)
 	if err != nil {
@@ -125,7 +126,8 @@ func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 	return p, nil
 }
 
-// ofCertificate returns the sender of a request without a token, whose certificate may be in the registry.
+// ofCertificate returns the sender of a request without a token, if its
+// certificate is in the registry.
 func (a *Authenticator) ofCertificate(cert *x509.Certificate) (*Principal, error) {
 	if cert == nil {
 		return nil, errMissing
@@ -140,7 +142,7 @@ func (a *Authenticator) ofCertificate(cert *x509.Certificate) (*Principal, error
 	return p, nil
 }
 
-// Bearer returns the token of a request, "" if it shows none.
+// Bearer returns the bearer token of a request, "" if it has none.
 func Bearer(r *http.Request) (string, error) {
 	values := r.Header["Authorization"]
 	switch {
@@ -158,11 +160,13 @@ func Bearer(r *http.Request) (string, error) {
 	return raw, nil
 }
 
-// IsSigned reports whether a token has the form of a signed one: three parts with dots between them.
+// IsSigned reports whether a token has the format of a signed one: three parts
+// with dots between them.
 func IsSigned(raw string) bool { return strings.Count(raw, ".") == 2 }
 
-// clientCertificate returns the certificate that the client of a request has shown, nil for none. It
-// was verified when the connection began, which may be long ago.
+// clientCertificate returns the client certificate of a request, nil if it has
+// none. It was verified when the connection began, which may be long ago, so
+// its validity is checked again.
 func clientCertificate(r *http.Request, now time.Time) (*x509.Certificate, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return nil, nil
@@ -174,13 +178,15 @@ func clientCertificate(r *http.Request, now time.Time) (*x509.Certificate, error
 	return cert, nil
 }
 
-// Remembers reports whether the token of a request was verified before, or it shows none.
+// Remembers reports whether the token of a request was verified before, or the
+// request has none.
 func (a *Authenticator) Remembers(r *http.Request) bool {
 	raw, err := Bearer(r)
 	return err == nil && (raw == "" || len(raw) <= maxToken && a.memory.findToken(sha256.Sum256([]byte(raw))) != nil)
 }
 
-// resolveToken verifies a token, unless the cache has it, and returns its claims.
+// resolveToken returns the claims of a token, which it verifies unless the
+// cache has them.
 func (a *Authenticator) resolveToken(ctx context.Context, raw string, now time.Time) (*verifiedToken, error) {
 	if len(raw) > maxToken {
 		return nil, errTooLong
@@ -213,7 +219,7 @@ func (a *Authenticator) verifyToken(ctx context.Context, raw string, now time.Ti
 	signed := &signature{keys: keys}
 	verifier := oidc.NewVerifier(unverified.Issuer, signed, &oidc.Config{
 		SupportedSigningAlgs: algorithmNames, SkipClientIDCheck: true, // a hub may have several audiences
-		SkipExpiryCheck: true, // readClaims allows less
+		SkipExpiryCheck: true, // readClaims checks it with less tolerance
 	})
 	found, err := verifier.Verify(ctx, raw)
 	switch {
@@ -239,7 +245,8 @@ func (a *Authenticator) verifyToken(ctx context.Context, raw string, now time.Ti
 
 var algorithmNames = []string{string(jose.RS256), string(jose.PS256), string(jose.ES256)}
 
-// A signature is the key set of one verification. It keeps the error, which the library makes a text.
+// A signature is the key set of one verification. It stores the error, of which
+// the library returns only the text.
 type signature struct {
 	keys *keySet
 

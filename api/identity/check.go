@@ -5,8 +5,9 @@ import (
 	"errors"
 )
 
-// CheckIssuer fetches the document of an issuer and its keys, as an [Authenticator] does, and returns the
-// number of keys with which tokens may be signed. Its error says what is wrong.
+// CheckIssuer fetches the document of an issuer and its keys, as an
+// [Authenticator] does, and returns the number of keys that may sign tokens.
+// Its error says what is wrong.
 func CheckIssuer(ctx context.Context, client Doer, issuer string) (keys int, err error) {
 	found, err := fetchKeys(ctx, client, issuer)
 	if err == nil && len(found) == 0 {

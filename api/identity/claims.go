@@ -15,22 +15,22 @@ type verifiedToken struct {
 	roles       []Role
 	origins     []domain.Origin
 	actors      []domain.ActorID
-	certificate string // SHA-256 of the client certificate that it counts with, in base64url; "": any or none
+	certificate string // SHA-256 of the client certificate to which it is bound, in base64url; "": not bound
 	expires     time.Time
 
-	generation int // of the keys that verified it
+	generation int // generation of the keys that verified it
 }
 
 // claims are the members of a token.
 type claims map[string]json.RawMessage
 
-// findClaim returns a claim, and whether it is there and not null.
+// findClaim returns a claim, and whether it exists and is not null.
 func (c claims) findClaim(name string) (raw json.RawMessage, isThere bool) {
 	raw, isThere = c[name]
 	return raw, isThere && raw[0] != 'n'
 }
 
-// textClaim returns a claim that is a text, "" if it is missing.
+// textClaim returns a claim that must be a text, "" if it is missing.
 func (c claims) textClaim(name string) (text string, err error) {
 	raw, ok := c.findClaim(name)
 	if !ok {
@@ -42,7 +42,7 @@ func (c claims) textClaim(name string) (text string, err error) {
 	return text, nil
 }
 
-// firstText returns the first claim that is there.
+// firstText returns the first existing claim.
 func (c claims) firstText(names ...string) (string, error) {
 	for _, name := range names {
 		if text, err := c.textClaim(name); text != "" || err != nil {
@@ -52,7 +52,7 @@ func (c claims) firstText(names ...string) (string, error) {
 	return "", nil
 }
 
-// listClaim returns a claim that is a list of texts, nil if it is missing.
+// listClaim returns a claim that must be a list of texts, nil if it is missing.
 func (c claims) listClaim(name string) (texts []string, err error) {
 	raw, ok := c.findClaim(name)
 	if !ok {
@@ -64,7 +64,8 @@ func (c claims) listClaim(name string) (texts []string, err error) {
 	return texts, nil
 }
 
-// timeClaim returns a claim that is a time, the zero time if it is missing.
+// timeClaim returns a claim that must be a time, the zero time if it is
+// missing.
 func (c claims) timeClaim(name string) (time.Time, error) {
 	raw, ok := c.findClaim(name)
 	if !ok {
@@ -72,7 +73,7 @@ func (c claims) timeClaim(name string) (time.Time, error) {
 	}
 	var seconds float64
 	if json.Unmarshal(raw, &seconds) != nil || math.Abs(seconds) > 1<<40 {
-		return time.Time{}, errClaims // a text, or a time that no calendar has
+		return time.Time{}, errClaims // not a number, or not a time in a calendar
 	}
 	whole, fraction := math.Modf(seconds)
 	return time.Unix(int64(whole), int64(fraction*1e9)), nil
@@ -81,7 +82,8 @@ func (c claims) timeClaim(name string) (time.Time, error) {
 // maxTimeAhead is how far ahead of the clock the claim nbf may be.
 const maxTimeAhead = time.Minute
 
-// readClaims returns the claims in the payload of a token whose signature was verified.
+// readClaims returns the claims in the payload of a token with a verified
+// signature.
 func (a *Authenticator) readClaims(payload []byte, now time.Time) (t *verifiedToken, err error) {
 	var c claims
 	if json.Unmarshal(payload, &c) != nil {
@@ -122,7 +124,7 @@ func (a *Authenticator) readClaims(payload []byte, now time.Time) (t *verifiedTo
 	return t, err
 }
 
-// actorsClaim returns the actors of a claim, which is the id of one or a list of ids.
+// actorsClaim returns the actors in a claim, which is an id or a list of ids.
 func (c claims) actorsClaim(name string) ([]domain.ActorID, error) {
 	texts := []string{""}
 	var err error
@@ -143,7 +145,8 @@ func (c claims) actorsClaim(name string) ([]domain.ActorID, error) {
 	return actors, nil
 }
 
-// certificateHash returns the hash of the certificate that a token is bound to (RFC 8705), "" for none.
+// certificateHash returns the hash of the certificate to which a token is bound
+// (RFC 8705), "" for none.
 func (c claims) certificateHash() (string, error) {
 	raw, ok := c.findClaim("cnf")
 	if !ok {

@@ -23,26 +23,28 @@ import (
 type CodeFlowOptions struct {
 	Issuer       string
 	ClientID     string
-	ClientSecret string           // "": the client is a public one
-	Tenants      []string         // an account has to be of one of them; none: of any, or of none
+	ClientSecret string           // "": a public client
+	Tenants      []string         // an account must be from one of them; none: from any, or without a tenant
 	RolesClaim   string           // default: roles
 	Client       *http.Client     // it must not follow redirects
 	Clock        func() time.Time // default: time.Now
 	Logger       *slog.Logger     // default: discards
 }
 
-// A CodeFlow signs people in by the code flow of OpenID Connect, with PKCE, state and nonce. It keeps
-// nothing about those who sign in: the caller keeps the Attempt. It is safe for concurrent use.
+// A CodeFlow signs people in with the code flow of OpenID Connect, with PKCE,
+// state and nonce. It stores nothing about attempts: the caller keeps the
+// Attempt. It is safe for concurrent use.
 type CodeFlow struct {
 	opts   CodeFlowOptions
-	tokens *Authenticator // of the issuer, for the client
+	tokens *Authenticator // verifies tokens of the issuer for the client
 
 	mu        sync.Mutex
 	endpoints *endpoints
-	fetched   time.Time // when the endpoints were fetched, or could not be
+	fetched   time.Time // time of the last attempt to fetch the endpoints
 }
 
-// endpoints are where an issuer signs people in, as it says of itself.
+// endpoints are the addresses in the document of an issuer at which people sign
+// in.
 type endpoints struct {
 	Issuer    string   `json:"issuer"`
 	Authorize string   `json:"authorization_endpoint"`
@@ -50,18 +52,19 @@ type endpoints struct {
 	Methods   []string `json:"token_endpoint_auth_methods_supported"`
 }
 
-// An Attempt is one attempt to sign in. It is a secret of the browser that has begun it.
+// An Attempt is one attempt to sign in. It is a secret of the browser that has
+// started it.
 type Attempt struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
-	Verifier string `json:"verifier"` // of PKCE
+	Verifier string `json:"verifier"` // code verifier of PKCE
 }
 
-// An Account is the person who has signed in.
+// An Account is the account of a person who has signed in.
 type Account struct {
 	Issuer  string `json:"issuer"`
 	Subject string `json:"subject"`
-	Name    string `json:"name,omitempty"` // by which people know it
+	Name    string `json:"name,omitempty"` // the name that people know
 	Roles   []Role `json:"roles"`
 }
 
@@ -84,11 +87,12 @@ func NewCodeFlow(opts CodeFlowOptions) *CodeFlow {
 	}
 }
 
-// Issuer returns the issuer that people sign in at.
+// Issuer returns the issuer at which people sign in.
 func (f *CodeFlow) Issuer() string { return f.opts.Issuer }
 
-// Begin returns the address at the issuer to which a browser is sent, and the attempt that Finish needs.
-// It fails with an [Error] of kind Unavailable if the issuer cannot be reached.
+// Begin returns the address of the issuer to which the browser is redirected,
+// and the attempt, which Finish needs. It fails with an [Error] of kind
+// Unavailable if the issuer cannot be reached.
 func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address string, a Attempt, err error) {
 	config, err := f.clientConfig(ctx, redirectURL)
 	if err != nil {
@@ -98,7 +102,7 @@ func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address strin
 	return config.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)), a, nil
 }
 
-// The answers to attempts that do not count.
+// The answers to invalid attempts.
 var (
 	errState   = invalidTokenError("The answer of the issuer is not to this attempt to sign in; another browser may have begun it. Sign in again.")
 	errDenied  = invalidTokenError("The issuer did not sign you in. Sign in again, or ask those who manage it.")
@@ -107,8 +111,9 @@ var (
 	errNonce   = invalidTokenError("The token of the issuer is not for this attempt to sign in. Sign in again.")
 )
 
-// Finish returns the account that has signed in, by the query with which the issuer has sent the browser
-// back. It fails with an [Error]. An attempt is finished once: the issuer accepts a code once.
+// Finish returns the account that has signed in. query is the query with which
+// the issuer has redirected the browser. It fails with an [Error]. An attempt
+// can be finished only once, because the issuer accepts a code only once.
 func (f *CodeFlow) Finish(ctx context.Context, redirectURL string, a Attempt, query url.Values) (*Account, error) {
 	switch {
 	case a.State == "" || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1:
@@ -134,7 +139,7 @@ func (f *CodeFlow) Finish(ctx context.Context, redirectURL string, a Attempt, qu
 	return f.verifyAccount(ctx, raw, a.Nonce)
 }
 
-// verifyAccount verifies an ID token, and returns whose it is.
+// verifyAccount verifies an ID token, and returns its account.
 func (f *CodeFlow) verifyAccount(ctx context.Context, raw, nonce string) (*Account, error) {
 	if len(raw) > maxToken {
 		return nil, errTooLong
@@ -163,7 +168,7 @@ func (f *CodeFlow) verifyAccount(ctx context.Context, raw, nonce string) (*Accou
 	return &Account{Issuer: t.issuer, Subject: t.subject, Name: domain.Clip(name), Roles: t.roles}, nil
 }
 
-// claimsOf returns the claims of a token that was verified.
+// claimsOf returns the claims of a verified token.
 func claimsOf(raw string) (c claims, err error) {
 	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(raw, ".")[1])
 	if err != nil || json.Unmarshal(payload, &c) != nil {
@@ -172,7 +177,7 @@ func claimsOf(raw string) (c claims, err error) {
 	return c, nil
 }
 
-// clientConfig returns the client of the issuer.
+// clientConfig returns the configuration of the client at the issuer.
 func (f *CodeFlow) clientConfig(ctx context.Context, redirectURL string) (*oauth2.Config, error) {
 	e, err := f.discoverEndpoints(ctx)
 	if err != nil {
@@ -180,7 +185,7 @@ func (f *CodeFlow) clientConfig(ctx context.Context, redirectURL string) (*oauth
 	}
 	style := oauth2.AuthStyleInParams
 	if f.opts.ClientSecret != "" && !slices.Contains(e.Methods, "client_secret_post") {
-		style = oauth2.AuthStyleInHeader // the method of issuers that name none
+		style = oauth2.AuthStyleInHeader // the default method of issuers
 	}
 	return &oauth2.Config{
 		ClientID: f.opts.ClientID, ClientSecret: f.opts.ClientSecret, RedirectURL: redirectURL, Scopes: []string{"openid", "profile"},
@@ -188,11 +193,12 @@ func (f *CodeFlow) clientConfig(ctx context.Context, redirectURL string) (*oauth
 	}, nil
 }
 
-// endpointsAge is the time for which endpoints of an issuer are used.
+// endpointsAge is how long the endpoints of an issuer are used before they are
+// fetched again.
 const endpointsAge = time.Hour
 
-// discoverEndpoints returns the endpoints of the issuer. It asks the issuer at most once in fetchPause, however
-// many browsers begin to sign in.
+// discoverEndpoints returns the endpoints of the issuer. It asks the issuer at
+// most once in fetchPause, however many browsers sign in.
 func (f *CodeFlow) discoverEndpoints(ctx context.Context) (*endpoints, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -206,7 +212,7 @@ func (f *CodeFlow) discoverEndpoints(ctx context.Context) (*endpoints, error) {
 	var found endpoints
 	err := fetchDocument(ctx, f.opts.Client, strings.TrimSuffix(f.opts.Issuer, "/")+"/.well-known/openid-configuration", &found)
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // the browser is gone, which says nothing about the issuer
+		return nil, ctx.Err() // the browser has disconnected, which says nothing about the issuer
 	}
 	f.fetched = f.opts.Clock()
 	if err == nil && (found.Issuer != f.opts.Issuer || !f.isEndpoint(found.Authorize) || !f.isEndpoint(found.Token)) {
@@ -223,7 +229,8 @@ func (f *CodeFlow) discoverEndpoints(ctx context.Context) (*endpoints, error) {
 	return f.endpoints, nil
 }
 
-// isEndpoint reports whether an address of the issuer is as safe as that of the issuer itself.
+// isEndpoint reports whether an address in the document is as safe as that of
+// the issuer itself.
 func (f *CodeFlow) isEndpoint(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || strings.HasPrefix(f.opts.Issuer, u.Scheme+"://"))

@@ -18,7 +18,7 @@ import (
 
 const redirectURL = "http://hub.example/console/sign-in/callback"
 
-// A testPerson is who signs in at an issuer. The claims are those of the ID token.
+// A testPerson is a user of an issuer, with the claims of the ID token.
 type testPerson struct {
 	*mockoidc.MockUser
 	claims map[string]any
@@ -39,7 +39,7 @@ func (p testPerson) Claims(_ []string, base *mockoidc.IDTokenClaims) (jwt.Claims
 	return all, nil
 }
 
-// runIssuer starts an issuer at which persons with claims sign in.
+// runIssuer starts an issuer whose users have the given claims.
 func runIssuer(t *testing.T, claims ...map[string]any) *mockoidc.MockOIDC {
 	t.Helper()
 	issuer, err := mockoidc.Run()
@@ -64,7 +64,8 @@ func noRedirects(transport http.RoundTripper) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// signIn sends a browser to the issuer, and returns the query with which it comes back.
+// signIn signs in at the issuer, and returns the query with which it redirects
+// the browser back.
 func signIn(t *testing.T, address string) url.Values {
 	t.Helper()
 	transport := &http.Transport{}

@@ -19,10 +19,11 @@ type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// maxDocument is the limit of a document of an issuer, in bytes. Those of large issuers have 20 KB.
+// maxDocument is the limit of a document of an issuer, in bytes. Large issuers
+// have documents of 20 KB.
 const maxDocument = 1 << 20
 
-// fetchKeys asks an issuer where its keys are, and fetches them.
+// fetchKeys fetches the keys of an issuer from the address in its document.
 func fetchKeys(ctx context.Context, client Doer, issuer string) ([]jose.JSONWebKey, error) {
 	var about struct {
 		Issuer string `json:"issuer"`
@@ -55,7 +56,7 @@ func fetchDocument(ctx context.Context, client Doer, address string, into any) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // only read
+	defer func() { _ = resp.Body.Close() }() // the body was only read
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers with status %d", address, resp.StatusCode)
 	}

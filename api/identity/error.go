@@ -5,23 +5,24 @@ type Kind int
 
 // The kinds of errors.
 const (
-	Missing     Kind = iota // the request shows nothing
-	Ambiguous               // the request shows a token in a wrong place or more than one
-	Invalid                 // the token or the certificate does not count
+	Missing     Kind = iota // the request has no token and no certificate
+	Ambiguous               // the request has a token in a wrong place or more than one
+	Invalid                 // the token or the certificate is not valid
 	Unavailable             // the keys of the issuer are not known, because it cannot be reached
 )
 
-// An Error is the reason why the sender of a request is not known. It never quotes the request.
+// An Error is the reason why the sender of a request is not known. It contains
+// no text of the request.
 type Error struct {
 	Kind        Kind
-	Description string // one sentence or more for the client, with what to do
+	Description string // one or more sentences for the client about what to do
 }
 
 func (e *Error) Error() string { return e.Description }
 
 func invalidTokenError(description string) error { return &Error{Invalid, description} }
 
-// The answers to tokens that do not count.
+// The errors of invalid tokens.
 var (
 	errMissing     = &Error{Missing, "The request shows no token. Send one as Authorization: Bearer TOKEN."}
 	errTwice       = &Error{Ambiguous, "The request has more than one header Authorization; send one."}

@@ -14,8 +14,9 @@ import (
 	"github.com/messagehub/messagehub/api/identity/identitytest"
 )
 
-// FuzzToken shows any token, and any claims that the issuer has signed. A token counts only if it was
-// signed, and a principal has only roles and actors that its claims have. Errors quote nothing.
+// FuzzToken sends arbitrary tokens, and tokens with arbitrary signed claims.
+// Only signed tokens are accepted, and a principal has only roles and actors in
+// its claims. Errors contain no text of a request.
 func FuzzToken(f *testing.F) {
 	issuer := identitytest.Start(f)
 	client := &http.Client{Transport: &http.Transport{}}
@@ -55,10 +56,11 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// known has the texts of errors that are the same whatever a request shows.
+// known has the texts of errors that do not depend on the request.
 var known []string
 
-// requireFixedWords wants an error of the package, whose text does not depend on the request.
+// requireFixedWords requires an error of the package whose text does not depend
+// on the request.
 func requireFixedWords(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {

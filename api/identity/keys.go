@@ -14,15 +14,15 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// algorithms are those with which a token may be signed.
+// algorithms are the permitted algorithms of signatures.
 var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256}
 
 const (
-	fetchPause   = 30 * time.Second // between the beginnings of two fetches
+	fetchPause   = 30 * time.Second // minimum time between the starts of two fetches
 	fetchTimeout = 10 * time.Second
 	refreshEvery = 10 * time.Minute
-	keyLifetime  = 24 * time.Hour // after the last fetch that did not fail
-	maxKeys      = 64             // of an issuer
+	keyLifetime  = 24 * time.Hour // how long keys are used after the last successful fetch
+	maxKeys      = 64             // keys of an issuer
 	minRSABits   = 2048
 )
 
@@ -33,22 +33,22 @@ type keySet struct {
 	clock  func() time.Time
 	log    *slog.Logger
 
-	fetching chan struct{} // has an element while a request fetches
+	fetching chan struct{} // has an element during a fetch
 
 	mu         sync.Mutex
 	keys       []jose.JSONWebKey
-	fetched    time.Time // begin of the last fetch that did not fail; zero: none
-	tried      time.Time // begin of the last fetch; zero: none
+	fetched    time.Time // start of the last successful fetch; zero: none
+	tried      time.Time // start of the last fetch; zero: none
 	isFailing  bool      // the last fetch failed
-	generation int       // grows when a key is withdrawn
+	generation int       // incremented when a key is withdrawn
 }
 
 func newKeySet(issuer string, fetch func(context.Context) ([]jose.JSONWebKey, error), clock func() time.Time, log *slog.Logger) *keySet {
 	return &keySet{issuer: issuer, fetch: fetch, clock: clock, log: log, fetching: make(chan struct{}, 1)}
 }
 
-// verifySignature returns the payload of a signed token, and the generation of the keys. It fetches the keys
-// if it does not have the one that the token names.
+// verifySignature returns the payload of a signed token, and the generation of
+// the keys. It fetches the keys if the token's key is not known.
 func (s *keySet) verifySignature(ctx context.Context, raw string) (payload []byte, generation int, err error) {
 	jws, err := jose.ParseSignedCompact(raw, algorithms)
 	if err != nil || len(jws.Signatures) != 1 {
@@ -114,8 +114,8 @@ func (s *keySet) isUnreachable() bool {
 	return s.isFailing
 }
 
-// refreshKeys fetches the keys, unless that was tried less than fetchPause ago. Requests that come
-// meanwhile wait for the same fetch.
+// refreshKeys fetches the keys, unless that was tried less than fetchPause ago.
+// Concurrent requests wait for the same fetch.
 func (s *keySet) refreshKeys(ctx context.Context) error {
 	select {
 	case s.fetching <- struct{}{}:
@@ -126,7 +126,8 @@ func (s *keySet) refreshKeys(ctx context.Context) error {
 	if !s.mayFetch() {
 		return nil
 	}
-	// A client that disconnects must not end the fetch that others wait for.
+	// A client that disconnects must not cancel the fetch for which others
+	// wait.
 	fetching, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
 	keys, err := s.fetch(fetching)
@@ -150,8 +151,8 @@ func (s *keySet) refreshKeys(ctx context.Context) error {
 	return nil
 }
 
-// mayFetch reports whether the pause since the last fetch has ended. If so, it begins the next
-// pause.
+// mayFetch reports whether the pause since the last fetch has ended. If so, it
+// starts the next pause.
 func (s *keySet) mayFetch() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +164,7 @@ func (s *keySet) mayFetch() bool {
 	return true
 }
 
-// usableKeys returns those of a set with which tokens may be signed.
+// usableKeys returns the keys of a set that may sign tokens.
 func usableKeys(all []jose.JSONWebKey) []jose.JSONWebKey {
 	usable := slices.DeleteFunc(slices.Clone(all), func(k jose.JSONWebKey) bool { return !isUsable(&k) })
 	return usable[:min(len(usable), maxKeys)]

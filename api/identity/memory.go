@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// tokenCache has the tokens that were verified, by their SHA-256. Of more than limit, the one that was
-// verified first is forgotten.
+// tokenCache has verified tokens by their SHA-256. If there are more than
+// limit, the one that was verified first is forgotten.
 type tokenCache struct {
 	limit int
 
 	mu     sync.Mutex
 	tokens map[hash]*verifiedToken
 	order  []hash // a ring, in the order of verification
-	oldest int    // in order, once it is full
+	oldest int    // index of the oldest one, once the ring is full
 }
 
 type hash = [sha256.Size]byte
@@ -31,7 +31,7 @@ func (m *tokenCache) findToken(key hash) *verifiedToken {
 	return m.tokens[key]
 }
 
-// addToken keeps a token.
+// addToken adds a token.
 func (m *tokenCache) addToken(key hash, t *verifiedToken) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

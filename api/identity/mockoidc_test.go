@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// An issuer that others have made signs with a library that the hub does not use.
-func TestToken_OfAnIssuerFromOthersCounts(t *testing.T) {
+// This issuer uses another library for signatures than the hub.
+func TestToken_OfAnotherImplementationIsAccepted(t *testing.T) {
 	issuer, err := mockoidc.Run()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, issuer.Server.Close()) })

@@ -9,13 +9,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Role is what a token says that its owner may do.
+// A Role is a role in a token.
 type Role string
 
-// The roles without a name in them. The role domain:NAME has an origin in it.
+// The roles without a name in them. The role domain:NAME contains an origin.
 const (
 	RoleActor        Role = "actor"
-	RoleDomain       Role = "domain" // of a principal with at least one domain:NAME
+	RoleDomain       Role = "domain" // every principal with a role domain:NAME has it
 	RoleOperatorRead Role = "operator.read"
 	RoleOperator     Role = "operator"
 	RoleMetrics      Role = "metrics"
@@ -25,7 +25,7 @@ const domainPrefix = "domain:"
 
 // A Principal is the sender of a request. It must not be changed.
 type Principal struct {
-	Issuer  string // "": the token is not from an issuer
+	Issuer  string // "": the token was not made by an issuer
 	Subject string
 	Client  string
 	Tenant  string
@@ -35,18 +35,18 @@ type Principal struct {
 	grants  []Grant
 }
 
-// A Grant is an actor that a principal may act for.
+// A Grant is the right of a principal to act for an actor.
 type Grant struct {
 	Actor  domain.ActorID
-	Groups []domain.Group // that it may act on; none: all
+	Groups []domain.Group // groups on which it may act; none: all
 }
 
-// NewOperator returns the principal of a token of the hub's own settings.
+// NewOperator returns the principal of a token in the hub's settings.
 func NewOperator(name string) *Principal {
 	return &Principal{Subject: name, roles: []Role{RoleOperator}}
 }
 
-// Has reports whether p has a role. An operator may read what operators read.
+// Has reports whether p has a role. An operator also has the role for reading.
 func (p *Principal) Has(role Role) bool {
 	return slices.Contains(p.roles, role) || role == RoleOperatorRead && slices.Contains(p.roles, RoleOperator)
 }
@@ -54,8 +54,9 @@ func (p *Principal) Has(role Role) bool {
 // maxRecordName is the limit of the name in a record, in characters.
 const maxRecordName = 200
 
-// RecordName returns the name under which an order is recorded: the subject of the token, and in
-// parentheses a name that its owner has given, which proves nothing.
+// RecordName returns the name in the records of orders: the subject of the
+// token, and in parentheses a name that its owner has typed, which proves
+// nothing.
 func (p *Principal) RecordName(remark string) string {
 	who := cmp.Or(p.Subject, p.Client)
 	if remark != "" {
@@ -67,10 +68,10 @@ func (p *Principal) RecordName(remark string) string {
 	return who
 }
 
-// Grants returns the actors that p may act for.
+// Grants returns the actors for which p may act.
 func (p *Principal) Grants() []Grant { return p.grants }
 
-// Grant returns what p may do for an actor, and whether it may act for it.
+// Grant returns the right of p to act for an actor, and whether there is one.
 func (p *Principal) Grant(actor domain.ActorID) (Grant, bool) {
 	i := slices.IndexFunc(p.grants, func(g Grant) bool { return g.Actor == actor })
 	if i < 0 {
@@ -79,7 +80,8 @@ func (p *Principal) Grant(actor domain.ActorID) (Grant, bool) {
 	return p.grants[i], true
 }
 
-// addGrant adds a grant. Two grants of one actor are one for the groups of both.
+// addGrant adds a grant. Two grants for one actor are combined into one for the
+// groups of both.
 func (p *Principal) addGrant(g Grant) {
 	i := slices.IndexFunc(p.grants, func(x Grant) bool { return x.Actor == g.Actor })
 	switch {
@@ -95,11 +97,11 @@ func (p *Principal) addGrant(g Grant) {
 // MayAnnounce reports whether p may send events of an origin.
 func (p *Principal) MayAnnounce(origin domain.Origin) bool { return slices.Contains(p.origins, origin) }
 
-// Origins returns the origins of which p may send events.
+// Origins returns the origins for which p may send events.
 func (p *Principal) Origins() []domain.Origin { return p.origins }
 
-// rolesOf returns the roles of the hub among the texts of a claim. The others are those of other
-// programs.
+// rolesOf returns the roles of the hub among the texts of a claim. Other texts
+// are roles in other programs.
 func rolesOf(texts []string) (roles []Role, origins []domain.Origin) {
 	for _, text := range texts {
 		switch role := Role(text); role {

@@ -10,24 +10,25 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Entry of a registry binds a client to an actor. Each text that is not empty must equal
-// that of the request. An Entry has a Client, one of the two texts of a certificate, or both.
+// An Entry of a registry binds a client to an actor. Each text that is not
+// empty must equal that of the request. An Entry has a Client, one of the two
+// texts of a certificate, or both.
 type Entry struct {
-	Issuer string // of the token
+	Issuer string // issuer of the token
 	Client string // the claim azp, appid or client_id of the token
 	Tenant string // the claim tid of the token
 
 	CertificateName   string // a DNS name, a URI or an e-mail address of the client certificate
-	CertificateSHA256 string // of the client certificate, in lower-case hexadecimal digits
+	CertificateSHA256 string // fingerprint of the client certificate, in lower-case hexadecimal digits
 
 	Actor  domain.ActorID
 	Groups []domain.Group // none: all
 }
 
-// A Registry says which clients are which actors. It is safe for concurrent use.
+// A Registry maps clients to actors. It is safe for concurrent use.
 type Registry struct {
 	byClient    map[string][]Entry
-	certificate []Entry // without a client
+	certificate []Entry // entries without a client
 }
 
 // NewRegistry returns a registry with entries.
@@ -65,7 +66,8 @@ func (r *Registry) ofCertificate(cert *x509.Certificate) (grants []Grant) {
 
 func isSame(want, got string) bool { return want == "" || want == got }
 
-// isOf reports whether a certificate is the one of the entry, if that names one.
+// isOf reports whether a certificate matches the entry, which need not have
+// one.
 func (e *Entry) isOf(cert *x509.Certificate) bool {
 	switch {
 	case e.CertificateName == "" && e.CertificateSHA256 == "":
@@ -81,7 +83,7 @@ func fingerprint(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// thumbprint returns the hash of a certificate in the form of tokens.
+// thumbprint returns the hash of a certificate in the format of tokens.
 func thumbprint(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
 	return base64.RawURLEncoding.EncodeToString(sum[:])

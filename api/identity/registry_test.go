@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// certificate returns one for an actor, which ends at a time.
+// certificate returns a certificate for an actor, with the end of its validity.
 func certificate(t *testing.T, name string, end time.Time) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -37,7 +37,8 @@ func certificate(t *testing.T, name string, end time.Time) *x509.Certificate {
 	return cert
 }
 
-// overTLS returns the TLS of a connection whose client has shown a certificate, which was verified or not.
+// overTLS returns the TLS state of a connection with a client certificate,
+// which was verified or not.
 func overTLS(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
 	state := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
 	if isVerified {
@@ -46,7 +47,8 @@ func overTLS(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
 	return state
 }
 
-// showWith sends a request with a token, "" for none, over TLS with a client certificate.
+// showWith sends a request with a token, "" for none, over TLS with a client
+// certificate.
 func (f *tokenFixture) showWith(token string, state *tls.ConnectionState) (*identity.Principal, error) {
 	r := request(f.t, "/")
 	if token != "" {

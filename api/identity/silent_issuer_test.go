@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/api/identity/identitytest"
 )
 
-// A silentIssuer accepts requests and sends nothing, or nothing behind the header, until their sender gives up.
+// A silentIssuer accepts requests and sends nothing, or only the header, until
+// the client gives up.
 type silentIssuer struct {
 	*identitytest.Issuer
 	sendsHeader, isSilent atomic.Bool
@@ -72,19 +73,20 @@ func testSilentIssuer(t *testing.T, issuer *silentIssuer) {
 		require.Equal(t, after, took)
 	}
 
-	// At the start, when no key is known.
+	// At the start no key is known.
 	issuer.isSilent.Store(true)
 	var waiting sync.WaitGroup
-	for range 5 { // they wait for the same answer
+	for range 5 { // these requests wait for the same answer
 		waiting.Go(func() { refuses(issuer.Actor("a"), 10*time.Second) })
 	}
 	waiting.Wait()
 	refuses(issuer.Actor("a"), 0)
 	require.EqualValues(t, 1, issuer.requests.Load())
-	<-time.After(30 * time.Second) // of the bubble, which takes no time
+	<-time.After(30 * time.Second) // on the clock of the bubble
 	refuses(issuer.Actor("a"), 10*time.Second)
 
-	// Later, when keys are known: they count at once, and a new one is not known.
+	// Later, tokens of known keys are accepted at once, and one of a new key is
+	// not.
 	issuer.isSilent.Store(false)
 	<-time.After(30 * time.Second)
 	known := issuer.Actor("a")
@@ -95,7 +97,7 @@ func testSilentIssuer(t *testing.T, issuer *silentIssuer) {
 	issuer.Rotate()
 	<-time.After(30 * time.Second)
 	waiting.Go(func() { refuses(issuer.Actor("a"), 10*time.Second) })
-	synctest.Wait() // the issuer is asked
+	synctest.Wait() // the request to the issuer is under way
 	for _, token := range []string{known, fresh} {
 		took, err := show(token)
 		require.NoError(t, err)
@@ -104,7 +106,7 @@ func testSilentIssuer(t *testing.T, issuer *silentIssuer) {
 	waiting.Wait()
 	refuses(issuer.Actor("a"), 0)
 
-	// Once the issuer answers, so does the hub.
+	// Once the issuer answers, the hub does, too.
 	issuer.isSilent.Store(false)
 	<-time.After(30 * time.Second)
 	_, err = show(issuer.Actor("a"))

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rsaKey takes long to make, so the tests share one.
+// rsaKey is slow to generate, so the tests share one.
 var rsaKey = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -85,7 +85,7 @@ func request(t *testing.T, target string, authorization ...string) *http.Request
 	return r
 }
 
-// kindOf returns the kind and the text of the error of a request whose sender is not known.
+// kindOf returns the kind and the text of an authentication error.
 func kindOf(t *testing.T, err error) (identity.Kind, string) {
 	t.Helper()
 	e, ok := errors.AsType[*identity.Error](err)
@@ -93,24 +93,25 @@ func kindOf(t *testing.T, err error) (identity.Kind, string) {
 	return e.Kind, e.Description
 }
 
-// unsigned returns a token with a header and claims, and a signature that is none.
+// unsigned returns a token with a header, claims, and an invalid signature.
 func unsigned(header, claims string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 }
 
-// withSecret returns a token that is signed by HS256 with the public key of the issuer as the secret.
+// withSecret returns a token that is signed by HS256 with the public key of the
+// issuer as the secret.
 func withSecret(f *tokenFixture) string {
 	public, err := x509.MarshalPKIXPublicKey(&f.issuer.Key().Key.(*ecdsa.PrivateKey).PublicKey)
 	require.NoError(f.t, err)
 	return f.issuer.Sign(jose.JSONWebKey{Key: public, Algorithm: "HS256", KeyID: f.issuer.Key().KeyID}, f.issuer.Claims(nil), nil)
 }
 
-// A token that does not count has one answer.
+// All invalid tokens get the same answer.
 func TestToken_ThatDoesNotCountHasOneAnswer(t *testing.T) {
 	seconds := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	for name, tc := range map[string]struct {
 		token func(f *tokenFixture) string
-		want  string // in the description
+		want  string // substring of the description
 	}{
 		"a text":                     {func(*tokenFixture) string { return "text" }, "is not a signed JSON Web Token"},
 		"a long text":                {func(*tokenFixture) string { return strings.Repeat("a.", 20<<10) }, "too long"},
@@ -217,7 +218,7 @@ func TestToken_BeginsAtMostAMinuteAhead(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Entra writes its tokens in two forms, each with an issuer of its own.
+// Entra has two versions of tokens, each with its own issuer.
 func TestToken_OfEntraCountsInBothVersions(t *testing.T) {
 	second := identitytest.Start(t)
 	f := newFixture(t, func(o *identity.Options) {
@@ -257,7 +258,7 @@ func TestKeys_AreFetchedOnceForManyForgedTokens(t *testing.T) {
 	forger := identitytest.Start(t)
 	var forging sync.WaitGroup
 	for range 50 {
-		forger.Rotate() // so that each token names a key that is unknown
+		forger.Rotate() // so that each token names an unknown key
 		token := forger.Token(identitytest.Claims{"iss": f.issuer.URL})
 		forging.Go(func() {
 			if _, err := f.show(token); err == nil {
@@ -288,7 +289,7 @@ func TestKeys_AreRotatedWhileRequestsRun(t *testing.T) {
 	require.ErrorContains(t, err, "not by a key of its issuer", "a token that was remembered is forgotten with its key")
 }
 
-// The issuer answers with something else, or does not answer.
+// The issuer answers something else, or nothing.
 func TestKeys_LastADayWhileTheIssuerIsAway(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"500":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
@@ -333,7 +334,8 @@ func TestKeys_LastADayWhileTheIssuerIsAway(t *testing.T) {
 	}
 }
 
-// A client that disconnects does not end the fetch that others wait for, and waits no longer.
+// A client that disconnects does not cancel the fetch for which others wait,
+// and stops waiting itself.
 func TestKeys_AreFetchedForAllWhoWait(t *testing.T) {
 	f := newFixture(t)
 	asked, release := make(chan struct{}), make(chan struct{})

@@ -1,8 +1,9 @@
 // Package loglevel has the level of a log, which operators change for a while.
 //
-// It promises that the level is the configured one again when the time has passed, with no request and no
-// goroutine: each reading compares the clock, and costs one load from memory while no change applies.
-// Which levels operators may choose, for how long, and who they are is left to the routes.
+// When the time has passed, the level is the configured one again, without a
+// request or a goroutine: each reading compares the clock, and costs one load
+// from memory while no change applies. The routes decide which levels operators
+// may choose, for how long, and who they are.
 package loglevel
 
 import (
@@ -15,10 +16,10 @@ import (
 type Level struct {
 	configured slog.Level
 	clock      func() time.Time
-	change     atomic.Pointer[levelChange] // nil: none
+	change     atomic.Pointer[levelChange] // nil: no change
 }
 
-// A levelChange is a level that applies until a moment.
+// A levelChange is a level that applies until a time.
 type levelChange struct {
 	level slog.Level
 	until time.Time
@@ -26,7 +27,8 @@ type levelChange struct {
 
 var _ slog.Leveler = (*Level)(nil)
 
-// New returns a Level that is the configured one until it is changed. clock is time.Now, or that of a test.
+// New returns a Level that is configured until it is changed. clock is
+// time.Now, or a clock of a test.
 func New(configured slog.Level, clock func() time.Time) *Level {
 	return &Level{configured: configured, clock: clock}
 }
@@ -40,7 +42,7 @@ func (l *Level) Level() slog.Level {
 // Configured returns the level without a change.
 func (l *Level) Configured() slog.Level { return l.configured }
 
-// Current returns the level and, while a change applies, when that ends.
+// Current returns the level and, while a change applies, the end of the change.
 func (l *Level) Current() (level slog.Level, until time.Time) {
 	c := l.change.Load()
 	if c == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// ClientRetries are the retries that the clients of this package and of packages ingest
-// and contentrequest need: few, because these retry by themselves and replace a client
-// that fails, and never none.
+// ClientRetries returns the retry options for the clients of this package and
+// of packages ingest and contentrequest. They are few, because these packages
+// retry themselves and replace a client that fails, but never zero.
 func ClientRetries() azservicebus.RetryOptions { return busclient.Retries() }

@@ -22,20 +22,21 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// NoticeOptions set up Notices.
+// NoticeOptions are the options of Notices.
 type NoticeOptions struct {
 	Open       func() (*azservicebus.Client, error) // see [ClientRetries]
-	Queues     map[domain.Origin]contract.Queues    // of the domains that are notified
+	Queues     map[domain.Origin]contract.Queues    // queues of the domains that are notified
 	Clock      func() time.Time                     // default time.Now
 	NewID      func() uuid.UUID                     // default uuid.New
-	Traces     trace.TracerProvider                 // of the spans of notices; default: none are recorded
+	Traces     trace.TracerProvider                 // for the spans of notices; default: none are recorded
 	Logger     *slog.Logger                         // default: discards
 	Registerer prometheus.Registerer                // default: no metrics
 }
 
-// Notices notify domains over Service Bus that the actor holds their content safely. The
-// message id of a notice is that of its bundle, so that the bus or the domain detects a
-// duplicate. Consecutive calls reach the queue in their order.
+// Notices notifies domains over Service Bus that an actor has confirmed their
+// content. The message id of a notice is that of its bundle, so that the bus or
+// the domain detects a duplicate. Consecutive calls reach the queue in their
+// order.
 type Notices struct {
 	opts  NoticeOptions
 	bus   *busclient.Connection
@@ -47,7 +48,8 @@ type Notices struct {
 
 var _ hub.Notifier = (*Notices)(nil)
 
-// NewNotices makes Notices that connect when they are first used. Close ends them.
+// NewNotices returns Notices that connect at their first use. Close closes the
+// connection.
 func NewNotices(opts NoticeOptions) *Notices {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Clock == nil {
@@ -71,11 +73,11 @@ func NewNotices(opts NoticeOptions) *Notices {
 	return n
 }
 
-// Close waits until the calls that are under way have ended, and closes the
-// connection. If ctx ends first, what is left of the work ends soon after.
+// Close waits until the calls under way have ended, and closes the connection.
+// If ctx ends first, the remaining work ends soon after.
 func (n *Notices) Close(ctx context.Context) error {
 	err := n.tasks.Close(ctx)
-	_ = busclient.Outlast(ctx, busclient.CloseTimeout, n.bus.Close) // it always reports success
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, n.bus.Close) // Close always returns nil
 	return err
 }
 
@@ -98,8 +100,8 @@ func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 	return err
 }
 
-// startSpan starts the span of a notice, below that of the Peek that opened its bundle. The message to the domain
-// carries it.
+// startSpan starts the span of a notice, whose parent is the span of the Peek
+// that opened its bundle. The message to the domain has its trace context.
 func (n *Notices) startSpan(ctx context.Context, notice *domain.Notice, queue string) (context.Context, trace.Span) {
 	start := tracing.Start{Name: "send " + queue, Kind: trace.SpanKindProducer, Parent: notice.Peeked}
 	if n.tracer.IsOn() {
@@ -146,7 +148,7 @@ func (n *Notices) sendNotice(ctx context.Context, notice domain.Notice, queue st
 	}
 }
 
-// send sends a message. Its time does not end with that of a caller.
+// send sends a message. It is not cancelled when its caller leaves.
 func (n *Notices) send(queue string, m *azservicebus.Message) error {
 	err := n.bus.Send(n.tasks.Context(), queue, m)
 	failed, _ := errors.AsType[*busclient.SendError](err)

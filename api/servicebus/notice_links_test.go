@@ -19,9 +19,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The bus has ended the link, and all find out at the same time. Who finds out first
-// takes neither the sender nor the connection from the others.
-func TestAHerdThatLosesItsLinkOpensOne(t *testing.T) {
+// The bus has ended the link, and all callers notice that at the same time. The
+// first one must not close the sender or the connection of the others.
+func TestConcurrentNoticesOpenOneLinkAfterALoss(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const queue, many = "timeseries-dequeue", 100
 		var links atomic.Int64
@@ -48,8 +48,8 @@ func TestAHerdThatLosesItsLinkOpensOne(t *testing.T) {
 	})(t)
 }
 
-// One opens the link, and does not notice that its time is over. The others do, and
-// the next caller does not wait.
+// One caller opens the link and ignores the end of its time. The others return
+// in time, and the next caller does not wait.
 func TestOpenLink_ReturnsWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const herd = 10

@@ -52,7 +52,7 @@ func newNotices(t testing.TB, n *embedded.Namespace, change ...func(*servicebus.
 	return s
 }
 
-// noticesOf receives the count notices that a domain has.
+// noticesOf receives count notices of a domain.
 func noticesOf(t testing.TB, n *embedded.Namespace, count int) []*azservicebus.ReceivedMessage {
 	t.Helper()
 	client, err := bustest.Clients(n)()
@@ -73,7 +73,7 @@ func noticesOf(t testing.TB, n *embedded.Namespace, count int) []*azservicebus.R
 	return got
 }
 
-// A notice is, byte for byte, what domains were built for.
+// A notice has, byte for byte, the format for which domains were built.
 func TestANoticeIsWhatTheContractSays(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
@@ -129,7 +129,8 @@ func TestABusThatKnowsIDsTakesANoticeOnce(t *testing.T) {
 	})(t)
 }
 
-// Also when connections are lost, which may bring one twice.
+// The order is kept even if connections are lost; then a notice may be
+// duplicated.
 func TestNoticesKeepTheOrderOfTheirCalls(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const many = 50
@@ -217,7 +218,8 @@ func TestNoticesFindABusThatIsBackAndAKeyThatIsMended(t *testing.T) {
 	})(t)
 }
 
-// silence lets the requests of a client through, and nothing back once it is on.
+// silence lets the requests of a client through. Once it is on, it lets nothing
+// back.
 type silence struct {
 	net.Conn
 	on *atomic.Bool
@@ -232,7 +234,7 @@ func (s *silence) Read(b []byte) (int, error) {
 	}
 }
 
-// The bus has the notice, and its answer is lost.
+// The bus has accepted the notice, and its answer is lost.
 func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := embedded.Open(embedded.Options{Entities: bustest.Entities()})
@@ -296,8 +298,8 @@ func TestNoticesAreCountedByOutcome(t *testing.T) {
 	})(t)
 }
 
-// A client renews its tokens in the background, whether it is used or not, and tries
-// again at once unless its options make it wait.
+// A client renews its tokens in the background even if it is not used, and
+// retries at once unless its options make it wait.
 func TestAnIdleConnectionWaitsQuietlyForABusThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
@@ -323,7 +325,7 @@ func TestAnIdleConnectionWaitsQuietlyForABusThatIsAway(t *testing.T) {
 		n.DropConnections()
 		select {
 		case <-ctx.Done():
-		case <-time.After(3 * time.Hour): // tokens last for two
+		case <-time.After(3 * time.Hour): // tokens are valid for two hours
 		}
 		tries := dialled.Load()
 		away.Store(false)

@@ -16,10 +16,10 @@ const (
 	ErrorType  = attribute.Key("error.type")
 
 	System        = attribute.Key("messaging.system")         // servicebus, or MessageHub itself
-	OperationName = attribute.Key("messaging.operation.name") // such as peek
+	OperationName = attribute.Key("messaging.operation.name") // name such as peek
 	OperationType = attribute.Key("messaging.operation.type") // send, receive, process or settle
 	Destination   = attribute.Key("messaging.destination.name")
-	MessageID     = attribute.Key("messaging.message.id") // of a bundle, or of a message on the bus
+	MessageID     = attribute.Key("messaging.message.id") // id of a bundle, or of a message on the bus
 	BatchSize     = attribute.Key("messaging.batch.message_count")
 
 	Actor  = attribute.Key("messagehub.actor")
@@ -41,7 +41,8 @@ const (
 	Settle  = "settle"
 )
 
-// BusAttributes are those of a call of Service Bus. A message id is cut to a sane length: any sender chooses it.
+// BusAttributes returns the attributes of a call of Service Bus. A message id
+// is cut, because any sender can choose a long one.
 func BusAttributes(name, kind, queue, message string) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{System.String(ServiceBus), OperationName.String(name), OperationType.String(kind), Destination.String(queue)}
 	if message != "" {

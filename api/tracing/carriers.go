@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	parentHeader = "Traceparent" // as net/http writes names
+	parentHeader = "Traceparent" // in the canonical form of net/http
 	stateHeader  = "Tracestate"
 )
 
-// FromHeader returns the context that the headers of a request carry, the zero one if they carry
-// none, several, or one that is not valid.
+// FromHeader returns the trace context in the headers of a request. It is zero
+// if there is none, if there are several, or if it is not valid.
 func FromHeader(h http.Header) domain.TraceContext {
 	parents := h[parentHeader]
 	if len(parents) != 1 {
@@ -23,7 +23,7 @@ func FromHeader(h http.Header) domain.TraceContext {
 	return c
 }
 
-// joinStates returns what several headers tracestate say together.
+// joinStates joins several headers tracestate.
 func joinStates(states []string) string {
 	if len(states) == 1 {
 		return states[0]
@@ -31,7 +31,8 @@ func joinStates(states []string) string {
 	return strings.Join(states, ",")
 }
 
-// AddToHeader gives the headers of a request the context c, if it names a span.
+// AddToHeader adds the trace context c to the headers of a request, if it names
+// a span.
 func AddToHeader(h http.Header, c domain.TraceContext) {
 	if c.IsZero() {
 		return
@@ -42,16 +43,17 @@ func AddToHeader(h http.Header, c domain.TraceContext) {
 	}
 }
 
-// The application properties of a message on Service Bus. Clients of Microsoft write
-// Diagnostic-Id, and read either.
+// The application properties of a message on Service Bus. Clients of Microsoft
+// write Diagnostic-Id, and read both.
 const (
 	parentProperty     = "traceparent"
 	stateProperty      = "tracestate"
 	diagnosticProperty = "Diagnostic-Id"
 )
 
-// FromProperties returns the context that the application properties of a message carry, the
-// zero one if they carry none that is valid. Diagnostic-Id counts if traceparent is missing.
+// FromProperties returns the trace context in the application properties of a
+// message, zero if there is no valid one. Diagnostic-Id is used if traceparent
+// is missing.
 func FromProperties(properties map[string]any) domain.TraceContext {
 	parent, found := properties[parentProperty]
 	if !found {

@@ -21,7 +21,8 @@ import (
 // A Tracer starts the spans of an edge. Its zero value and a nil Tracer record nothing.
 type Tracer struct{ tracer trace.Tracer }
 
-// New returns a Tracer for one package, which records with provider; nil: nothing.
+// New returns a Tracer for one package, which records with provider; nil:
+// nothing is recorded.
 func New(provider trace.TracerProvider, name string) *Tracer {
 	if provider == nil {
 		return nil
@@ -37,13 +38,13 @@ type Start struct {
 	Name   string
 	Kind   trace.SpanKind
 	Parent domain.TraceContext   // of another process or an earlier time; zero: the span of ctx, or none
-	Links  []domain.TraceContext // other causes
+	Links  []domain.TraceContext // further causes
 	Attrs  []attribute.KeyValue
 	Extra  []trace.SpanStartOption
 }
 
-// Start starts a span, and returns a ctx that has it, for spans below it and for use cases. If
-// t records nothing, that ctx has the parent.
+// Start starts a span, and returns a ctx with it, for child spans and for use
+// cases. If t records nothing, that ctx has the parent.
 func (t *Tracer) Start(ctx context.Context, s Start) (context.Context, trace.Span) {
 	if !s.Parent.IsZero() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, spanContext(s.Parent))

@@ -36,8 +36,8 @@ func (d *Delivery) encodeBody() (body []byte, contentType string, err error) {
 	return encodeForm(d.Settings, payload)
 }
 
-// encodeEvent returns a message in the JSON form of CloudEvents: data that is JSON as it is, other
-// data in Base64.
+// encodeEvent returns a message in the JSON format of CloudEvents: JSON data
+// unchanged, other data in Base64.
 func encodeEvent(m *domain.Message) map[string]any {
 	e := make(map[string]any, len(m.Attributes)+3)
 	for name, value := range m.Attributes {
@@ -61,8 +61,8 @@ func encodeEvent(m *domain.Message) map[string]any {
 	return e
 }
 
-// encodeForm returns a form with the fields of a subscription and the payload. Its boundary depends
-// on the content alone.
+// encodeForm returns a form with the fields of a subscription and the payload.
+// Its boundary depends only on the content.
 func encodeForm(s *domain.Subscription, payload []byte) (body []byte, contentType string, err error) {
 	var b bytes.Buffer
 	h := sha256.New()

@@ -16,15 +16,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Options of a Client. The zero value calls public addresses by HTTPS.
+// Options of a Client. The zero value calls public addresses over HTTPS.
 type Options struct {
-	Allow     []netip.Prefix // ranges that may be called besides public addresses
+	Allow     []netip.Prefix // ranges that may be called in addition to public addresses
 	AllowHTTP bool           // URLs without TLS may be called
-	Timeout   time.Duration  // for a call, from the look-up to the last byte; default 30 s
-	RootCAs   *x509.CertPool // that sign for receivers; default: those of the system
+	Timeout   time.Duration  // limit of a call, from the look-up to the last byte; default 30 s
+	RootCAs   *x509.CertPool // authorities of receivers' certificates; default: those of the system
 
-	// Dial and LookUp replace the network. LookUp returns the addresses of a host name, and
-	// Dial connects to one of them that the guard has passed. Default: those of the system.
+	// Dial and LookUp replace the network. LookUp returns the addresses of a
+	// host name, and Dial connects to one of them that the guard has allowed.
+	// Default: the functions of the system.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
 
@@ -40,8 +41,8 @@ type Client struct {
 	end       context.CancelFunc
 }
 
-// A transport makes one request. It follows no redirect: that would lead to a host that
-// is not registered. Only the calls to watches follow them; see roundTrip.
+// A transport makes one request. It follows no redirects, which could lead to
+// an unregistered host. Only calls to watches follow them; see roundTrip.
 type transport interface {
 	http.RoundTripper
 	CloseIdleConnections()
@@ -65,7 +66,7 @@ func New(opts Options) *Client {
 	return c
 }
 
-// Close ends connections that no call uses. The caller has ended its calls.
+// Close closes idle connections. The caller must have ended its calls.
 func (c *Client) Close() {
 	c.end()
 	c.transport.CloseIdleConnections()
@@ -74,13 +75,13 @@ func (c *Client) Close() {
 // The limits of an answer's body.
 const (
 	MaxBody = 16 << 10 // bytes that are kept
-	maxRead = 64 << 10 // bytes that are read, so that the connection can be used again
+	maxRead = 64 << 10 // bytes that are read, so that the connection can be reused
 )
 
 // A Result is the outcome of a call.
 type Result struct {
 	Answer domain.Answer
-	Body   []byte // of the answer, up to MaxBody
+	Body   []byte // body of the answer, up to MaxBody
 }
 
 // Send calls a receiver once. A failed call also has a Result, whose answer has the reason.
@@ -90,9 +91,9 @@ func (c *Client) Send(ctx context.Context, d *Delivery) (Result, error) {
 	return c.SendAltered(ctx, d, func(*http.Request) {})
 }
 
-// SendAltered is Send, but alter may change the request once it is signed. It shows how a
-// receiver treats requests that are not from the hub; no other use is meant. The request has
-// the URL that was checked: alter must not change it.
+// SendAltered is Send, but alter may change the signed request. It is only for
+// testing how a receiver treats requests that are not from the hub. alter must
+// not change the URL, which was checked.
 func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.Request)) (Result, error) {
 	return c.sendCall(ctx, 0, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		req, err := c.newRequest(ctx, d, now)
@@ -106,7 +107,8 @@ func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.
 // A requestMaker returns the request of a call that begins now.
 type requestMaker func(ctx context.Context, now time.Time) (*http.Request, error)
 
-// sendCall makes one call, and follows some redirects. It fails only if ctx ends.
+// sendCall makes one call, and follows up to redirects redirects. It fails only
+// if ctx ends.
 func (c *Client) sendCall(ctx context.Context, redirects int, request requestMaker) (Result, error) {
 	began, start := c.opts.Clock(), time.Now()
 	call, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeout)
@@ -121,7 +123,8 @@ func (c *Client) sendCall(ctx context.Context, redirects int, request requestMak
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
-	// A dial and a handshake have the same time, and may end a little before the call.
+	// Dial and handshake have the same limit as the call, and may end slightly
+	// earlier.
 	switch isOver := context.Cause(call) != nil || isTimeout(err); {
 	case isOver && connected.Load():
 		err = errTimeout
@@ -132,7 +135,7 @@ func (c *Client) sendCall(ctx context.Context, redirects int, request requestMak
 	return r, nil
 }
 
-// Why a call ends that has taken too long.
+// The reasons why a call that takes too long is cancelled.
 var (
 	errTimeout      = errors.New("the time for a call has passed")
 	errNoConnection = errors.New("the time for a call has passed before it had a connection")
@@ -155,17 +158,17 @@ func (c *Client) callOnce(ctx context.Context, now time.Time, redirects int, req
 		r.Answer.RetryAfter = retryAfter(resp.Header, c.opts.Clock())
 	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return r, nil // its body has no end
+		return r, nil // the body did not end in time
 	}
 	r.Body, err = readBody(resp.Body)
 	if !isSuccess {
-		return r, nil // a refusal is one, whether it is complete or not
+		return r, nil // a refusal is valid even if its body is incomplete
 	}
 	return r, err
 }
 
-// readBody returns the first MaxBody bytes of a body. It fails unless the body ends within
-// maxRead bytes.
+// readBody returns the first MaxBody bytes of a body. It fails unless the body
+// ends within maxRead bytes.
 func readBody(body io.Reader) ([]byte, error) {
 	kept, err := io.ReadAll(io.LimitReader(body, MaxBody))
 	if err != nil {

@@ -20,23 +20,23 @@ const (
 	ChannelHeader   = "X-Broker-Channel-ID"
 	ConsumerHeader  = "X-Broker-Consumer-ID"
 	PriorityHeader  = "X-Broker-Message-Priority"
-	RetryHeader     = "X-Broker-Message-Attempt" // the number of attempts that failed
+	RetryHeader     = "X-Broker-Message-Attempt" // number of failed attempts
 	MetadataHeader  = "X-Broker-Metadata-Headers"
 	TokenHeader     = "X-Broker-Consumer-Token"
 	defaultMimeType = "application/octet-stream"
 )
 
-// A ConsumerCall is one message of a channel for one of its consumers. The body of the call is the
-// payload as its producer has sent it.
+// A ConsumerCall is one message of a channel for one of its consumers. The body
+// of the call is the payload as its producer has sent it.
 type ConsumerCall struct {
-	ID          string // of DeliveryID
-	Attempts    int    // failed ones
+	ID          string // result of DeliveryID
+	Attempts    int    // number of failed attempts
 	CallbackURL string
-	Token       Key    // of the consumer: calls carry it, and are signed with it
-	TokenHeader string // that carries it; default TokenHeader
+	Token       Key    // token of the consumer: calls contain it, and are signed with it
+	TokenHeader string // header with the token; default TokenHeader
 	Channel     string
 	Consumer    string
-	Message     string // id
+	Message     string // id of the message
 	Priority    int
 	ContentType string            // default application/octet-stream
 	Metadata    map[string]string // headers of the producer; see CheckHeaders
@@ -81,8 +81,9 @@ func (c *Client) consumerRequest(ctx context.Context, call *ConsumerCall, now ti
 	return req, nil
 }
 
-// TokenSecret returns the secret by which calls to a consumer with a token are signed: the token
-// itself if it is a secret of Standard Webhooks, else the SHA-256 of the token.
+// TokenSecret returns the secret that signs calls to a consumer with a token:
+// the token itself if it is a secret of Standard Webhooks, otherwise the
+// SHA-256 of the token.
 func TokenSecret(token Key) Secret {
 	if s, err := ParseSecret(string(token)); err == nil {
 		return s
@@ -91,8 +92,8 @@ func TokenSecret(token Key) Secret {
 	return Secret{shared: sum[:]}
 }
 
-// TokenVerifyKey returns the text of the key that verifies the calls to a consumer with a token, as
-// the libraries of Standard Webhooks take it.
+// TokenVerifyKey returns the text of the key that verifies the calls to a
+// consumer with a token, in the format of the libraries of Standard Webhooks.
 func TokenVerifyKey(token Key) string {
 	if s, err := ParseSecret(string(token)); err == nil {
 		return cmp.Or(s.PublicKey(), string(token))

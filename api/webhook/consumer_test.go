@@ -23,7 +23,7 @@ func called(t *testing.T, call *webhook.ConsumerCall) receivedCall {
 	t.Helper()
 	n := newNetwork(t)
 	var got []receivedCall
-	n.add("receiver.example", "8.8.8.8", capture(&got))
+	n.add("receiver.example", "8.8.8.8", recordCalls(&got))
 	r, err := n.client(webhook.Options{}).Call(t.Context(), call)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNoContent, r.Answer.Status)
@@ -77,7 +77,7 @@ func TestACallToAConsumer_IsVerifiedByItsToken(t *testing.T) {
 
 func TestACallToAConsumer_IsGuarded(t *testing.T) {
 	n := newNetwork(t)
-	n.add("receiver.example", "169.254.169.254", capture(new([]receivedCall)))
+	n.add("receiver.example", "169.254.169.254", recordCalls(new([]receivedCall)))
 	r, err := n.client(webhook.Options{}).Call(t.Context(), consumerCall())
 	require.NoError(t, err)
 	require.Zero(t, r.Answer.Status)

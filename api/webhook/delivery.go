@@ -13,21 +13,21 @@ import (
 
 // A Delivery is one message for one receiver.
 type Delivery struct {
-	ID           string // of DeliveryID
-	Attempts     int    // failed ones
-	Subscription string // its id
+	ID           string // result of DeliveryID
+	Attempts     int    // number of failed attempts
+	Subscription string // id of the subscription
 	Settings     *domain.Subscription
 	Message      *domain.Message
-	Attachments  json.RawMessage   // an object with the values of their expressions; nil: none
-	Headers      map[string]string // of the user; see CheckHeaders
+	Attachments  json.RawMessage   // object with the values of the attachments; nil: none
+	Headers      map[string]string // headers chosen by the owner; see CheckHeaders
 
-	// Secrets sign the message, each with its own signature: two while one replaces the
-	// other.
+	// Secrets sign the message, each with a separate signature: two while one
+	// replaces the other.
 	Secrets []Secret
-	HMACKey Key // for the Authorization header; "": none
+	HMACKey Key // signs in the Authorization header; "": no such signature
 }
 
-// A Key is the secret of a receiver with an HMAC key. It prints as stars.
+// A Key is the HMAC key of a receiver. It prints as stars.
 type Key string
 
 // String returns stars.
@@ -42,9 +42,9 @@ func (k Key) LogValue() slog.Value { return slog.StringValue(hidden) }
 // MarshalText returns stars.
 func (k Key) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// DeliveryID returns the id of the delivery of an entry to the receiver of a cursor. It is
-// the same for each attempt, and another one for an entry of a stream of the same name that
-// was made later.
+// DeliveryID returns the id of the delivery of an entry to the receiver of a
+// cursor. It is the same for each attempt. It differs for an entry of a stream
+// with the same name that was created later.
 func DeliveryID(cursor domain.CursorID, stream domain.StreamName, entry domain.EntryID, published time.Time) string {
 	text := cursor.String() + "\n" + stream.String() + "\n" + entry.String() + "\n" + strconv.FormatInt(published.UnixMicro(), 10)
 	sum := sha256.Sum256([]byte(text))

@@ -31,7 +31,7 @@ func FuzzRetryAfter(f *testing.F) {
 	})
 }
 
-// Whatever a form holds, a receiver reads it as it was.
+// A receiver decodes any form to its original content.
 func FuzzForm(f *testing.F) {
 	f.Add("name", "value", "payload", []byte(`{}`))
 	f.Add("a\"b\\", "--\r\n\r\n", "ü", []byte("\r\n--x--\r\n"))
@@ -41,7 +41,7 @@ func FuzzForm(f *testing.F) {
 		}
 		s.SetDefaults()
 		if s.Check() != nil || !utf8.ValidString(name+field) {
-			return // no subscription has these fields
+			return // a subscription cannot have these fields
 		}
 		body, contentType, err := encodeForm(s, payload)
 		require.NoError(t, err)
@@ -53,7 +53,7 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// Whatever a sender without the keys sends, it is refused.
+// Anything from a sender without the keys is refused.
 func FuzzVerify(f *testing.F) {
 	f.Add("msg_1", "946684800", "v1,AAAA v1a,AAAA", `Signature keyId="a\"b",signature="AAAA"`, []byte("{}"))
 	f.Add("", "-1", " ,", `Signature signature="`, []byte(nil))
@@ -74,8 +74,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// A redirect leads to a URL that may be called, with the same request, or to an error that does not show
-// the URL.
+// A redirect leads to the same request to a URL that may be called, or to an
+// error that does not contain the URL.
 func FuzzLocation(f *testing.F) {
 	for _, text := range []string{
 		"", ":", "/", "//", "?", "#a", "/a#b", "https://example.org/a?b", "http://example.org", "//example.org/", "HTTPS://EXAMPLE.ORG:443/", "ftp://example.org/",

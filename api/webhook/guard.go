@@ -9,16 +9,16 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// A Guard decides which addresses may be called: public ones, and those of the ranges that
-// the configuration allows.
+// A Guard decides which addresses may be called: public ones, and those in
+// configured ranges.
 type Guard struct {
 	guardian *ssrf.Guardian
 }
 
-// metadata are addresses at which a cloud gives credentials to the machine that asks. No
-// configuration allows them.
+// metadata are the addresses at which clouds give credentials to their
+// machines. No configuration allows them.
 var metadata = []netip.Addr{
-	netip.MustParseAddr("168.63.129.16"),   // the host of a machine on Azure; it is in a public range
+	netip.MustParseAddr("168.63.129.16"),   // Azure's host; its address is in a public range
 	netip.MustParseAddr("169.254.169.254"), // Azure, AWS, Google
 	netip.MustParseAddr("169.254.170.2"),   // containers on AWS
 	netip.MustParseAddr("fd00:ec2::254"),   // AWS
@@ -37,14 +37,14 @@ func NewGuard(allowed ...netip.Prefix) *Guard {
 	return &Guard{ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))}
 }
 
-// A BlockedError reports an address that may not be called.
+// A BlockedError reports an address that must not be called.
 type BlockedError struct{ Addr netip.Addr }
 
 func (e *BlockedError) Error() string {
 	return fmt.Sprintf("%s may not be called; use a public address, or allow its range in the hub's configuration", e.Addr)
 }
 
-// Check returns a *BlockedError if addr may not be called.
+// Check returns a *BlockedError if addr must not be called.
 func (g *Guard) Check(addr netip.Addr) error {
 	if !addr.IsValid() || slices.Contains(metadata, addr.Unmap().WithZone("")) || g.guardian.SafeAddr(addr) != nil {
 		return &BlockedError{addr}
@@ -55,8 +55,8 @@ func (g *Guard) Check(addr netip.Addr) error {
 	return nil
 }
 
-// checkConnect is a Control function of a net.Dialer: it decides about the address that a socket
-// is about to connect to.
+// checkConnect is a Control function of a net.Dialer: it checks the address to
+// which a socket is about to connect.
 func (g *Guard) checkConnect(network, address string, _ syscall.RawConn) error {
 	if network != "tcp4" && network != "tcp6" {
 		return fmt.Errorf("a receiver is called by TCP, not by %s", network)
@@ -68,8 +68,8 @@ func (g *Guard) checkConnect(network, address string, _ syscall.RawConn) error {
 	return g.Check(dialed.Addr())
 }
 
-// isatapTarget returns the IPv4 address to which an IPv6 address is tunnelled by ISATAP (RFC 5214).
-// The prefixes of other tunnels are denied by ssrf.
+// isatapTarget returns the IPv4 address in an ISATAP address (RFC 5214).
+// Package ssrf denies the prefixes of other tunnels.
 func isatapTarget(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return netip.Addr{}, false

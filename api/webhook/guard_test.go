@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"syscall"
 	"testing"
-	_ "unsafe" // for linkname
+	_ "unsafe" // for go:linkname
 
 	"github.com/doyensec/safeurl"
 	"github.com/stretchr/testify/require"
@@ -13,8 +13,9 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// special are addresses of all blocks of the special-purpose registries of IANA, of the ways
-// to write or to tunnel to one of them, and of the metadata services of clouds.
+// special are addresses from all blocks of the special-purpose registries of
+// IANA, from the ways to write or to tunnel to one of them, and from the
+// metadata services of clouds.
 var special = []string{
 	"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "100.127.255.255",
 	"127.0.0.1", "127.1.2.3", "169.254.0.1", "169.254.169.254", "169.254.170.2", "172.16.0.1", "172.31.255.255",
@@ -55,8 +56,8 @@ func TestGuard_AllowsConfiguredRangesButNoMetadata(t *testing.T) {
 //go:linkname safeurlControl github.com/doyensec/safeurl.buildRunFunc
 func safeurlControl(*safeurl.WrappedClient) func(network, address string, _ syscall.RawConn) error
 
-// safeurl is another implementation. What it refuses the guard refuses, and what the guard
-// refuses besides is in ranges that safeurl does not know.
+// safeurl is another implementation. The guard refuses everything that safeurl
+// refuses, and otherwise only ranges that safeurl does not know.
 func TestGuard_RefusesWhatSafeurlRefuses(t *testing.T) {
 	refuses := safeurlControl(safeurl.Client(safeurl.GetConfigBuilder().SetAllowedPorts(443).EnableIPv6(true).Build()))
 	unknown := webhookOnly(t)
@@ -82,12 +83,13 @@ func TestGuard_RefusesWhatSafeurlRefuses(t *testing.T) {
 	}
 }
 
-// webhookOnly returns a function that reports whether the guard alone refuses an address.
+// webhookOnly returns a function that reports whether only the guard refuses an
+// address.
 func webhookOnly(t *testing.T) func(netip.Addr) bool {
 	var prefixes []netip.Prefix
 	for _, text := range []string{
-		"192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24", "168.63.129.16/32", // registries, and Azure
-		"::/3", "4000::/2", "8000::/1", "2620:4f:8000::/48", "3fff::/20", // not global unicast, and registries
+		"192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24", "168.63.129.16/32", // in the registries, and Azure's host
+		"::/3", "4000::/2", "8000::/1", "2620:4f:8000::/48", "3fff::/20", // not global unicast, or in the registries
 	} {
 		p, err := netip.ParsePrefix(text)
 		require.NoError(t, err)
@@ -103,7 +105,8 @@ func webhookOnly(t *testing.T) func(netip.Addr) bool {
 	}
 }
 
-// randomAddr returns an address that is special, near a special one, or any.
+// randomAddr returns a random address: a special one, one near a special one,
+// or any.
 func randomAddr(rng *rand.Rand) netip.Addr {
 	if rng.IntN(3) > 0 {
 		a := netip.MustParseAddr(special[rng.IntN(len(special))]).WithZone("")
@@ -124,7 +127,8 @@ func randomAddr(rng *rand.Rand) netip.Addr {
 	return a
 }
 
-// isISATAP reports whether an address is a tunnel that safeurl does not know.
+// isISATAP reports whether an address is an ISATAP tunnel, which safeurl does
+// not know.
 func isISATAP(a netip.Addr) bool {
 	b := a.As16()
 	return a.Is6() && b[10] == 0x5e && b[11] == 0xfe

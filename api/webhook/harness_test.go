@@ -17,12 +17,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A network is one of pipes, for a Client.
+// A network is a network of pipes for a Client.
 type network struct {
 	t     *testing.T
 	mu    sync.Mutex
 	hosts map[string][]netip.Addr
-	serve map[string]func(net.Conn) // by address and port; each connection ends with it
+	serve map[string]func(net.Conn) // servers by address and port; each call serves one connection
 	dials []string
 
 	serving sync.WaitGroup
@@ -34,7 +34,7 @@ func newNetwork(t *testing.T) *network {
 	return n
 }
 
-// add adds a host with one address and what serves its connections on port 80.
+// add adds a host with one address, and serves its connections on port 80.
 func (n *network) add(host, address string, serve func(net.Conn)) {
 	n.hosts[host] = []netip.Addr{netip.MustParseAddr(address)}
 	n.serve[net.JoinHostPort(address, "80")] = serve
@@ -71,7 +71,8 @@ func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error)
 	return near, nil
 }
 
-// client returns a Client on the network. It is closed before the test waits for the servers.
+// client returns a Client on the network. It is closed before the test waits
+// for the servers.
 func (n *network) client(o webhook.Options) *webhook.Client {
 	o.AllowHTTP, o.Dial, o.LookUp = true, n.dial, n.lookUp
 	c := webhook.New(o)

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// call calls a receiver whose connections are served by serve, in a bubble, and returns the
-// result and how long the call took.
+// call calls a receiver in a bubble, and checks the result and the duration of
+// the call. serve serves its connections.
 func call(t *testing.T, serve func(net.Conn), check func(*testing.T, webhook.Result, time.Duration)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,8 +37,8 @@ func call(t *testing.T, serve func(net.Conn), check func(*testing.T, webhook.Res
 	})
 }
 
-// drip answers with head and then with one byte each second, for ever.
-func drip(head string) func(net.Conn) {
+// sendByteByByte answers with head and then endlessly with one byte per second.
+func sendByteByByte(head string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if !skipRequest(conn) {
 			return
@@ -59,10 +59,10 @@ func TestASlowReceiver_IsAFailedAttemptAtTheDeadline(t *testing.T) {
 		{"does not accept", nil, 0, "no connection within 30s"},
 		{"does not read", func(conn net.Conn) { <-time.After(time.Hour) }, 0, "no complete answer within 30s"},
 		{"does not answer", func(conn net.Conn) { skipRequest(conn); skipRequest(conn) }, 0, "no complete answer within 30s"},
-		{"drips its status", drip(""), 0, "no complete answer within 30s"},
-		{"drips its headers", drip("HTTP/1.1 200 OK\r\nA: "), 0, "no complete answer within 30s"},
-		{"drips a success", drip("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), 0, "no complete answer within 30s"},
-		{"drips a refusal", drip("HTTP/1.1 503 x\r\nRetry-After: 7\r\nContent-Length: 1000\r\n\r\n"), 503, "the receiver failed (503)"},
+		{"drips its status", sendByteByByte(""), 0, "no complete answer within 30s"},
+		{"drips its headers", sendByteByByte("HTTP/1.1 200 OK\r\nA: "), 0, "no complete answer within 30s"},
+		{"drips a success", sendByteByByte("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), 0, "no complete answer within 30s"},
+		{"drips a refusal", sendByteByByte("HTTP/1.1 503 x\r\nRetry-After: 7\r\nContent-Length: 1000\r\n\r\n"), 503, "the receiver failed (503)"},
 		{"announces for ever", func(conn net.Conn) {
 			for skipped := skipRequest(conn); skipped; <-time.After(time.Second) {
 				if _, err := conn.Write([]byte("HTTP/1.1 102 Processing\r\n\r\n")); err != nil {
@@ -106,7 +106,7 @@ func TestAHandshakeThatHangs_IsAFailedAttemptAndLeavesNothing(t *testing.T) {
 	})
 }
 
-// What follows from each answer is decided by the policy of the receiver.
+// The policy of the receiver decides what follows from each answer.
 func TestAnAnswer_IsWhatThePolicyDecidesBy(t *testing.T) {
 	p := domain.DefaultPolicy()
 	for answer, want := range map[string]func(*testing.T, domain.Answer, domain.Verdict){
@@ -135,8 +135,8 @@ func TestAnAnswer_IsWhatThePolicyDecidesBy(t *testing.T) {
 	}
 }
 
-// late answers each request after a while.
-func late(after time.Duration, status int) func(net.Conn) {
+// answerLate answers each request after a while.
+func answerLate(after time.Duration, status int) func(net.Conn) {
 	return func(conn net.Conn) {
 		for skipRequest(conn) {
 			<-time.After(after)
@@ -159,7 +159,7 @@ func TestALateAnswer_CountsUpToTheTimeout(t *testing.T) {
 		{30*time.Second + 1, 200, 0},
 		{time.Hour, 200, 0},
 	} {
-		call(t, late(tc.after, tc.status), func(t *testing.T, r webhook.Result, took time.Duration) {
+		call(t, answerLate(tc.after, tc.status), func(t *testing.T, r webhook.Result, took time.Duration) {
 			require.Equal(t, tc.want, r.Answer.Status)
 			require.Equal(t, min(tc.after, 30*time.Second), took)
 			require.Equal(t, tc.want == 200, r.Answer.Error == "")
@@ -218,7 +218,8 @@ func TestARedirect_IsNotFollowed(t *testing.T) {
 	require.Equal(t, []string{"8.8.8.8:80"}, n.dials)
 }
 
-// A name that was public when its subscription was made has a private address now.
+// The name had a public address when its subscription was created, and has a
+// private one now.
 func TestARebinding_IsNotDialed(t *testing.T) {
 	n := newNetwork(t)
 	n.add("receiver.example", "8.8.8.8", answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
@@ -228,7 +229,7 @@ func TestARebinding_IsNotDialed(t *testing.T) {
 	for _, a := range append(special, "::ffff:127.0.0.1") {
 		n.hosts["receiver.example"] = []netip.Addr{netip.MustParseAddr(a)}
 		if a == "::ffff:8.8.8.8" {
-			continue // it is that address
+			continue // the public address
 		}
 		r := send(t, c, d)
 		require.Zero(t, r.Answer.Status, a)
@@ -242,7 +243,7 @@ func TestARebinding_IsNotDialed(t *testing.T) {
 	require.Equal(t, []string{"8.8.8.8:80"}, n.dials, "only what may be called")
 }
 
-// What was stored is not trusted: the URL is checked again.
+// A stored URL is not trusted: it is checked again.
 func TestAURL_ThatMayNotBeCalledAnyMoreIsAFailedAttempt(t *testing.T) {
 	n := newNetwork(t)
 	c := webhook.New(webhook.Options{Dial: n.dial, LookUp: n.lookUp})
@@ -265,7 +266,7 @@ func TestAURL_ThatMayNotBeCalledAnyMoreIsAFailedAttempt(t *testing.T) {
 	require.Empty(t, n.dials)
 }
 
-func TestAReceiverThatIsGone_SaysSo(t *testing.T) {
+func TestARefusedConnection_IsReported(t *testing.T) {
 	n := newNetwork(t)
 	n.hosts["receiver.example"] = []netip.Addr{netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("9.9.9.9")}
 	c := n.client(webhook.Options{})

@@ -2,5 +2,5 @@
 
 package webhook_test
 
-// raced says that the race detector watches, so the long test does less.
+// raced is true with the race detector; then the long test does less.
 const raced = true

@@ -24,14 +24,16 @@ func (e *bodyError) Error() string { return "the body of the answer is not compl
 
 func (e *bodyError) Unwrap() error { return e.err }
 
-// A prepareError reports a call that could not be made. Its text has no secrets.
+// A prepareError reports a call that could not be prepared. Its text has no
+// secrets.
 type prepareError struct{ text string }
 
 func (e *prepareError) Error() string { return e.text }
 
-// failureReason returns why a call failed and what the receiver's operator can do about it, in up to
-// domain.MaxAttemptError bytes. It repeats nothing of the URL and of the answer, and names no
-// address: what the resolver of the hub answers is not for receivers.
+// failureReason returns why a call failed and what the receiver's operator can
+// do about it, in up to domain.MaxAttemptError bytes. It contains nothing of
+// the URL and of the answer, and no address: receivers must not learn what the
+// resolver of the hub answers.
 func failureReason(err error, timeout time.Duration) string {
 	text := failureText(err, timeout)
 	return strings.ToValidUTF8(text[:min(len(text), domain.MaxAttemptError)], "")
@@ -83,7 +85,8 @@ func failureText(err error, timeout time.Duration) string {
 	return "the call failed before an answer came; look at the receiver's log"
 }
 
-// isTimeout reports whether a connection took too long. It is false for a look-up.
+// isTimeout reports whether connecting took too long. It is false for a
+// look-up.
 func isTimeout(err error) bool {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return false
@@ -92,7 +95,8 @@ func isTimeout(err error) bool {
 	return ok && netErr.Timeout()
 }
 
-// tlsFailure returns what is wrong with the TLS of a receiver, "" if err is of another kind.
+// tlsFailure returns what is wrong with the TLS of a receiver, "" for another
+// kind of error.
 func tlsFailure(err error) string {
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "the certificate is for another host; install one for the host of the URL"
@@ -115,7 +119,8 @@ func tlsFailure(err error) string {
 	return ""
 }
 
-// statusReason returns what the receiver's operator can do about a status that is no success.
+// statusReason returns what the receiver's operator can do about a status other
+// than 2xx.
 func statusReason(status int) string {
 	switch {
 	case status == http.StatusGone:

@@ -37,7 +37,7 @@ for call in json.load(sys.stdin):
 	require.Contains(t, program, oldSecret)
 	d := delivery("http://receiver.example/hook")
 	d.Secrets = []webhook.Secret{secret(t, newSecret), secret(t, oldSecret)}
-	call := sent(t, d)
+	call := requestOf(t, d)
 	type received struct {
 		Headers map[string]string `json:"headers"`
 		Body    string            `json:"body"`

@@ -5,10 +5,11 @@ import (
 	"net/http"
 )
 
-// maxRedirects is the limit for the redirects that a call to a watch follows.
+// maxRedirects is the maximum number of redirects that a call to a watch
+// follows.
 const maxRedirects = 5
 
-// isRedirect reports whether an answer sends the caller elsewhere.
+// isRedirect reports whether a status is a redirect.
 func isRedirect(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -17,9 +18,9 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// roundTrip makes a request. If it is redirected, it makes the same one to each target, up to
-// limit times: the method and the body remain, whatever the status. Each target must pass the
-// checks of the first URL, and each address the guard.
+// roundTrip makes a request. It follows up to limit redirects with the same
+// method and body, whatever the status. Each target must pass the checks of the
+// first URL, and each address the guard.
 func (c *Client) roundTrip(req *http.Request, limit int) (*http.Response, error) {
 	setTrace(req.Context(), req.Header)
 	visited := map[string]bool{req.URL.String(): true}
@@ -28,7 +29,7 @@ func (c *Client) roundTrip(req *http.Request, limit int) (*http.Response, error)
 		if err != nil || limit == 0 || !isRedirect(resp.StatusCode) {
 			return resp, err
 		}
-		_ = resp.Body.Close() // nothing in it matters
+		_ = resp.Body.Close() // the body is not needed
 		if hops == limit {
 			return nil, &prepareError{fmt.Sprintf("the receiver redirects more than %d times", limit)}
 		}
@@ -49,7 +50,7 @@ func (c *Client) redirectRequest(req *http.Request, resp *http.Response) (*http.
 	if err != nil {
 		return nil, &prepareError{fmt.Sprintf("the receiver answers %d without a Location that is a URL", resp.StatusCode)}
 	}
-	target.Fragment, target.RawFragment = "", "" // it stays with the caller
+	target.Fragment, target.RawFragment = "", "" // a fragment is not sent
 	if err := c.checkCall(target.String()); err != nil {
 		return nil, &prepareError{"the receiver redirects to a URL that may not be called"}
 	}

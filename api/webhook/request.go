@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// AttemptHeader has the number of attempts that failed.
+// AttemptHeader is the header with the number of failed attempts.
 const AttemptHeader = "X-Dss-Notify-Attempt"
 
-// DefaultKeyID returns the id of the HMAC key of a subscription that names none.
+// DefaultKeyID returns the default id of the HMAC key of a subscription.
 func DefaultKeyID(subscription string) string { return "hca-dss:" + subscription }
 
 // newRequest returns the call of a delivery.
@@ -51,10 +51,11 @@ func (c *Client) newRequest(ctx context.Context, d *Delivery, now time.Time) (*h
 	return req, nil
 }
 
-// checkCall fails unless a URL may be called. The error does not repeat it.
+// checkCall fails unless a URL may be called. Its error does not contain the
+// URL.
 func (c *Client) checkCall(url string) error {
 	if _, err := c.parseURL(url); err != nil {
-		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // what is quoted may be a secret
+		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // the quoted text may be a secret
 		return &prepareError{"the URL may not be called: " + wrong}
 	}
 	return nil
@@ -67,7 +68,8 @@ func setOwnHeaders(h http.Header, now time.Time) {
 	h.Set("Date", now.UTC().Format(http.TimeFormat))
 }
 
-// setTrace sets the headers of the trace that a call belongs to, if there is one. No signature covers them.
+// setTrace sets the headers with the trace context of a call, if there is one.
+// They are not signed.
 func setTrace(ctx context.Context, h http.Header) {
 	c := domain.TraceContextOf(ctx)
 	if c.IsZero() {
@@ -80,7 +82,8 @@ func setTrace(ctx context.Context, h http.Header) {
 	}
 }
 
-// hmacAuthorization returns the signature of date and digest in h by the HMAC key of a delivery.
+// hmacAuthorization returns the Authorization header with the HMAC signature of
+// date and digest in h.
 func hmacAuthorization(d *Delivery, h http.Header) string {
 	keyID := d.Settings.HMACKeyID
 	if keyID == "" {

@@ -24,7 +24,7 @@ func TestARequest_HasTheFormOfItsSubscription(t *testing.T) {
 	for _, method := range []string{http.MethodPost, http.MethodPut} {
 		d := delivery("http://receiver.example/hook")
 		d.Settings.Method = method
-		r := sent(t, d)
+		r := requestOf(t, d)
 		require.Equal(t, method, r.method)
 		require.Equal(t, "application/json", r.header.Get("Content-Type"))
 		require.Equal(t, payload, string(r.body))
@@ -34,8 +34,8 @@ func TestARequest_HasTheFormOfItsSubscription(t *testing.T) {
 		d.Settings.Encoding = domain.FormEncoding
 		d.Settings.FormFields = map[string]string{"a": "1", "b": "ü\n"}
 		d.Settings.PayloadFormField = "notification"
-		r = sent(t, d)
-		again := sent(t, d)
+		r = requestOf(t, d)
+		again := requestOf(t, d)
 		require.Equal(t, string(r.body), string(again.body), "each attempt has the same body")
 		require.Equal(t, method, r.method)
 		mediaType, parameters, err := mime.ParseMediaType(r.header.Get("Content-Type"))
@@ -72,7 +72,7 @@ func TestABody_KeepsTheMessage(t *testing.T) {
 			d := delivery("http://receiver.example/hook")
 			d.Message = &domain.Message{Attributes: map[string]string{"data": "x", "data_base64": "x", "id": "own"}, ContentType: tc.contentType, Payload: []byte(tc.payload)}
 			d.Settings.Filter, d.Attachments = "a == `1`", json.RawMessage(`{"x":null}`)
-			body := string(sent(t, d).body)
+			body := string(requestOf(t, d).body)
 			require.Contains(t, body, tc.want)
 			require.Contains(t, body, `"id":"own"`)
 			require.Contains(t, body, `"attachments":{"x":null}`)
@@ -82,11 +82,11 @@ func TestABody_KeepsTheMessage(t *testing.T) {
 	}
 	d := delivery("http://receiver.example/hook")
 	d.Message = &domain.Message{}
-	require.Contains(t, string(sent(t, d).body), `"event":{}`)
+	require.Contains(t, string(requestOf(t, d).body), `"event":{}`)
 }
 
-// A header that passed when its subscription was made does not replace one of ours, even if
-// the rule was another then.
+// A stored header does not replace one of the hub, even if it was allowed when
+// its subscription was created.
 func TestHeadersOfAUser_DoNotReplaceOurs(t *testing.T) {
 	d := delivery("http://receiver.example/hook")
 	d.Headers = map[string]string{"X-Mine": "1", "Authorization": "Bearer x"}
@@ -121,7 +121,7 @@ func TestHeadersOfAUser_DoNotReplaceOurs(t *testing.T) {
 	require.ErrorContains(t, webhook.CheckHeaders(map[string]string{"X-Mine": "1", "x-mine": "2"}), "/headers/x-mine: it is there twice")
 
 	d.Secrets = []webhook.Secret{secret(t, oldSecret)}
-	r := sent(t, d)
+	r := requestOf(t, d)
 	require.Equal(t, "1", r.header.Get("X-Mine"))
 	require.Equal(t, "Bearer x", r.header.Get("Authorization"))
 	for name, values := range r.header {

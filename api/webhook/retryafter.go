@@ -10,9 +10,9 @@ import (
 // maxRetryAfter is longer than any message is kept.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// retryAfter returns how long a receiver asks the hub to wait: a number of seconds, or a date
-// by the clock of the receiver or, if it sends no Date, by that of the hub. It is 0 if the
-// receiver asks for nothing that can be read.
+// retryAfter returns how long a receiver asks the hub to wait: a number of
+// seconds, or a date on the clock of the receiver or, if it sends no Date, on
+// that of the hub. It is 0 without a valid value.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text == "" {

@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Secret signs messages as Standard Webhooks says: whsec_ and the Base64 of 24 to 64 bytes
-// is shared with the receiver (v1), whsk_ and the Base64 of an Ed25519 key is not (v1a). It
-// prints as stars.
+// A Secret signs messages as Standard Webhooks specifies. whsec_ and the Base64
+// of 24 to 64 bytes is a secret that the receiver also has (v1); whsk_ and the
+// Base64 of an Ed25519 key is a private key (v1a). It prints as stars.
 type Secret struct {
 	shared []byte
 	key    ed25519.PrivateKey
@@ -27,7 +27,7 @@ const (
 	minShared, maxShared = 24, 64 // bytes
 )
 
-// ParseSecret reads the text of a secret. Its Invalid error does not repeat it.
+// ParseSecret parses a secret. Its Invalid error does not contain it.
 func ParseSecret(text string) (Secret, error) {
 	if body, ok := strings.CutPrefix(text, privatePrefix); ok {
 		key, err := base64.StdEncoding.DecodeString(body)
@@ -50,8 +50,8 @@ func ParseSecret(text string) (Secret, error) {
 	return Secret{shared: shared}, nil
 }
 
-// PublicKey returns the text by which a receiver verifies signatures of s, "" if it needs the
-// secret itself.
+// PublicKey returns the text of the public key with which a receiver verifies
+// signatures of s, "" if it needs the secret itself.
 func (s Secret) PublicKey() string {
 	if s.key == nil {
 		return ""
@@ -59,7 +59,7 @@ func (s Secret) PublicKey() string {
 	return publicPrefix + base64.StdEncoding.EncodeToString(s.key[ed25519.SeedSize:])
 }
 
-// sign returns the signature of head and body together with its version, "" for the zero
+// sign returns the signature of head and body with its version, "" for the zero
 // Secret.
 func (s Secret) sign(head string, body []byte) string {
 	switch {

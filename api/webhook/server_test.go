@@ -30,8 +30,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// server starts a server on a port of this machine, and returns it with a client that may
-// call it.
+// server starts a server on a port of this machine, and returns it with a
+// client that may call it.
 func server(t *testing.T, http2 bool, handler http.HandlerFunc) (*httptest.Server, *webhook.Client) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(handler)
@@ -51,8 +51,8 @@ func server(t *testing.T, http2 bool, handler http.HandlerFunc) (*httptest.Serve
 	return s, c
 }
 
-// flood answers with 100 MB.
-func flood(w http.ResponseWriter, _ *http.Request) {
+// answerLargeBody answers with 100 MB.
+func answerLargeBody(w http.ResponseWriter, _ *http.Request) {
 	for chunk, n := make([]byte, 32<<10), 0; n < 100<<20; n += len(chunk) {
 		if _, err := w.Write(chunk); err != nil {
 			return
@@ -61,11 +61,12 @@ func flood(w http.ResponseWriter, _ *http.Request) {
 	floods.Add(1)
 }
 
-// floods counts answers of flood that were read to their end.
+// floods counts the answers of answerLargeBody that were read to their end.
 var floods atomic.Int64
 
-// bomb answers with n zeros, compressed, whatever the request accepts.
-func bomb(t *testing.T, n int) http.HandlerFunc {
+// answerCompressedZeros answers with n zeros, compressed even if the request does not accept
+// that.
+func answerCompressedZeros(t *testing.T, n int) http.HandlerFunc {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write(make([]byte, n))
@@ -81,16 +82,16 @@ func bomb(t *testing.T, n int) http.HandlerFunc {
 }
 
 func TestALongAnswer_TakesLittleMemory(t *testing.T) {
-	handlers := map[string]http.HandlerFunc{"100 MB": flood}
-	if !raced { // it is the making of it that takes time then
-		handlers["gzip bomb"] = bomb(t, 100<<20)
+	handlers := map[string]http.HandlerFunc{"100 MB": answerLargeBody}
+	if !raced { // with the race detector, most of the time is needed to make the answer
+		handlers["gzip bomb"] = answerCompressedZeros(t, 100<<20)
 	}
 	for _, http2 := range []bool{false, true} {
 		for name, handler := range handlers {
 			t.Run(fmt.Sprintf("%s, HTTP/2 %t", name, http2), func(t *testing.T) {
 				s, c := server(t, http2, handler)
 				const calls = 32
-				send(t, c, delivery(s.URL)) // so that connections and code are there
+				send(t, c, delivery(s.URL)) // warms up connections and code
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				var all sync.WaitGroup
@@ -114,7 +115,7 @@ func TestALongAnswer_TakesLittleMemory(t *testing.T) {
 }
 
 func TestACompressedAnswer_IsNotDecompressed(t *testing.T) {
-	s, c := server(t, false, bomb(t, 10<<20))
+	s, c := server(t, false, answerCompressedZeros(t, 10<<20))
 	r := send(t, c, delivery(s.URL))
 	require.Equal(t, http.StatusOK, r.Answer.Status)
 	require.Less(t, len(r.Body), webhook.MaxBody, "of 10 MB")
@@ -153,7 +154,7 @@ func TestAReset_IsAFailedAttempt(t *testing.T) {
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	_, c := server(t, false, flood)
+	_, c := server(t, false, answerLargeBody)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		conn, err := l.Accept()
@@ -236,7 +237,7 @@ func TestTLS_IsVerified(t *testing.T) {
 func TestACallThatItsCallerEnds_IsNoAttempt(t *testing.T) {
 	called := make(chan struct{})
 	s, c := server(t, false, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // so that the server sees the connection end
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices the end of the connection
 		close(called)
 		<-r.Context().Done()
 	})

@@ -26,19 +26,20 @@ import (
 )
 
 const (
-	oldSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // of the published example
+	oldSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // secret of the published example
 	newSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 )
 
-// A receivedCall request, as a receiver has it.
+// A receivedCall is a request as a receiver gets it.
 type receivedCall struct {
 	method string
 	header http.Header
 	body   []byte
 }
 
-// capture returns a server of connections that notes each request and answers 204.
-func capture(into *[]receivedCall) func(net.Conn) {
+// recordCalls returns a server of connections that records each request and answers
+// 204.
+func recordCalls(into *[]receivedCall) func(net.Conn) {
 	return func(conn net.Conn) {
 		for {
 			req, err := http.ReadRequest(bufio.NewReader(conn))
@@ -57,12 +58,12 @@ func capture(into *[]receivedCall) func(net.Conn) {
 	}
 }
 
-// sent returns the request that a receiver gets for a delivery.
-func sent(t *testing.T, d *webhook.Delivery) receivedCall {
+// requestOf returns the request that a receiver gets for a delivery.
+func requestOf(t *testing.T, d *webhook.Delivery) receivedCall {
 	t.Helper()
 	n := newNetwork(t)
 	var got []receivedCall
-	n.add("receiver.example", "8.8.8.8", capture(&got))
+	n.add("receiver.example", "8.8.8.8", recordCalls(&got))
 	c := n.client(webhook.Options{})
 	require.Equal(t, http.StatusNoContent, send(t, c, d).Answer.Status)
 	require.Len(t, got, 1)
@@ -79,9 +80,9 @@ func secret(t *testing.T, text string) webhook.Secret {
 func TestASignature_IsThatOfStandardWebhooks(t *testing.T) {
 	d := delivery("http://receiver.example/hook")
 	d.Secrets = []webhook.Secret{secret(t, newSecret), secret(t, oldSecret)}
-	r := sent(t, d)
+	r := requestOf(t, d)
 	require.Equal(t, "msg_1", r.header.Get("webhook-id"))
-	for _, text := range []string{oldSecret, newSecret} { // a receiver has one of them
+	for _, text := range []string{oldSecret, newSecret} { // a receiver has only one of them
 		verifier, err := standardwebhooks.NewWebhook(text)
 		require.NoError(t, err)
 		require.NoError(t, verifier.Verify(r.body, r.header))
@@ -112,7 +113,7 @@ func TestASignature_ByAKeyPairIsVerifiedByThePublicKey(t *testing.T) {
 	require.Equal(t, whole.PublicKey(), seed.PublicKey())
 	d := delivery("http://receiver.example/hook")
 	d.Secrets = []webhook.Secret{whole, secret(t, oldSecret)}
-	r := sent(t, d)
+	r := requestOf(t, d)
 	first, second, found := strings.Cut(r.header.Get("webhook-signature"), " ")
 	require.True(t, found)
 	require.True(t, strings.HasPrefix(second, "v1,"))
@@ -156,13 +157,13 @@ func TestSecrets_PrintAsStars(t *testing.T) {
 	}
 }
 
-// The signature of the seed, verified as its receivers do.
+// The HMAC signature is verified as receivers of the original do.
 func TestAuthorization_SignsDateAndDigest(t *testing.T) {
 	for keyID, want := range map[string]string{"": "hca-dss:s-1", "mine": "mine", `a"b\c`: `a\"b\\c`} {
 		d := delivery("http://receiver.example/hook")
 		d.HMACKey, d.Settings.HMACKeyID, d.Attempts = "hush", keyID, 3
 		d.Headers = map[string]string{"Authorization": "Bearer x"}
-		r := sent(t, d)
+		r := requestOf(t, d)
 		require.Equal(t, "3", r.header.Get("X-dss-notify-attempt"))
 		digest := sha256.Sum256(r.body)
 		require.Equal(t, "SHA-256="+base64.StdEncoding.EncodeToString(digest[:]), r.header.Get("Digest"))

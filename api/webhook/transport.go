@@ -16,23 +16,25 @@ import (
 const (
 	maxIdle        = 1000
 	maxIdlePerHost = domain.MaxConcurrency // several receivers may share a host
-	maxHeader      = 64 << 10              // bytes of an answer
+	maxHeader      = 64 << 10              // bytes of the header of an answer
 )
 
-// newTransport returns the only way to receivers: connections that c.dial makes.
+// newTransport returns the transport of all calls, whose connections c.dial
+// makes.
 func (c *Client) newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy:                  nil, // one from the environment would be dialed in place of the receiver
+		Proxy:                  nil, // a proxy from the environment would be dialed in place of the receiver
 		DialContext:            c.dialHost,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.opts.RootCAs},
 		TLSHandshakeTimeout:    c.opts.Timeout,
-		ForceAttemptHTTP2:      true, // otherwise off if the transport has its own dialer
+		ForceAttemptHTTP2:      true, // otherwise off with a custom dialer
 		DisableCompression:     true, // so that no answer grows while it is read
 		MaxResponseHeaderBytes: maxHeader,
 		MaxIdleConns:           maxIdle,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        90 * time.Second,
-		// What a receiver may send before it is read; the default is 4 MB for a stream.
+		// Limits of what a receiver may send before it is read; the default is
+		// 4 MB for a stream.
 		HTTP2: &http.HTTP2Config{
 			MaxReceiveBufferPerStream: maxRead, MaxReceiveBufferPerConnection: 4 * maxRead,
 			SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second,
@@ -50,9 +52,9 @@ func systemLookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// dialHost connects to a host, by the first of its addresses that answers and that the guard does
-// not refuse. The transport does not end it with the call that it was begun for, so it has a
-// separate deadline.
+// dialHost connects to the first address of a host that answers and that the
+// guard allows. The transport does not cancel it with the call that has started
+// it, so it has a separate deadline.
 func (c *Client) dialHost(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
@@ -80,8 +82,9 @@ func (c *Client) dialHost(ctx context.Context, network, address string) (net.Con
 	return nil, errors.Join(errs...)
 }
 
-// dialOne connects to one of left addresses that are tried one after the other. It takes its
-// share of the time, so that one that does not answer leaves some for the others.
+// dialOne connects to one of left addresses that are tried in turn. It uses
+// only its share of the time, so that an address that does not answer leaves
+// time for the others.
 func (c *Client) dialOne(ctx context.Context, network, address string, left int) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok && left > 1 {
 		var cancel context.CancelFunc
@@ -91,7 +94,7 @@ func (c *Client) dialOne(ctx context.Context, network, address string, left int)
 	return c.opts.Dial(ctx, network, address)
 }
 
-// resolveHost returns the addresses of a host, which may be one itself.
+// resolveHost returns the addresses of a host, which may itself be an address.
 func (c *Client) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
@@ -104,7 +107,7 @@ func (c *Client) resolveHost(ctx context.Context, host string) ([]netip.Addr, er
 		return nil, &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
 	}
 	for i, a := range addresses {
-		addresses[i] = a.Unmap() // some resolvers return IPv4 addresses in this form
+		addresses[i] = a.Unmap() // some resolvers return IPv4 addresses as IPv6 addresses
 	}
 	return addresses, nil
 }

@@ -15,10 +15,10 @@ import (
 // callbackPointer is the JSON pointer of the URL in a subscription.
 const callbackPointer = "/callback_url"
 
-// CheckURL returns an Invalid error that begins with a JSON pointer unless text is a URL that
-// may be called now: each of the addresses of its host has to be one that the guard passes.
-// They may change, so each call checks them again. It fails with Unavailable if they cannot
-// be looked up.
+// CheckURL returns an Invalid error that begins with a JSON pointer unless text
+// is a URL that may be called now: the guard must allow each of the addresses
+// of its host. They may change, so each call checks them again. It fails with
+// Unavailable if they cannot be looked up.
 func (c *Client) CheckURL(ctx context.Context, text string) error {
 	u, err := c.parseURL(text)
 	if err != nil {
@@ -36,7 +36,8 @@ func (c *Client) CheckURL(ctx context.Context, text string) error {
 	for _, a := range addresses {
 		if err := c.guard.Check(a); err != nil {
 			if _, parseErr := netip.ParseAddr(u.Hostname()); parseErr != nil {
-				// The address is not named: it may be in a DNS zone that only the hub can read.
+				// The address is not shown: it may be in a DNS zone that only
+				// the hub can read.
 				return domain.Errorf(domain.Invalid, "%s: the host has an address that may not be called; use a host with public addresses, "+
 					"or allow the range of the address in the hub's configuration", callbackPointer)
 			}
@@ -46,7 +47,8 @@ func (c *Client) CheckURL(ctx context.Context, text string) error {
 	return nil
 }
 
-// parseURL returns a URL that may be called if the addresses of its host may be.
+// parseURL returns a URL that may be called if the guard allows the addresses
+// of its host.
 func (c *Client) parseURL(text string) (*url.URL, error) {
 	s := domain.Subscription{CallbackURL: text}
 	s.SetDefaults()
@@ -68,7 +70,7 @@ func (c *Client) parseURL(text string) (*url.URL, error) {
 	return u, checkHost(u.Hostname())
 }
 
-// checkHost refuses hosts that programs read in different ways.
+// checkHost refuses hosts that programs interpret differently.
 func checkHost(host string) error {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if a.Zone() != "" {
@@ -87,7 +89,7 @@ func checkHost(host string) error {
 			return domain.Errorf(domain.Invalid, "%s: want a host name, got %q", callbackPointer, domain.Clip(host))
 		}
 	}
-	// Some resolvers read 2130706433, 0x7f.1 and 0177.0.0.1 as 127.0.0.1.
+	// Some resolvers interpret 2130706433, 0x7f.1 and 0177.0.0.1 as 127.0.0.1.
 	last := strings.ToLower(labels[len(labels)-1])
 	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == "" {
 		return domain.Errorf(domain.Invalid, "%s: want an IPv4 address of four decimal numbers, got %q", callbackPointer, domain.Clip(host))

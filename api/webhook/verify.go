@@ -18,18 +18,18 @@ import (
 
 // A Verifier verifies calls as a receiver does. It is safe for concurrent use.
 type Verifier struct {
-	// Keys verify the signatures of Standard Webhooks. A call needs one that verifies with any
-	// of them, so that a secret can be replaced by another.
+	// Keys verify the signatures of Standard Webhooks. A call needs one
+	// signature that any of them verifies, so that a secret can be replaced.
 	Keys []VerifyKey
 
-	// HMACKeys verify the Authorization header, as Keys do the signatures. A Verifier with both
-	// accepts a call only if both are valid.
+	// HMACKeys verify the Authorization header, as Keys verify the signatures.
+	// A Verifier with both accepts a call only if both are valid.
 	HMACKeys []Key
 
-	Tolerance time.Duration // limit for the age of a call, also in the future; default 5 minutes
+	Tolerance time.Duration // limit for the age of a call, or for its time in the future; default 5 minutes
 }
 
-// DefaultTolerance is the limit for the age of a call unless a Verifier has another.
+// DefaultTolerance is the default of Tolerance.
 const DefaultTolerance = 5 * time.Minute
 
 // A Scheme is a way to sign calls.
@@ -37,16 +37,17 @@ type Scheme string
 
 // The schemes.
 const (
-	SchemeShared  Scheme = "v1"          // Standard Webhooks, a shared secret
-	SchemeKeyPair Scheme = "v1a"         // Standard Webhooks, a key pair
-	SchemeHMAC    Scheme = "hmac-sha256" // date and digest, in the Authorization header
+	SchemeShared  Scheme = "v1"          // Standard Webhooks with a shared secret
+	SchemeKeyPair Scheme = "v1a"         // Standard Webhooks with a key pair
+	SchemeHMAC    Scheme = "hmac-sha256" // HMAC of date and digest in the Authorization header
 )
 
-// HasKeys reports whether v can verify anything.
+// HasKeys reports whether v has any keys.
 func (v *Verifier) HasKeys() bool { return len(v.Keys) > 0 || len(v.HMACKeys) > 0 }
 
-// Verify returns the schemes by which a call is signed with keys of v. It fails with Invalid if
-// v has no keys, or if the call is not from a sender that has them. The error has no secrets.
+// Verify returns the schemes with which keys of v verify a call. It fails with
+// Invalid if v has no keys, or if the call was not signed with them. The error
+// has no secrets.
 func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) ([]Scheme, error) {
 	if !v.HasKeys() {
 		return nil, domain.Errorf(domain.Invalid, "no secret is given to verify it with")
@@ -69,8 +70,8 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) ([]Scheme, 
 	return schemes, nil
 }
 
-// maxSignatures is the limit of the signatures that are verified in one call: each costs the
-// receiver time.
+// maxSignatures is the maximum number of signatures that are verified in one
+// call, because each costs the receiver time.
 const maxSignatures = 16
 
 func verifySignatures(keys []VerifyKey, h http.Header, body []byte, now time.Time, tolerance time.Duration) (Scheme, error) {
@@ -130,8 +131,8 @@ func verifyAuthorization(keys []Key, h http.Header, body []byte, now time.Time, 
 	return domain.Errorf(domain.Invalid, "the signature in Authorization is not valid; Date or Digest was changed, or it was signed with another key")
 }
 
-// signatureParameter returns the value of signature among the parameters of an Authorization
-// header, which are separated by commas and quoted. It is "" if the header lacks it.
+// signatureParameter returns the value of signature among the quoted,
+// comma-separated parameters of an Authorization header, "" if it is missing.
 func signatureParameter(parameters string) string {
 	for parameters != "" {
 		name, rest, ok := strings.Cut(parameters, `="`)
@@ -160,7 +161,7 @@ func signatureParameter(parameters string) string {
 	return ""
 }
 
-// checkAge rejects a replayed call, and a call from a wrong clock.
+// checkAge rejects a replayed call, and a call whose sender's clock is wrong.
 func checkAge(header string, sent, now time.Time, tolerance time.Duration) error {
 	if age := now.Sub(sent); age > tolerance {
 		return domain.Errorf(domain.Invalid, "%s: it is %s old, more than %s", header, age.Truncate(time.Second), tolerance)
@@ -170,15 +171,15 @@ func checkAge(header string, sent, now time.Time, tolerance time.Duration) error
 	return nil
 }
 
-// A VerifyKey verifies what a Secret has signed: it is the same secret (v1) or the public key
-// (v1a). It prints as stars.
+// A VerifyKey verifies the signatures of a Secret: it is the same secret (v1)
+// or the public key (v1a). It prints as stars.
 type VerifyKey struct {
 	shared []byte
 	public ed25519.PublicKey
 }
 
-// ParseVerifyKey reads the text of a key: that of a secret, or whpk_ and the Base64 of an
-// Ed25519 public key. Its Invalid error does not repeat it.
+// ParseVerifyKey parses a key: a secret, or whpk_ and the Base64 of an Ed25519
+// public key. Its Invalid error does not contain it.
 func ParseVerifyKey(text string) (VerifyKey, error) {
 	if body, ok := strings.CutPrefix(text, publicPrefix); ok {
 		key, err := base64.StdEncoding.DecodeString(body)
@@ -203,8 +204,8 @@ func (s Secret) VerifyKey() VerifyKey {
 	return VerifyKey{public: public}
 }
 
-// verify returns the scheme of a signature with its version if it is one of head and body, else
-// "". Versions that are not known are not valid.
+// verify returns the scheme of a signature with its version if it is a valid
+// one of head and body, "" otherwise. Unknown versions are not valid.
 func (k VerifyKey) verify(signature, head string, body []byte) Scheme {
 	version, text, _ := strings.Cut(signature, ",")
 	got, err := base64.StdEncoding.DecodeString(text)

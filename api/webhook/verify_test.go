@@ -25,7 +25,8 @@ func verifyKey(t *testing.T, text string) webhook.VerifyKey {
 	return k
 }
 
-// signed returns a call that is signed in each way, and the verifier that accepts it.
+// signed returns a call that is signed in each scheme, and the verifier that
+// accepts it.
 func signed(t *testing.T) (receivedCall, *webhook.Verifier) {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
@@ -33,7 +34,7 @@ func signed(t *testing.T) (receivedCall, *webhook.Verifier) {
 	d := delivery("http://receiver.example/hook")
 	d.Settings.HMACKeyID = `a "quoted, signature="id\`
 	d.Secrets, d.HMACKey = []webhook.Secret{secret(t, oldSecret), pair}, "hush"
-	return sent(t, d), &webhook.Verifier{Keys: []webhook.VerifyKey{verifyKey(t, pair.PublicKey())}, HMACKeys: []webhook.Key{"hush"}}
+	return requestOf(t, d), &webhook.Verifier{Keys: []webhook.VerifyKey{verifyKey(t, pair.PublicKey())}, HMACKeys: []webhook.Key{"hush"}}
 }
 
 func TestVerifier_AcceptsEachScheme(t *testing.T) {
@@ -70,7 +71,7 @@ func TestVerifier_AcceptsWhatTheStandardLibrarySigns(t *testing.T) {
 
 func TestVerifier_RefusesWhatWasChanged(t *testing.T) {
 	r, v := signed(t)
-	flip := func(s string) string { // another letter at a place that no padding hides
+	flip := func(s string) string { // changes a letter whose bits are not padding
 		i := strings.LastIndex(strings.TrimRight(s, `="`), "/") / 2
 		i = max(i, len(s)-20)
 		c := byte('A')
@@ -167,7 +168,7 @@ func TestParseVerifyKey_RefusesOtherText(t *testing.T) {
 func TestSendAltered_SendsWhatWasChanged(t *testing.T) {
 	n := newNetwork(t)
 	var got []receivedCall
-	n.add("receiver.example", "8.8.8.8", capture(&got))
+	n.add("receiver.example", "8.8.8.8", recordCalls(&got))
 	c := n.client(webhook.Options{})
 	r, err := c.SendAltered(t.Context(), delivery("http://receiver.example/hook"), func(req *http.Request) { req.Header.Set("X-New", "1") })
 	require.NoError(t, err)

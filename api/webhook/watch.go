@@ -13,15 +13,16 @@ import (
 
 // A WatchCall notifies a watch of a change.
 type WatchCall struct {
-	ID          string // of DeliveryID
-	Resource    string // URI
+	ID          string // result of DeliveryID
+	Resource    string // URI of the resource
 	CallbackURL string
 	Event       domain.ChangeEvent
 	Changed     time.Time
-	Attempts    int // failed ones
+	Attempts    int // number of failed attempts
 }
 
-// encodeBody returns the body of a call: the notification of the specification, with its members and no others.
+// encodeBody returns the body of a call, with the members of the specification
+// only.
 func (c *WatchCall) encodeBody() []byte {
 	body, err := json.Marshal(struct {
 		Resource string             `json:"resource"`
@@ -31,13 +32,14 @@ func (c *WatchCall) encodeBody() []byte {
 		Attempts int                `json:"delivery_attempts"`
 	}{c.Resource, c.CallbackURL, c.Event, c.Changed.Unix(), c.Attempts})
 	if err != nil {
-		panic(err) // text and numbers always marshal
+		panic(err) // text and numbers can always be encoded
 	}
 	return body
 }
 
-// CallWatch calls the receiver of a watch once, as Send does any other, but follows redirects. All of
-// them are within the time of the call. Any other status than 200 is a failure.
+// CallWatch calls the receiver of a watch once, as Send does any other, but
+// follows redirects, all within the time of the call. Any status other than 200
+// is a failure.
 func (c *Client) CallWatch(ctx context.Context, call *WatchCall) (Result, error) {
 	r, err := c.sendCall(ctx, maxRedirects, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		if err := c.checkCall(call.CallbackURL); err != nil {

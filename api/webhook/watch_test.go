@@ -15,7 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// callWatch calls a watch at a URL, by a client that may call loopback addresses.
+// callWatch calls a watch at a URL, with a client that may call loopback
+// addresses.
 func callWatch(t *testing.T, url string) Result {
 	t.Helper()
 	c := New(Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true})
@@ -30,7 +31,7 @@ func callWatch(t *testing.T, url string) Result {
 func TestW16_TheBodyOfACallIsTheNotification(t *testing.T) {
 	var body []byte
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ = io.ReadAll(r.Body) // else it is not what is demanded
+		body, _ = io.ReadAll(r.Body) // otherwise the call is not as specified
 	}))
 	defer server.Close()
 	require.Empty(t, callWatch(t, server.URL+"/hook").Answer.Error)
@@ -44,7 +45,7 @@ func TestW8_AnAnswerOtherThan200_IsAFailure(t *testing.T) {
 		require.Equal(t, status, a.Status)
 		require.NotEmpty(t, a.Error, status)
 		server.Close()
-		a = callWatch(t, server.URL).Answer // it refuses the connection
+		a = callWatch(t, server.URL).Answer // the server refuses connections now
 		require.Zero(t, a.Status)
 		require.NotEmpty(t, a.Error)
 	}
@@ -96,7 +97,7 @@ func TestARedirectOfAWatch_GoesNowhereThatMayNotBeCalled(t *testing.T) {
 		require.Contains(t, a.Error, why, to)
 		require.NotContains(t, a.Error, "pw")
 	}
-	a := callWatch(t, server.URL+"/?to=%2F%3Fto%3D").Answer // to itself, without a target
+	a := callWatch(t, server.URL+"/?to=%2F%3Fto%3D").Answer // redirects to itself, without a target
 	require.Zero(t, a.Status)
 }
 

@@ -76,8 +76,8 @@ type Bench struct {
 func (b *Bench) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&b.list, "list", false, "list the scenarios, and measure nothing")
 	flags.BoolVar(&b.broker, "broker", false, "with push: broadcast by the webhook broker instead of publishing events, as the scenario broker does")
-	flags.BoolVar(&b.options.Quick, "quick", false, "smaller and shorter: a few minutes in all")
-	flags.Uint64Var(&b.options.Seed, "seed", 1, "the same `N` makes the same load and the same weather")
+	flags.BoolVar(&b.options.Quick, "quick", false, "use smaller and shorter scenarios: a few minutes in total")
+	flags.Uint64Var(&b.options.Seed, "seed", 1, "the same `N` makes the same load and the same simulated latency and faults")
 	flags.StringVar(&b.json, "json", "", "write every figure to `FILE`, as JSON")
 	config.AddFlags(flags, "cosmos.endpoint")
 }

@@ -1,5 +1,6 @@
-// Package devissuer is an issuer of tokens for a hub on the same machine: a user who may read its file
-// signs tokens with any role. With it, a hub at home asks for tokens as one in production does.
+// Package devissuer is an issuer of tokens for a hub on the same machine: a
+// user who may read its file signs tokens with any role. With it, a development
+// hub requires tokens as one in production does.
 package devissuer
 
 import (
@@ -24,25 +25,25 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// Audience is that of the tokens.
+// Audience is the audience of the tokens.
 const Audience = "messagehub"
 
-// DefaultAddress is where an issuer listens by default.
+// DefaultAddress is the default address of the issuer.
 const DefaultAddress = "127.0.0.1:8082"
 
-// fileName is that of the file with the key, in the data folder of the hub.
+// fileName is the name of the file with the key, in the data folder of the hub.
 const fileName = "dev-issuer.json"
 
 // An Issuer signs tokens.
 type Issuer struct {
 	URL string          `json:"issuer"`
-	Key jose.JSONWebKey `json:"key"` // private
+	Key jose.JSONWebKey `json:"key"` // the private key
 
-	listener net.Listener // nil: the issuer was read from its file, and serves nothing
+	listener net.Listener // nil: the issuer was read from its file, and does not serve
 	fetches  atomic.Int64
 }
 
-// CheckAddress refuses an address that is not one of loopback.
+// CheckAddress refuses an address that is not a loopback address.
 func CheckAddress(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || !loopback.IsDestination(host) {
@@ -51,7 +52,8 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// Listen returns an issuer that listens on an address of loopback. The caller calls Serve.
+// Listen returns an issuer that listens on a loopback address. The caller calls
+// Serve.
 func Listen(ctx context.Context, address string) (*Issuer, error) {
 	if err := CheckAddress(address); err != nil {
 		return nil, err
@@ -70,7 +72,7 @@ func Listen(ctx context.Context, address string) (*Issuer, error) {
 	}, nil
 }
 
-// Close releases what Listen took.
+// Close closes the listener.
 func (i *Issuer) Close() error { return i.listener.Close() }
 
 // Serve answers requests until ctx ends.
@@ -91,10 +93,11 @@ func (i *Issuer) Fetches() int64 { return i.fetches.Load() }
 
 func writeJSON(w http.ResponseWriter, document any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(document) // a client that is gone needs no answer
+	_ = json.NewEncoder(w).Encode(document) // fails if the client has disconnected
 }
 
-// Keep writes the issuer to its file in the data folder of the hub, which only this user may read.
+// Keep writes the issuer to a file in the data folder of the hub that only this
+// user may read.
 func (i *Issuer) Keep(folder string) (err error) {
 	if err := datafolder.Make(folder); err != nil {
 		return err
@@ -103,7 +106,7 @@ func (i *Issuer) Keep(folder string) (err error) {
 	if err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(folder, "."+fileName+"-*") // with the mode 0600
+	draft, err := os.CreateTemp(folder, "."+fileName+"-*") // CreateTemp sets the mode 0600
 	if err != nil {
 		return err
 	}
@@ -130,7 +133,7 @@ func Read(folder string) (*Issuer, error) {
 	return i, nil
 }
 
-// Claims say for whom a token is.
+// Claims are the claims of a token.
 type Claims struct {
 	Subject string
 	Actors  []string

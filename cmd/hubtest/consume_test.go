@@ -44,7 +44,7 @@ func consumeUntil(t *testing.T, c *hubclient.Consumer, handle hubclient.Handler,
 
 func TestConsume_DeliversAllEventsInOrderOnce(t *testing.T) {
 	hub := hubtest.Start(t)
-	want := hub.Announce(actor, make([]any, 3000)...) // more than one bundle
+	want := hub.Announce(actor, make([]any, 3000)...) // these are more than one bundle
 	var got []string
 	bundles := make(map[string]bool)
 	consumeUntil(t, &hubclient.Consumer{Client: hub.Client(), Actor: actor}, func(_ context.Context, b *hubclient.Bundle) error {

@@ -63,7 +63,7 @@ func Example_dequeue() {
 	// Output: true
 }
 
-// An actor waits for data in place of asking again and again: a long poll.
+// Instead of polling in a loop, an actor waits for data: a long poll.
 func Example_longPoll() {
 	hub, stop := startHub()
 	defer stop()
@@ -80,7 +80,7 @@ func Example_longPoll() {
 	// Output: events: 1
 }
 
-// A download that breaks off is resumed after the last byte that has arrived.
+// An interrupted download is resumed after the last byte that has arrived.
 func Example_resumedDownload() {
 	hub, stop := startHub()
 	defer stop()
@@ -98,7 +98,7 @@ func Example_resumedDownload() {
 	// complete: true
 }
 
-// A breakingTransport breaks off the first body.
+// A breakingTransport interrupts the first body.
 type breakingTransport struct {
 	after    int64
 	isBroken bool

@@ -17,7 +17,8 @@ import (
 // exampleActor is the actor of the examples.
 const exampleActor = "5790001330552"
 
-// An exampleRun stands in for a test, because an example has none: it stops the hub, and panics if something fails.
+// An exampleRun takes the place of a test, because an example has none: it
+// stops the hub, and panics if something fails.
 type exampleRun struct {
 	testing.TB
 	cleanups []func()
@@ -40,7 +41,7 @@ func startHub(configure ...func(*config.Config)) (hub *hubtest.Hub, stop func())
 	}
 }
 
-// priceEvent is an event for the actor whose payload is a price.
+// priceEvent returns an event for the actor whose payload is a price.
 func priceEvent(id string, price float64) hubclient.Event {
 	payload, err := json.Marshal(map[string]float64{"price": price})
 	exitOn(err)

@@ -11,10 +11,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A receiver subscribes to a topic. The hub calls it with the events that its filter lets pass.
+// A receiver subscribes to a topic. The hub calls it with the events that match
+// its filter.
 func Example_subscription() {
 	hub, stop := startHub(func(cfg *config.Config) {
-		cfg.Push.Allow, cfg.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true // this machine, without TLS
+		cfg.Push.Allow, cfg.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true // allows calls to this machine, without TLS
 	})
 	defer stop()
 	received := make(chan string, 1)

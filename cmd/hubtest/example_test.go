@@ -11,7 +11,7 @@ import (
 
 // A test of an actor announces events to it, and lets it consume them.
 func ExampleStart() {
-	_ = func(t *testing.T) { // in a test file: func TestActor(t *testing.T) {
+	_ = func(t *testing.T) { // in a test file this is func TestActor(t *testing.T)
 		hub := hubtest.Start(t)
 		hub.Announce("5790001330552", map[string]any{"kwh": 1.5})
 		ctx, stop := context.WithCancel(t.Context())

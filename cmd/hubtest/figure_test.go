@@ -21,16 +21,19 @@ import (
 	"github.com/messagehub/messagehub/cmd/hubtest"
 )
 
-// A bundle of the figure has 2,048 events of 25 KB: 50 MB, the limit of a bundle.
+// A bundle of the benchmark has 2,048 events of 25 KB: 50 MB, the limit of a
+// bundle.
 const (
 	figureEvents  = 2048
 	figurePayload = 25 << 10
 	figureBytes   = figureEvents * figurePayload
-	// consumerMemory is the limit for the memory of a process that consumes them.
+	// consumerMemory is the limit for the memory of a process that consumes
+	// such bundles.
 	consumerMemory = 64 << 20
 )
 
-// consumerVariable names the hub that a process of this test consumes from.
+// consumerVariable has the URL of the hub from which a process of this test
+// consumes.
 const consumerVariable = "HUBTEST_CONSUME"
 
 func TestMain(m *testing.M) {
@@ -41,16 +44,16 @@ func TestMain(m *testing.M) {
 		}
 		var memory runtime.MemStats
 		runtime.ReadMemStats(&memory)
-		fmt.Println(memory.Sys) // which never falls
+		fmt.Println(memory.Sys) // Sys never decreases
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// announceBundles announces bundles of the figure.
+// announceBundles announces bundles of the benchmark.
 func announceBundles(t testing.TB, hub *hubtest.Hub, n int) {
 	t.Helper()
-	payload, err := json.Marshal(strings.Repeat("x", figurePayload-600)) // its event has the other members
+	payload, err := json.Marshal(strings.Repeat("x", figurePayload-600)) // the rest of an event is in its other members
 	require.NoError(t, err)
 	const batch = 256
 	for range n * figureEvents / batch {
@@ -93,7 +96,7 @@ func checkSize(size int64, err error) error {
 	return err
 }
 
-// consumeBare does the same by HTTP alone.
+// consumeBare consumes a bundle with plain HTTP.
 func consumeBare(ctx context.Context, url string) error {
 	call := func(method, path string) (*http.Response, error) {
 		req, err := http.NewRequestWithContext(ctx, method, url+path, http.NoBody)
@@ -142,7 +145,8 @@ func TestConsume_StreamsABundleOf50MB(t *testing.T) {
 	t.Logf("%d MB of memory", memory>>20)
 }
 
-// BenchmarkConsume compares Consume with bare HTTP, by the fastest of each for bundles of 50 MB.
+// BenchmarkConsume compares Consume with plain HTTP, by the fastest runs with
+// bundles of 50 MB.
 func BenchmarkConsume(b *testing.B) {
 	hub := hubtest.Start(b)
 	fastest := map[bool]time.Duration{true: time.Hour, false: time.Hour}

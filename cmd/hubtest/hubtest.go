@@ -34,8 +34,9 @@ type Hub struct {
 	client *hubclient.Client
 }
 
-// Start starts a hub. Each of configure may change its settings before. The hub stops when the test ends.
-// If it cannot be started, or ends with an error, the test fails.
+// Start starts a hub. The functions configure may change its settings before.
+// The hub stops when the test ends. If it cannot be started, or ends with an
+// error, the test fails.
 func Start(t testing.TB, configure ...func(*config.Config)) *Hub {
 	t.Helper()
 	cfg := config.Default()
@@ -79,8 +80,9 @@ func (h *Hub) NewClient(opts hubclient.Options) *hubclient.Client {
 	return client
 }
 
-// Announce announces an event for a recipient for each payload, in their order, and returns their ids. The
-// events are of the domain TimeSeries and may be bundled.
+// Announce announces one event for each payload to a recipient, in their order,
+// and returns their ids. The events are from the domain TimeSeries and support
+// bundling.
 func (h *Hub) Announce(recipient string, payloads ...any) (ids []string) {
 	h.t.Helper()
 	events := make([]hubclient.Event, len(payloads))

@@ -13,17 +13,18 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// ownTokenVariable is where users have a token of an issuer.
+// ownTokenVariable has the token of the user, from an issuer.
 const ownTokenVariable = "MESSAGEHUB_TOKEN"
 
-// access says how a command reaches a hub: the token that it shows, and the certificates of both sides.
+// access is how a command reaches a hub: with a token, and with the
+// certificates of both sides.
 type access struct {
 	tokenFile     string
-	tokenFlag     string // that names tokenFile; "": --token-file
+	tokenFlag     string // the flag for tokenFile; "": --token-file
 	ca, cert, key string
 
-	isOperator bool   // the command is one of operators
-	shown      string // where the token comes from that was shown; "": none was
+	isOperator bool   // the command is for operators
+	shown      string // where the token came from; "": there was none
 }
 
 // addAccess adds the flags of access.
@@ -31,19 +32,21 @@ func (p *process) addAccess(flags *pflag.FlagSet) { p.addAccessBy(flags, "token-
 
 // addAccessBy adds the flags of access to a command whose flag --token-file may mean another token.
 func (p *process) addAccessBy(flags *pflag.FlagSet, tokenFlag string) {
-	flags.StringVar(&p.access.tokenFile, tokenFlag, "", "show the token of an issuer that is in `FILE`, or in "+ownTokenVariable)
+	flags.StringVar(&p.access.tokenFile, tokenFlag, "", "send the issuer's token in `FILE`; default: the one in "+ownTokenVariable)
 	p.addCertificates(flags)
 }
 
-// addCertificates adds the flags of access for commands that show tokens of another kind; that of an
-// issuer comes from the environment.
+// addCertificates adds the certificate flags of access, for commands that use
+// tokens of another kind. The token of an issuer comes from the environment
+// only.
 func (p *process) addCertificates(flags *pflag.FlagSet) {
-	flags.StringVar(&p.access.ca, "ca", "", "accept certificates of the authorities in `FILE` (PEM), and no others")
-	flags.StringVar(&p.access.cert, "cert", "", "show the client certificate in `FILE` (PEM)")
+	flags.StringVar(&p.access.ca, "ca", "", "accept only certificates of the authorities in `FILE` (PEM)")
+	flags.StringVar(&p.access.cert, "cert", "", "use the client certificate in `FILE` (PEM)")
 	flags.StringVar(&p.access.key, "key", "", "`FILE` with the private key of --cert (PEM)")
 }
 
-// newHub returns a client of the hub with a URL. It shows the token of the user, if there is one.
+// newHub returns a client of the hub with a URL. It sends the token of the
+// user, if there is one.
 func (p *process) newHub(url string) (*hubclient.Client, error) {
 	secured, err := p.access.tlsConfig()
 	if err != nil {
@@ -82,7 +85,7 @@ func (p *process) ownToken() (string, error) {
 	return lines[0], nil
 }
 
-// tlsConfig returns the certificates of the flags, nil for those of the system.
+// tlsConfig returns the certificates in the flags, nil for those of the system.
 func (a *access) tlsConfig() (*tls.Config, error) {
 	if a.ca == "" && a.cert == "" && a.key == "" {
 		return nil, nil

@@ -22,14 +22,14 @@ func (p *process) simulateActorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "actor --actor ID",
 		Short: "Simulate an actor: fetch bundles and confirm them",
-		Long: "Simulate an actor, until Ctrl-C: peek, read the bundle, dequeue, and print a line for each bundle; then\n" +
-			"print how much there was. While the hub is away, or asks for a pause, it retries. Bundles are confirmed\n" +
-			"and their contents dropped, so this is for trials, beside messagehub domain.",
+		Long: "Simulate an actor until Ctrl-C: peek, read the bundle, dequeue, and print a line for each bundle. At the end,\n" +
+			"print the totals. While the hub cannot be reached, or asks for a pause, the command retries. It confirms bundles\n" +
+			"and drops their contents, so use it only for trials, together with messagehub domain.",
 		Example: "  messagehub actor --actor 5790001330552",
 		Args:    cobra.NoArgs,
 	}
 	a.addFlags(p, cmd)
-	cmd.Flags().StringVar(&group, "group", "", "only from this `NAME`d group of domains, such as timeseries")
+	cmd.Flags().StringVar(&group, "group", "", "only bundles of the group of domains with this `NAME`, such as timeseries")
 	cmd.Flags().Lookup("timeout").Usage = "repeat a request to which nothing arrives for this `TIME`"
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		if _, err := peekOptions(group, "", "", 0); err != nil {
@@ -50,7 +50,7 @@ func (p *process) simulateActorCommand() *cobra.Command {
 	return cmd
 }
 
-// consumeBundles has an actor fetch and confirm bundles until ctx ends.
+// consumeBundles lets an actor fetch and confirm bundles until ctx ends.
 func (p *process) consumeBundles(ctx context.Context, hub *hubclient.Client, actor, group string, timeout time.Duration) error {
 	fmt.Fprintf(p.out, "actor %s at %s; Ctrl-C ends it\n", actor, hub.Base)
 	var bundles, size int64

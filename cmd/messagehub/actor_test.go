@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stoppingWriter calls stop when its text matches.
+// A stoppingWriter calls stop once its text matches.
 type stoppingWriter struct {
 	mu   sync.Mutex
 	text bytes.Buffer

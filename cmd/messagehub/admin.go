@@ -20,11 +20,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// tokenVariable is where operators have their token: not on the command line, which
-// others can read.
+// tokenVariable has the token of operators. It is not on the command line,
+// which other users can read.
 const tokenVariable = "MESSAGEHUB_ADMIN_TOKEN"
 
-// variable returns what stands in the environment, "" if nothing does.
+// variable returns a variable of the environment, "" if it is not set.
 func (p *process) variable(name string) string {
 	found := ""
 	for _, entry := range p.environ {
@@ -35,8 +35,8 @@ func (p *process) variable(name string) string {
 	return found
 }
 
-// newOperator returns a client that shows the operator's token, if there is one. It
-// warns if others can read the token on its way.
+// newOperator returns a client that sends the operator's token, if there is
+// one. It warns if others can read the token on its way.
 func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, error) {
 	c, err := p.newHub(url)
 	if err != nil {
@@ -54,8 +54,8 @@ func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, 
 	return c, nil
 }
 
-// showOperatorFor has a client show the token of the operators, if it shows none, because a hub asks for it before it
-// stores a subscription to a topic.
+// showOperatorFor lets a client without a token send the operator's token, if
+// topic is one for which the hub requires it.
 func (p *process) showOperatorFor(topic string, in config.Inputs, c *hubclient.Client) (err error) {
 	if topic != domain.ObjectsTopic || c.Token != "" {
 		return nil
@@ -74,9 +74,10 @@ func (p *process) warnIfReadable(c *hubclient.Client, what string) {
 	}
 }
 
-// operatorToken returns the token of the environment, else that of the configuration,
-// else the one that a hub keeps in its data folder. The last goes to another machine
-// only if the folder is named: the usual folder is that of a hub on this machine.
+// operatorToken returns the token in the environment, otherwise the one in the
+// configuration, otherwise the one that a hub keeps in its data folder. The
+// last is sent to another machine only if the folder is named: the default
+// folder belongs to a hub on this machine.
 func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, error) {
 	p.access.shown = ""
 	if token := p.variable(tokenVariable); token != "" {
@@ -98,7 +99,7 @@ func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, 
 	token, err := node.ReadAdminToken(cfg.Data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", nil // the hub says what to do
+		return "", nil // the answer of the hub says what to do
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("%w; run this command as the user that the hub runs as, or set %s", err, tokenVariable)
 	}
@@ -106,13 +107,13 @@ func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, 
 	return token.Reveal(), err
 }
 
-// dataFlag adds the flag that says where a hub keeps its token.
+// dataFlag adds the flag for the folder in which a hub keeps its token.
 func dataFlag(flags *pflag.FlagSet) {
 	config.AddFlags(flags, "data")
 	flags.Lookup("data").Usage = "data `FOLDER` of the hub; its token is there unless " + tokenVariable + " is set"
 }
 
-// loginName is who an order comes from unless it is said.
+// loginName returns the default name of the operator who gives an order.
 func loginName() string {
 	u, err := user.Current()
 	if err != nil {
@@ -134,8 +135,8 @@ type queueCommand struct {
 	actor domain.ActorID
 }
 
-// command makes one that takes an ACTOR and what else it names. An order needs who
-// and why.
+// command makes a command with an ACTOR and further arguments. If order is
+// true, it has the flags --who and --why.
 func (q *queueCommand) command(use, short string, order bool, body func(ctx context.Context, args []string) error) *cobra.Command {
 	names := strings.Fields(use)[1:]
 	cmd := &cobra.Command{
@@ -152,10 +153,10 @@ func (q *queueCommand) command(use, short string, order bool, body func(ctx cont
 	dataFlag(cmd.Flags())
 	cmd.Flags().DurationVar(&q.timeout, "timeout", time.Minute, "give up after this `TIME`")
 	if order {
-		cmd.Flags().StringVar(&q.why, "why", "", "the reason, as `TEXT` for the record (required)")
+		cmd.Flags().StringVar(&q.why, "why", "", "`TEXT` with the reason, for the record (required)")
 		cmd.Flags().StringVar(&q.who, "who", "", "`NAME` for the record (default: your login name)")
 	} else {
-		cmd.Flags().BoolVar(&q.json, "json", false, "print the hub's answer as it is")
+		cmd.Flags().BoolVar(&q.json, "json", false, "print the hub's answer unchanged")
 	}
 	q.p.addAccess(cmd.Flags())
 	cmd.RunE = q.p.do(func(ctx context.Context, args []string) error {
@@ -192,10 +193,10 @@ func (q *queueCommand) prepare(actor string, order bool) (err error) {
 	return nil
 }
 
-// path is where the hub has the queue.
+// path returns the path of the queue at the hub.
 func (q *queueCommand) path(more string) string { return "/v1/admin/queues/" + q.actor.String() + more }
 
-// order sends an order, and says that it was carried out.
+// order sends an order, and prints that it was executed.
 func (q *queueCommand) order(ctx context.Context, what string, about map[string]string) (*http.Response, error) {
 	fields := map[string]string{"who": q.who, "why": q.why}
 	for name, value := range about {

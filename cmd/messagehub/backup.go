@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// stdoutFile is the FILE that means stdout.
+// stdoutFile is the argument FILE that means stdout.
 const stdoutFile = "-"
 
 func (p *process) backupCommand() *cobra.Command {
@@ -26,15 +26,15 @@ func (p *process) backupCommand() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Write all data of a hub to an archive",
 		Long: "Write all data of a hub to one archive: messages, documents, contents, and what hub and domains exchange.\n" +
-			"Name a running hub with --url, and it is backed up while it works on; without --url, the data folder of a\n" +
-			"hub that does not run. Everything that was acknowledged before the backup began is in the archive.\n\n" +
-			"The archive also has the file push.key, which seals the secrets of subscriptions, because they could not\n" +
-			"be read without it. So the archive is as secret as the data folder; FILE gets the mode 0600. The operators'\n" +
-			"token is not in it. FILE appears, or is replaced, once the archive is whole and verified; " + stdoutFile + " is stdout, and\n" +
-			"then only the exit status says that it is whole. Its files can be listed by zstd -dc FILE | tar -t.\n\n" +
-			"While a backup runs, the data folder grows by what is written meanwhile, and deleted contents keep their\n" +
-			"room until it ends. A hub that keeps data on Azure is backed up by the services: continuous backup of\n" +
-			"Cosmos DB, and versions and soft delete of blobs; the command says how.\n\n" +
+			"With --url, a running hub is backed up while it continues to work; without --url, the data folder of a hub\n" +
+			"that does not run. Everything that was acknowledged before the backup began is in the archive.\n\n" +
+			"The archive also has the file push.key, without which the sealed secrets of subscriptions could not be\n" +
+			"read. So the archive is as secret as the data folder; FILE gets the mode 0600. The operators'\n" +
+			"token is not in it. FILE appears, or is replaced, once the archive is complete and verified; " + stdoutFile + " is stdout, and\n" +
+			"then only the exit status shows that it is complete. zstd -dc FILE | tar -t lists its files.\n\n" +
+			"While a backup runs, the data folder grows by what is written meanwhile, and deleted contents keep their disk\n" +
+			"space until it ends. Data on Azure is backed up by the services: continuous backup of Cosmos DB, and versions\n" +
+			"and soft delete of blobs; the command then says how.\n\n" +
 			"The hub's token for operators comes from " + tokenVariable + ", or from the file admin.token in the data folder.",
 		Example: "  messagehub backup --url http://127.0.0.1:8081 hub.backup\n" +
 			"  messagehub backup --data /var/lib/messagehub /backups/hub.backup\n" +
@@ -100,7 +100,8 @@ func backUpHub(ctx context.Context, remote *hubclient.Client, w io.Writer) error
 	return err
 }
 
-// A failingReader keeps the error of what it reads apart from those of a writer.
+// A failingReader records an error of its reader, so that it is not mistaken
+// for an error of the writer.
 type failingReader struct {
 	from io.Reader
 	err  error
@@ -140,7 +141,7 @@ func (p *process) writeBackup(ctx context.Context, file string, write func(io.Wr
 	return nil
 }
 
-// verifyWhile has write write an archive to a writer, and verifies it at the same time.
+// verifyWhile verifies an archive while write writes it to a writer.
 func verifyWhile(ctx context.Context, to io.Writer, write func(io.Writer) error, progress func(backup.Progress)) (backup.Summary, error) {
 	reading, writing := io.Pipe()
 	type result struct {
@@ -153,11 +154,11 @@ func verifyWhile(ctx context.Context, to io.Writer, write func(io.Writer) error,
 		if err == nil {
 			err = requireEnd(reading)
 		}
-		reading.CloseWithError(err) // which ends write, if the archive is damaged
+		reading.CloseWithError(err) // ends write if the archive is damaged
 		verified <- result{s, err}
 	}()
 	err := write(io.MultiWriter(to, writing))
-	_ = writing.CloseWithError(err) // nil: the end of the archive
+	_ = writing.CloseWithError(err) // nil: the archive is complete
 	r := <-verified
 	if err != nil {
 		return r.Summary, err
@@ -173,7 +174,8 @@ func requireEnd(r io.Reader) error {
 	return nil
 }
 
-// transferFault says that a backup or a restore was ended, if it was.
+// transferFault returns an error that says that a backup or a restore was
+// interrupted, if it was.
 func transferFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("stopped before the end; nothing was changed")
@@ -181,7 +183,7 @@ func transferFault(ctx context.Context, err error) error {
 	return err
 }
 
-// A counter counts what is written to it.
+// A counter counts the bytes that are written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -189,7 +191,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sizeText returns a number of bytes for people.
+// sizeText returns a number of bytes as text for people.
 func sizeText(bytes int64) string {
 	switch {
 	case bytes >= 1e9:

@@ -20,10 +20,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// benchActors get the events of a benchmark, a thousand in turn.
+// benchActors is the number of actors that get the events of a benchmark, in
+// turn.
 const benchActors = 1000
 
-// benchEvents are events with payloads for many actors.
+// benchEvents returns events with payloads for many actors.
 func benchEvents(from, count int) []byte {
 	var b strings.Builder
 	for n := from; n < from+count; n++ {
@@ -34,7 +35,7 @@ func benchEvents(from, count int) []byte {
 	return []byte(b.String() + "]")
 }
 
-// listMark returns what precedes an item of a JSON list.
+// listMark returns the character before an item of a JSON list.
 func listMark(isFirst bool) rune {
 	if isFirst {
 		return '['
@@ -42,8 +43,8 @@ func listMark(isFirst bool) rune {
 	return ','
 }
 
-// peekAndSend peeks 50 times a second and sends 1,000 events a second until ctx ends, and returns how long the
-// peeks have taken.
+// peekAndSend peeks 50 times a second and sends 1,000 events a second until ctx
+// ends. It returns the durations of the peeks.
 func peekAndSend(ctx context.Context, b *testing.B, hub *hubclient.Client, next *int) (took []time.Duration) {
 	var mu sync.Mutex
 	var load errgroup.Group
@@ -74,7 +75,7 @@ func peekAndSend(ctx context.Context, b *testing.B, hub *hubclient.Client, next 
 	return took
 }
 
-// quantile returns the time within which a part of all fell.
+// quantile returns a quantile of durations.
 func quantile(all []time.Duration, part float64) time.Duration {
 	slices.Sort(all)
 	if len(all) == 0 {
@@ -119,7 +120,7 @@ func measureBackup(b *testing.B, events int) {
 		b.Fatal(err)
 	}
 
-	const span = 30 * time.Second // of each measurement
+	const span = 30 * time.Second // duration of each measurement
 	ctx, cancel := context.WithTimeout(b.Context(), span)
 	before := peekAndSend(ctx, b, hub, &next)
 	cancel()
@@ -130,7 +131,7 @@ func measureBackup(b *testing.B, events int) {
 	acknowledged := next - 1
 	var backing sync.WaitGroup
 	backups := 0
-	backing.Go(func() { // one after the other, so that there are enough peeks beside them
+	backing.Go(func() { // backups run one after another, so that there are enough peeks beside them
 		defer cancel()
 		for until := time.Now().Add(span); time.Now().Before(until); backups++ {
 			began := time.Now()
@@ -176,7 +177,8 @@ func measureBackup(b *testing.B, events int) {
 	b.ReportMetric(float64(p99Beside)/float64(p99), "of-p99-alone")
 }
 
-// checkRestored repairs a restored folder, as restore says, demands that it is clean then, and returns the number of its events.
+// checkRestored repairs a restored folder as the help of restore says, requires
+// that a second check finds nothing, and returns the number of its events.
 func checkRestored(b *testing.B, data string) (events int) {
 	if out, err := backupCommandOf(b, "check", "--data", data, "--repair").CombinedOutput(); err != nil {
 		b.Fatalf("check --repair: %v: %s", err, out)

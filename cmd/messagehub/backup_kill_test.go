@@ -16,9 +16,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// TestBackupAndRestore_KilledLeaveTheOldOrTheWhole kills backups and restores at any moment.
-// MESSAGEHUB_BACKUP_KILLS says how often, as make backup-kills does; MESSAGEHUB_BACKUP_SEED draws the same
-// moments again.
+// TestBackupAndRestore_KilledLeaveTheOldOrTheWhole kills backups and restores
+// at random moments. MESSAGEHUB_BACKUP_KILLS is the number of kills, which make
+// backup-kills sets; MESSAGEHUB_BACKUP_SEED repeats the same moments.
 func TestBackupAndRestore_KilledLeaveTheOldOrTheWhole(t *testing.T) {
 	kills, seed := number(t, "MESSAGEHUB_BACKUP_KILLS", 4), uint64(number(t, "MESSAGEHUB_BACKUP_SEED", time.Now().UnixNano()))
 	k := &backupKills{t: t, random: rand.New(rand.NewPCG(seed, 1)), folder: t.TempDir(), data: dataFolder(t)}
@@ -38,7 +38,7 @@ func TestBackupAndRestore_KilledLeaveTheOldOrTheWhole(t *testing.T) {
 			k.killRestore(i, old)
 		}
 	}
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	t.Logf("seed %d: %d kills, of which %d left a whole file or folder; a backup takes %s, a restore %s", seed, kills, k.whole, k.backupSpan, k.restoreSpan)
 }
 
@@ -50,7 +50,7 @@ type backupKills struct {
 	whole                   int
 }
 
-// timed runs a command to its end, and returns how long it takes.
+// timed runs a command to its end, and returns its duration.
 func (k *backupKills) timed(args ...string) time.Duration {
 	k.t.Helper()
 	began := time.Now()
@@ -59,14 +59,15 @@ func (k *backupKills) timed(args ...string) time.Duration {
 	return time.Since(began)
 }
 
-// backupCommandOf is a command in a process of its own.
+// backupCommandOf returns a command that runs in a separate process.
 func backupCommandOf(t testing.TB, args ...string) *exec.Cmd {
 	cmd := exec.Command(program(t), args...)
 	cmd.Env = append(cleanEnviron(), tokenVariable+"="+operatorToken)
 	return cmd
 }
 
-// kill kills a command at a moment of its span, or a little later.
+// kill runs a command and kills it at a random moment within span, or a little
+// later.
 func (k *backupKills) kill(span time.Duration, args ...string) {
 	k.t.Helper()
 	cmd := backupCommandOf(k.t, args...)
@@ -76,7 +77,7 @@ func (k *backupKills) kill(span time.Duration, args ...string) {
 	_ = cmd.Wait()
 }
 
-// killBackup kills a backup whose file is there from before.
+// killBackup kills a backup that would replace an existing file.
 func (k *backupKills) killBackup(n int) {
 	file := filepath.Join(k.folder, fmt.Sprint(n, ".backup"))
 	const before = "the old file"
@@ -89,7 +90,8 @@ func (k *backupKills) killBackup(n int) {
 		got := messagehub(k.t, "", "restore", "--list", file)
 		require.Equal(k.t, 0, got.status, got.err)
 	}
-	// The hub notices that its client is gone, and another backup works.
+	// The hub notices that its client has disconnected, and another backup
+	// succeeds.
 	require.Eventually(k.t, func() bool {
 		return !strings.Contains(messagehub(k.t, "", "backup", "--url", k.url, file).err, "A backup is under way")
 	}, patience, 10*time.Millisecond)
@@ -111,7 +113,7 @@ func (k *backupKills) killRestore(n int, file string) {
 	}
 	if got := check(); got.status == 0 {
 		k.whole++
-		wants(got) // all of it
+		wants(got) // the folder has everything
 		again := messagehub(k.t, "", "restore", file, "--data", folder)
 		require.Contains(k.t, again.err, "it is not empty")
 	} else {

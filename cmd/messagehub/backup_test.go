@@ -32,7 +32,8 @@ func startBackedUp(t *testing.T, data string, more ...string) (h *hubProcess, hu
 	return h, hub
 }
 
-// payloadEvents are events for several actors, with payloads that are stored as contents.
+// payloadEvents returns events for several actors, with payloads that are
+// stored as contents.
 func payloadEvents(from, count, actors int) []byte {
 	var all []json.RawMessage
 	for n := from; n < from+count; n++ {
@@ -54,7 +55,8 @@ func idsOf(t testing.TB, body []byte) (ids []string) {
 	return ids
 }
 
-// drain dequeues all that waits for actors, and returns how often each event came.
+// drain dequeues everything that waits for actors, and returns how often each
+// event came.
 func drain(t *testing.T, hub *hubclient.Client, actors int) map[string]int {
 	t.Helper()
 	seen := make(map[string]int)
@@ -77,21 +79,22 @@ func drain(t *testing.T, hub *hubclient.Client, actors int) map[string]int {
 	return seen
 }
 
-// A backupLoad sends events, and dequeues those of one actor, until it is stopped.
+// A backupLoad sends events, and dequeues those of one actor, until it is
+// stopped.
 type backupLoad struct {
 	t      *testing.T
 	hub    *hubclient.Client
 	actors int
-	more   chan struct{} // has one after events were acknowledged
+	more   chan struct{} // has a value after events were acknowledged
 
 	mu       sync.Mutex
 	next     int
-	sent     map[string]bool // acknowledged
-	asked    map[string]bool // in a bundle whose Dequeue has begun
-	dequeued map[string]bool // in a bundle whose Dequeue was answered
+	sent     map[string]bool // acknowledged events
+	asked    map[string]bool // events in a bundle whose Dequeue has begun
+	dequeued map[string]bool // events in a bundle whose Dequeue was answered
 }
 
-// snapshot returns copies of what is known.
+// snapshot returns copies of the three sets.
 func (l *backupLoad) snapshot() (sent, asked, dequeued map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,12 +218,12 @@ func TestBackup_OfARunningHubHasWhatWasAcknowledged(t *testing.T) {
 			}
 		}
 		require.Greater(t, len(b.sentA), 500)
-		require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+		require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	}
 }
 
 func TestBackup_OfAFolderIsRestoredWhole(t *testing.T) {
-	data, folder := stopped(t, 3), t.TempDir()
+	data, folder := newStoppedFolder(t, 3), t.TempDir()
 	file := filepath.Join(folder, "hub.backup")
 	got := messagehub(t, "", "backup", "--data", data, file)
 	require.Equal(t, 0, got.status, got.err)
@@ -251,11 +254,11 @@ func TestBackup_OfAFolderIsRestoredWhole(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, id)
 	}
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
 func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
-	data, folder := stopped(t, 2), t.TempDir()
+	data, folder := newStoppedFolder(t, 2), t.TempDir()
 	file, restored := filepath.Join(folder, "hub.backup"), filepath.Join(folder, "restored")
 	require.Equal(t, 0, messagehub(t, "", "backup", "--data", data, file).status)
 	got := messagehub(t, "", "restore", file, "--data", restored, "--freeze", "--who", "me", "--why", "disk lost")
@@ -284,16 +287,16 @@ func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
 	isThawed(hub, "actor-0")
 	got = messagehub(t, "", "queue", "records", "actor-0", "--url", h.url(t), "--data", restored)
 	require.Contains(t, got.out, "disk lost")
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 
-	h, hub = startBackedUp(t, restored) // which freezes nothing again
+	h, hub = startBackedUp(t, restored) // it does not freeze the queues again
 	isThawed(hub, "actor-0")
 	isFrozen(hub, "actor-1")
 	isFrozen(hub, "later")
 	got = messagehub(t, "", "queue", "thaw", "later", "--url", h.url(t), "--data", restored, "--why", "decided")
 	require.Equal(t, 0, got.status, got.err)
 	isThawed(hub, "later")
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 
 	require.NoError(t, os.Remove(filepath.Join(restored, "frozen")))
 	h, hub = startBackedUp(t, restored)
@@ -301,11 +304,11 @@ func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
 	require.Equal(t, 0, messagehub(t, later, "send", "--url", h.url(t), "-").status)
 	isThawed(hub, "new")
 	isFrozen(hub, "actor-1")
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
 func TestBackupAndRestore_SayWhatIsInTheWay(t *testing.T) {
-	data, folder := stopped(t, 1), t.TempDir()
+	data, folder := newStoppedFolder(t, 1), t.TempDir()
 	file, empty := filepath.Join(folder, "hub.backup"), filepath.Join(folder, "empty")
 	require.Equal(t, 0, messagehub(t, "", "backup", "--data", data, file).status)
 	whole, err := os.ReadFile(file)
@@ -354,13 +357,13 @@ func TestBackupAndRestore_SayWhatIsInTheWay(t *testing.T) {
 	}
 	unfinished := spawnHub(t, "--data", interrupted)
 	<-unfinished.exited
-	require.Contains(t, unfinished.said(), "a restore into it was interrupted")
-	require.NoError(t, running.stop(t, syscall.SIGTERM), running.said())
+	require.Contains(t, unfinished.stderrText(), "a restore into it was interrupted")
+	require.NoError(t, running.stop(t, syscall.SIGTERM), running.stderrText())
 }
 
-// A hub that dies, or a proxy that cuts the answer, leaves the file of before.
+// A hub that dies, or a proxy that cuts the answer, leaves the previous file.
 func TestBackup_ThatIsCutOnItsWayKeepsTheOldFile(t *testing.T) {
-	data, file := stopped(t, 1), filepath.Join(t.TempDir(), "hub.backup")
+	data, file := newStoppedFolder(t, 1), filepath.Join(t.TempDir(), "hub.backup")
 	whole := messagehub(t, "", "backup", "--data", data, "-")
 	require.Equal(t, 0, whole.status, whole.err)
 	for name, c := range map[string]struct {

@@ -14,22 +14,22 @@ import (
 
 func (p *process) benchCommand() *cobra.Command {
 	b := &command.Bench{Program: "messagehub", Args: p.args[1:], Environ: p.environ, Out: p.out, Err: p.err, Find: p.scenarios, Hub: func(context.Context) (string, error) { return os.Executable() }}
-	if version != "dev" { // else it is run from its tree
+	if version != "dev" { // a development build is run from its source tree
 		b.Commit = version
 	}
 	cmd := &cobra.Command{
 		Use:   "bench [SCENARIO...]",
 		Short: "Measure the hub against its targets and the limit",
 		Long: "Measure the hub: how long its operations take, what they cost in request units, how that compares with\n" +
-			"the least that its protocol needs, and whether the targets are met.\n\n" +
-			"The account is the embedded engine with the physics of the service on, so that nothing is needed and\n" +
-			"nothing is paid for. With --cosmos-endpoint it is a real one: databases are made there, measured, which\n" +
-			"costs what it costs, and removed. Its key, if it has one, is in " + command.KeyVariable + "; an endpoint in\n" +
-			"the environment alone is not used. What is still modelled then says so.\n\n" +
-			"Figures are printed as scenarios end; Ctrl-C stops with what is known so far, and writes no file. A\n" +
+			"the minimum that its protocol needs, and whether the targets are met.\n\n" +
+			"The account is the embedded engine, which simulates costs, latency and throttling of Cosmos DB: nothing else\n" +
+			"is needed. With --cosmos-endpoint it is a real account: the command creates databases there, measures, which\n" +
+			"costs money, and deletes them. The key of the account, if it has one, is in " + command.KeyVariable + "; an endpoint in\n" +
+			"the environment alone is not used. Figures that are modelled even then are marked.\n\n" +
+			"Figures are printed as scenarios end; Ctrl-C prints what was measured so far, and writes no file. A\n" +
 			"scenario that fails does not stop the others.\n\n" +
-			"The source tree has a program with the same flags, go run ./bench/compare. It measures the layouts beside\n" +
-			"the hub that the hub replaces, and writes a page with tables, plots and prices.\n\n" +
+			"The source tree has a program with the same flags, go run ./bench/compare. It also measures the layouts of\n" +
+			"the hub that this one replaces, and writes a page with tables, plots and prices.\n\n" +
 			"The exit status is 0 if all targets are met, 1 if one is missed or a scenario failed, and 2 for a wrong\n" +
 			"command line.",
 		Example: "  messagehub bench --list\n" +
@@ -51,8 +51,8 @@ func (p *process) benchCommand() *cobra.Command {
 	return cmd
 }
 
-// explainMovedFlag adds to the error of a flag that bench had once which program has it
-// now.
+// explainMovedFlag adds to the error of a flag that bench no longer has the
+// program that has it now.
 func explainMovedFlag(err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if ok && (unknown.GetSpecifiedName() == "results" || unknown.GetSpecifiedName() == "plots") {

@@ -16,10 +16,10 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// A measured is a scenario that does what a test wants of it.
+// A measured is a scenario whose figures the test reports.
 type measured func(ctx context.Context, o bench.Options, tell func(figure.Figure)) error
 
-// benched runs the bench with some scenarios of its own, in this process.
+// benched runs the bench with the given scenarios in this process.
 func benched(ctx context.Context, scenarios []bench.Scenario, args ...string) result {
 	var out, errs bytes.Buffer
 	status := run(ctx, &process{
@@ -34,8 +34,8 @@ func scenario(name string, do measured) bench.Scenario {
 	return bench.NewScenario(name, "what "+name+" does", do)
 }
 
-// says is a scenario of one figure, which is held to at most 10.
-func says(name string, value float64) bench.Scenario {
+// scenarioOf returns a scenario that reports one figure, whose target is at most 10.
+func scenarioOf(name string, value float64) bench.Scenario {
 	return scenario(name, func(_ context.Context, o bench.Options, tell func(figure.Figure)) error {
 		o.Progress(bench.Progress{Scenario: name, Step: "filling", Done: 0.25})
 		o.Progress(bench.Progress{Scenario: name, Step: "filling", Done: 0.3})
@@ -48,7 +48,7 @@ func says(name string, value float64) bench.Scenario {
 }
 
 func TestTheBenchSaysWhatItFound(t *testing.T) {
-	got := benched(t.Context(), []bench.Scenario{says("one", 9.5), says("two", 1)})
+	got := benched(t.Context(), []bench.Scenario{scenarioOf("one", 9.5), scenarioOf("two", 1)})
 	require.Equal(t, 0, got.status, got.err)
 	require.Equal(t, "one: what one does\n"+
 		"  layout  metric  value  unit  target\n"+
@@ -67,7 +67,7 @@ func TestTheBenchSaysWhatItFound(t *testing.T) {
 }
 
 func TestAMissedTargetIsExitStatus1(t *testing.T) {
-	got := benched(t.Context(), []bench.Scenario{says("one", 10.5), says("two", 1)})
+	got := benched(t.Context(), []bench.Scenario{scenarioOf("one", 10.5), scenarioOf("two", 1)})
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.out, "  hub     Peek     10.5  ms    ≤ 10    MISSED\n")
 	require.Contains(t, got.out, "\ntargets missed: 1 of 2\n")
@@ -77,7 +77,7 @@ func TestAMissedTargetIsExitStatus1(t *testing.T) {
 func TestAScenarioThatFailsDoesNotStopTheOthers(t *testing.T) {
 	broken := scenario("broken", func(context.Context, bench.Options, func(figure.Figure)) error { return errors.New("no account") })
 	file := filepath.Join(t.TempDir(), "figures.json")
-	got := benched(t.Context(), []bench.Scenario{broken, says("two", 1)}, "--json", file)
+	got := benched(t.Context(), []bench.Scenario{broken, scenarioOf("two", 1)}, "--json", file)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.out, "broken: what broken does\n  not complete: scenario broken: no account\n")
 	require.Contains(t, got.out, "\nall targets are met, 1 of 1\n")
@@ -95,7 +95,7 @@ func TestAStoppedBenchSaysWhatItKnows(t *testing.T) {
 		return ctx.Err()
 	})
 	file := filepath.Join(t.TempDir(), "figures.json")
-	got := benched(ctx, []bench.Scenario{says("one", 1), slow, says("never", 1)}, "--json", file)
+	got := benched(ctx, []bench.Scenario{scenarioOf("one", 1), slow, scenarioOf("never", 1)}, "--json", file)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.out, "  hub     Peek        1  ms    ≤ 10    ok\n")
 	require.Contains(t, got.out, "  hub     Save        3  RU\n  not complete: stopped\n")
@@ -107,7 +107,7 @@ func TestAStoppedBenchSaysWhatItKnows(t *testing.T) {
 func TestTheFileOfTheBenchIsWhereItWasAskedFor(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "a", "figures.json")
-	got := benched(t.Context(), []bench.Scenario{says("one", 1)}, "--json", file)
+	got := benched(t.Context(), []bench.Scenario{scenarioOf("one", 1)}, "--json", file)
 	require.Equal(t, 0, got.status, got.err)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestTheFileOfTheBenchIsWhereItWasAskedFor(t *testing.T) {
 		"scenario": "one", "layout": "hub", "metric": "Peek", "value": 1.0, "unit": "ms", "target": "≤ 10", "ok": true,
 	}}, figures)
 
-	got = benched(t.Context(), []bench.Scenario{says("one", 1)}, "--json", folder)
+	got = benched(t.Context(), []bench.Scenario{scenarioOf("one", 1)}, "--json", folder)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "messagehub: --json: ")
 }
@@ -181,6 +181,6 @@ func TestAWrongCommandLineOfTheBenchMeasuresNothing(t *testing.T) {
 	require.Equal(t, 0, got.status)
 	require.Contains(t, got.out, "broker  messages are broadcast")
 
-	got = benched(t.Context(), []bench.Scenario{never, says("one", 1)}, "--list")
+	got = benched(t.Context(), []bench.Scenario{never, scenarioOf("one", 1)}, "--list")
 	require.Equal(t, result{0, "never  what never does\none    what one does\n", ""}, got)
 }

@@ -24,8 +24,8 @@ func (p *process) brokerCommand() *cobra.Command {
 		Use:   "broker",
 		Short: "Show and change the channels of the webhook broker, and what is sent to them",
 		Long: "Show and change the producers, channels and consumers of the webhook broker, and the messages of channels.\n" +
-			"Most commands are for an operator, with the hub's token or one of an issuer. Where a flag --token is, the token\n" +
-			"of a channel or of a consumer does as well.",
+			"Most commands are for an operator, with the hub's token or one of an issuer. Commands with the flag --token also accept the\n" +
+			"token of a channel or of a consumer.",
 		Example: "  messagehub broker sync broker.yaml --dry-run\n" +
 			"  messagehub broker broadcast prices --producer shop --producer-token-file shop.token --channel-token-file prices.token --text hello\n" +
 			"  messagehub broker dlq prices billing",
@@ -46,26 +46,28 @@ type brokerCommand struct {
 	timeout time.Duration
 	json    bool
 
-	// own is the token of a channel or a consumer, which a request may show in place of that of the
-	// operators; nil: it may not. asOwner returns the credentials with it.
+	// own is the token of a channel or a consumer, which a request may send in
+	// place of the operator's token; nil: the command has no such flag. asOwner
+	// returns the credentials with it.
 	own     *tokenFlag
 	asOwner func(token string) brokerclient.Credentials
 
-	// hasNewToken says that --token-file has the new token of a party, so that --operator-token-file has that of an
-	// operator.
+	// hasNewToken means that --token-file has the new token of a party, so the
+	// operator's token is in --operator-token-file.
 	hasNewToken bool
 
-	// producer are the credentials of a command that is for producers alone; nil: it is not.
+	// producer has the credentials of a command for producers; nil: the command
+	// is for others.
 	producer *brokerclient.Credentials
 
-	hub    *hubclient.Client // says why nothing answers
+	hub    *hubclient.Client // explains why no hub answers
 	client *brokerclient.Client
 }
 
 const operatorTokenFile = "--operator-token-file"
 
-// command makes one with the arguments that use names; one in brackets may be left out. parse
-// checks them before anything is sent.
+// command makes a command with the arguments in use; an argument in brackets is
+// optional. parse checks them before anything is sent.
 func (b *brokerCommand) command(use, short, long, example string, parse func(args []string) error, body func(ctx context.Context) error) *cobra.Command {
 	name, _, _ := strings.Cut(use, " ")
 	cmd := &cobra.Command{
@@ -107,7 +109,8 @@ func (b *brokerCommand) command(use, short, long, example string, parse func(arg
 	return cmd
 }
 
-// argumentsOf checks the number of arguments against the words in capital letters of use.
+// argumentsOf checks the number of arguments against the words in capital
+// letters in use.
 func argumentsOf(use string) cobra.PositionalArgs {
 	var names []string
 	optional := 0
@@ -133,7 +136,7 @@ func argumentsOf(use string) cobra.PositionalArgs {
 	}
 }
 
-// connectClients makes the clients. name is that of the command.
+// connectClients makes the clients. name is the name of the command.
 func (b *brokerCommand) connectClients(name string, in config.Inputs) (err error) {
 	if b.hasNewToken {
 		b.p.access.tokenFlag = operatorTokenFile
@@ -155,8 +158,8 @@ func (b *brokerCommand) connectClients(name string, in config.Inputs) (err error
 	return err
 }
 
-// credentials returns what the requests show: those of a producer, the token of the flags or,
-// without any, that of the operators.
+// credentials returns the credentials of the requests: those of a producer,
+// otherwise the token in the flags, otherwise the operator's token.
 func (b *brokerCommand) credentials(in config.Inputs) (creds brokerclient.Credentials, err error) {
 	if b.producer != nil {
 		return *b.producer, nil
@@ -181,8 +184,8 @@ func (b *brokerCommand) credentials(in config.Inputs) (creds brokerclient.Creden
 	return brokerclient.Credentials{AdminToken: operator.Token}, nil
 }
 
-// isOfIssuer reports whether a token is a signed one of an issuer: its header is JSON. Channels and consumers have
-// random texts.
+// isOfIssuer reports whether a token is a signed token of an issuer: its header
+// is JSON. Tokens of channels and consumers are random texts.
 func isOfIssuer(token string) bool {
 	return identity.IsSigned(token) && strings.HasPrefix(token, "eyJ")
 }
@@ -196,17 +199,17 @@ func (b *brokerCommand) explainError(err error) error {
 }
 
 func (b *brokerCommand) jsonFlag(f *pflag.FlagSet) {
-	f.BoolVar(&b.json, "json", false, "print JSON, in the form of the HTTP API")
+	f.BoolVar(&b.json, "json", false, "print JSON, in the format of the HTTP API")
 }
 
 // A tokenFlag is a token on the command line, or in a file.
 type tokenFlag struct {
-	name  string // of the flag
+	name  string // name of the flag
 	whose string
 	text  string
 	file  string
 
-	isIssuersToo bool // it may be a token of an issuer in place of that
+	isIssuersToo bool // the token may also be one of an issuer
 }
 
 func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {
@@ -217,7 +220,7 @@ func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {
 	f.StringVar(&t.file, t.name+"-file", "", "`FILE` with the token of the "+t.whose+", its first line")
 }
 
-// readToken returns the token, "" if none is named.
+// readToken returns the token, "" without one.
 func (t *tokenFlag) readToken() (string, error) {
 	token := t.text
 	switch {
@@ -241,13 +244,13 @@ func (t *tokenFlag) readToken() (string, error) {
 	return token, nil
 }
 
-// asChannel has b accept the token of a channel.
+// asChannel lets the command accept the token of a channel.
 func (b *brokerCommand) asChannel() {
 	b.own = &tokenFlag{name: "token", whose: "channel", isIssuersToo: true}
 	b.asOwner = func(token string) brokerclient.Credentials { return brokerclient.Credentials{ChannelToken: token} }
 }
 
-// asConsumer has b accept the token of a consumer.
+// asConsumer lets the command accept the token of a consumer.
 func (b *brokerCommand) asConsumer() {
 	b.own = &tokenFlag{name: "token", whose: "consumer", isIssuersToo: true}
 	b.asOwner = func(token string) brokerclient.Credentials {

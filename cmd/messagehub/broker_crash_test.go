@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A brokerConsumer takes 20 ms for each call, and counts the calls with each message.
+// A brokerConsumer takes 20 ms for each call, and counts the calls of each
+// message.
 type brokerConsumer struct {
 	*httptest.Server
 
 	mu    sync.Mutex
-	calls map[string]int // by payload
-	last  time.Time      // of the calls with a message that had not come before
+	calls map[string]int // number of calls by payload
+	last  time.Time      // when a message came for the first time, the latest such time
 	more  chan struct{}
 }
 
@@ -47,15 +48,16 @@ func (c *brokerConsumer) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	nudge(c.more)
 }
 
-// lastCall returns when the last message came that had not come before.
+// lastCall returns the latest time at which a message came for the first time.
 func (c *brokerConsumer) lastCall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last
 }
 
-// missing returns how many of some messages have not come, and how many calls were repeated.
-func (c *brokerConsumer) missing(messages []string) (missing, repeated int) {
+// countMissing returns how many messages have not come, and how many calls were
+// repeated.
+func (c *brokerConsumer) countMissing(messages []string) (missing, repeated int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range messages {
@@ -69,7 +71,7 @@ func (c *brokerConsumer) missing(messages []string) (missing, repeated int) {
 	return missing, repeated
 }
 
-// sendForm puts a party of the broker.
+// sendForm creates or changes a party of the broker.
 func sendForm(t *testing.T, hub, path string, fields ...string) {
 	t.Helper()
 	form := url.Values{}
@@ -86,8 +88,9 @@ func sendForm(t *testing.T, hub, path string, fields ...string) {
 	require.Equal(t, http.StatusCreated, resp.StatusCode)
 }
 
-// broadcastUntilKilled sends messages by some producers until the hub is gone, and kills it in the
-// middle. It returns the messages that were answered with 201.
+// broadcastUntilKilled lets several producers send messages until the hub is
+// gone, and kills the hub in the middle. It returns the messages that were
+// answered with 201.
 func broadcastUntilKilled(t *testing.T, h *hubProcess, hub string, count int) (accepted []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -147,7 +150,7 @@ func TestTheBrokerLosesNothing(t *testing.T) {
 	require.NoError(t, h.waitReady())
 	timeout := time.After(patience)
 	for {
-		missing, repeated := consumer.missing(accepted)
+		missing, repeated := consumer.countMissing(accepted)
 		if missing == 0 {
 			took := consumer.lastCall().Sub(killed)
 			t.Logf("%d messages were accepted; the last one came %v after the kill; %d calls were repeated", len(accepted), took.Round(time.Millisecond), repeated)

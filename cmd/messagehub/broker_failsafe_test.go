@@ -20,26 +20,27 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A failSafeWorld has accounts that hubs share, and a channel with consumers, each of which counts its
-// calls. Each hub is a process.
+// A failSafeWorld has accounts that several hubs share, and a channel with
+// consumers, each of which counts its calls. Each hub is a process.
 type failSafeWorld struct {
 	*testing.T
 	environ []string
 	sent    []string
-	started time.Time // the last hub
+	started time.Time // when the last hub was started
 
 	mu    sync.Mutex
-	calls map[string]map[string]int // by consumer and message
+	calls map[string]map[string]int // number of calls by consumer and message
 	more  chan struct{}
 }
 
-// sharedConsumers is how many consumers there are: enough that any third of the shards has some. A hub that
-// joins gets the shards first that have none, because nothing of them has to be released.
+// sharedConsumers is the number of consumers: enough that any third of the
+// shards has some. A hub that joins first gets the shards without consumers,
+// because nothing of them has to be released.
 const sharedConsumers = 100
 
 func newFailSafeWorld(t *testing.T) *failSafeWorld {
 	t.Helper()
-	t.Parallel() // its tests wait most of the time
+	t.Parallel() // these tests wait most of the time
 	w := &failSafeWorld{T: t, calls: make(map[string]map[string]int), more: make(chan struct{}, 1)}
 	cosmos := startEmulator(t, "--in-memory")
 	blob := startBlobs(t, "--data", filepath.Join(t.TempDir(), "blob"))
@@ -62,7 +63,7 @@ func (w *failSafeWorld) hub(failSafe string, environ ...string) (h *hubProcess, 
 	return h, h.url(w.T)
 }
 
-// open creates the channel and its consumers by a hub.
+// open creates the channel and its consumers with a request to a hub.
 func (w *failSafeWorld) open(hub string) {
 	w.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -84,7 +85,8 @@ func (w *failSafeWorld) open(hub string) {
 	}
 }
 
-// request sends a request to a hub and returns the body of the answer, which has one of some statuses.
+// request sends a request to a hub, requires one of several statuses, and
+// returns the body of the answer.
 func (w *failSafeWorld) request(method, url, body string, want []int, headers ...string) string {
 	w.Helper()
 	req, err := http.NewRequestWithContext(w.Context(), method, url, strings.NewReader(body))
@@ -101,7 +103,7 @@ func (w *failSafeWorld) request(method, url, body string, want []int, headers ..
 	return string(text)
 }
 
-// broadcast sends a message by a hub.
+// broadcast sends a message to a hub.
 func (w *failSafeWorld) broadcast(hub string) {
 	w.Helper()
 	message := fmt.Sprint(len(w.sent))
@@ -110,8 +112,8 @@ func (w *failSafeWorld) broadcast(hub string) {
 	w.sent = append(w.sent, message)
 }
 
-// missing returns how many deliveries have not come.
-func (w *failSafeWorld) missing() (n int) {
+// countMissing returns how many deliveries have not come.
+func (w *failSafeWorld) countMissing() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range sharedConsumers {
@@ -128,19 +130,19 @@ func (w *failSafeWorld) missing() (n int) {
 func (w *failSafeWorld) awaitAll() {
 	w.Helper()
 	timeout := time.After(patience)
-	for w.missing() > 0 {
+	for w.countMissing() > 0 {
 		select {
 		case <-w.more:
 		case <-timeout:
-			w.Fatalf("%d deliveries are missing after %v", w.missing(), patience)
+			w.Fatalf("%d deliveries are missing after %v", w.countMissing(), patience)
 		}
 	}
 }
 
 var callsMade = regexp.MustCompile(`(?m)^messagehub_push_call_seconds_count(?:\{[^}]*\})? ([0-9]+)`)
 
-// awaitShared sends messages until each of some hubs has called consumers, and until none of them takes
-// over because it has just started.
+// awaitShared sends messages until each hub has called consumers, and until no
+// hub takes over jobs because it has just started.
 func (w *failSafeWorld) awaitShared(hubs ...string) {
 	w.Helper()
 	end := time.Now().Add(patience)
@@ -156,12 +158,13 @@ func (w *failSafeWorld) awaitShared(hubs ...string) {
 	<-time.After(time.Until(w.started.Add(13 * time.Second)))
 }
 
-// An overdueList is what a hub answers.
+// An overdueList is the answer of a hub about overdue jobs.
 type overdueList struct {
 	Jobs []struct{ RetriggerURL string }
 }
 
-// overdue returns the paths of re-triggers of the jobs that a hub lists.
+// overdue returns the jobs that a hub lists as overdue, with the paths that
+// re-trigger them.
 func (w *failSafeWorld) overdue(hub string) overdueList {
 	w.Helper()
 	var l overdueList
@@ -169,7 +172,8 @@ func (w *failSafeWorld) overdue(hub string) overdueList {
 	return l
 }
 
-// A dead hub is replaced within 10 seconds, unless the setting says otherwise.
+// The jobs of a dead hub are taken over within 10 seconds, unless the setting
+// has another time.
 func TestWhatADeadHubHad_IsTakenOverByOthers(t *testing.T) {
 	w := newFailSafeWorld(t)
 	a, first := w.hub("on")
@@ -194,17 +198,17 @@ func TestWithoutTakeover_WhatADeadHubHadWaitsForARetrigger(t *testing.T) {
 	a.kill()
 	w.broadcast(second)
 	end := time.Now().Add(patience)
-	for len(w.overdue(second).Jobs) == 0 { // the other hub does not know of the death
+	for len(w.overdue(second).Jobs) == 0 { // the other hub does not know yet that the first is dead
 		require.True(t, time.Now().Before(end), "the jobs of the dead hub are not listed")
 	}
-	waiting := w.missing()
+	waiting := w.countMissing()
 	require.Positive(t, waiting)
 	require.Less(t, waiting, sharedConsumers, "a hub serves what it has")
 
-	for retriggered := 0; w.missing() > 0; {
-		require.True(t, time.Now().Before(end), "%d jobs were re-triggered, %d are missing", retriggered, w.missing())
+	for retriggered := 0; w.countMissing() > 0; {
+		require.True(t, time.Now().Before(end), "%d jobs were re-triggered, %d are missing", retriggered, w.countMissing())
 		for _, j := range w.overdue(second).Jobs {
-			// A re-trigger of another job of the shard may have come before.
+			// The re-trigger of another job of the shard may have come before.
 			w.request(http.MethodPost, second+j.RetriggerURL, "", []int{http.StatusAccepted, http.StatusConflict}, "X-Broker-Admin-Token", operatorToken)
 			retriggered++
 		}
@@ -224,5 +228,5 @@ func TestAWorker_HasTheJobsOfADeadHubRetriggered(t *testing.T) {
 	w.awaitAll()
 	t.Logf("all consumers had the message %v after the kill", time.Since(killed).Round(time.Millisecond))
 	worker.await(t, "re-triggered overdue jobs of the broker")
-	require.NotContains(t, worker.said(), "cannot be re-triggered")
+	require.NotContains(t, worker.stderrText(), "cannot be re-triggered")
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// brokerHub is a hub in memory, whose broker gives up after two attempts.
+// brokerHub starts a hub in memory whose broker gives up after two attempts.
 func brokerHub(t *testing.T) (url string) {
 	t.Helper()
 	cfg := config.Default()
@@ -47,7 +47,7 @@ func brokerAt(t *testing.T, url string, args ...string) result {
 	return messagehub(t, "", append(append([]string{"broker"}, args...), "--url", url)...)
 }
 
-// brokerOK runs a command that has to succeed, and returns what it prints.
+// brokerOK runs a command that must succeed, and returns what it prints.
 func brokerOK(t *testing.T, url string, args ...string) string {
 	t.Helper()
 	got := brokerAt(t, url, args...)
@@ -56,7 +56,7 @@ func brokerOK(t *testing.T, url string, args ...string) string {
 	return got.out
 }
 
-// answeringReceiver is a receiver that answers each call with the status.
+// answeringReceiver starts a receiver that answers each call with the status.
 func answeringReceiver(t *testing.T, status *atomic.Int64) (url string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
@@ -83,7 +83,7 @@ func broadcastPrice(t *testing.T, hub string, args ...string) (id string) {
 	return storedID.FindStringSubmatch(out)[1]
 }
 
-// awaitJob returns once the job of a message for billing has a status.
+// awaitJob waits until the job of a message for billing has a status.
 func awaitJob(t *testing.T, hub, message, status string) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A broadcastCommand is what the flags of messagehub broker broadcast say.
+// A broadcastCommand has the flags of messagehub broker broadcast.
 type broadcastCommand struct {
 	brokerCommand
 	creds         brokerclient.Credentials
@@ -37,7 +37,7 @@ func (p *process) brokerBroadcast() *cobra.Command {
 	text := ""
 	var cmd *cobra.Command
 	cmd = b.command("broadcast CHANNEL [FILE]", "Send a message to the consumers of a channel",
-		"The message is what is in FILE, or on stdin for -, or --text. Once its id is printed, the hub has stored it.\n"+
+		"The message is the content of FILE, stdin for -, or --text. Once its id is printed, the hub has stored it.\n"+
 			"With --id, the command may be repeated: the hub stores the same message once within 24 hours.",
 		"broadcast prices price.json --producer shop --producer-token-file shop.token --channel-token-file prices.token --content-type application/json",
 		func(args []string) error {
@@ -63,13 +63,13 @@ func (p *process) brokerBroadcast() *cobra.Command {
 	b.channelToken.addFlags(f, "required")
 	f.StringVar(&text, "text", "", "send this `TEXT`")
 	f.StringVar(&b.message.ID, "id", "", "`ID` of the message, which you choose")
-	f.IntVar(&b.message.Priority, "priority", 0, "`PRIORITY` of the message, 0 to 9; the highest goes first")
+	f.IntVar(&b.message.Priority, "priority", 0, "`PRIORITY` of the message, 0 to 9; the highest is delivered first")
 	f.StringVar(&b.message.ContentType, "content-type", "", "`TYPE` of the message; default: application/octet-stream")
-	f.StringArrayVar(&b.metadata, "header", nil, "`NAME: VALUE` of a header that travels along; may be given more than once")
+	f.StringArrayVar(&b.metadata, "header", nil, "`NAME: VALUE` of a header that is delivered with the message; may be given more than once")
 	return cmd
 }
 
-// parseArguments checks the command line as the hub would.
+// parseArguments checks the command line as the hub would check the request.
 func (b *broadcastCommand) parseArguments(args []string) error {
 	channel, err := parseChannel(args)
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *broadcastCommand) parseArguments(args []string) error {
 	return err
 }
 
-// parseHeaders returns the headers that travel along with a message.
+// parseHeaders returns the headers of a message.
 func parseHeaders(texts []string) (map[string]string, error) {
 	all := make(map[string]string, len(texts))
 	for _, text := range texts {
@@ -124,7 +124,7 @@ func parseHeaders(texts []string) (map[string]string, error) {
 	return all, nil
 }
 
-// readPayload reads what is sent.
+// readPayload reads the payload.
 func (b *broadcastCommand) readPayload() (err error) {
 	if b.text != nil {
 		b.message.Payload = []byte(*b.text)

@@ -9,11 +9,12 @@ import (
 )
 
 func addLimit(cmd *cobra.Command, limit *int) {
-	cmd.Flags().IntVar(limit, "limit", 100, "show at most this `NUMBER`")
+	cmd.Flags().IntVar(limit, "limit", 100, "show at most `NUMBER` rows")
 }
 
-// showList prints up to limit elements of a list, as a JSON object with one array called member or as
-// show does, and says on standard error whether there are more.
+// showList prints up to limit elements of a list, as a JSON object with one
+// array called member or with show, and prints to stderr whether there are
+// more.
 func showList[T any](b *brokerCommand, all iter.Seq2[*T, error], limit int, member string, show func([]*T) error) error {
 	found, hasMore, err := collectUpTo(all, limit)
 	if err != nil {

@@ -22,8 +22,8 @@ func (p *process) brokerMessages() *cobra.Command {
 	var changedSince time.Time
 	limit := 0
 	cmd := b.command("messages CHANNEL", "List the messages of a channel",
-		"The lowest priority comes first, then the oldest. A message is Acknowledged until each of its consumers has taken\n"+
-			"it, and then Out-for-delivery.", "messages prices --since 1h",
+		"Messages are ordered by priority, lowest first, then by age, oldest first. A message is Acknowledged until each of its\n"+
+			"consumers has accepted it, and then Out-for-delivery.", "messages prices --since 1h",
 		func(args []string) (err error) {
 			if limit < 1 {
 				return fmt.Errorf("--limit: want at least 1, got %d", limit)
@@ -54,7 +54,7 @@ func (p *process) brokerMessage() *cobra.Command {
 	var id string
 	var printsPayload bool
 	cmd := b.command("message CHANNEL MESSAGE", "Show a message with its jobs",
-		"MESSAGE is the id that the hub or the producer has given. A job is the delivery to a consumer.", "message prices m0.17",
+		"MESSAGE is the id from the hub or the producer. A job is the delivery to a consumer.", "message prices m0.17",
 		func(args []string) (err error) {
 			id = args[1]
 			if err := checkMessageID(id); err != nil {
@@ -79,12 +79,12 @@ func (p *process) brokerMessage() *cobra.Command {
 			}
 			return p.showMessage(channel.String(), m)
 		})
-	cmd.Flags().BoolVar(&printsPayload, "payload", false, "print the payload alone, as it is")
+	cmd.Flags().BoolVar(&printsPayload, "payload", false, "print only the payload, unchanged")
 	b.jsonFlag(cmd.Flags())
 	return cmd
 }
 
-// checkMessageID refuses what is no id of a message.
+// checkMessageID refuses a text that is not the id of a message.
 func checkMessageID(id string) error {
 	if id == "" || id == "." || id == ".." {
 		return fmt.Errorf("MESSAGE: want the id of a message, got %q", id)
@@ -98,7 +98,7 @@ func (p *process) brokerDeadLetters() *cobra.Command {
 	var consumer domain.PartyID
 	limit := 0
 	cmd := b.command("dlq CHANNEL CONSUMER", "List the dead letters of a consumer",
-		"A job is dead when all of its attempts have failed. messagehub broker retrigger begins it again.", "dlq prices billing",
+		"A job is dead when all of its attempts have failed. messagehub broker retrigger restarts it.", "dlq prices billing",
 		func(args []string) (err error) {
 			if limit < 1 {
 				return fmt.Errorf("--limit: want at least 1, got %d", limit)
@@ -119,9 +119,9 @@ func (p *process) brokerRetrigger() *cobra.Command {
 	b.asConsumer()
 	var channel domain.PartyID
 	var message, consumer string
-	return b.command("retrigger CHANNEL MESSAGE [CONSUMER]", "Begin dead jobs of a message again",
-		"A job begins again with all of its attempts; its history remains. Without CONSUMER, all dead jobs of the message\n"+
-			"begin again, for which only the token of the operators does.", "retrigger prices m0.17 billing",
+	return b.command("retrigger CHANNEL MESSAGE [CONSUMER]", "Restart dead jobs of a message",
+		"A restarted job has all of its attempts again; its history remains. Without CONSUMER, all dead jobs of the message\n"+
+			"are restarted, which needs the token of the operators.", "retrigger prices m0.17 billing",
 		func(args []string) (err error) {
 			if channel, err = parseChannel(args); err != nil {
 				return err

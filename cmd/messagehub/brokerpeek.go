@@ -17,8 +17,8 @@ func (p *process) brokerPeek() *cobra.Command {
 	var consumer domain.PartyID
 	size := 0
 	cmd := b.command("peek CHANNEL CONSUMER", "Fetch messages that wait for a consumer",
-		"The messages are those that wait for their first attempt or for another one. They are a bundle, which is the same\n"+
-			"until it is dequeued. Meanwhile, the consumer is not called with them. --json prints the payloads, too.\n\n"+
+		"These are messages that wait for their first attempt or for another one. They form a bundle, which stays the same\n"+
+			"until it is dequeued. Meanwhile, the consumer is not called with them. --json also prints the payloads.\n\n"+
 			"The exit status is 3 if no message waits.", "peek prices billing --size 10 --json",
 		func(args []string) (err error) {
 			if size < 1 || size > broker.MaxPeek {

@@ -18,8 +18,8 @@ func (p *process) brokerPut() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "put",
 		Short: "Create or change a producer, a channel or a consumer",
-		Long: "Create or change a producer, a channel or a consumer. The commands may be repeated: what is as wanted is not\n" +
-			"changed. A new one needs a token, which the hub never shows; nothing is ever deleted.",
+		Long: "Create or change a producer, a channel or a consumer. The commands may be repeated: without a difference, nothing is\n" +
+			"changed. A new one needs a token, which the hub never shows. Nothing is ever deleted.",
 		Example: "  messagehub broker put channel prices --token-file prices.token\n" +
 			"  messagehub broker put producer shop --token-file shop.token\n" +
 			"  messagehub broker put consumer prices billing --callback-url https://example.org/hook --token-file billing.token",
@@ -82,7 +82,7 @@ func (p *process) brokerPutParty(use, kind, long string, parse func(args []strin
 	return cmd
 }
 
-// refOf returns what the client calls a party.
+// refOf returns the client's reference to a party.
 func refOf(id domain.PartyID) brokerclient.Ref {
 	switch {
 	case id.IsConsumer():
@@ -101,7 +101,7 @@ func (p *process) brokerList() *cobra.Command {
 	var what string
 	limit := 0
 	cmd := b.command("list LIST [CHANNEL]", "List producers, channels, or the consumers of a channel",
-		"LIST is producers, channels or consumers. The token of a channel does for its consumers.", "list consumers prices",
+		"LIST is producers, channels or consumers. For consumers, the token of their channel is enough.", "list consumers prices",
 		func(args []string) error {
 			if limit < 1 {
 				return fmt.Errorf("--limit: want at least 1, got %d", limit)

@@ -20,15 +20,15 @@ func (p *process) brokerSync() *cobra.Command {
 	var name string
 	var wanted []wantedParty
 	isDryRun := false
-	cmd := b.command("sync FILE", "Create and change producers, channels and consumers as a file says",
-		"The command may be repeated: what is as the file says is not changed. What is not in the file is kept; nothing is\n"+
+	cmd := b.command("sync FILE", "Create and change producers, channels and consumers from a file",
+		"The command may be repeated: without a difference, nothing is changed. What is not in the file is kept; nothing is\n"+
 			"ever deleted. The whole file is checked before anything is changed. FILE is - for stdin, or may be the configuration\n"+
-			"of the hub, which does the same at its start. It looks like this:\n\n"+
+			"of the hub, which does the same at its start. Example:\n\n"+
 			"  broker:\n"+
 			"    producers:\n"+
 			"      - id: shop\n"+
-			"        name: The shop                # for people; as it is if not there\n"+
-			"        token-file: shop.token        # or token-env: NAME; as it is if not there\n"+
+			"        name: The shop                # for people; optional\n"+
+			"        token-file: shop.token        # or token-env: NAME; optional for an existing producer\n"+
 			"    channels:\n"+
 			"      - {id: prices, token-env: PRICES_TOKEN}\n"+
 			"    consumers:\n"+
@@ -36,8 +36,8 @@ func (p *process) brokerSync() *cobra.Command {
 			"        id: billing\n"+
 			"        callback-url: https://example.org/hook\n"+
 			"        token-file: billing.token\n\n"+
-			"Tokens never have to be in the file. One that is (token: …) makes the file a secret. Other files are looked for\n"+
-			"beside FILE.",
+			"Tokens need not be in the file. With a token in it (token: …), the file is a secret. Other files are\n"+
+			"relative to the folder of FILE.",
 		"sync broker.yaml --dry-run",
 		func(args []string) error {
 			name = args[0]
@@ -57,10 +57,10 @@ func (p *process) brokerSync() *cobra.Command {
 // A wantedParty is a party of a file, with its token.
 type wantedParty struct {
 	config.BrokerParty
-	token string // "": as it is
+	token string // "": the token is not changed
 }
 
-// readParties reads a file, and the tokens that it names.
+// readParties reads a file, and the tokens of the parties in it.
 func (p *process) readParties(name string) (wanted []wantedParty, err error) {
 	input, _, err := p.open(name)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *process) readParties(name string) (wanted []wantedParty, err error) {
 	return wanted, errors.Join(faults...)
 }
 
-// A partySync makes the parties of a hub as a file says.
+// A partySync changes the parties of a hub to those in a file.
 type partySync struct {
 	p        *process
 	client   *brokerclient.Client
@@ -93,11 +93,11 @@ type partySync struct {
 	explain  func(error) error
 }
 
-// A partyStep is what has to be done with a party.
+// A partyStep is a change of a party.
 type partyStep struct {
 	wanted wantedParty
-	stored *brokerclient.Party // nil: it is created
-	why    []string            // the members that change, in words
+	stored *brokerclient.Party // nil: the party is created
+	why    []string            // the members that change, as text
 }
 
 func (s *partySync) run(ctx context.Context, wanted []wantedParty) error {
@@ -137,11 +137,11 @@ type storedParty struct {
 	party *brokerclient.Party
 }
 
-// fetchParties returns the producers and channels of the hub, and the consumers of the channels that
-// are in the file.
+// fetchParties returns the producers and channels of the hub, and the consumers
+// of the channels in the file.
 func (s *partySync) fetchParties(ctx context.Context, wanted []wantedParty) (all []storedParty, err error) {
 	lists := []domain.PartyList{domain.Producers, domain.Channels}
-	hasChannel := make(map[domain.PartyID]bool) // in the file
+	hasChannel := make(map[domain.PartyID]bool) // channels in the file
 	for _, w := range wanted {
 		switch {
 		case w.ID.IsConsumer():
@@ -150,7 +150,7 @@ func (s *partySync) fetchParties(ctx context.Context, wanted []wantedParty) (all
 			hasChannel[w.ID] = true
 		}
 	}
-	for i := 0; i < len(lists); i++ { // channels that are found add lists
+	for i := 0; i < len(lists); i++ { // each channel that is found adds a list
 		for party, err := range s.client.List(ctx, listOf(lists[i])) {
 			if err != nil {
 				return nil, err
@@ -168,7 +168,7 @@ func (s *partySync) fetchParties(ctx context.Context, wanted []wantedParty) (all
 	return all, nil
 }
 
-// listOf returns what the client calls a list.
+// listOf returns the client's name of a list.
 func listOf(l domain.PartyList) brokerclient.PartyList {
 	channel, isConsumers := l.Channel()
 	switch {
@@ -181,8 +181,8 @@ func listOf(l domain.PartyList) brokerclient.PartyList {
 	}
 }
 
-// planParties returns what makes stored what is wanted, in the order in which it has to be done. It
-// fails if that is not possible.
+// planParties returns the steps from stored to wanted, in their order. It fails
+// if that is not possible.
 func planParties(wanted []wantedParty, stored []storedParty) ([]partyStep, error) {
 	is := make(map[domain.PartyID]*brokerclient.Party, len(stored))
 	for _, s := range stored {
@@ -207,7 +207,8 @@ func planParties(wanted []wantedParty, stored []storedParty) ([]partyStep, error
 	return steps, errors.Join(faults...)
 }
 
-// partyDifferences returns the members in which a party differs from what is wanted.
+// partyDifferences returns the members in which a party differs from the wanted
+// one.
 func partyDifferences(is *brokerclient.Party, w *wantedParty) (why []string) {
 	if w.Name != "" && w.Name != is.Name {
 		why = append(why, fmt.Sprintf("name: %s → %s", is.Name, w.Name))
@@ -218,8 +219,8 @@ func partyDifferences(is *brokerclient.Party, w *wantedParty) (why []string) {
 	return why
 }
 
-// carryOut makes a change, and reports whether it is one. A token may be another one: only the hub
-// can compare it.
+// carryOut executes a step, and reports whether it changed anything. Only the
+// hub can compare tokens.
 func (s *partySync) carryOut(ctx context.Context, step *partyStep) (isChange bool, err error) {
 	isChange = step.stored == nil || len(step.why) > 0
 	w := &step.wanted
@@ -240,7 +241,7 @@ func (s *partySync) carryOut(ctx context.Context, step *partyStep) (isChange boo
 	return isChange, nil
 }
 
-// showStep prints what is done with a party.
+// showStep prints a step.
 func (s *partySync) showStep(step *partyStep, isChange bool) {
 	action := "keep"
 	switch {

@@ -60,7 +60,7 @@ func TestBrokerSync_MakesTheHubAsTheFileSays(t *testing.T) {
 	require.Equal(t, 1, brokerAt(t, hub, "messages", "prices", "--token", "hush-2").status)
 }
 
-// What is wrong with a file is found before anything is changed.
+// The whole file is validated before anything is changed.
 func TestBrokerSync_ChecksTheWholeFileFirst(t *testing.T) {
 	hub := brokerHub(t)
 	for text, want := range map[string]string{
@@ -77,7 +77,8 @@ func TestBrokerSync_ChecksTheWholeFileFirst(t *testing.T) {
 	require.Equal(t, "there are no channels\n", brokerOK(t, hub, "list", "channels"))
 }
 
-// A hub fails in the middle: the command says how far it has come, and the next one completes it.
+// A hub fails in the middle: the command reports how far it has come, and the
+// next run completes the changes.
 func TestBrokerSync_MayBeRepeatedAfterAFailure(t *testing.T) {
 	hub := brokerHub(t)
 	target, err := url.Parse(hub)

@@ -18,23 +18,23 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// Where a domain finds the Service Bus namespace by default: in the environment, or else where
-// messagehub serve opens its own.
+// The default namespace of a domain: the one in the environment, otherwise the
+// one that messagehub serve opens.
 const busVariable = "MESSAGEHUB_SERVICEBUS_CONNECTION"
 
 const defaultBus = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=" + embedded.WellKnownKeyName +
 	";SharedAccessKey=" + embedded.WellKnownKey + ";UseDevelopmentEmulator=true"
 
-// A busPlace is where a namespace is.
+// A busPlace is how to reach a namespace.
 type busPlace struct {
-	name    string // without secrets
+	name    string // name without secrets
 	dial    string // HOST:PORT of an emulator; "" for Azure
 	connect domainclient.Connect
 }
 
-// bus reads a connection string, or the name of a namespace on Azure, which is
-// entered with the identity of the machine. Blank, or the word default,
-// means the environment, or else the bus of a hub on this machine.
+// bus parses a connection string, or the name of a namespace on Azure, which is
+// opened with the identity of the machine. Blank, or the word default, means
+// the environment, otherwise the bus of a hub on this machine.
 func (p *process) bus(text string) (busPlace, error) {
 	if text == "default" {
 		text = ""
@@ -47,7 +47,7 @@ func (p *process) bus(text string) (busPlace, error) {
 	endpoint, isConnection := connectionMember(text, "Endpoint")
 	if !isConnection {
 		if strings.ContainsAny(text, "=;/ ") || !strings.Contains(text, ".") {
-			return busPlace{}, fmt.Errorf("want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got %q", terminal.Clip(text, 20)) // it may be a key
+			return busPlace{}, fmt.Errorf("want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got %q", terminal.Clip(text, 20)) // the text is not repeated: it may be a key
 		}
 		return busPlace{name: text, connect: func() (*azservicebus.Client, error) {
 			credential, err := azidentity.NewDefaultAzureCredential(nil)
@@ -58,7 +58,7 @@ func (p *process) bus(text string) (busPlace, error) {
 		}}, nil
 	}
 	connect := domainclient.ConnectionStringWithTLS(text, secured)
-	if _, err := connect(); err != nil { // which makes no connection yet
+	if _, err := connect(); err != nil { // this does not connect yet
 		return busPlace{}, fmt.Errorf("the connection string of the bus: %w", err)
 	}
 	place := busPlace{name: strings.Trim(strings.TrimPrefix(endpoint, "sb://"), "/"), connect: connect}
@@ -71,7 +71,7 @@ func (p *process) bus(text string) (busPlace, error) {
 	return place, nil
 }
 
-// connectionMember returns a value of a connection string.
+// connectionMember returns a value in a connection string.
 func connectionMember(connection, name string) (string, bool) {
 	for part := range strings.SplitSeq(connection, ";") {
 		if key, value, ok := strings.Cut(part, "="); ok && strings.EqualFold(strings.TrimSpace(key), name) {
@@ -81,8 +81,8 @@ func connectionMember(connection, name string) (string, bool) {
 	return "", false
 }
 
-// checkReachable fails at once unless a process listens where an emulator should be: Microsoft's
-// client would try for a while before it says so.
+// checkReachable fails at once if nothing listens at the address of an
+// emulator: Microsoft's client would retry for a while before it reports that.
 func (b *busPlace) checkReachable(ctx context.Context) error {
 	if b.dial == "" {
 		return nil

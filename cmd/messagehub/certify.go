@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A certifyCommand is what the flags of messagehub certify say.
+// A certifyCommand has the flags of messagehub certify.
 type certifyCommand struct {
 	allow        []string
 	insecureHTTP bool
@@ -36,11 +36,11 @@ func (p *process) certifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certify URL",
 		Short: "Check that a receiver treats the calls of a hub as it should",
-		Long: "Check that a receiver treats the calls of a hub as it should. It is called some 35 times, with good calls\n" +
-			"and with some that it has to refuse: changed, old, signed with another secret. A table shows what it did\n" +
-			"right, and then what to do about the rest. The receiver has to treat these calls as tests: all events\n" +
-			"have the type --type. Whether it processes an id once cannot be seen from outside.\n\n" +
-			"The exit status is 1 if a check that is a must has failed.\n\n" + verifyHelp,
+		Long: "Check that a receiver handles the calls of a hub correctly. It is called about 35 times, with valid calls\n" +
+			"and with calls that it must refuse: altered, old, or signed with another secret. A table shows the results,\n" +
+			"followed by what to do about each failure. The receiver has to treat these calls as tests: all events\n" +
+			"have the type --type. The command cannot see whether the receiver processes an id only once.\n\n" +
+			"The exit status is 1 if a check of level must has failed.\n\n" + verifyHelp,
 		Example: "  messagehub certify https://example.org/hook --secret-file secrets.txt\n" +
 			"  messagehub certify http://127.0.0.1:9000/ --insecure-http --allow 127.0.0.0/8 --hmac-key 'a secret'",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -64,10 +64,10 @@ func (p *process) certifyCommand() *cobra.Command {
 
 func (c *certifyCommand) addFlags(f *pflag.FlagSet) {
 	c.keys.addFlags(f)
-	f.StringArrayVar(&c.allow, "allow", nil, "call addresses of this `RANGE`, too, such as 10.0.0.0/8; may be given more than once")
-	f.BoolVar(&c.insecureHTTP, "insecure-http", false, "call by http, where others can read and change messages")
-	f.DurationVar(&c.opts.Client.Timeout, "timeout", 30*time.Second, "limit for each call, as the hub has it, a `TIME`")
-	f.StringVar(&c.opts.Settings.Method, "method", "POST", "call with `METHOD`, POST or PUT")
+	f.StringArrayVar(&c.allow, "allow", nil, "also call addresses in this `RANGE`, such as 10.0.0.0/8; may be given more than once")
+	f.BoolVar(&c.insecureHTTP, "insecure-http", false, "call over plain http, where others can read and change messages")
+	f.DurationVar(&c.opts.Client.Timeout, "timeout", 30*time.Second, "limit for each call, a `TIME`, as in the setting push.timeout")
+	f.StringVar(&c.opts.Settings.Method, "method", "POST", "call with `METHOD` of calls, POST or PUT")
 	f.StringVar(&c.opts.Settings.Encoding, "encoding", domain.JSONEncoding, "send this content `TYPE`, or "+domain.FormEncoding)
 	f.StringVar(&c.opts.Settings.HMACKeyID, "hmac-key-id", "", "`ID` of the HMAC key in Authorization")
 	f.DurationVar(&c.opts.Slow, "slow", 3*time.Second, "`TIME` that the slow body takes")
@@ -111,8 +111,8 @@ func (c *certifyCommand) checkFlags(ctx context.Context, p *process, address str
 	return asFlagError(client.CheckURL(ctx, address))
 }
 
-// asFlagError returns the error of a setting, which begins with a JSON pointer, in the words of
-// the command line.
+// asFlagError returns an error of a setting, which begins with a JSON pointer,
+// with the name of the flag instead.
 func asFlagError(err error) error {
 	if err == nil {
 		return nil

@@ -17,8 +17,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// chartSettings returns a configuration file of the Helm chart, which its own tests have written, with
-// addresses of this machine and folders of this test. choose finds it.
+// chartSettings returns a configuration file that the tests of the Helm chart
+// have written, with addresses of this machine and folders of this test. choose
+// selects it.
 func chartSettings(t *testing.T, choose func(settings map[string]any) bool) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/helm/messagehub/ci/settings.yaml")
@@ -51,7 +52,8 @@ func TestChartNotes_HaveOnlyCommandsThatAreAccepted(t *testing.T) {
 	}
 }
 
-// startChartHub starts a hub as the pod of the chart does, and waits until it is ready.
+// startChartHub starts a hub with the command of the chart's pod, and waits
+// until it is ready.
 func startChartHub(t *testing.T, settings map[string]any, environ ...string) *hubProcess {
 	t.Helper()
 	text, err := yaml.Marshal(settings)
@@ -61,7 +63,7 @@ func startChartHub(t *testing.T, settings map[string]any, environ ...string) *hu
 	h := spawnCommand(t, environ, program(t), "serve", "--config", file)
 	require.NoError(t, h.waitReady())
 	admin := "http://" + adminAddress(t, h, "http")
-	for _, path := range []string{"/healthz", "/readyz", "/metrics"} { // of the probes and the monitor
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} { // paths of the probes and the monitor
 		resp, err := http.Get(admin + path)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
@@ -77,8 +79,8 @@ func TestChart_EmbeddedHubServes(t *testing.T) {
 	h := startChartHub(t, chartSettings(t, func(settings map[string]any) bool { return settings["cosmos"] == nil }))
 	require.Zero(t, messagehub(t, chartEvent, "send", "--url", h.url(t), "-").status)
 	require.Zero(t, messagehub(t, "", "health", "--ready", "--url", h.url(t)).status, "the command of helm test")
-	require.NotContains(t, h.said(), `"level":"WARN"`)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NotContains(t, h.stderrText(), `"level":"WARN"`)
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
 func TestChart_ReplicasOnAzureShareTheirData(t *testing.T) {
@@ -109,7 +111,7 @@ func TestChart_ReplicasOnAzureShareTheirData(t *testing.T) {
 	require.Zero(t, got.status, got.err)
 	require.Contains(t, got.out, `"payload":{"a":1}`)
 	for _, h := range []*hubProcess{first, second} {
-		require.NotContains(t, h.said(), `"level":"WARN"`)
-		require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+		require.NotContains(t, h.stderrText(), `"level":"WARN"`)
+		require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	}
 }

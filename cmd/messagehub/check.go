@@ -22,9 +22,9 @@ import (
 // A checkCommand is a check on the command line.
 type checkCommand struct {
 	p       *process
-	url     string // of the hub that checks; "": this process does
+	url     string // hub that runs the check; "": this process
 	actor   string
-	resume  string // the file that keeps where the check is; "": none
+	resume  string // file with the position of the check; "": none
 	repair  bool
 	json    bool
 	verbose bool
@@ -37,11 +37,11 @@ func (p *process) checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Check all stored data, and repair what can be repaired",
 		Long: "Read all stored data and check the hub's guarantees: nothing lost, each event stored once, in order, and\n" +
-			"every pointer right; and of each object, that its state follows from what was reported of it. A damaged\n" +
+			"every pointer correct; and for each object, that its state follows from the events about it. A damaged\n" +
 			"mailbox or object is reported, and the check continues with the next. With --repair, correct pointers and\n" +
 			"roll back unfinished Saves; events, objects and acknowledgements are never changed.\n\n" +
-			"Where no hub runs, it reads the data itself, with the settings that serve has (a file, the environment,\n" +
-			"or the flags here). Where one runs, name it with --url, and the check runs inside it, while it works on.\n" +
+			"If no hub runs, the command reads the data itself, with the settings of serve (from a file, the environment,\n" +
+			"or the flags here). If a hub runs, name it with --url: the check then runs inside the hub, which continues to work.\n" +
 			"The hub's token for operators comes from " + tokenVariable + ", or from the file admin.token in the data folder.\n\n" +
 			"The exit status is 0 if nothing is wrong or everything was repaired, 1 if something is wrong or could not be\n" +
 			"checked because a newer version has stored it, and 2 for a wrong command line or setting.",
@@ -56,7 +56,7 @@ func (p *process) checkCommand() *cobra.Command {
 	flags.BoolVar(&c.json, "json", false, "print the report as JSON")
 	flags.BoolVar(&c.verbose, "verbose", false, "list every finding")
 	flags.StringVar(&c.actor, "actor", "", "check the actor with this `ID` only")
-	flags.StringVar(&c.resume, "resume", "", "keep the position of the check in `FILE`, and resume there after an interruption")
+	flags.StringVar(&c.resume, "resume", "", "store the position of the check in `FILE`, and resume from there after an interruption")
 	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
 	storeKeys := []string{"data", "cosmos.endpoint", "cosmos.database", "cosmos.consistency"}
 	config.AddFlags(flags, storeKeys...)
@@ -128,7 +128,7 @@ func (c *checkCommand) checkLocally(ctx context.Context, cfg config.Config, opts
 	return err
 }
 
-// run checks, and prints what came of it.
+// run runs a check, and prints its result.
 func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions, check hub.Checker) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -177,7 +177,8 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	return nil
 }
 
-// interruption says that a check was ended, if it was.
+// interruption returns an error that says that a check was interrupted, if it
+// was.
 func interruption(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("stopped before the end, so nothing can be said about the rest")

@@ -48,7 +48,7 @@ func peekAs(t *testing.T, url, actor string) (int, string) {
 	return resp.StatusCode, problem.Type
 }
 
-// flipBitBelow is flipBit for the one file below a folder that has text.
+// flipBitBelow is flipBit for the only file below a folder that has text.
 func flipBitBelow(t *testing.T, folder, text string) {
 	t.Helper()
 	var found []string
@@ -74,7 +74,7 @@ func TestDamagedFile_IsReportedByPeekAndByCheck(t *testing.T) {
 		lines.WriteString(strings.Replace(event(i+1, fmt.Sprintf(`,"payload":"payload %d"`, i)), actorA, fmt.Sprintf("actor-%d", i), 1))
 	}
 	require.Equal(t, 0, messagehub(t, lines.String(), "send", "--url", h.url(t), "-").status)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	flipBit(t, filepath.Join(data, "cosmos", disk.FileName), `"id":"head","partitionKey":"actor-1"`)
 	flipBitBelow(t, filepath.Join(data, "content"), "payload 3")
 
@@ -100,5 +100,5 @@ func TestDamagedFile_IsReportedByPeekAndByCheck(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, messagehub(t, "", "check", "--url", url).status)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }

@@ -28,9 +28,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// stopped makes a folder in which a hub has kept an event for each of n actors, in a page of
-// its own.
-func stopped(t *testing.T, n int) string {
+// newStoppedFolder makes a folder in which a hub has stored an event for each of n
+// actors, each in a separate page.
+func newStoppedFolder(t *testing.T, n int) string {
 	t.Helper()
 	data, settings := dataFolder(t), filepath.Join(t.TempDir(), "hub.yaml")
 	require.NoError(t, os.WriteFile(settings, []byte("cosmos: {tail-events: 0}\n"), 0o600))
@@ -40,12 +40,12 @@ func stopped(t *testing.T, n int) string {
 		lines.WriteString(strings.Replace(event(i+1, ""), actorA, fmt.Sprintf("actor-%d", i), 1))
 	}
 	require.Equal(t, 0, messagehub(t, lines.String(), "send", "--url", h.url(t), "-").status)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	return data
 }
 
-// eachFound calls do with the documents of a folder, container by container, that a query
-// finds.
+// eachFound calls do with the documents of a folder that a query finds,
+// container by container.
 func eachFound(t *testing.T, data, container, query string, do func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string)) {
 	t.Helper()
 	engine, err := embedded.Open(embedded.Options{Dir: filepath.Join(data, "cosmos")})
@@ -72,7 +72,7 @@ func eachFound(t *testing.T, data, container, query string, do func(c *azcosmos.
 	require.Positive(t, found)
 }
 
-// losePointers makes every entry of the catalog point too far.
+// losePointers makes every entry of the catalog point beyond its events.
 func losePointers(t *testing.T, data string) {
 	t.Helper()
 	eachFound(t, data, "catalog", "SELECT * FROM c WHERE IS_DEFINED(c.nextSequence)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
@@ -84,7 +84,7 @@ func losePointers(t *testing.T, data string) {
 }
 
 func TestSoundDataIsClean(t *testing.T) {
-	data := stopped(t, 3)
+	data := newStoppedFolder(t, 3)
 	want := "check: clean\n  3 recipients, 3 cabinets, 3 drawers, 3 events retained, 0 open bundles\n"
 	require.Equal(t, result{0, want, ""}, messagehub(t, "", "check", "--data", data))
 	require.Equal(t, result{0, want, ""}, messagehub(t, "", "check", "--data", data, "--repair", "--verbose"))
@@ -125,7 +125,7 @@ func TestACheckSaysWhyItCannotLook(t *testing.T) {
 }
 
 func TestLostPointersAreFoundAndRepaired(t *testing.T) {
-	data := stopped(t, 2)
+	data := newStoppedFolder(t, 2)
 	losePointers(t, data)
 	found := messagehub(t, "", "check", "--data", data)
 	require.Equal(t, 1, found.status)
@@ -149,7 +149,7 @@ func TestLostPointersAreFoundAndRepaired(t *testing.T) {
 }
 
 func TestDamageStaysAndSaysWhatToDo(t *testing.T) {
-	data := stopped(t, 2)
+	data := newStoppedFolder(t, 2)
 	eachFound(t, data, "cabinet", "SELECT * FROM c WHERE IS_DEFINED(c.events)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
 		_, err := c.DeleteItem(t.Context(), key, id, nil)
 		require.NoError(t, err)
@@ -166,15 +166,15 @@ func TestDamageStaysAndSaysWhatToDo(t *testing.T) {
 
 func TestARepairThatIsKilledIsRunAgain(t *testing.T) {
 	const actors = 6
-	data := stopped(t, actors)
+	data := newStoppedFolder(t, actors)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 3 {
 		losePointers(t, data)
 		repair := exec.Command(program(t), "check", "--data", data, "--repair")
 		repair.Env = cleanEnviron()
 		require.NoError(t, repair.Start())
-		_ = clock.Sleep(t.Context(), time.Duration(random.IntN(800))*time.Millisecond) // a moment out of all that there are
-		_ = repair.Process.Kill()                                                      // it may be done already
+		_ = clock.Sleep(t.Context(), time.Duration(random.IntN(800))*time.Millisecond) // a random moment
+		_ = repair.Process.Kill()                                                      // it may have ended
 		_ = repair.Wait()
 
 		repaired := messagehub(t, "", "check", "--data", data, "--repair")
@@ -211,7 +211,7 @@ func TestAHubThatIsInUseIsCheckedClean(t *testing.T) {
 	require.Equal(t, 0, quiet.status, quiet.out+quiet.err)
 }
 
-// useHub sends, peeks and dequeues until it is told to stop.
+// useHub sends, peeks and dequeues until stop is closed.
 func useHub(ctx context.Context, remote *hubclient.Client, actor string, stop <-chan struct{}) error {
 	for n := 1; ; n++ {
 		select {
@@ -236,9 +236,9 @@ func useHub(ctx context.Context, remote *hubclient.Client, actor string, stop <-
 	}
 }
 
-func TestACheckDoesNotHoldUpTheEndOfAHub(t *testing.T) {
-	data := stopped(t, 200)
-	losePointers(t, data) // so that it takes its time
+func TestACheckDoesNotDelayTheEndOfAHub(t *testing.T) {
+	data := newStoppedFolder(t, 200)
+	losePointers(t, data) // so that the repair takes some time
 	h := startHub(t, "--data", data)
 	url := h.url(t)
 	begun := make(chan struct{})
@@ -263,18 +263,18 @@ func TestACheckDoesNotHoldUpTheEndOfAHub(t *testing.T) {
 	case err := <-over:
 		require.NoError(t, err, "the check ended before it began")
 	}
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
-	require.NotContains(t, h.said(), "cut off")
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
+	require.NotContains(t, h.stderrText(), "cut off")
 	ended := <-over
 	refused, ok := errors.AsType[*hubclient.Problem](ended)
 	require.True(t, ok, "%v", ended)
 	require.Equal(t, "Not ready", refused.Title)
 }
 
-// A scripted check sees pages of recipients, one after the other.
+// A scripted check reads pages of recipients, one after another.
 type scripted struct {
 	pages int
-	stop  int // before this page; 0: at the end
+	stop  int // stops before this page; 0: at the end
 	asked []string
 }
 
@@ -290,7 +290,7 @@ func (s *scripted) check(_ context.Context, opts hub.CheckOptions) (hub.CheckRep
 			return report, errors.New("out of reach")
 		}
 		report.Recipients += 100
-		opts.Progress(report) // in the middle of the page: it will be read again
+		opts.Progress(report) // in the middle of the page, which will be read again
 		report.Found++
 		report.Findings = append(report.Findings, hub.Finding{Kind: "entry-high", Where: fmt.Sprint(at)})
 		report.Resume = fmt.Sprint(at + 1)

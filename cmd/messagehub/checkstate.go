@@ -11,15 +11,15 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A checkState is the position of a check, in a file, so that another check resumes there. A
-// process that dies while it writes leaves the state of before.
+// A checkState is the position of a check, kept in a file so that another check
+// resumes there. A process that dies while it writes leaves the previous state.
 type checkState struct {
-	file    string // "": nothing is kept
+	file    string // "": nothing is stored
 	written time.Time
 
 	Of     string          `json:"of"` // what is checked
 	Repair bool            `json:"repair"`
-	Report hub.CheckReport `json:"report"` // of all before the position
+	Report hub.CheckReport `json:"report"` // findings before the position
 }
 
 // readFile reads the file, if there is one.
@@ -46,8 +46,8 @@ func (s *checkState) readFile() error {
 	return nil
 }
 
-// saveReport keeps a report with a new position, now and then: the counts in between are of a part
-// that will be read again.
+// saveReport stores a report from time to time, if its position is new: the
+// counts in between belong to a part that will be read again.
 func (s *checkState) saveReport(report *hub.CheckReport) error {
 	const every = time.Second
 	if s.file == "" || report.Resume == "" || report.Resume == s.Report.Resume || time.Since(s.written) < every {
@@ -69,7 +69,7 @@ func (s *checkState) saveReport(report *hub.CheckReport) error {
 	return nil
 }
 
-// removeFile ends it: the check is complete.
+// removeFile removes the file, because the check is complete.
 func (s *checkState) removeFile() error {
 	if s.file == "" {
 		return nil

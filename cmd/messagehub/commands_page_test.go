@@ -30,7 +30,8 @@ func TestCommandsPage_HasEveryCommandAndFlag(t *testing.T) {
 	require.Equal(t, b.String(), string(text), "run make pages")
 }
 
-// isWholeCommand reports whether cmd does something of its own beside its commands.
+// isWholeCommand reports whether cmd itself does something, in addition to the
+// commands below it.
 func isWholeCommand(cmd *cobra.Command) bool {
 	hasFlags := false
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { hasFlags = hasFlags || f.Name != "help" && f.Name != "version" })

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// result is what a command leaves behind.
+// A result is the output and the exit status of a command.
 type result struct {
 	status   int
 	out, err string
@@ -37,8 +37,8 @@ func messagehub(t *testing.T, stdin string, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
-// memoryHub is a hub that keeps everything in memory, behind what wrap puts
-// there.
+// memoryHub starts a hub that keeps everything in memory, with its handler
+// wrapped by wrap.
 func memoryHub(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	store := memory.New(memory.Options{})
@@ -54,7 +54,7 @@ func memoryHub(t *testing.T, wrap func(http.Handler) http.Handler) string {
 
 const actorA = "5790001330552"
 
-// event is a line of a file, number n.
+// event returns line n of a file of events.
 func event(n int, more string) string {
 	return fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","recipient":%q,"origin":"Charges","contentType":"ChargePriceList",`+
 		`"documentType":"D18","supportsBundling":true,"weight":1%s}`+"\n", n, actorA, more)
@@ -93,7 +93,7 @@ func TestAnEventGoesFromSendOverPeekToDequeue(t *testing.T) {
 	require.Equal(t, result{3, "", "no data waits for 5790001330552\n"}, messagehub(t, "", peek...))
 }
 
-func TestPeekTellsWhatIsInTheWay(t *testing.T) {
+func TestPeek_ReportsWhyNothingCanBeFetched(t *testing.T) {
 	url := memoryHub(t, nil)
 	messagehub(t, event(1, ""), "send", "--url", url, "-")
 	messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", bundleID)
@@ -192,7 +192,7 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-func TestNobodyListensIsSaidAtOnce(t *testing.T) {
+func TestAClosedPortIsReportedAtOnce(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())

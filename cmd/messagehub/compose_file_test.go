@@ -10,7 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A composeService is what a test needs of a service in deploy/compose.yaml.
+// A composeService is a service in deploy/compose.yaml, with the members that a
+// test needs.
 type composeService struct {
 	Command     []string          `yaml:"command"`
 	Environment map[string]string `yaml:"environment"`

@@ -18,16 +18,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test starts what deploy/compose.yaml starts: the same commands with the same environment,
-// except that each service has free ports of the loopback address in place of a name, and a
+// The test runs the commands of deploy/compose.yaml with their environment,
+// except that each service has free loopback ports in place of a name, and a
 // folder in place of a volume.
 func TestCompose_ItsCommandsServeADomainAndAnActor(t *testing.T) {
-	program(t) // built before the time is taken
+	program(t) // built before the measurement of time starts
 	began := time.Now()
 	c := &composed{folder: t.TempDir(), services: readCompose(t), addresses: make(map[string]string), processes: make(map[string]*composeProcess)}
 	c.startAll(t)
 
-	// An event that one node stores is fetched from the other one.
+	// An event that one node stores can be fetched from the other one.
 	url := "http://" + c.addresses["hub-a:8080"]
 	recipient := "5790000000005"
 	event := fmt.Sprintf(`{"id":%q,"recipient":%q,"origin":"TimeSeries","contentType":"Readings","documentType":"D1","supportsBundling":true,"weight":1}`, uuid.NewString(), recipient)
@@ -44,16 +44,16 @@ func TestCompose_ItsCommandsServeADomainAndAnActor(t *testing.T) {
 	c.stopAll(t)
 }
 
-// composed is the services that run.
+// composed are the running services.
 type composed struct {
 	folder    string
 	services  map[string]*composeService
-	addresses map[string]string // by SERVICE:PORT as the file has it
+	addresses map[string]string // by SERVICE:PORT in the file
 	processes map[string]*composeProcess
-	order     []string // in which they were started
+	order     []string // names in the order of their start
 }
 
-// startAll starts each service once those that it depends on are healthy, or have ended.
+// startAll starts each service once its dependencies are healthy or have ended.
 func (c *composed) startAll(t *testing.T) {
 	t.Helper()
 	ours := make(map[string]*composeService)
@@ -95,8 +95,8 @@ var greetedAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 func (c *composed) start(t *testing.T, name string, s *composeService) {
 	t.Helper()
 	p := &composeProcess{exited: make(chan struct{}), more: make(chan struct{})}
-	var ports []string                                                                    // at which it listens, as in the file
-	environ := append(cleanEnviron(), "MESSAGEHUB_DATA="+c.translate("/data", name, nil)) // as in deploy/Dockerfile
+	var ports []string                                                                    // addresses at which it listens, as in the file
+	environ := append(cleanEnviron(), "MESSAGEHUB_DATA="+c.translate("/data", name, nil)) // the environment of deploy/Dockerfile
 	if !c.isNode(name) {
 		environ = cleanEnviron()
 	}
@@ -116,7 +116,7 @@ func (c *composed) start(t *testing.T, name string, s *composeService) {
 		close(p.exited)
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may be gone already
+		_ = p.cmd.Process.Kill() // it may have ended
 		<-p.exited
 	})
 	c.processes[name], c.order = p, append(c.order, name)
@@ -140,8 +140,9 @@ func (c *composed) start(t *testing.T, name string, s *composeService) {
 
 func (c *composed) isNode(name string) bool { return strings.HasPrefix(name, "hub-") }
 
-// translate returns a text of the file with addresses and folders of this machine. An address at
-// which the service itself listens becomes a free port, and is added to ports.
+// translate returns a text of the file with addresses and folders of this
+// machine. An address at which the service itself listens becomes a free port,
+// and is added to ports.
 func (c *composed) translate(text, name string, ports *[]string) string {
 	port, isListener := strings.CutPrefix(text, ":")
 	if !isListener {
@@ -150,7 +151,7 @@ func (c *composed) translate(text, name string, ports *[]string) string {
 	if isListener {
 		*ports = append(*ports, port)
 		if c.isNode(name) && port == "8081" {
-			return "localhost:0" // another text than that of the first listener, so there are two
+			return "localhost:0" // a text that differs from that of the first listener, so there are two
 		}
 		return "127.0.0.1:0"
 	}
@@ -202,7 +203,7 @@ func (c *composed) checkLogs(t *testing.T) {
 	}
 }
 
-// stopAll stops the services, and fails if one of them did not end well.
+// stopAll stops the services, and fails if one of them ends with an error.
 func (c *composed) stopAll(t *testing.T) {
 	t.Helper()
 	for _, name := range slices.Backward(c.order) {
@@ -219,11 +220,11 @@ func (c *composed) stopAll(t *testing.T) {
 	}
 }
 
-// A composeProcess is a service, and all that it has written.
+// A composeProcess is the process of a service, with its output.
 type composeProcess struct {
 	cmd    *exec.Cmd
-	exited chan struct{} // closed when it is gone
-	err    error         // of its exit, once it has exited
+	exited chan struct{} // closed when the process has ended
+	err    error         // error of its exit
 
 	mu      sync.Mutex
 	written strings.Builder
@@ -246,7 +247,7 @@ func (p *composeProcess) text() string {
 	return p.written.String()
 }
 
-// await returns once the process has written a text that matches.
+// await waits until the process has written a text that matches.
 func (p *composeProcess) await(t *testing.T, want *regexp.Regexp) {
 	t.Helper()
 	deadline := time.After(patience)

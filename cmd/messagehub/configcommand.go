@@ -18,8 +18,8 @@ func (p *process) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check or print the settings that serve would use",
-		Long: "Check or print the settings that serve would use: from a file, the environment as MESSAGEHUB_..., and\n" +
-			"flags, each over the ones before. Both read what they are given, start nothing and call nothing.",
+		Long: "Check or print the settings that serve would use: from a file, the environment as MESSAGEHUB_..., and flags;\n" +
+			"later sources override earlier ones. Both commands only read the settings; they start nothing and call nothing.",
 	}
 	cmd.AddCommand(p.configCheckCommand(), p.configPrintCommand())
 	return cmd
@@ -31,7 +31,7 @@ func (p *process) configCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Report errors and contradictions in the settings",
-		Long: "Report every error and every contradiction in the settings, each on a line with where it is, and\n" +
+		Long: "Report every error and every contradiction in the settings, one per line with its position, and\n" +
 			"warnings about settings that work but should be corrected. It is the first part of messagehub doctor.\n\n" +
 			"The exit status is 0 if serve would accept the settings, 1 if it would not, and 2 for a wrong command line.",
 		Example: "  messagehub config check --config hub.yaml\n" +
@@ -70,9 +70,9 @@ func (p *process) configPrintCommand() *cobra.Command {
 	var asJSON, isChangedOnly bool
 	cmd := &cobra.Command{
 		Use:   "print",
-		Short: "Print each setting with its value and where that comes from",
-		Long: "Print each setting with its value and where that comes from: the default, the file with the line, the\n" +
-			"variable, or the flag. Secrets are hidden; of lists, the names are printed. If settings contradict each\n" +
+		Short: "Print each setting with its value and its source",
+		Long: "Print each setting with its value and its source: the default, the file with the line, the\n" +
+			"variable, or the flag. Secrets are hidden; of lists, only the names are printed. If settings contradict each\n" +
 			"other, they are printed, too, and the contradictions follow on stderr.\n\n" +
 			"The exit status is 0 if serve would accept the settings, and 2 if it would not.",
 		Example: "  messagehub config print --config hub.yaml --changed\n" +

@@ -29,5 +29,5 @@ func TestServe_AnswersHealthzBesideIdleConnectionsWithFewDescriptors(t *testing.
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		require.NoError(t, resp.Body.Close())
 	}
-	require.NotContains(t, h.said(), "too many open files")
+	require.NotContains(t, h.stderrText(), "too many open files")
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// TestCrashLosesNothing kills a hub under load, again and again, and compares
-// what was acknowledged with what was delivered.
+// TestCrashLosesNothing kills a hub under load repeatedly, and compares what
+// was acknowledged with what was delivered.
 //
 // MESSAGEHUB_CRASH_RUNS and MESSAGEHUB_CRASH_KILLS ask for more than one run of
-// 15 kills, as make crash does; MESSAGEHUB_CRASH_SEED draws the same moments and
-// events again.
+// 15 kills, as make crash does; MESSAGEHUB_CRASH_SEED repeats the same moments
+// and events.
 func TestCrashLosesNothing(t *testing.T) {
 	runs, kills := number(t, "MESSAGEHUB_CRASH_RUNS", 1), number(t, "MESSAGEHUB_CRASH_KILLS", 15)
 	seed := number(t, "MESSAGEHUB_CRASH_SEED", time.Now().UnixNano())
@@ -50,22 +50,22 @@ const (
 	crashActors  = 2
 )
 
-// A crashRun is four writers and two actors who hold out while the hub dies
-// under their hands.
+// A crashRun has four writers and two actors that continue while the hub is
+// killed and restarted.
 type crashRun struct {
 	seed   uint64
 	ledger energymarket.Ledger
 	hub    *hubPlace
 	actors []energymarket.Actor
 
-	stop  chan struct{}   // closed when the last kill is done: writers finish
-	quiet chan struct{}   // closed when all writers have finished: actors drain and finish
-	mail  []chan struct{} // wakes an actor for whom something was stored
+	stop  chan struct{}   // closed when the last kill is done; then writers finish
+	quiet chan struct{}   // closed when all writers have finished; then actors drain and finish
+	mail  []chan struct{} // wakes an actor for which something was stored
 
-	acknowledged  atomic.Int64 // events
-	operations    atomic.Int64 // that were answered
+	acknowledged  atomic.Int64 // acknowledged events
+	operations    atomic.Int64 // operations that were answered
 	answered      chan struct{}
-	lostReplies   atomic.Int64 // of Dequeue
+	lostReplies   atomic.Int64 // lost replies to Dequeue
 	already       atomic.Int64 // answers 404 after a lost reply
 	repeatedPeeks atomic.Int64
 }
@@ -95,10 +95,10 @@ func crash(t *testing.T, seed uint64, kills int) {
 	last := r.killing(ctx, t, kills)
 	close(r.stop)
 	if err := load.Wait(); err != nil {
-		t.Errorf("seed %d: %v\n%s", seed, err, last.said())
+		t.Errorf("seed %d: %v\n%s", seed, err, last.stderrText())
 	}
 	if err := last.stop(t, syscall.SIGTERM); err != nil {
-		t.Errorf("seed %d: after SIGTERM: %v\n%s", seed, err, last.said())
+		t.Errorf("seed %d: after SIGTERM: %v\n%s", seed, err, last.stderrText())
 	}
 	r.isEmpty(ctx, t, last.data)
 	isSound(t, last.data)
@@ -113,14 +113,15 @@ func crash(t *testing.T, seed uint64, kills int) {
 	}
 }
 
-// killing starts and kills hubs on one folder, and returns the one that lives.
+// killing starts and kills hubs on one folder, and returns the last one, which
+// still runs.
 func (r *crashRun) killing(ctx context.Context, t *testing.T, kills int) *hubProcess {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	data := t.TempDir()
 	for kill := 0; ; kill++ {
 		h := spawnHub(t, "--data", data, "--log-level", "warn")
 		h.data = data
-		if kill < kills && random.IntN(8) == 0 { // die young: while it opens its folder
+		if kill < kills && random.IntN(8) == 0 { // some are killed early, while they open the folder
 			_ = clock.Sleep(ctx, time.Duration(random.IntN(40))*time.Millisecond)
 			h.kill()
 			continue
@@ -138,7 +139,7 @@ func (r *crashRun) killing(ctx context.Context, t *testing.T, kills int) *hubPro
 	}
 }
 
-// isEmpty looks once more, through a hub that knows only what is in the folder.
+// isEmpty requires that a new hub on the folder has nothing for the actors.
 func (r *crashRun) isEmpty(ctx context.Context, t *testing.T, data string) {
 	h := startHub(t, "--data", data)
 	hub, err := hubclient.New(h.url(t))
@@ -152,12 +153,12 @@ func (r *crashRun) isEmpty(ctx context.Context, t *testing.T, data string) {
 		}
 	}
 	if err := h.stop(t, syscall.SIGTERM); err != nil {
-		t.Errorf("seed %d: after SIGTERM: %v\n%s", r.seed, err, h.said())
+		t.Errorf("seed %d: after SIGTERM: %v\n%s", r.seed, err, h.stderrText())
 	}
 }
 
-// isSound demands that a check finds no damage in what crashes have left, mends all
-// that it finds, and then finds nothing more.
+// isSound requires that a check finds no damage after crashes, repairs
+// everything that it finds, and then finds nothing.
 func isSound(t *testing.T, data string) {
 	t.Helper()
 	repaired := messagehub(t, "", "check", "--data", data, "--repair")
@@ -171,7 +172,7 @@ func isSound(t *testing.T, data string) {
 	}
 }
 
-// await returns when so many more operations have been answered.
+// await waits until n more operations have been answered.
 func (r *crashRun) await(ctx context.Context, n int64) {
 	for until := r.operations.Load() + n; r.operations.Load() < until; {
 		select {
@@ -190,6 +191,6 @@ func (r *crashRun) done() {
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it has been nudged before
+	default: // it has a wake-up already
 	}
 }

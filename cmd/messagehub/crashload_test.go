@@ -48,7 +48,7 @@ func (r *crashRun) write(ctx context.Context, writer int) error {
 	}
 }
 
-// act peeks and dequeues until the writers are quiet and nothing is left.
+// act peeks and dequeues until the writers have finished and nothing is left.
 func (r *crashRun) act(ctx context.Context, index int) error {
 	random := rand.New(rand.NewPCG(r.seed, uint64(200+index)))
 	actor := r.actors[index].GLN

@@ -41,8 +41,8 @@ func (p *process) deadLettersCommand() *cobra.Command {
 		Short: "Show the dead letters of the queues of Service Bus, send them again, delete them",
 		Long: "Show the dead letters of the queues of Service Bus, send them again, and delete them. A dead letter is a\n" +
 			"message that the hub could not store, with the reason; messagehub help incidents says what to do about\n" +
-			"each reason. Every order, and each look at a body, is recorded in the hub with who gave it and why.\n\n" +
-			"The hub's token for operators comes from " + tokenVariable + " or, for a hub that has made one,\n" +
+			"each reason. Every order, and every reading of a body, is recorded in the hub with its operator and reason.\n\n" +
+			"The hub's token for operators comes from " + tokenVariable + " or, for a hub that has generated one,\n" +
 			"from the file admin.token in its data folder (--data).",
 		Example: "  messagehub dead-letters list\n" +
 			"  messagehub dead-letters list dataavailable --reason damaged\n" +
@@ -54,7 +54,8 @@ func (p *process) deadLettersCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes one. check looks at the arguments before anything is sent.
+// command makes a command. check validates the arguments before anything is
+// sent.
 func (d *deadLettersCommand) command(use, short, long, example string, isOrder bool, check func(args []string) error, body func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + long, Example: "  messagehub dead-letters " + example,
@@ -64,7 +65,7 @@ func (d *deadLettersCommand) command(use, short, long, example string, isOrder b
 	flags.StringVar(&d.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
 	flags.DurationVar(&d.timeout, "timeout", time.Minute, "give up after this `TIME`; with --all, after this time without progress")
 	if isOrder {
-		flags.StringVar(&d.why, "why", "", "the reason, as `TEXT` for the record (required)")
+		flags.StringVar(&d.why, "why", "", "`TEXT` with the reason, for the record (required)")
 		flags.StringVar(&d.who, "who", "", "`NAME` for the record (default: your login name)")
 	}
 	dataFlag(flags)
@@ -104,7 +105,7 @@ func (d *deadLettersCommand) newOrder(isResend bool) hubclient.DeadLetterAction 
 func (p *process) deadLettersList() *cobra.Command {
 	d := &deadLettersCommand{p: p}
 	cmd := d.command("list [QUEUE]", "List the dead letters of a queue, or the queues",
-		"Without QUEUE, the queues are listed, with the number of their dead letters. Azure lets the hub not know\nthat number: it is in the portal.",
+		"Without QUEUE, the queues are listed, with the number of their dead letters. On Azure the hub cannot read\nthat number; the portal shows it.",
 		"list dataavailable --reason damaged", false,
 		func(args []string) error {
 			switch {
@@ -126,8 +127,8 @@ func (p *process) deadLettersList() *cobra.Command {
 			return d.listLetters(ctx, args[0])
 		})
 	cmd.Flags().StringVar(&d.reason, "reason", "", "only those with this `REASON`")
-	cmd.Flags().IntVar(&d.limit, "limit", 100, "show at most this `NUMBER`")
-	cmd.Flags().BoolVar(&d.json, "json", false, "print the hub's answer as it is")
+	cmd.Flags().IntVar(&d.limit, "limit", 100, "show at most `NUMBER` rows")
+	cmd.Flags().BoolVar(&d.json, "json", false, "print the hub's answer unchanged")
 	return cmd
 }
 
@@ -166,7 +167,7 @@ func (d *deadLettersCommand) listLetters(ctx context.Context, queue string) erro
 	return nil
 }
 
-// checkOneLetter checks that the arguments name a dead letter.
+// checkOneLetter requires arguments that name one dead letter.
 func checkOneLetter(args []string) error {
 	if len(args) != 2 {
 		return errors.New("want QUEUE and NUMBER, the sequence number that list prints")
@@ -180,7 +181,7 @@ func checkOneLetter(args []string) error {
 func (p *process) deadLettersShow() *cobra.Command {
 	d := &deadLettersCommand{p: p}
 	cmd := d.command("show QUEUE NUMBER", "Show a dead letter with its body",
-		"The body is a payload, so the hub records who looks at it and why. It changes nothing in the queue.",
+		"The body is a payload, so the hub records who reads it and why. The queue is not changed.",
 		"show dataavailable 17 --why 'ticket 4711'", true, checkOneLetter,
 		func(ctx context.Context, args []string) error {
 			ctx, cancel := context.WithTimeout(ctx, d.timeout)
@@ -194,13 +195,13 @@ func (p *process) deadLettersShow() *cobra.Command {
 			}
 			return p.showDeadLetter(found)
 		})
-	cmd.Flags().BoolVar(&d.json, "json", false, "print the hub's answer as it is")
+	cmd.Flags().BoolVar(&d.json, "json", false, "print the hub's answer unchanged")
 	return cmd
 }
 
 func (p *process) deadLettersRecords() *cobra.Command {
 	d := &deadLettersCommand{p: p}
-	cmd := d.command("records QUEUE", "Show what operators have done to the dead letters of a queue", "The newest record first.",
+	cmd := d.command("records QUEUE", "Show what operators have done to the dead letters of a queue", "Newest records first.",
 		"records dataavailable", false,
 		func(args []string) error {
 			if len(args) != 1 {
@@ -220,20 +221,21 @@ func (p *process) deadLettersRecords() *cobra.Command {
 			}
 			return p.showDeadLetterRecords(records)
 		})
-	cmd.Flags().BoolVar(&d.json, "json", false, "print the hub's answer as it is")
+	cmd.Flags().BoolVar(&d.json, "json", false, "print the hub's answer unchanged")
 	return cmd
 }
 
-// deadLettersOrder makes the command that sends dead letters again, or the one that deletes them.
+// deadLettersOrder makes the command that sends dead letters again, or the one
+// that deletes them.
 func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 	d := &deadLettersCommand{p: p}
-	name, verb, long := "delete", "Delete dead letters", "What was in them is gone."
+	name, verb, long := "delete", "Delete dead letters", "Their messages are lost."
 	if isResend {
 		name, verb = "resend", "Send dead letters again"
-		long = "A copy of each is sent to its queue, and the dead letter is removed. If the cause is not repaired, the\nmessage comes back as a dead letter under another number."
+		long = "A copy of each is sent to its queue, and the dead letter is deleted. If the cause is not repaired, the\nmessage becomes a dead letter with another number again."
 	}
 	cmd := d.command(name+" QUEUE [NUMBER]", verb,
-		long+"\n\nName one by its NUMBER, or all with one reason by --all --reason. For all, the command asks before it begins.",
+		long+"\n\nGive the NUMBER of one, or --all and --reason for all with that reason. With --all, the command asks for confirmation.",
 		name+" dataavailable 17 --why 'ticket 4711'", true,
 		func(args []string) error {
 			switch {
@@ -263,14 +265,14 @@ func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 			}
 			return d.printDone(1, "%s dead letter %s of %s\n", done, args[1], terminal.Printable(args[0]))
 		})
-	cmd.Flags().BoolVar(&d.isAll, "all", false, "all that have the --reason when the command begins")
-	cmd.Flags().StringVar(&d.reason, "reason", "", "with --all: the `REASON` that they have")
-	cmd.Flags().BoolVar(&d.isSure, "yes", false, "with --all: do not ask")
+	cmd.Flags().BoolVar(&d.isAll, "all", false, "all dead letters that have the --reason when the command starts")
+	cmd.Flags().StringVar(&d.reason, "reason", "", "with --all: the `REASON` of the dead letters")
+	cmd.Flags().BoolVar(&d.isSure, "yes", false, "with --all: do not ask for confirmation")
 	cmd.Flags().BoolVar(&d.json, "json", false, `print the result as JSON, {"count":1}`)
 	return cmd
 }
 
-// printDone prints what was done.
+// printDone prints the result of an order.
 func (d *deadLettersCommand) printDone(n int, format string, args ...any) error {
 	if d.json {
 		return json.NewEncoder(d.p.out).Encode(map[string]int{"count": n})
@@ -279,7 +281,8 @@ func (d *deadLettersCommand) printDone(n int, format string, args ...any) error 
 	return err
 }
 
-// orderAll counts the dead letters with the reason, asks, and gives the order for those that it has counted.
+// orderAll counts the dead letters with the reason, asks for confirmation, and
+// gives the order for those that it has counted.
 func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, by hubclient.DeadLetterAction) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -307,7 +310,7 @@ func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, b
 	if count == 0 {
 		return d.printDone(0, "%s has no dead letters with the reason %s\n", terminal.Printable(queue), terminal.Printable(d.reason))
 	}
-	late.Stop() // the answer of a person takes as long as it takes
+	late.Stop() // no limit for the answer of a person
 	what := fmt.Sprintf("%s of %s with the reason %s", terminal.CountOf(count, "dead letter"), terminal.Printable(queue), terminal.Printable(d.reason))
 	if !d.isSure && !d.askConfirmation(what, done) {
 		return fmt.Errorf("nothing was done to %s; answer yes, or use --yes", what)

@@ -16,14 +16,16 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A letterHub is a hub in this process with dead letters in the queue without sessions.
+// A letterHub is a hub in this process with dead letters in the queue without
+// sessions.
 type letterHub struct {
 	*testing.T
 	url   string
 	queue string
 }
 
-// newLetterHub returns a hub to which messages with bodies were sent that it cannot store.
+// newLetterHub returns a hub to which messages were sent that it cannot store,
+// with the given bodies.
 func newLetterHub(t *testing.T, bodies ...string) *letterHub {
 	t.Helper()
 	cfg := config.Default()
@@ -44,7 +46,7 @@ func newLetterHub(t *testing.T, bodies ...string) *letterHub {
 	return h
 }
 
-// wants waits until there is a number of dead letters.
+// wants waits until the number of dead letters is n.
 func (h *letterHub) wants(n int) []hubclient.DeadLetter {
 	h.Helper()
 	var page struct{ DeadLetters []hubclient.DeadLetter }

@@ -28,8 +28,8 @@ type deliveriesCommand struct {
 func (p *process) deliveriesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deliveries",
-		Short: "Show what becomes of the events of a subscription",
-		Long: "Show what becomes of the events of a subscription: which were delivered, failed, or wait, and why.\n" +
+		Short: "Show the deliveries of a subscription, and repeat them",
+		Long: "Show the deliveries of a subscription: which events were delivered, failed, or wait, and why.\n" +
 			"An actor sees its own subscriptions. Without --actor, an operator sees all, with the hub's token.",
 		Example: "  messagehub deliveries list 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41 --actor 5790001330552 --state dead\n" +
 			"  messagehub deliveries explain 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17 --actor 5790001330552",
@@ -40,7 +40,7 @@ func (p *process) deliveriesCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes one that takes one argument, which parse accepts.
+// command makes a command with one argument, which parse validates.
 func (d *deliveriesCommand) command(name, argument, short, long, example string, parse func(string) error, body func(ctx context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " " + argument, Short: short, Long: short + ".\n\n" + long,
@@ -55,7 +55,7 @@ func (d *deliveriesCommand) command(name, argument, short, long, example string,
 	cmd.Flags().StringVar(&d.url, "url", hubclient.DefaultURL, "`URL` of the hub")
 	cmd.Flags().StringVar(&d.actor, "actor", "", "`ID` of the actor that owns the subscription; without it, you are an operator")
 	cmd.Flags().DurationVar(&d.timeout, "timeout", time.Minute, "give up after this `TIME`")
-	cmd.Flags().BoolVar(&d.json, "json", false, "print the hub's answer as it is")
+	cmd.Flags().BoolVar(&d.json, "json", false, "print the hub's answer unchanged")
 	dataFlag(cmd.Flags())
 	d.p.addAccess(cmd.Flags())
 	cmd.RunE = d.p.do(func(ctx context.Context, args []string) (err error) {
@@ -98,8 +98,8 @@ func (p *process) deliveriesList() *cobra.Command {
 	var state string
 	limit := 0
 	cmd := d.command("list", "UUID", "List the deliveries of a subscription",
-		"The list has what failed, dead letters, what is called, the last ones that were delivered, and the first\n"+
-			"ones that wait, in the order of their events.", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41",
+		"The list has the failed deliveries, the dead letters, those under way, the last delivered ones, and the first\n"+
+			"waiting ones, in the order of their events.", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41",
 		func(text string) (err error) {
 			if limit < 1 {
 				return fmt.Errorf("--limit: want at least 1, got %d", limit)
@@ -124,14 +124,14 @@ func (p *process) deliveriesList() *cobra.Command {
 			return nil
 		})
 	cmd.Flags().StringVar(&state, "state", "", "only those in this `STATE`: waiting, calling, retrying, delivered or dead")
-	cmd.Flags().IntVar(&limit, "limit", 100, "show at most this `NUMBER`")
+	cmd.Flags().IntVar(&limit, "limit", 100, "show at most `NUMBER` rows")
 	return cmd
 }
 
 func (p *process) deliveriesShow() *cobra.Command {
 	d := &deliveriesCommand{p: p}
 	var id domain.DeliveryID
-	return d.command("show", "ID", "Show a delivery with its attempts", "The list has its id.", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17",
+	return d.command("show", "ID", "Show a delivery with its attempts", "messagehub deliveries list prints the ids.", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17",
 		func(text string) (err error) { id, err = domain.ParseDeliveryID(text); return err },
 		func(ctx context.Context) error {
 			found, text, err := d.hub.Delivery(ctx, d.actor, id)
@@ -148,7 +148,7 @@ func (p *process) deliveriesShow() *cobra.Command {
 func (p *process) deliveriesExplain() *cobra.Command {
 	d := &deliveriesCommand{p: p}
 	var id domain.DeliveryID
-	return d.command("explain", "ID", "Say why a delivery is where it is, and what can be done", "The list has its id.", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17",
+	return d.command("explain", "ID", "Explain the state of a delivery, and what can be done", "messagehub deliveries list prints the ids.", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17",
 		func(text string) (err error) { id, err = domain.ParseDeliveryID(text); return err },
 		func(ctx context.Context) error {
 			found, text, err := d.hub.Explain(ctx, d.actor, id)

@@ -47,7 +47,7 @@ func shorten(text string, limit int) string {
 	return terminal.Clip(terminal.Printable(text), limit)
 }
 
-// answerOf says how an attempt ended.
+// answerOf returns how an attempt ended.
 func answerOf(a *hubclient.Attempt) string {
 	switch {
 	case a.Error != "":
@@ -58,7 +58,7 @@ func answerOf(a *hubclient.Attempt) string {
 	return fmt.Sprintf("status %d", a.Status)
 }
 
-// showDelivery shows a delivery, and each attempt in a line.
+// showDelivery prints a delivery, and each attempt in a line.
 func (p *process) showDelivery(d *hubclient.MessageDelivery) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {

@@ -14,9 +14,9 @@ func (p *process) dequeueCommand() *cobra.Command {
 	var a actorCommand
 	cmd := &cobra.Command{
 		Use:   "dequeue --actor ID BUNDLE",
-		Short: "Confirm a bundle, so that the next can be fetched",
-		Long: "Confirm that the actor holds a bundle safely. Its events are never handed out again.\n" +
-			"BUNDLE is the MessageId that peek printed.",
+		Short: "Confirm a bundle, so that the next one can be fetched",
+		Long: "Confirm that the actor has stored a bundle. Its events are never delivered again.\n" +
+			"BUNDLE is the MessageId that peek has printed.",
 		Example: "  messagehub dequeue --actor 5790001330552 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

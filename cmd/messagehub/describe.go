@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A describedCommand is a command as programs read it: the one that writes man pages knows
-// the commands from this, so that the libraries for that are not part of the hub.
+// A describedCommand describes a command for programs. The program that writes
+// man pages reads it, so that its libraries are not linked into the hub.
 type describedCommand struct {
 	Use      string             `json:"use"`
 	Short    string             `json:"short"`
@@ -25,7 +25,7 @@ type describedFlag struct {
 	Type      string `json:"type"`
 	Usage     string `json:"usage"`
 	Default   string `json:"default,omitempty"`
-	NoValue   string `json:"noValue,omitempty"` // what the flag means without a value
+	NoValue   string `json:"noValue,omitempty"` // the value of the flag if it is given without one
 }
 
 func (p *process) commandsCommand() *cobra.Command {
@@ -43,7 +43,7 @@ func (p *process) commandsCommand() *cobra.Command {
 	}
 }
 
-// describeCommand returns a command with all below it that help shows.
+// describeCommand returns a command with all commands below it that help shows.
 func describeCommand(cmd *cobra.Command) describedCommand {
 	d := describedCommand{Use: cmd.Use, Short: cmd.Short, Long: cmd.Long, Example: cmd.Example}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

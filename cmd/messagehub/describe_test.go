@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Man pages are written from this by a program that does not link the commands.
+// A program that does not link the commands writes man pages from this
+// description.
 func TestCommands_AreDescribedWithTheirFlags(t *testing.T) {
 	got := messagehub(t, "", "commands")
 	require.Equal(t, 0, got.status, got.err)

@@ -16,12 +16,12 @@ func (p *process) destroyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "destroy",
 		Short: "Delete what provision has created for a test",
-		Long: "Delete what provision creates on Azure for a hub with these settings, with all that it holds: the Cosmos\n" +
-			"containers, the blob containers, and the queues. The database is kept, because it may have containers of\n" +
-			"others. Stop the hubs first.\n\n" +
-			"It deletes nothing unless everything is named as a test: cosmos.database and blob.container have to\n" +
-			"begin with test-, and so does the Service Bus namespace, or the name of each queue.\n\n" +
-			"The exit status is 0 if nothing is left, 1 if something is, and 2 for a wrong command line or setting.",
+		Long: "Delete what provision creates on Azure for a hub with these settings, with all data in it: the Cosmos\n" +
+			"containers, the blob containers, and the queues. The database is kept, because it may have other\n" +
+			"containers. Stop the hubs first.\n\n" +
+			"It deletes nothing unless all names are those of a test: cosmos.database and blob.container have to\n" +
+			"begin with test-, and also the Service Bus namespace, or else the name of each queue.\n\n" +
+			"The exit status is 0 if everything was deleted, 1 if something is left, and 2 for a wrong command line or setting.",
 		Example: "  messagehub destroy --config test.yaml\n" +
 			"  MESSAGEHUB_COSMOS_KEY=... messagehub destroy --cosmos-endpoint https://ACCOUNT.documents.azure.com/ --cosmos-database test-1",
 		Args: cobra.NoArgs,
@@ -44,7 +44,8 @@ func (p *process) destroyCommand() *cobra.Command {
 	return cmd
 }
 
-// reportDestroyed prints how each resource stands, and then what is left to do.
+// reportDestroyed prints the state of each resource, and then what is left to
+// do.
 func (p *process) reportDestroyed(all []node.Resource) error {
 	if len(all) == 0 {
 		fmt.Fprintln(p.out, "Nothing to delete: these settings name no Azure account.")

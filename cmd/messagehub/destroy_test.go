@@ -36,7 +36,7 @@ func TestDestroy_DeletesWhatProvisionHasCreated(t *testing.T) {
 	require.Regexp(t, `(?m)^cosmos +container +streams +missing$`, d.provision(1, "--check"))
 }
 
-// testDomains give each domain queues that are named as those of a test.
+// testDomains names queues for each domain that have the prefix of tests.
 const testDomains = `[{name: Charges, queue: test-a, reply-queue: test-b, dequeue-queue: test-c},` +
 	`{name: MeteringPoints, queue: test-d, reply-queue: test-e, dequeue-queue: test-f},` +
 	`{name: MarketRoles, queue: test-g, reply-queue: test-h, dequeue-queue: test-i},` +

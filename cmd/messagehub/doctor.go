@@ -16,21 +16,21 @@ func (p *process) doctorCommand() *cobra.Command {
 	var online, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the configuration, this machine, and what the hub calls",
-		Long: "Check whether a hub with these settings can work on this machine, and name what is in the way, each on a\n" +
-			"line with what to do next. The settings are those of serve: from a file, the environment, or the flags\n" +
-			"here. The command may run at any time, also beside a hub that runs.\n\n" +
+		Short: "Check the configuration, this machine, and the services that the hub calls",
+		Long: "Check whether a hub with these settings can work on this machine, and print each problem on a\n" +
+			"line with what to do about it. The settings are those of serve: from a file, the environment, or the flags\n" +
+			"here. The command may run at any time, even while a hub runs.\n\n" +
 			"Without --online it calls no other machine and costs nothing: it checks the configuration, the variables of\n" +
 			"the identity, the proxy, the certificate, the limit of open files, the data folder with its lock, its free\n" +
 			"space and the time of a write, and the ports.\n\n" +
 			"With --online it also calls the Cosmos account, the storage account, the Service Bus namespace and the\n" +
 			"issuers: name, connection, TLS, the difference between the clocks, the token and its claims, the\n" +
-			"containers and queues, and each right that the hub needs. Rights are tested on a document and a blob of its\n" +
-			"own, which it deletes, and by links to queues, over which no message is sent or received. It takes less than 50 request\n" +
-			"units of the account. If it dies meanwhile, its next run deletes what it has left.\n\n" +
-			"A check that needs another one with a fault is not run. Every check has a time limit, and all together take\n" +
-			"15 s at most. Secrets and tokens are not printed.\n\n" +
-			"The exit status is 0 if there is no fault, 1 if there is one, and 2 for a wrong command line. Warnings do\n" +
+			"containers and queues, and each right that the hub needs. Rights are tested with a document and a blob that the\n" +
+			"command creates and deletes, and with links to queues, over which no message is sent or received. It uses less than 50 request\n" +
+			"units of the account. If it is killed, its next run deletes what is left.\n\n" +
+			"A check is skipped if another check that it needs has found a fault. Every check has a time limit, and all together take\n" +
+			"at most 15 s. Secrets and tokens are not printed.\n\n" +
+			"The exit status is 0 without a fault, 1 with one, and 2 for a wrong command line. Warnings do\n" +
 			"not change it.",
 		Example: "  messagehub doctor\n" +
 			"  messagehub doctor --online --config hub.yaml\n" +

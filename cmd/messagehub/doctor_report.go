@@ -16,7 +16,7 @@ const doctorFormat = 1
 // A doctorReport is what messagehub doctor and messagehub config check print.
 type doctorReport struct {
 	Format       int              `json:"format"`
-	Version      string           `json:"version"` // of the program
+	Version      string           `json:"version"` // version of the program
 	Online       bool             `json:"online"`
 	Faults       int              `json:"faults"`
 	Warnings     int              `json:"warnings"`
@@ -25,7 +25,7 @@ type doctorReport struct {
 	Milliseconds int64            `json:"milliseconds"`
 	Findings     []doctor.Finding `json:"checks"`
 
-	hasMore bool // --online would check more
+	hasMore bool // more checks would run with --online
 }
 
 // countFindings fills in the numbers of findings.
@@ -34,7 +34,8 @@ func (r *doctorReport) countFindings() {
 	r.Format, r.Faults, r.Warnings, r.NotChecked = doctorFormat, of.Count(doctor.Fault), of.Count(doctor.Warning), of.Count(doctor.NotChecked)
 }
 
-// reportDoctor prints a report. Its error has the exit status of a report with a fault.
+// reportDoctor prints a report. If the report has a fault, it returns an error
+// with exit status 1.
 func (p *process) reportDoctor(r *doctorReport, asJSON bool) error {
 	r.countFindings()
 	if asJSON {
@@ -101,7 +102,8 @@ func (r *doctorReport) printReport(w io.Writer, isColoured bool) {
 	}
 }
 
-// textOf returns the text of a finding for a person, to whom the state is printed before it.
+// textOf returns the text of a finding for a person. The state is printed
+// before it.
 func textOf(f *doctor.Finding) string {
 	text := terminal.Printable(f.Text)
 	if f.State == doctor.NotChecked {

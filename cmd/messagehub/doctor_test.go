@@ -76,7 +76,7 @@ func TestDoctor_HidesSecrets(t *testing.T) {
 func TestDoctor_OnlineChecksTheAccountsAndPrintsThePrice(t *testing.T) {
 	d := newAccounts(t)
 	d.provision(0)
-	for i, v := range d.environ { // the namespace of these accounts speaks HTTP alone
+	for i, v := range d.environ { // the emulated namespace speaks plain HTTP only
 		if strings.HasPrefix(v, "MESSAGEHUB_SERVICEBUS_") {
 			d.environ = slices.Delete(d.environ, i, i+1)
 			break
@@ -174,7 +174,8 @@ func TestDoctorReport_HasColoursOnATerminalAlone(t *testing.T) {
 	require.NotContains(t, out.String(), "\x1b[2J", "what others have written moves no cursor")
 }
 
-// The variables of OpenTelemetry are no settings of the hub, and some have secrets.
+// The variables of OpenTelemetry are not settings of the hub, and some have
+// secrets.
 func TestConfigPrint_ShowsNoVariableOfOpenTelemetry(t *testing.T) {
 	environ := []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=https://user:hush-endpoint@collector.example", "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20hush-header",

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDocuments_NameOnlyWhatExists checks every Markdown file of the tree: its links,
-// and the tests, files and make targets that it names.
+// TestDocuments_NameOnlyWhatExists checks the links, tests, files and make
+// targets in every Markdown file of the tree.
 func TestDocuments_NameOnlyWhatExists(t *testing.T) {
 	documents, problems, err := checkDocuments(os.DirFS(moduleRoot(t)))
 	require.NoError(t, err)
@@ -84,9 +84,9 @@ var (
 	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// checkDocuments returns the names of the Markdown files of tree, and a sentence for
-// each link, test, file and make target in them that leads nowhere. Files below
-// testdata are samples, and are left out.
+// checkDocuments returns the names of the Markdown files of tree, and a
+// sentence for each link, test, file and make target in them that does not
+// exist. Files below testdata are samples, and are left out.
 func checkDocuments(tree fs.FS) (documents, problems []string, err error) {
 	tests := make(map[string]bool)
 	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -159,8 +159,8 @@ func checkLine(tree fs.FS, name, line string, tests, targets map[string]bool) (p
 	return problems
 }
 
-// checkLink says what is wrong with a link from the Markdown file name; "" if it leads
-// somewhere. Links to other sites are not followed.
+// checkLink returns what is wrong with a link in the Markdown file name, "" if
+// its target exists. Links to other sites are not followed.
 func checkLink(tree fs.FS, name, link string) string {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return ""

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A domainCommand is what the flags of messagehub domain say.
+// A domainCommand has the flags of messagehub domain.
 type domainCommand struct {
 	name       string
 	servicebus string
@@ -47,14 +47,14 @@ func (p *process) domainCommand() *cobra.Command {
 	var d domainCommand
 	cmd := &cobra.Command{
 		Use:   "domain",
-		Short: "Simulate a domain: send events, answer the hub, hear what arrived",
-		Long: "Simulate a domain over Service Bus. It sends events, makes the content of bundles when the\n" +
-			"hub asks for it, and hears which bundles their actors hold, until Ctrl-C; then it says how\n" +
-			"much of each there was. The hub asks domains whose content is set to request:\n\n" +
+		Short: "Simulate a domain: send events, answer the hub, receive notices",
+		Long: "Simulate a domain over Service Bus until Ctrl-C. It sends events, makes the content of bundles when the\n" +
+			"hub asks for it, and receives notices of the bundles that actors have confirmed. At the end, it prints\n" +
+			"the totals. The hub asks domains whose content is set to request:\n\n" +
 			"  MESSAGEHUB_DOMAINS='[{name: Charges, content: request}]' messagehub serve\n\n" +
-			"Content is a valid document of --content-size, made while it is uploaded; weight stands for\n" +
-			"what the events of the bundle weigh together, if all weigh --weight.\n\n" +
-			"A domain of your own is made in the same way: see go doc ./api/servicebus/domainclient, and\n" +
+			"Content is a valid document of --content-size, which is generated during the upload. The size weight means\n" +
+			"the sum of the weights of the events in the bundle, if each has --weight.\n\n" +
+			"To write a real domain, see go doc ./api/servicebus/domainclient, and\n" +
 			"api/servicebus/README.md for other languages.",
 		Example: "  messagehub domain --send 1000 --actors 5790001330552,5790001330569\n" +
 			"  messagehub domain --name TimeSeries --send 100000 --actors 200 --rate 500 --content-size 50MB\n" +
@@ -77,27 +77,28 @@ func (p *process) domainCommand() *cobra.Command {
 }
 
 func (d *domainCommand) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&d.name, "name", "Charges", "the `ORIGIN` to be")
+	f.StringVar(&d.name, "name", "Charges", "`ORIGIN` of the simulated domain")
 	f.StringVar(&d.servicebus, "servicebus", "", "`CONNECTION` string of the bus, or a namespace such as example.servicebus.windows.net; default: "+busVariable+", or the bus of the hub on this machine")
 	f.StringVar(&d.blob, "blob", "", "`URL` or connection string of the storage account that is shared with the hub; default: "+blobConnectionVariable+", "+blobEndpointVariable+", or "+defaultBlob)
-	f.StringVar(&d.exchange, "exchange", contract.ExchangeContainer, "the `CONTAINER` in it")
+	f.StringVar(&d.exchange, "exchange", contract.ExchangeContainer, "the `CONTAINER` in the storage account")
 	f.IntVar(&d.send, "send", 0, "send `N` events")
-	f.StringVar(&d.actors, "actors", "5790001330552", "`LIST` of actors, separated by commas, or how many to make up")
-	f.Float64Var(&d.rate, "rate", 0, "send `N` events a second; 0: as fast as the bus takes them")
-	f.IntVar(&d.batch, "batch", 1, "`N` events of an actor a message, in JSON; 1: the original's contract")
-	f.Int64Var(&d.weight, "weight", 1, "each event weighs `KB`")
+	f.StringVar(&d.actors, "actors", "5790001330552", "`LIST` of actors, separated by commas, or the number of actors to invent")
+	f.Float64Var(&d.rate, "rate", 0, "send `N` events per second; 0: as fast as the bus accepts them")
+	f.IntVar(&d.batch, "batch", 1, "`N` events of an actor per message, in JSON; 1: one event, in the format of the original hub")
+	f.Int64Var(&d.weight, "weight", 1, "weight of each event in `KB`")
 	f.StringVar(&d.contentType, "content-type", "", "`TYPE` of the events; default: one that fits the origin")
 	f.StringVar(&d.contentSize, "content-size", "weight", "`SIZE` of the content of a bundle, such as 50MB, or weight")
 	f.StringVar(&d.format, "format", "", "`FORMAT` of all content, json or xml; default: what the hub asks for")
-	f.DurationVar(&d.delay, "delay", 0, "take this `TIME` to find the data of a bundle")
+	f.DurationVar(&d.delay, "delay", 0, "wait for this `TIME` before answering a request for content")
 	f.Float64Var(&d.fail, "fail", 0, "fail this `PART` of the requests, from 0 to 1, at random")
 	f.IntVar(&d.failEvery, "fail-every", 0, "fail every `N`th request; 0: none")
-	f.StringVar(&d.failReason, "fail-reason", domainclient.InternalError.String(), "say `REASON`: DatasetNotFound, DatasetNotAvailable or InternalError")
+	f.StringVar(&d.failReason, "fail-reason", domainclient.InternalError.String(), "`REASON` of these failures: DatasetNotFound, DatasetNotAvailable or InternalError")
 	f.BoolVar(&d.notices, "notices", false, "print each notice")
 	f.BoolVar(&d.quiet, "quiet", false, "do not print each answer")
 }
 
-// newSimulation checks the flags and makes of them what they say.
+// newSimulation validates the flags and returns the simulation that they
+// describe.
 func (d *domainCommand) newSimulation(p *process) (*domainSimulation, error) {
 	if _, err := domain.ParseOrigin(d.name); err != nil {
 		return nil, fmt.Errorf("--name: %w", err)
@@ -150,8 +151,8 @@ func (d *domainCommand) newSimulation(p *process) (*domainSimulation, error) {
 	return s, nil
 }
 
-// parseActors reads names of actors, or makes some up: the same ones every time, so
-// that they can be asked for.
+// parseActors parses names of actors. For a number, it generates as many names,
+// always the same ones, so that the actors can be simulated too.
 func parseActors(text string) ([]string, error) {
 	const most = 1_000_000
 	if n, err := strconv.Atoi(text); err == nil && len(text) < len("1234567") {

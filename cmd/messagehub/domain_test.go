@@ -22,10 +22,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A doored hub is one with a bus and an exchange that domains reach.
+// A doored hub has a bus and an exchange that domains can reach.
 type doored struct {
 	url     string
-	environ []string // tells commands where both are
+	environ []string // variables that name both for commands
 }
 
 // runNode runs a node until the test ends.
@@ -43,7 +43,7 @@ func runNode(t *testing.T, cfg config.Config) *node.Node {
 	return n
 }
 
-// doorsOf starts a hub in memory that asks the domain Charges for content.
+// doorsOf starts a hub in memory that requests content from the domain Charges.
 func doorsOf(t *testing.T) doored {
 	t.Helper()
 	cfg := config.Default()
@@ -57,13 +57,14 @@ func doorsOf(t *testing.T) doored {
 	}}
 }
 
-// securedDoorsOf starts a hub whose bus and exchange need TLS and keys of their own. file has the certificate.
+// securedDoorsOf starts a hub whose bus and exchange need TLS and non-default
+// keys. file has the certificate.
 func securedDoorsOf(t *testing.T) (hub doored, file string) {
 	t.Helper()
 	folder := t.TempDir()
 	_, err := certificate.Load(folder, "localhost", "127.0.0.1")
 	require.NoError(t, err)
-	key := base64.StdEncoding.EncodeToString([]byte("a key of 32 bytes for a test....")) // of both
+	key := base64.StdEncoding.EncodeToString([]byte("a key of 32 bytes for a test....")) // key of both
 	cfg := config.Default()
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
 	cfg.Admin.Token, cfg.Bus.Key, cfg.Exchange.Key = operatorToken, config.Secret(key), config.Secret(key)
@@ -76,11 +77,11 @@ func securedDoorsOf(t *testing.T) (hub doored, file string) {
 	}}, cfg.TLS.Certificate
 }
 
-// A screen is what a command prints, while it runs.
+// A screen has the output of a running command.
 type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // closed, and made anew, with each write
+	more chan struct{} // closed and replaced at each write
 }
 
 func newScreen() *screen { return &screen{more: make(chan struct{})} }
@@ -99,7 +100,7 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// await returns when what matches pattern has been printed.
+// await waits until the output matches pattern.
 func (s *screen) await(t *testing.T, pattern string) {
 	t.Helper()
 	want := regexp.MustCompile(pattern)
@@ -200,7 +201,7 @@ func TestASimulatedDomainSendsAtARate(t *testing.T) {
 
 func TestSendByTheBusKeepsTheOrder(t *testing.T) {
 	hub := doorsOf(t)
-	var lines strings.Builder // of MarketRoles, whose bundles list their events
+	var lines strings.Builder // requests to MarketRoles, whose bundles list their events
 	for n := 1; n <= 7; n++ {
 		lines.WriteString(strings.ReplaceAll(event(n, fmt.Sprintf(`,"payload":{"n":%d}`, n)), "Charges", "MarketRoles"))
 	}
@@ -240,7 +241,7 @@ func TestABadLineIsNamedBeforeItIsOnTheBus(t *testing.T) {
 	}, result{status, out.String(), errs.String()})
 }
 
-// unusedAddress is one where nobody listens.
+// unusedAddress returns an address at which nothing listens.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -249,7 +250,7 @@ func unusedAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestNobodyAtTheBusOrTheExchangeIsSaidAtOnce(t *testing.T) {
+func TestAnUnreachableBusOrExchangeIsReportedAtOnce(t *testing.T) {
 	hub, nowhere := doorsOf(t), unusedAddress(t)
 	nobodysBus := strings.Replace(defaultBus, "127.0.0.1:5672", nowhere, 1)
 	bus, _ := strings.CutPrefix(hub.environ[0], busVariable+"=")

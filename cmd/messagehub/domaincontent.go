@@ -11,20 +11,21 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// A madeContent is a document with something for each event of a bundle. It is made
-// while it is read, so that it may be of any size; only the ids are in memory.
+// A madeContent is a document with something for each event of a bundle. It is
+// generated while it is read, so that it may be of any size; only the ids are
+// in memory.
 type madeContent struct {
 	ids           []uuid.UUID
 	head, tail    string
-	before, after func(id uuid.UUID) string // what stands around the data of an event
-	filling       int64                     // bytes of data, of all events
+	before, after func(id uuid.UUID) string // the text around the data of an event
+	filling       int64                     // bytes of data, of all events together
 
-	next int       // event
-	part io.Reader // what is being read; nil before the head
+	next int       // index of the next event
+	part io.Reader // the part that is being read; nil before the head
 }
 
-// newContent makes content of size bytes, or a little more where the ids alone take
-// more.
+// newContent makes content of size bytes, or a little more if the ids alone
+// need more.
 func newContent(r *domainclient.Request, format domainclient.Format, ids []uuid.UUID, size int64) *madeContent {
 	c := &madeContent{ids: ids}
 	if format == domainclient.FormatXML {
@@ -44,7 +45,7 @@ func newContent(r *domainclient.Request, format domainclient.Format, ids []uuid.
 		c.after = func(uuid.UUID) string { return "\"}\n" }
 		c.tail = "]}\n"
 	}
-	around := len(c.before(uuid.Nil)) + len(c.after(uuid.Nil)) // the same for every id
+	around := len(c.before(uuid.Nil)) + len(c.after(uuid.Nil)) // the same length for every id
 	c.filling = max(0, size-int64(len(c.head)+len(ids)*around+len(c.tail)))
 	return c
 }
@@ -62,7 +63,7 @@ func (c *madeContent) Read(p []byte) (int, error) {
 		switch {
 		case c.next < len(c.ids):
 			id := c.ids[c.next]
-			share := c.filling / int64(len(c.ids)-c.next) // the last gets what is left
+			share := c.filling / int64(len(c.ids)-c.next) // the last event gets the rest
 			c.filling -= share
 			c.part = io.MultiReader(strings.NewReader(c.before(id)), io.LimitReader(filler{}, share), strings.NewReader(c.after(id)))
 		case c.next == len(c.ids):
@@ -74,7 +75,7 @@ func (c *madeContent) Read(p []byte) (int, error) {
 	}
 }
 
-// A filler is data without end that needs no quoting anywhere.
+// A filler is an endless reader of text that needs no escaping in any format.
 type filler struct{}
 
 func (filler) Read(p []byte) (int, error) {
@@ -88,7 +89,7 @@ func (filler) Read(p []byte) (int, error) {
 func quoteJSON(s string) string {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a string always can be
+		panic(err) // a string can always be encoded
 	}
 	return string(text)
 }
@@ -96,7 +97,7 @@ func quoteJSON(s string) string {
 func escapeXML(s string) string {
 	var b strings.Builder
 	if err := xml.EscapeText(&b, []byte(s)); err != nil {
-		panic(err) // a builder takes everything
+		panic(err) // writes to a builder do not fail
 	}
 	return b.String()
 }

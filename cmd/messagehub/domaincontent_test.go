@@ -75,7 +75,7 @@ func TestMadeContentIsAValidDocumentOfItsSize(t *testing.T) {
 	}
 }
 
-func TestLargeContentIsMadeWhileItIsRead(t *testing.T) {
+func TestLargeContentIsGeneratedWhileItIsRead(t *testing.T) {
 	const size = 1 << 30
 	content := newContent(&domainclient.Request{}, domainclient.FormatXML, madeIDs(3), size)
 	n, err := io.Copy(io.Discard, content)

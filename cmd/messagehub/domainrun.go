@@ -28,7 +28,7 @@ type domainSimulation struct {
 	*domainCommand
 	recipients []string
 	reason     domainclient.Reason
-	size       int64 // of content; 0: by weight
+	size       int64 // bytes of content; 0: by weight
 	place      busPlace
 	container  *container.Client
 
@@ -39,7 +39,8 @@ type domainSimulation struct {
 	sent, answered, failed, noticed int
 }
 
-// run is a domain until ctx ends: it sends, answers and listens at the same time.
+// run simulates a domain until ctx ends: it sends, answers and listens at the
+// same time.
 func (s *domainSimulation) run(ctx context.Context) (err error) {
 	if err := s.place.checkReachable(ctx); err != nil {
 		return err
@@ -65,11 +66,11 @@ func (s *domainSimulation) run(ctx context.Context) (err error) {
 	err = g.Wait()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = s.domain.Close(closing) // what was sent for certain has been counted
+	_ = s.domain.Close(closing) // everything that was surely sent is counted already
 	fmt.Fprintf(s.p.out, "%d sent, %d answered, %d failed, %d notices\n", s.sent, s.answered, s.failed, s.noticed)
 	switch refused, _ := errors.AsType[*azservicebus.Error](err); {
 	case ctx.Err() != nil:
-		return nil // that is how it ends
+		return nil // the simulation ends this way
 	case refused != nil && refused.Code == azservicebus.CodeNotFound:
 		return fmt.Errorf("the hub has no queues for the domain %s; use --name with one that it knows, or add it to its setting domains (%w)", s.name, err)
 	case refused != nil && refused.Code == azservicebus.CodeUnauthorizedAccess:
@@ -78,12 +79,12 @@ func (s *domainSimulation) run(ctx context.Context) (err error) {
 	return err
 }
 
-// printLine prints a line; several goroutines do.
+// printLine prints a line. Several goroutines call it.
 func (s *domainSimulation) printLine(format string, args ...any) {
 	fmt.Fprintf(s.p.out, format+"\n", args...)
 }
 
-// sendAll sends the events, one actor after the other in turn.
+// sendAll sends the events to the actors in turn.
 func (s *domainSimulation) sendAll(ctx context.Context) error {
 	began, tick := time.Now(), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
@@ -131,7 +132,7 @@ func (s *domainSimulation) newEvents(from, to int) []domainclient.Event {
 	return events
 }
 
-// eventKind is what the events are about.
+// eventKind returns the content type and the document type of the events.
 func (s *domainSimulation) eventKind() (contentType, documentType string) {
 	if s.contentType != "" {
 		return s.contentType, s.contentType
@@ -143,7 +144,8 @@ func (s *domainSimulation) eventKind() (contentType, documentType string) {
 	return energymarket.Kinds[i].ContentType, energymarket.Kinds[i].DocumentTypes[0]
 }
 
-// makeContent makes the content of a bundle, or fails on demand.
+// makeContent makes the content of a bundle, or fails if the flags ask for
+// that.
 func (s *domainSimulation) makeContent(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	n := s.requests.Add(1)
 	if s.delay > 0 && clock.Sleep(ctx, s.delay) != nil {

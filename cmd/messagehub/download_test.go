@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// cutting lets every answer to a GET break off after so many bytes of its body.
+// cutting interrupts every answer to a GET after a number of bytes of its body.
 func cutting(after int, more func(w http.ResponseWriter, r *http.Request) bool) func(http.Handler) http.Handler {
 	return func(hub http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func (c *cut) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// bigEvents are some 600 KB of events for one bundle.
+// bigEvents returns about 600 KB of events for one bundle.
 func bigEvents() string {
 	var lines strings.Builder
 	for n := range 10 {
@@ -57,7 +57,7 @@ func bigEvents() string {
 	return lines.String()
 }
 
-func TestPeekGoesOnWhereTheLineBroke(t *testing.T) {
+func TestPeek_ResumesAfterALostConnection(t *testing.T) {
 	var requests atomic.Int32
 	url := memoryHub(t, cutting(64<<10, func(_ http.ResponseWriter, r *http.Request) bool {
 		requests.Add(1)
@@ -96,11 +96,12 @@ func TestPeekWaitsForAHubThatIsAway(t *testing.T) {
 	require.Contains(t, got.err, "Bad Gateway (502)")
 }
 
-func TestPeekTakesTheWholeAgainIfItMust(t *testing.T) {
+func TestPeek_StartsAgainIfItCannotResume(t *testing.T) {
 	url := memoryHub(t, cutting(1<<30, nil))
 	messagehub(t, bigEvents(), "send", "--url", url, "-")
 	want := messagehub(t, "", "peek", "--url", url, "--actor", actorA)
-	// A proxy that knows no ranges, and whose line is getting better.
+	// A proxy that does not support ranges, and that lets more bytes pass each
+	// time.
 	after := 50_000
 	proxied := memoryProxy(t, url, func(r *http.Request) { r.Header.Del("Range") }, func() int { after *= 3; return after })
 	got := messagehub(t, "", "peek", "--url", proxied, "--actor", actorA)
@@ -144,7 +145,7 @@ func TestPeekGivesUpInTime(t *testing.T) {
 	require.Contains(t, got.err, "the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (")
 }
 
-func TestAFullDiskIsNoBrokenLine(t *testing.T) {
+func TestAFullDiskIsNotRetried(t *testing.T) {
 	url := memoryHub(t, nil)
 	messagehub(t, bigEvents(), "send", "--url", url, "-")
 	full := errors.New("no space left on device")
@@ -160,8 +161,8 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// memoryProxy stands before a hub: change alters what goes there, and answers to
-// a GET break off after as many bytes as after says.
+// memoryProxy starts a proxy of a hub: change alters the requests, and answers
+// to a GET are interrupted after the number of bytes that after returns.
 func memoryProxy(t *testing.T, to string, change func(*http.Request), after func() int) string {
 	t.Helper()
 	target, err := url.Parse(to)

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A cosmosEmulator is what the flags of messagehub emulator cosmos say.
+// A cosmosEmulator has the flags of messagehub emulator cosmos.
 type cosmosEmulator struct {
 	listen, advertise, gateway string
 	data                       string
@@ -40,7 +40,7 @@ type cosmosEmulator struct {
 }
 
 func (p *process) emulatorCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "emulator", Short: "Run one embedded engine alone, for any client"}
+	cmd := &cobra.Command{Use: "emulator", Short: "Run an emulator of Cosmos DB, Service Bus or Blob Storage"}
 	cmd.AddCommand(p.emulatorCosmosCommand(), p.emulatorServiceBusCommand(), p.emulatorBlobCommand())
 	return cmd
 }
@@ -51,7 +51,7 @@ func (p *process) emulatorCosmosCommand() *cobra.Command {
 		Use:   "cosmos",
 		Short: "Run a Cosmos DB account",
 		Long: "Run a Cosmos DB account (API for NoSQL) that any client can use.\n\n" +
-			"A folder is one account. What was answered is on disk and survives kill -9.\n" +
+			"A folder is one account. Acknowledged writes are on disk and survive kill -9.\n" +
 			"GET /healthz answers 200 once the account can be used. SIGTERM completes writes, ends\n" +
 			"queries and stops.\n\n" + strings.TrimSpace(keyHelp),
 		Example: "  messagehub emulator cosmos --in-memory\n" +
@@ -77,32 +77,32 @@ const defaultAccount = "./cosmos-data"
 
 func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.listen, "listen", "127.0.0.1:8081", "serve on `HOST:PORT`")
-	f.StringVar(&e.data, "data", defaultAccount, "keep the account in folder `DIR`")
-	f.BoolVar(&e.inMemory, "in-memory", false, "keep the account in memory, until it stops")
+	f.StringVar(&e.data, "data", defaultAccount, "store the account in folder `DIR`")
+	f.BoolVar(&e.inMemory, "in-memory", false, "store the account in memory only")
 	f.BoolVar(&e.tls, "tls", false, "serve HTTPS, with a self-signed certificate that is kept in the folder")
 	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
-	f.StringVar(&e.advertise, "advertise", "", "tell clients to send their requests to `HOST:PORT`; default: where they found the account")
-	f.StringVar(&e.gateway, "gateway", "routing", "document ids are those of this gateway: routing, compute, or strict for what both can find")
+	f.StringVar(&e.advertise, "advertise", "", "address for the requests of clients, `HOST:PORT`; default: the one that the client has used")
+	f.StringVar(&e.gateway, "gateway", "routing", "accept the document ids of this `GATEWAY`: routing, compute, or strict for ids that both accept")
 	e.access.addFlags(f, "account `KEY` in base64")
-	f.StringVar(&e.consistency, "consistency", "", "default `LEVEL` of the account: Strong, BoundedStaleness, Session, ConsistentPrefix, Eventual")
-	f.BoolVar(&e.throttle, "throttle", false, "hold every physical partition to its throughput: 429 beyond it")
+	f.StringVar(&e.consistency, "consistency", "", "consistency `LEVEL` of the account: Strong, BoundedStaleness, Session, ConsistentPrefix, Eventual")
+	f.BoolVar(&e.throttle, "throttle", false, "limit every physical partition to its throughput, and answer 429 above it")
 	f.BoolVar(&e.pessimistic, "pessimistic", false, "charge queries a point read for each document they load")
 	f.BoolVar(&e.strictIndex, "strict-index", false, "charge a query in a partition for all others, too, if the partition key is not indexed")
 	f.BoolVar(&e.orderByOnlyIndexed, "order-by-only-indexed", false, "leave out documents without the property of ORDER BY, as Azure did until 2022")
-	f.DurationVar(&e.latency.Base, "latency", 0, "let every request for documents take this `TIME`")
-	f.DurationVar(&e.latency.PerKB, "latency-per-kb", 0, "and this `TIME` for each kilobyte")
-	f.DurationVar(&e.latency.Jitter, "latency-jitter", 0, "and up to this `TIME` more, at random")
-	f.Uint64Var(&e.latency.Seed, "seed", 1, "of all that is random")
+	f.DurationVar(&e.latency.Base, "latency", 0, "let every request about documents take this `TIME`")
+	f.DurationVar(&e.latency.PerKB, "latency-per-kb", 0, "additional latency of this `TIME` for each kilobyte")
+	f.DurationVar(&e.latency.Jitter, "latency-jitter", 0, "additional random latency of up to this `TIME`")
+	f.Uint64Var(&e.latency.Seed, "seed", 1, "seed of all random values, `N`")
 	f.IntVar(&e.stale, "stale", 0, "let reads without a session token be up to `N` commits old (in memory only)")
 	f.DurationVar(&e.lag, "lag", 0, "let reads without a session token be up to `TIME` old (in memory only)")
 	f.Int64Var(&e.rangeBytes, "range-bytes", 0, "split a physical partition that has more than `N` bytes of documents; default 50 GB")
 	f.Int64Var(&e.querySteps, "query-steps", 50_000_000, "end a query page after `N` steps of 10 to 50 ns, and refuse a query that cannot continue")
 	f.Int64Var(&e.queryMemory, "query-memory", 128<<20, "refuse a query that keeps more than `N` bytes for a page")
-	f.DurationVar(&e.sweep, "sweep", time.Minute, "remove expired documents every so often")
+	f.DurationVar(&e.sweep, "sweep", time.Minute, "`TIME` between two removals of expired documents")
 	f.BoolVar(&e.logRequests, "log-requests", false, "print each request on stderr, with its status and its request units")
 }
 
-// options turns the flags into those of the emulator.
+// options returns the options of the emulator from the flags.
 func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 	gateways := map[string]embedded.Gateway{"routing": embedded.Routing, "compute": embedded.Compute, "strict": embedded.Strict}
 	gateway, ok := gateways[e.gateway]
@@ -139,7 +139,7 @@ func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 	return o, nil
 }
 
-// openAccount opens the account of a folder that has to be there.
+// openAccount opens the account in a folder that must exist.
 func openAccount(dir string) (*embedded.Engine, error) {
 	if _, err := os.Stat(filepath.Clean(dir)); err != nil {
 		return nil, fmt.Errorf("no account in %s; name its folder with --data (%w)", dir, err)

@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/emulator"
 )
 
-// keyHelp is what the help of an emulator says about keys and addresses.
-const keyHelp = "Without a key of its own it has the well-known key of emulators, and accepts only a loopback\n" +
-	"address unless --insecure is given. Other users of the machine can read --key in the list of\n" +
+// keyHelp is the part of an emulator's help about keys and addresses.
+const keyHelp = "Without --key or --key-file it has the well-known key of emulators, and accepts only a loopback\n" +
+	"address, unless --insecure is given. Other users of the machine can read --key in the list of\n" +
 	"processes: use --key-file or " + emulator.KeyVariable + ". On a loopback address it accepts only\n" +
 	"loopback host names, which prevents DNS rebinding; --host permits further ones.\n\n"
 
-// emulatorAccess is who may use an emulator, as its flags say.
+// emulatorAccess has the flags for the key and the addresses of an emulator.
 type emulatorAccess struct {
 	key, keyFile string
 	hosts        []string
@@ -27,7 +27,7 @@ func (a *emulatorAccess) addFlags(f *pflag.FlagSet, keyUsage string) {
 	f.StringVar(&a.key, "key", "", keyUsage)
 	f.StringVar(&a.keyFile, "key-file", "", "read the key from `FILE`; "+emulator.KeyVariable+" can hold it too")
 	f.StringSliceVar(&a.hosts, "host", nil, "accept requests for host `NAME` on a loopback address too; may be given more than once")
-	f.BoolVar(&a.insecure, "insecure", false, "serve other machines even without a secret key")
+	f.BoolVar(&a.insecure, "insecure", false, "allow other machines to connect even without a secret key")
 }
 
 // readKey returns the key from the flag, the file or the environment; "" if there is
@@ -56,6 +56,6 @@ func (a *emulatorAccess) readKey(p *process) (string, error) {
 func (a *emulatorAccess) options(p *process) emulator.Options {
 	return emulator.Options{
 		Hosts: a.hosts, Insecure: a.insecure, Version: version, Out: p.out, Err: p.err,
-		Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
+		Logger: newLogger("auto", slog.LevelInfo, p.err),
 	}
 }

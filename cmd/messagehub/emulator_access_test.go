@@ -120,7 +120,8 @@ func TestEmulatorServiceBus_DoesNotPrintTheSecretOfAKey(t *testing.T) {
 	require.Equal(t, "verysecret", key.Secret)
 }
 
-// Wrong values are refused before a folder is made or a port is opened, in words that name the flag.
+// Wrong values are refused before a folder is created or a port is opened, with
+// an error that names the flag.
 func TestEmulators_RefuseWrongValuesBeforeTheyOpenAnything(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
 	entities := filepath.Join(t.TempDir(), "config.json")

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A blobEmulator is what the flags of messagehub emulator blob say.
+// A blobEmulator has the flags of messagehub emulator blob.
 type blobEmulator struct {
 	listen      string
 	data        string
@@ -31,11 +31,11 @@ func (p *process) emulatorBlobCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "blob",
 		Short: "Run a Blob Storage account",
-		Long: "Run a Blob Storage account that any client can use, by URLs as Azurite has them:\n" +
+		Long: "Run a Blob Storage account that any client can use, with the URLs of Azurite:\n" +
 			"http://127.0.0.1:10000/" + embedded.WellKnownAccount + "/CONTAINER/BLOB.\n\n" +
-			"A folder is one account. What was answered is on disk and survives kill -9.\n" +
-			"It has containers and block blobs, and no more; requests are signed with the account's\n" +
-			"key, which is the one of Azurite by default, or have a shared access signature, or a token\n" +
+			"A folder is one account. Acknowledged writes are on disk and survive kill -9.\n" +
+			"It supports containers and block blobs only. Requests are signed with the account's\n" +
+			"key, by default that of Azurite, or they have a shared access signature, or a token\n" +
 			"with --trust-tokens. Clients create containers.\n" +
 			"GET /healthz answers 200 once the account can be used. SIGTERM closes the connections\n" +
 			"and stops.\n\n" + strings.TrimSpace(keyHelp),
@@ -59,17 +59,17 @@ func (p *process) emulatorBlobCommand() *cobra.Command {
 
 func (e *blobEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.listen, "listen", "127.0.0.1:10000", "serve on `HOST:PORT`")
-	f.StringVar(&e.data, "data", "./blob-data", "keep the account in folder `DIR`")
-	f.BoolVar(&e.inMemory, "in-memory", false, "keep the account in memory, until it stops")
+	f.StringVar(&e.data, "data", "./blob-data", "store the account in folder `DIR`")
+	f.BoolVar(&e.inMemory, "in-memory", false, "store the account in memory only")
 	f.BoolVar(&e.tls, "tls", false, "serve HTTPS, with a self-signed certificate that is kept in the folder")
 	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
 	e.access.addFlags(f, "account `KEY` in base64; default: that of Azurite")
-	f.BoolVar(&e.trustTokens, "trust-tokens", false, "take every token of Microsoft Entra ID for a good one, unread")
-	f.StringSliceVar(&e.containers, "container", nil, "make container `NAME`; may be given more than once")
-	f.StringVar(&e.maxMemory, "max-memory", "4GB", "`SIZE` of all contents of an account in memory; writes over it fail with 507")
+	f.BoolVar(&e.trustTokens, "trust-tokens", false, "accept every token of Microsoft Entra ID without verifying it")
+	f.StringSliceVar(&e.containers, "container", nil, "create container `NAME`; may be given more than once")
+	f.StringVar(&e.maxMemory, "max-memory", "4GB", "maximum `SIZE` of all contents of an account in memory; writes above it fail with 507")
 }
 
-// options turns the flags into those of the emulator.
+// options returns the options of the emulator from the flags.
 func (e *blobEmulator) options(p *process) (*emulator.Blob, error) {
 	if e.cert != "" && !e.tls {
 		return nil, p.usage("--cert needs --tls")

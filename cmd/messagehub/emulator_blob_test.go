@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A blobProcess is a real emulator in a process of its own.
+// A blobProcess is an emulator in a separate process.
 type blobProcess struct {
 	cmd                 *exec.Cmd
 	address, connection string
@@ -33,7 +33,7 @@ func startBlobs(t *testing.T, args ...string) *blobProcess {
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
 	ready, err := bufio.NewReader(said).ReadString('\n')
 	require.NoError(t, err)
-	require.Equal(t, "ready\n", ready)
+	require.Regexp(t, readyRecord, ready)
 	greeting, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(strings.TrimSpace(greeting), "listens on ")
@@ -58,7 +58,7 @@ func (p *blobProcess) client(t *testing.T) *azblob.Client {
 	return c
 }
 
-func TestBlobsOutliveTheirEmulator(t *testing.T) {
+func TestBlobsSurviveARestartOfTheEmulator(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "blobs")
 	p := startBlobs(t, "--data", dir, "--container", "exchange")
 	c := p.client(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A busEmulator is what the flags of messagehub emulator servicebus say.
+// A busEmulator has the flags of messagehub emulator servicebus.
 type busEmulator struct {
 	listen         []string
 	data, entities string
@@ -38,10 +38,10 @@ func (p *process) emulatorServiceBusCommand() *cobra.Command {
 		Short: "Run a Service Bus namespace",
 		Long: "Run a Service Bus namespace that any client can use: AMQP with and without TLS, AMQP over\n" +
 			"WebSockets, and the management of entities over HTTP, all on one port.\n\n" +
-			"A folder is one namespace. What was accepted is on disk and survives kill -9.\n" +
+			"A folder is one namespace. Accepted messages are on disk and survive kill -9.\n" +
 			"Entities come from a file, from a management client, or with --create-on-use from their\n" +
-			"first use. The file is a namespace of the config.json of Microsoft's emulator, or all of\n" +
-			"it. GET /healthz answers 200 once the namespace can be used, GET /metrics counts.\n" +
+			"first use. The file is a namespace from the config.json of Microsoft's emulator, or that whole\n" +
+			"file. GET /healthz answers 200 once the namespace can be used; GET /metrics returns metrics.\n" +
 			"SIGTERM closes the connections and stops.\n\n" + strings.TrimSpace(keyHelp),
 		Example: "  messagehub emulator servicebus --in-memory --create-on-use\n" +
 			"  messagehub emulator servicebus --data ./bus --entities config.json\n" +
@@ -63,21 +63,21 @@ func (p *process) emulatorServiceBusCommand() *cobra.Command {
 
 func (e *busEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&e.listen, "listen", []string{"127.0.0.1:5672"}, "serve on `HOST:PORT`; may be given more than once")
-	f.StringVar(&e.data, "data", "./servicebus-data", "keep the namespace in folder `DIR`")
-	f.BoolVar(&e.inMemory, "in-memory", false, "keep the namespace in memory, until it stops")
-	f.StringVar(&e.entities, "entities", "", "make the queues, topics and subscriptions of `FILE`")
-	f.BoolVar(&e.createOnUse, "create-on-use", false, "make a queue, or a subscription, when a client first uses it")
+	f.StringVar(&e.data, "data", "./servicebus-data", "store the namespace in folder `DIR`")
+	f.BoolVar(&e.inMemory, "in-memory", false, "store the namespace in memory only")
+	f.StringVar(&e.entities, "entities", "", "create the queues, topics and subscriptions in `FILE`")
+	f.BoolVar(&e.createOnUse, "create-on-use", false, "create a queue or a subscription when a client first uses it")
 	f.BoolVar(&e.tls, "tls", false, "let clients use TLS, with a self-signed certificate that is kept in the folder")
 	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
 	e.access.addFlags(f, "`SECRET` of the key "+embedded.WellKnownKeyName+"; default: that of Microsoft's emulator")
-	f.StringSliceVar(&e.keys, "add-key", nil, "one more key, as `NAME=SECRET:RIGHTS`, with rights such as send+listen; NAME=@FILE:RIGHTS reads the secret from a file")
-	f.BoolVar(&e.anonymous, "anonymous", false, "let everybody do everything, without any token")
-	f.BoolVar(&e.trustTokens, "trust-tokens", false, "take every token of Microsoft Entra ID for a good one, unread")
+	f.StringSliceVar(&e.keys, "add-key", nil, "additional key, as `NAME=SECRET:RIGHTS`, with rights such as send+listen; NAME=@FILE:RIGHTS reads the secret from a file")
+	f.BoolVar(&e.anonymous, "anonymous", false, "give every client all rights, without a token")
+	f.BoolVar(&e.trustTokens, "trust-tokens", false, "accept every token of Microsoft Entra ID without verifying it")
 	e.limits.addFlags(f)
 	f.BoolVar(&e.logFrames, "log-frames", false, "print each AMQP frame on stderr")
 }
 
-// options turns the flags into those of the emulator.
+// options returns the options of the emulator from the flags.
 func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	if e.cert != "" && !e.tls {
 		return nil, p.usage("--cert needs --tls")
@@ -111,8 +111,8 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	return o, nil
 }
 
-// parseKey reads NAME=SECRET:RIGHTS. A secret in base64 may contain an equals
-// sign, but no colon. @FILE in its place names the file that holds it.
+// parseKey parses NAME=SECRET:RIGHTS. A secret in base64 may contain an equals
+// sign, but no colon. @FILE in place of the secret names the file that has it.
 func parseKey(text string) (embedded.Key, error) {
 	name, rest, ok := strings.Cut(text, "=")
 	i := strings.LastIndex(rest, ":")

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// busLimits are the flags that limit what clients of the emulator use.
+// busLimits are the flags that limit what clients of the emulator may use.
 type busLimits struct {
 	connections, links, sessions int
 	buffered                     string
@@ -18,10 +18,10 @@ type busLimits struct {
 }
 
 func (l *busLimits) addFlags(f *pflag.FlagSet) {
-	f.IntVar(&l.connections, "max-connections", 1000, "maximum number `N` of connections; then a new one replaces the oldest without a valid token")
-	f.IntVar(&l.links, "max-links", 65536, "maximum number `N` of AMQP links of all connections")
-	f.IntVar(&l.sessions, "max-sessions", 65536, "maximum number `N` of AMQP sessions of all connections")
-	f.StringVar(&l.buffered, "max-buffered", "128MB", "`SIZE` that all connections may buffer together before each gets less")
+	f.IntVar(&l.connections, "max-connections", 1000, "maximum number of connections, `N`; above it, a new one replaces the oldest without a valid token")
+	f.IntVar(&l.links, "max-links", 65536, "maximum number of AMQP links of all connections, `N`")
+	f.IntVar(&l.sessions, "max-sessions", 65536, "maximum number of AMQP sessions of all connections, `N`")
+	f.StringVar(&l.buffered, "max-buffered", "128MB", "`SIZE` that all connections together may buffer; above it, each may buffer less")
 	f.DurationVar(&l.tokenTimeout, "token-timeout", 10*time.Second, "`TIME` within which a connection must present a valid token")
 }
 
@@ -42,7 +42,7 @@ func (l *busLimits) apply(o *embedded.Options) error {
 	if l.tokenTimeout <= 0 {
 		return fmt.Errorf("--token-timeout %v: want more than 0s, such as 10s", l.tokenTimeout)
 	}
-	o.MaxConnections, o.MaxNetworkConnections = l.connections, l.connections // the process itself makes none
+	o.MaxConnections, o.MaxNetworkConnections = l.connections, l.connections // the process itself opens none
 	o.MaxLinks, o.MaxSessions, o.MaxBuffered, o.TokenTimeout = l.links, l.sessions, int64(buffered), l.tokenTimeout
 	return nil
 }

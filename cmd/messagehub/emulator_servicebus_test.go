@@ -19,12 +19,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A busProcess is a real emulator in a process of its own.
+// A busProcess is an emulator in a separate process.
 type busProcess struct {
 	cmd        *exec.Cmd
 	address    string
 	connection string
-	log        chan string // all that it said, once it is gone
+	log        chan string // has its whole output once it has ended
 }
 
 func startBus(t *testing.T, args ...string) *busProcess {
@@ -40,7 +40,7 @@ func startBus(t *testing.T, args ...string) *busProcess {
 	lines := bufio.NewReader(said)
 	ready, err := lines.ReadString('\n')
 	require.NoError(t, err)
-	require.Equal(t, "ready\n", ready)
+	require.Regexp(t, readyRecord, ready)
 	greeting, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(strings.TrimSpace(greeting), "listens on ")
@@ -52,7 +52,7 @@ func startBus(t *testing.T, args ...string) *busProcess {
 	return p
 }
 
-// stop ends the process and returns what it said.
+// stop ends the process and returns its output.
 func (p *busProcess) stop(t *testing.T, signal os.Signal) (string, error) {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Signal(signal))
@@ -67,7 +67,7 @@ func (p *busProcess) client(t *testing.T, o *azservicebus.ClientOptions) *azserv
 	return c
 }
 
-func TestABusOutlivesItsEmulator(t *testing.T) {
+func TestMessagesSurviveARestartOfTheEmulator(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bus")
 	entities := filepath.Join(t.TempDir(), "config.json")
 	require.NoError(t, os.WriteFile(entities, []byte(`{"Queues": [{"Name": "q"}]}`), 0o600))

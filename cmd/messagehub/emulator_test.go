@@ -24,11 +24,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An emulatorProcess is a real emulator in a process of its own.
+// An emulatorProcess is an emulator in a separate process.
 type emulatorProcess struct {
 	cmd    *exec.Cmd
 	url    string
-	log    *bytes.Buffer // to be read once it is gone
+	log    *bytes.Buffer // output, to be read once the process has ended
 	exited chan error
 }
 
@@ -49,7 +49,7 @@ func startEmulator(t *testing.T, args ...string) *emulatorProcess {
 	lines := bufio.NewReader(errs)
 	ready, err := lines.ReadString('\n')
 	require.NoError(t, err)
-	require.Equal(t, "ready\n", ready)
+	require.Regexp(t, readyRecord, ready)
 	go func() {
 		_, _ = io.Copy(e.log, lines)
 		e.exited <- e.cmd.Wait()
@@ -63,7 +63,7 @@ func (e *emulatorProcess) stop(t *testing.T, signal os.Signal) error {
 	return <-e.exited
 }
 
-// account is a client that trusts the certificate, if there is one.
+// account returns a client that trusts the certificate, if there is one.
 func (e *emulatorProcess) account(t *testing.T, cert string) *azcosmos.Client {
 	t.Helper()
 	transport := &http.Transport{}
@@ -152,7 +152,7 @@ func TestAnAccountOutlivesItsEmulatorAndTravelsAsLines(t *testing.T) {
 	require.Contains(t, damaged.out, "1 problems")
 }
 
-func TestAnEmulatorIsAsSlowAsItIsTold(t *testing.T) {
+func TestEmulator_HasTheRequestedThrottlingAndLatency(t *testing.T) {
 	e := startEmulator(t, "--in-memory", "--throttle", "--stale", "3", "--lag", "1ms", "--latency", "1ms")
 	c := newContainer(t, e.account(t, ""))
 	refused := error(nil)

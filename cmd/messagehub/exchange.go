@@ -22,18 +22,18 @@ import (
 	blobaccount "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// Where a domain finds the storage account that it shares with the hub, unless it is configured
-// otherwise: in the environment, or else where messagehub serve opens its own.
+// The default storage account that a domain shares with the hub: the one in the
+// environment, otherwise the one that messagehub serve opens.
 const (
 	blobConnectionVariable = "MESSAGEHUB_BLOB_CONNECTION"
 	blobEndpointVariable   = "MESSAGEHUB_BLOB_ENDPOINT"
 	defaultBlob            = "http://127.0.0.1:10000/" + blobaccount.WellKnownAccount
 )
 
-// exchange returns the container of an account, which is named by a connection
-// string or its URL. One on this machine is entered with the well-known key, one on
-// Azure with the identity of the machine. Blank means the environment, or the
-// default.
+// exchange returns the container of an account, given by a connection string or
+// its URL. An account on this machine is opened with the well-known key, one on
+// Azure with the identity of the machine. Blank means the environment,
+// otherwise the default.
 func (p *process) exchange(text, name string) (*container.Client, error) {
 	text = cmp.Or(text, p.variable(blobConnectionVariable), p.variable(blobEndpointVariable), defaultBlob)
 	var options azblob.ClientOptions
@@ -56,7 +56,7 @@ func (p *process) exchange(text, name string) (*container.Client, error) {
 	}
 	at, err := url.Parse(text)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, fmt.Errorf("want the URL of a storage account such as %s, or its connection string, got %q", defaultBlob, terminal.Clip(text, 20)) // it may be a key
+		return nil, fmt.Errorf("want the URL of a storage account such as %s, or its connection string, got %q", defaultBlob, terminal.Clip(text, 20)) // the text may contain a key
 	}
 	client, err := openAccountAt(at, &options)
 	if err != nil {
@@ -69,7 +69,7 @@ const blobPause = 250 * time.Millisecond
 
 func openAccountAt(at *url.URL, options *azblob.ClientOptions) (*azblob.Client, error) {
 	account := strings.Trim(at.Path, "/")
-	if account == "" { // on Azure the account is the host
+	if account == "" { // on Azure, the host has the account
 		credential, err := azidentity.NewDefaultAzureCredential(nil)
 		if err != nil {
 			return nil, err
@@ -83,8 +83,8 @@ func openAccountAt(at *url.URL, options *azblob.ClientOptions) (*azblob.Client, 
 	return azblob.NewClientWithSharedKeyCredential(at.String(), key, options)
 }
 
-// reachExchange finds out whether the container is there, before anything is
-// promised.
+// reachExchange fails if the container cannot be reached, before the command
+// starts its work.
 func reachExchange(ctx context.Context, exchange *container.Client) error {
 	_, err := exchange.GetProperties(ctx, nil)
 	at, name := exchange.URL(), ""

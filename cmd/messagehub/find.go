@@ -18,10 +18,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// foundKinds are the kinds of ids that a hub can look for.
+// foundKinds are the kinds of ids that a hub can find.
 var foundKinds = []string{"event", "bundle", "request", "delivery", "trace", "published"}
 
-// A findCommand looks for an id.
+// A findCommand searches for an id.
 type findCommand struct {
 	p                   *process
 	url                 string
@@ -35,15 +35,15 @@ func (p *process) findCommand() *cobra.Command {
 	f := &findCommand{p: p}
 	cmd := &cobra.Command{
 		Use:   "find ID",
-		Short: "Show where an event, a bundle, a request, a delivery or a trace is",
-		Long: "Show what is stored about an id, in order of time, and what it waits for: each wait with its cause and with\n" +
-			"what to do next. ID is that of an event, of a bundle, of a request to a domain for the content of a bundle\n" +
+		Short: "Show what is stored about an event, a bundle, a request, a delivery or a trace",
+		Long: "Show what is stored about an id, in order of time, and what it waits for: each wait with its cause and what\n" +
+			"to do about it. ID is the id of an event, of a bundle, of a request to a domain for the content of a bundle\n" +
 			"(BUNDLE_ACTOR), of a delivery (SUBSCRIPTION.PRIORITY.NUMBER), or of a trace (32 digits, or a traceparent).\n\n" +
-			"With --source, ID is that of an event that was published to a topic. With --actor, the deliveries to the\n" +
+			"With --source, ID is the id of an event that was published to a topic. With --actor, the deliveries to the\n" +
 			"subscriptions of that actor are shown, too.\n\n" +
-			"An event may be in any mailbox. With --actor, one is searched, at the cost of a Peek or so. Without it, the\n" +
-			"hub searches one after the other in the background, and the command continues until all were searched.\n\n" +
-			"It needs the hub's token for operators. That comes from " + tokenVariable + " or, for a hub that has made\n" +
+			"An event may be in any mailbox. With --actor, only one is searched, at about the cost of a Peek. Without it, the\n" +
+			"hub searches all mailboxes in the background, and the command waits until that is complete.\n\n" +
+			"It needs the hub's token for operators, which comes from " + tokenVariable + " or, for a hub that has generated\n" +
 			"one, from the file admin.token in its data folder (--data).\n\n" +
 			"The exit status is 0 if something was found, 3 if nothing was, and 1 if the search failed or was stopped.",
 		Example: "  messagehub find 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41\n" +
@@ -59,8 +59,8 @@ func (p *process) findCommand() *cobra.Command {
 	flags.StringVar(&f.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
 	flags.StringVar(&f.actor, "actor", "", "search the mailbox of the actor with this `ID` only")
 	flags.StringVar(&f.origin, "origin", "", "search for events from this `DOMAIN` only")
-	flags.StringVar(&f.source, "source", "", "the `URI` that an event of a topic has as its source; ID is its id, and nothing else is searched")
-	flags.StringVar(&f.topic, "topic", "", "the `NAME` of the topic of that event (default events)")
+	flags.StringVar(&f.source, "source", "", "`URI` that is the source of an event of a topic; ID is the id of that event, and only topics are searched")
+	flags.StringVar(&f.topic, "topic", "", "`NAME` of the topic of that event (default events)")
 	flags.StringVar(&f.kind, "kind", "", "search for this `KIND` only: "+strings.Join(foundKinds, ", "))
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Minute, "give up after this `TIME`")
 	flags.BoolVar(&f.json, "json", false, "print what was found as JSON")
@@ -81,7 +81,8 @@ func (p *process) findCommand() *cobra.Command {
 	return cmd
 }
 
-// queryParameters returns the parameters beside the id. It refuses what a hub would refuse.
+// queryParameters returns the parameters in addition to the id. It refuses
+// values that a hub would refuse.
 func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	query := make(url.Values)
 	if _, err := hubclient.New(f.url); err != nil {
@@ -119,7 +120,7 @@ func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	return query, nil
 }
 
-// run searches, and prints what was found.
+// run searches, and prints the result.
 func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string, query url.Values) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -147,7 +148,8 @@ func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string,
 	return nil
 }
 
-// stoppedSearch says how far a search came that has ended early.
+// stoppedSearch returns an error that says how far an interrupted search has
+// come.
 func stoppedSearch(ctx context.Context, found *hubclient.Found, err error) error {
 	if ctx.Err() != nil {
 		err = errors.New("stopped before the end")

@@ -60,8 +60,9 @@ func TestFind_ShowsATimelineAndWhatAnEventWaitsFor(t *testing.T) {
 	}
 }
 
-// TestFind_ContinuesByItself asks a hub that has each event after two answers without one, refuses
-// one request, and lists a mailbox that it could not read.
+// TestFind_ContinuesByItself searches on a hub that finds each event only in
+// the third answer, refuses one request, and reports a mailbox that it could
+// not read.
 func TestFind_ContinuesByItself(t *testing.T) {
 	requests := 0
 	url := memoryHub(t, func(http.Handler) http.Handler {

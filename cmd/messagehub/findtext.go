@@ -9,13 +9,14 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// timeColumn is the width of the times in a timeline. findWidth is that of a line.
+// timeColumn is the width of the times in a timeline, findWidth the width of a
+// line.
 const (
 	timeColumn = len("2006-01-02T15:04:05.000Z")
 	findWidth  = 100
 )
 
-// searched says what was looked at.
+// searched returns a text about what was searched.
 func searched(l *hubclient.FoundLooked) string {
 	text := terminal.CountOf(int64(l.Mailboxes), "mailbox")
 	if l.Mailboxes != 1 {
@@ -27,7 +28,7 @@ func searched(l *hubclient.FoundLooked) string {
 	return text
 }
 
-// findText returns what was found, for a person.
+// findText returns the result of a search for a person.
 func findText(f *hubclient.Found) string {
 	var b strings.Builder
 	for i := range f.Results {
@@ -98,8 +99,8 @@ func timeCell(t *time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// writeWrapped writes a text behind a beginning, in lines of up to findWidth characters where its
-// words allow that.
+// writeWrapped writes a text after a prefix, in lines of up to findWidth
+// characters if its words allow that.
 func writeWrapped(b *strings.Builder, begin, text string) {
 	line, indent := begin, strings.Repeat(" ", len(begin))
 	isEmpty := true

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// greet prints where the hub listens and where it keeps its data and, for a person at a terminal, three
-// commands to try it with.
+// greet prints where the hub listens and where it keeps its data and, for a
+// person at a terminal, three commands to try.
 func (p *process) greet(n *node.Node, cfg *config.Config) {
 	keeps := "keeps its data in " + node.AbsolutePath(cfg.Data)
 	if state := n.FolderState(); state != "" {
@@ -55,8 +55,9 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 	}
 }
 
-// printCommands prints three commands that work as they are, from any folder and whatever the configuration.
-// Their actor is new, so that no stored event interferes.
+// printCommands prints three commands that work when they are copied, from any
+// folder and with any configuration. Their actor is new, so that no stored
+// event interferes.
 func (p *process) printCommands(hubURL string, cfg *config.Config) {
 	program, actor, bundle := programName(p.args[0]), energymarket.NewGLN(energymarket.RandomDigits()), uuid.NewString()
 	origin, mode, exists := sampleOrigin(cfg)
@@ -80,7 +81,8 @@ func (p *process) printCommands(hubURL string, cfg *config.Config) {
 	fmt.Fprintf(p.out, "  %s dequeue%s --actor %s %s\n\n", program, access, actor, bundle)
 }
 
-// accessFlags returns the flags with which a command reaches a hub that has a certificate ("": none).
+// accessFlags returns the flags with which a command reaches a hub that has a
+// certificate ("": none).
 func accessFlags(hubURL, certificate string) string {
 	flags := ""
 	if certificate != "" {
@@ -93,8 +95,9 @@ func accessFlags(hubURL, certificate string) string {
 	return flags
 }
 
-// urlOfCertificate returns the URL of a hub with a host that its certificate has. It returns hubURL if that host
-// has the certificate, and if none can be found.
+// urlOfCertificate returns the URL of a hub with a host name in its
+// certificate. It returns hubURL if that host is in the certificate, or if none
+// is found.
 func urlOfCertificate(hubURL, file string) string {
 	text, err := os.ReadFile(file)
 	u, urlErr := url.Parse(hubURL)
@@ -115,7 +118,7 @@ func urlOfCertificate(hubURL, file string) string {
 	return hubURL
 }
 
-// dataFlagOf returns the flag with the data folder, if that is not the default.
+// dataFlagOf returns the flag with the data folder, "" for the default folder.
 func dataFlagOf(cfg *config.Config) string {
 	if cfg.IsDefault("data") {
 		return ""

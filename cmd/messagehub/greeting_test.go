@@ -17,7 +17,8 @@ import (
 	"golang.org/x/term"
 )
 
-// openTerminal returns both ends of a pseudo terminal. What is written to tty is read from watcher as it is.
+// openTerminal returns both ends of a pseudo terminal. The bytes that are
+// written to tty can be read from watcher.
 func openTerminal(t testing.TB) (watcher, tty *os.File) {
 	t.Helper()
 	watcher, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -96,14 +97,14 @@ func TestServe_PrintsCommandsThatWork(t *testing.T) {
 			require.Equal(t, accepted, results[0])
 			require.Regexp(t, tc.content, results[1])
 			require.Regexp(t, `^dequeued [-0-9a-f]{36}\n$`, results[2])
-			require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+			require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 		})
 	}
 }
 
 func TestServe_PrintsNoCommandsWithoutATerminal(t *testing.T) {
 	h := startHub(t, "--in-memory", "--log-level", "error")
-	require.Regexp(t, `^\{"time":"[^"]+","level":"INFO","msg":"ready","url":"`+h.url(t)+`","admin_url":"http://[^"]+"\}\n$`, h.said(),
+	require.Regexp(t, `^\{"time":"[^"]+","level":"INFO","msg":"ready","url":"`+h.url(t)+`","admin_url":"http://[^"]+"\}\n$`, h.stderrText(),
 		"whatever the level of the log")
 	require.NoError(t, h.stop(t, syscall.SIGTERM))
 	require.Regexp(t, `^MessageHub \S+ listens on \S+ and keeps its data in memory, until it stops\.\n`, h.printed())

@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// arriving are commands that pages name and that do not exist yet.
+// arriving are commands on pages that do not exist yet.
 var arriving = []string{"backup", "restore"}
 
 var heredoc = regexp.MustCompile(`<<-?'?([A-Z]+)'?`)
 
-// commandsOf returns the words of each command of this program in a shell script, without the name of the
-// program. It knows quotes, continued lines, comments, pipes, assignments, $(…) outside of quotes, and here
+// commandsOf returns the words of each command of this program in a shell
+// script, without the name of the program. It understands quotes, continued
+// lines, comments, pipes, assignments, $(…) outside of quotes, and here
 // documents.
 func commandsOf(script string) (commands [][]string) {
 	script = strings.ReplaceAll(script, "\\\n", " ")
@@ -44,11 +45,11 @@ var (
 	programs   = []string{"messagehub", "bin/messagehub", "./messagehub", "/usr/bin/messagehub", "/usr/local/bin/messagehub"}
 )
 
-// separator is the word of an operator that ends a command.
+// separator stands for an operator of the shell that ends a command.
 const separator = "\x00"
 
 func commandsOfLine(line string) (commands [][]string) {
-	isBeginning := true // of a command
+	isBeginning := true // at the beginning of a command
 	var command []string
 	isOurs := false
 	for _, word := range append(splitWords(line), separator) {
@@ -74,8 +75,8 @@ func commandsOfLine(line string) (commands [][]string) {
 	return commands
 }
 
-// splitWords returns the words of a line of a shell script without their quotes. Operators that end a command
-// are the word separator.
+// splitWords returns the words of a line of a shell script without their
+// quotes. Operators that end a command become the word separator.
 func splitWords(line string) (words []string) {
 	var word strings.Builder
 	isWord := false
@@ -117,7 +118,8 @@ func splitWords(line string) (words []string) {
 	return words
 }
 
-// acceptCommand returns an error if the command line that has words is refused before the command runs.
+// acceptCommand returns an error if a command line would be refused before the
+// command runs.
 func acceptCommand(words []string) error {
 	cmd, rest, err := parseFlags(words)
 	if cmd == nil || err != nil {
@@ -135,15 +137,15 @@ func acceptCommand(words []string) error {
 	return errors.Join(cmd.ValidateArgs(rest), cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups())
 }
 
-// acceptFlags returns an error if the command that words name does not exist, or has no such flags. Its arguments may be
-// names for what is meant.
+// acceptFlags returns an error if a command does not exist, or does not have
+// the flags. Its arguments may be placeholders.
 func acceptFlags(words []string) error {
 	_, _, err := parseFlags(words)
 	return err
 }
 
-// parseFlags finds the command that words name and parses its flags. It returns no command for one that is
-// arriving.
+// parseFlags finds the command and parses its flags. It returns no command for
+// one that is arriving.
 func parseFlags(words []string) (cmd *cobra.Command, rest []string, err error) {
 	root := (&process{args: []string{"messagehub"}}).root()
 	root.InitDefaultHelpCmd()

@@ -40,8 +40,9 @@ func handbookPages(t *testing.T) map[string]string {
 	return pages
 }
 
-// TestHandbook_LinksOnlyToTheTreeAndByHTTPS holds the pages to more than [TestDocuments_NameOnlyWhatExists],
-// which tests that each file and heading exists.
+// TestHandbook_LinksOnlyToTheTreeAndByHTTPS adds rules to those of
+// [TestDocuments_NameOnlyWhatExists], which tests that each file and heading
+// exists.
 func TestHandbook_LinksOnlyToTheTreeAndByHTTPS(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	for name, text := range handbookPages(t) {
@@ -85,7 +86,7 @@ func TestHandbook_HasOnlyCommandsThatAreAccepted(t *testing.T) {
 }
 
 func TestHandbook_NamesOnlyFlagsThatExist(t *testing.T) {
-	flags := []string{"parameters"} // of the Azure CLI
+	flags := []string{"parameters"} // flags of the Azure CLI
 	var collect func(*cobra.Command)
 	collect = func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
@@ -112,7 +113,7 @@ func TestHandbook_NamesOnlySettingsThatExist(t *testing.T) {
 		variables = append(variables, "MESSAGEHUB_"+strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(setting)))
 	}
 	variables = append(variables, "MESSAGEHUB_CONFIG", ownTokenVariable, "MESSAGEHUB_EMULATOR_KEY")
-	files := []string{"push.key", "hub.key"} // that look like settings
+	files := []string{"push.key", "hub.key"} // file names that look like settings
 
 	code := regexp.MustCompile("`([a-z-]+)\\.([a-z-]+)`")
 	setting := regexp.MustCompile("settings? `([a-z.-]+)`")
@@ -132,8 +133,8 @@ func TestHandbook_NamesOnlySettingsThatExist(t *testing.T) {
 	}
 }
 
-// TestHandbook_HasOnlyConfigurationsThatLoad loads each block of YAML, except for those that say in their
-// first line that they are something else.
+// TestHandbook_HasOnlyConfigurationsThatLoad loads each block of YAML, except
+// for those whose first line says that they are something else.
 func TestHandbook_HasOnlyConfigurationsThatLoad(t *testing.T) {
 	for name, text := range handbookPages(t) {
 		for _, block := range fencedCode.FindAllStringSubmatch(text, -1) {
@@ -151,8 +152,9 @@ func TestHandbook_HasOnlyConfigurationsThatLoad(t *testing.T) {
 	}
 }
 
-// TestHandbook_NamesEachMetricAndNoOther makes monitoring.md the list of metrics, with which a test of
-// deploy/observability compares rules and dashboards.
+// TestHandbook_NamesEachMetricAndNoOther makes monitoring.md the list of
+// metrics. A test of deploy/observability compares rules and dashboards with
+// that list.
 func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
 	exist := make(map[string]bool)
 	for metric := range registeredMetrics(t) {
@@ -175,7 +177,8 @@ func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
 	}
 }
 
-// TestHandbook_NamesOnlyRoutesThatExist takes a path that is the beginning of routes for all of these.
+// TestHandbook_NamesOnlyRoutesThatExist accepts a path that is the prefix of
+// routes.
 func TestHandbook_NamesOnlyRoutesThatExist(t *testing.T) {
 	document, err := os.ReadFile("../../api/openapi.yaml")
 	require.NoError(t, err)
@@ -198,7 +201,7 @@ func TestHandbook_NamesOnlyRoutesThatExist(t *testing.T) {
 	require.Greater(t, found, 20)
 }
 
-// isRoute reports whether a path is served by a route, or by those that begin with it.
+// isRoute reports whether a path is a route, or the prefix of one.
 func isRoute(path, route string) bool {
 	parts, pattern := strings.Split(path, "/"), strings.Split(route, "/")
 	if len(parts) > len(pattern) {

@@ -20,7 +20,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// healthTimeout is the limit of a probe. Container engines count a probe that is late as failed.
+// healthTimeout is the limit of a probe. Container engines count a late probe
+// as failed.
 const healthTimeout = 3 * time.Second
 
 func (p *process) healthCommand() *cobra.Command {
@@ -30,12 +31,12 @@ func (p *process) healthCommand() *cobra.Command {
 		Use:   "health",
 		Short: "Report whether a hub is alive, or ready",
 		Long: "Ask a hub, or an emulator, for /healthz: whether the process serves requests. With --ready ask for\n" +
-			"/readyz: whether the hub can work, with everything that it depends on. It is the probe of an image that\n" +
-			"has no shell.\n\n" +
+			"/readyz: whether the hub and everything that it depends on can work. It is the probe for container images, which\n" +
+			"may have no shell.\n\n" +
 			"Without --url it asks the hub on this machine, at admin-listen or, if that is empty, at listen. It reads\n" +
-			"the file and the environment as serve does. A hub that has its address from a flag needs --url. The\n" +
-			"certificate of the hub is for another name than the loopback address, so it is not verified there; it\n" +
-			"is with --url.\n\n" +
+			"the file and the environment as serve does. If the address of the hub was set by a flag, give --url. The\n" +
+			"certificate of the hub is for another name than the loopback address, so it is verified only with\n" +
+			"--url.\n\n" +
 			"The exit status is 0 if the answer is 200 within 3 s, 1 otherwise, and 2 for a wrong command line\n" +
 			"or setting.",
 		Example: "  messagehub health\n" +
@@ -72,7 +73,8 @@ func (p *process) healthCommand() *cobra.Command {
 	return cmd
 }
 
-// probeURL returns the address at which a hub with these settings is probed on its machine.
+// probeURL returns the address at which a hub with these settings is probed on
+// its machine.
 func probeURL(cfg *config.Config) (string, error) {
 	address := cmp.Or(cfg.AdminListen, cfg.Listen)
 	host, port, err := net.SplitHostPort(address)

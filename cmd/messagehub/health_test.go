@@ -143,7 +143,7 @@ func writeCertificate(t *testing.T) (cert, key string) {
 
 var operatorsUse = regexp.MustCompile(`Operators and their tools use (https?)://(\S+)\.`)
 
-// adminAddress returns where a hub serves its operators.
+// adminAddress returns the address at which a hub serves its operators.
 func adminAddress(t testing.TB, h *hubProcess, scheme string) string {
 	t.Helper()
 	found := h.awaitGreeting(t, operatorsUse)

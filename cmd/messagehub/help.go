@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/api/docs"
 )
 
-// addHelp gives root the command help, which also prints pages of the handbook, and has the help
-// of root list them.
+// addHelp adds the command help to root. It also prints pages of the handbook,
+// which the help of root lists.
 func (p *process) addHelp(root *cobra.Command) {
 	root.SetHelpCommand(p.helpCommand())
 	helpOfCommand := root.HelpFunc()
@@ -24,14 +24,15 @@ func (p *process) addHelp(root *cobra.Command) {
 	})
 }
 
-// topicsTable lists the pages as the help lists commands.
+// topicsTable returns the list of pages, in the layout in which the help lists
+// commands.
 func topicsTable() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, page := range docs.Pages() {
 		fmt.Fprintf(table, "  %s\t%s\n", page.Topic, page.Title)
 	}
-	_ = table.Flush() // into memory
+	_ = table.Flush() // writes to memory do not fail
 	return b.String()
 }
 
@@ -67,7 +68,8 @@ func (p *process) helpCommand() *cobra.Command {
 	return cmd
 }
 
-// printHelp prints the help of the command, or else the page, that args name.
+// printHelp prints the help of a command or, if there is no such command, a
+// page.
 func (p *process) printHelp(root *cobra.Command, args []string) error {
 	if named, rest, err := root.Find(args); err == nil && len(rest) == 0 {
 		named.InitDefaultHelpFlag()
@@ -82,11 +84,12 @@ func (p *process) printHelp(root *cobra.Command, args []string) error {
 	return p.usage("%w", unknownTopic(root, args))
 }
 
-// unknownTopic returns the error of a topic that does not exist. It names similar ones.
+// unknownTopic returns the error about a topic that does not exist. It suggests
+// similar ones.
 func unknownTopic(root *cobra.Command, args []string) error {
 	name := strings.Join(args, " ")
 	similar := root.SuggestionsFor(name)
-	topics := &cobra.Command{} // which finds what is similar
+	topics := &cobra.Command{} // cobra finds similar names among commands
 	for _, page := range docs.Pages() {
 		topics.AddCommand(&cobra.Command{Use: page.Topic, Run: func(*cobra.Command, []string) {}})
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A violation is what no crash excuses.
+// A violation is an error that no crash excuses.
 type violation struct{ error }
 
-// A hubPlace is where the hub is, as long as it lives there.
+// A hubPlace has the current hub, which is replaced after it was killed.
 type hubPlace struct {
 	mu    sync.Mutex
 	hub   *hubclient.Client
-	moved chan struct{} // closed when hub is another one
+	moved chan struct{} // closed when hub is replaced
 }
 
 func newPlace() *hubPlace { return &hubPlace{moved: make(chan struct{})} }
@@ -45,8 +45,8 @@ func (p *hubPlace) currentHub() (*hubclient.Client, chan struct{}) {
 	return p.hub, p.moved
 }
 
-// retryUntilAnswered tries against one hub after the other, until one answers. An answer that
-// says no is final, unless it says that it may pass.
+// retryUntilAnswered calls try with the current hub until it answers. A refusal
+// is final, unless the answer says that a repetition may succeed.
 func (p *hubPlace) retryUntilAnswered(ctx context.Context, try func(context.Context, *hubclient.Client) error) error {
 	for {
 		hub, moved := p.currentHub()

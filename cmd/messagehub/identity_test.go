@@ -21,14 +21,15 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// managedIdentity is the endpoint of App Service that grants tokens to a machine, without a check
-// of anything but its header. Its tokens are those that the emulator of Cosmos DB accepts.
+// managedIdentity is the endpoint of App Service that grants tokens to a
+// machine. It checks only the secret in its header. Its tokens are those that
+// the emulator of Cosmos DB accepts.
 type managedIdentity struct {
 	*httptest.Server
-	secret string // of the header X-IDENTITY-HEADER
+	secret string // value of the header X-IDENTITY-HEADER
 
 	mu        sync.Mutex
-	resources map[string]int // requests for tokens
+	resources map[string]int // requests for tokens by resource
 }
 
 func newManagedIdentity(t *testing.T) *managedIdentity {
@@ -55,11 +56,12 @@ func newManagedIdentity(t *testing.T) *managedIdentity {
 // emulatorToken returns a JSON Web Token in which the key of an emulator stands for a signature.
 func emulatorToken(resource string) string {
 	encode := base64.RawURLEncoding.EncodeToString
-	claims, _ := json.Marshal(map[string]any{"aud": resource, "exp": time.Now().Add(time.Hour).Unix()}) // texts and numbers
+	claims, _ := json.Marshal(map[string]any{"aud": resource, "exp": time.Now().Add(time.Hour).Unix()}) // texts and numbers can always be encoded
 	return encode([]byte(`{"alg":"none"}`)) + "." + encode(claims) + "." + encode([]byte(embedded.WellKnownKey))
 }
 
-// environ are the variables of a process that has this identity and no other.
+// environ returns the variables of a process that has this identity and no
+// other.
 func (m *managedIdentity) environ() []string {
 	return []string{"IDENTITY_ENDPOINT=" + m.URL, "IDENTITY_HEADER=" + m.secret, "AZURE_TOKEN_CREDENTIALS=ManagedIdentityCredential"}
 }
@@ -89,7 +91,7 @@ func TestHub_WithoutAnyKeyUsesItsIdentity(t *testing.T) {
 	got = messagehub(t, "", "peek", "--url", h.url(t), "--actor", actorA)
 	require.Zero(t, got.status, got.err)
 	require.Contains(t, got.out, `"payload":{"a":1}`)
-	require.NotContains(t, h.said()+string(out), identity.secret)
+	require.NotContains(t, h.stderrText()+string(out), identity.secret)
 	identity.mu.Lock()
 	defer identity.mu.Unlock()
 	for _, service := range []string{"127.0.0.1", "servicebus", "storage"} {

@@ -2,38 +2,37 @@ package main_test
 
 import "slices"
 
-// A row says what some packages may import of ours, and why no more. Packages
-// are named by their folder; "x/..." is x and all below it. What is not ours is
-// free, unless the row says otherwise.
+// A row says which of our packages some packages may import, and why no others.
+// Packages are named by their folder; "x/..." is x and all packages below it.
+// Other modules may be imported, unless the row says otherwise.
 type row struct {
 	packages []string
 	may      []string
 	why      string
 
-	// tests is what their test files may import besides.
+	// tests are the packages that their test files may import in addition.
 	tests []string
 
-	// pure packages import nothing but the standard library, and of that
-	// nothing that reaches outside the process.
+	// pure packages import only packages of the standard library that do not
+	// reach outside the process.
 	pure bool
 }
 
-// everything is the pattern that any package of ours matches.
+// everything is the pattern that matches all our packages.
 const everything = "..."
 
 // A test may import what its package may, the package itself, and what is
-// listed here or in its row: the rules, the ports, their oracle and their suite.
-// Rows without tests of their own to list stay strangers in their tests too.
-// The adapter of one side is never in the tests of the other: where a test needs
-// both, it is a test of the node, and stands in cmd or bench.
+// listed here or in its row: the rules, the ports, their oracle and their
+// suite. Tests of one adapter never import another adapter: a test that needs
+// two sides is a test of the node, and is in cmd or bench.
 var (
 	rulesAndOracle = []string{"domain", "domain/hub", "repository", "repository/memory", "repository/repositorytest", "repository/content"}
 	storageTests   = append(slices.Clip(rulesAndOracle), "cosmos/faulty", "cosmos/accounttest", "cosmos/embedded/...")
 	busTests       = append(slices.Clip(rulesAndOracle), "api/servicebus/embedded/...", "api/servicebus/internal/bustest", "repository/content/embedded")
 )
 
-// toolkit lists the packages that hold what engines and servers of any kind need. They
-// know no message of ours, so that both sides may share them.
+// toolkit lists the packages that engines and servers of any kind need. They do
+// not know our messages, so both sides may share them.
 var toolkit = []string{
 	"cosmos/embedded/accept",
 	"cosmos/embedded/certificate",
@@ -45,8 +44,8 @@ var toolkit = []string{
 	"cosmos/embedded/loopback",
 }
 
-// table is the import rule of the house. A new package needs a row, so that
-// where it belongs is decided once, and on purpose.
+// table has the import rules of the tree. A new package needs a row, so that
+// its place is decided deliberately.
 var table = []row{
 	{
 		packages: []string{"domain"},

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// An importingFile is one Go file and the paths it imports.
+// An importingFile is a Go file and the paths that it imports.
 type importingFile struct {
-	name    string // below the module's root, with slashes
+	name    string // path below the module's root, with slashes
 	imports []importSpec
 }
 
@@ -25,7 +25,7 @@ type importSpec struct {
 }
 
 // readImports reads the import clauses of every Go file that the go command
-// would build on some system. Nested modules are no part of this one.
+// would build on some system. Nested modules are left out.
 func readImports(tree fs.FS) ([]importingFile, error) {
 	var files []importingFile
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -90,8 +90,8 @@ func moduleRoot(t *testing.T) string {
 	}
 }
 
-// modulePath returns the module's name from its go.mod, so that a renamed
-// module does not make every import of ours look like somebody else's.
+// modulePath returns the module's name from its go.mod, so that the test also
+// works if the module is renamed.
 func modulePath(t *testing.T, root string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))

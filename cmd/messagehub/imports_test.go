@@ -10,8 +10,9 @@ import (
 	"testing/fstest"
 )
 
-// unsafeForPure are the packages by which the standard library reaches outside
-// the process. Package time is not among them: a rule may be told the time.
+// unsafeForPure are the packages with which the standard library reaches
+// outside the process. Package time is not among them: rules may get a time as
+// a parameter.
 var unsafeForPure = []string{"net", "net/http", "os", "os/exec", "syscall"}
 
 func TestImports(t *testing.T) {
@@ -26,7 +27,7 @@ func TestImports(t *testing.T) {
 	for _, v := range violations(modulePath(t, root), files) {
 		t.Error(v)
 	}
-	for _, pattern := range absent(table, files) {
+	for _, pattern := range unmatchedPatterns(table, files) {
 		t.Errorf("the table names %s, and no package matches it: remove it from the table", pattern)
 	}
 }
@@ -37,7 +38,7 @@ func TestImportsCatches(t *testing.T) {
 		name    string
 		file    string
 		imports []string
-		want    string // part of the one violation; none when empty
+		want    string // substring of the only violation; "": no violation
 	}{
 		{"rules on the standard library", "domain/a.go", []string{"strings", "time"}, ""},
 		{"rules on somebody's library", "domain/a.go", []string{"github.com/google/uuid"}, "domain/a.go:3: imports github.com/google/uuid"},
@@ -110,7 +111,7 @@ func TestImportsCatches(t *testing.T) {
 
 func TestImportTableNamesNoAbsentPackage(t *testing.T) {
 	files := []importingFile{{name: "domain/a.go"}, {name: "domain/hub/a.go"}}
-	got := absent([]row{
+	got := unmatchedPatterns([]row{
 		{packages: []string{"domain", "domain/clock"}},
 		{packages: []string{"domain/hub/..."}, may: []string{"domain", everything, "api/..."}, tests: []string{"cosmos"}},
 		{packages: []string{"domain/clock/..."}, tests: []string{"cosmos"}},
@@ -121,7 +122,7 @@ func TestImportTableNamesNoAbsentPackage(t *testing.T) {
 	}
 }
 
-// TestImportTable holds the table itself to what it promises.
+// TestImportTable tests the rules of the table itself.
 func TestImportTable(t *testing.T) {
 	side := func(pattern string) string { s, _, _ := strings.Cut(pattern, "/"); return s }
 	seen := map[string]bool{}
@@ -145,7 +146,7 @@ func TestImportTable(t *testing.T) {
 }
 
 // violations returns one sentence for each import of files that the table does
-// not allow: where it is, what it imports, and why not.
+// not allow: the file, the import, and the rule.
 func violations(module string, files []importingFile) []string {
 	var found []string
 	for _, file := range files {
@@ -169,7 +170,7 @@ func violations(module string, files []importingFile) []string {
 			case isOurs && !slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, dir) }):
 				report(fmt.Sprintf("%s (of ours %s may import: %s)", r.why, pkg, list(may)))
 			case isOurs || !r.pure || isTest:
-				// Allowed by the row, or not for the row to say.
+				// Allowed by the row, or outside of what the row is about.
 			case strings.Contains(strings.Split(spec.path, "/")[0], "."):
 				report(r.why + " (only the standard library)")
 			case slices.Contains(unsafeForPure, spec.path):
@@ -180,8 +181,8 @@ func violations(module string, files []importingFile) []string {
 	return found
 }
 
-// absent returns the patterns of rows, each once, that match no package of files.
-func absent(rows []row, files []importingFile) []string {
+// unmatchedPatterns returns the patterns of rows, each once, that match no package of files.
+func unmatchedPatterns(rows []row, files []importingFile) []string {
 	packages := make(map[string]bool)
 	for _, file := range files {
 		packages[path.Dir(file.name)] = true
@@ -201,7 +202,7 @@ func absent(rows []row, files []importingFile) []string {
 	return found
 }
 
-// rowOf returns the row that speaks of package pkg.
+// rowOf returns the row for package pkg.
 func rowOf(pkg string) (row, bool) {
 	for _, r := range table {
 		for _, pattern := range r.packages {
@@ -231,7 +232,7 @@ func list(patterns []string) string {
 	return strings.Join(patterns, ", ")
 }
 
-// source returns a Go file that imports what is asked, from line 3 on.
+// source returns a Go file with the given imports, from line 3 on.
 func source(imports []string) *fstest.MapFile {
 	text := "package p\n\n"
 	for _, imported := range imports {

@@ -17,15 +17,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The limits of the language of the tree, which CONTRIBUTING.md explains.
+// The limits for the language of the tree, which CONTRIBUTING.md explains.
 const (
-	maxOneWordShare    = 0.35 // of the unexported functions of a package
-	minFunctions       = 10   // of a package whose share counts
-	maxPackagesOfAType = 2    // that have an unexported type of the same name
-	maxIdioms          = 10.0 // in 10,000 words
+	maxOneWordShare    = 0.35 // share of the unexported functions of a package
+	minFunctions       = 10   // minimum of functions for which the share counts
+	maxPackagesOfAType = 2    // packages that have an unexported type of the same name
+	maxIdioms          = 10.0 // idioms in 10,000 words
 )
 
-// A sourceTree is what the tests of the language read of the Go files that are no tests.
+// A sourceTree has the names and comments of the Go files that are not tests.
 type sourceTree struct {
 	functions map[string][]string // names of unexported functions, by package
 	types     map[string][]string // packages that have an unexported type, by its name
@@ -93,7 +93,8 @@ func countNameWords(name string) int {
 	return words
 }
 
-// adverbs are prepositions and adverbs that say nothing as the name of a function.
+// adverbs are prepositions and adverbs that do not explain a function as its
+// name.
 var adverbs = strings.Fields("of at before after through elsewhere again twice on in by from to with without into onto over under behind " +
 	"beyond beside between until since toward towards across along around off out up down here there now then once always never soon late " +
 	"later early apart together away back aside anew afresh ahead per via within still yet already only also too very")
@@ -145,8 +146,8 @@ func TestNames_OfTypesMeanOneThing(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// idioms are phrases that a reader whose first language is another one reads twice. CONTRIBUTING.md has what to
-// write in their place.
+// idioms are phrases that a reader whose first language is not English reads
+// twice. CONTRIBUTING.md has their replacements.
 var idioms = regexp.MustCompile(`(?i)\b(whoever|nobody|anew|nothing but|none but|all but|but for|any more|so many|so much|go(es|ing)? on|come(s)? of|` +
 	`came of|is over|be over|mend(s|ed|ing)?|hold(s|ing)? to|befalls?|doom(ed)?|told|tell(s|ing)? of|there (is|are) none|none of (them|it|these|those)|` +
 	`as ever|at all|no more than|no less than|is to be|are to be|no longer than|of its own accord|all there is)\b`)

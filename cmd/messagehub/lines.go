@@ -15,9 +15,9 @@ import (
 
 // A batch is the events of one request, with the numbers of their lines.
 type batch struct {
-	body  []byte // a JSON array
+	body  []byte // JSON array
 	lines []int
-	bytes int64 // of the input, line ends included
+	bytes int64 // bytes of the input, including line ends
 }
 
 // A lineError says what is wrong with one line.
@@ -30,7 +30,7 @@ func (f lineError) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.
 
 const lineBytes = 32 << 20 // longest line of an event
 
-// A batcher cuts JSON lines into batches.
+// A batcher groups JSON lines into batches.
 type batcher struct {
 	r    *bufio.Reader
 	most int // events of a batch
@@ -42,8 +42,8 @@ func newBatcher(r io.Reader, most int) *batcher {
 	return &batcher{r: bufio.NewReaderSize(r, 256<<10), most: most}
 }
 
-// nextBatch returns the next batch, or io.EOF. If lines of it are no events, the
-// error is all of these, as lineErrors.
+// nextBatch returns the next batch, or io.EOF. If lines of the batch are not
+// events, the error has all of them, as lineErrors.
 func (b *batcher) nextBatch() (batch, error) {
 	out := batch{body: []byte{'['}}
 	var faults []error
@@ -82,10 +82,11 @@ func (b *batcher) nextBatch() (batch, error) {
 	return out, nil
 }
 
-// maxFaultsShown keeps a file of another kind from being reported line by line.
+// maxFaultsShown limits the errors that are printed about a file that has
+// something else than events.
 const maxFaultsShown = 20
 
-// nextLine returns the next line that is not blank, without its end.
+// nextLine returns the next line that is not blank, without its line end.
 func (b *batcher) nextLine() ([]byte, error) {
 	if line := b.kept; line != nil {
 		b.kept = nil
@@ -126,8 +127,8 @@ type eventLine struct {
 	Payload          json.RawMessage `json:"payload"`
 }
 
-// checkEvent finds what is wrong with an event as far as that can be known without the hub, so that
-// a slip in a file is named before anything is sent.
+// checkEvent validates an event as far as that is possible without the hub, so
+// that mistakes in a file are reported before anything is sent.
 func checkEvent(line []byte) error {
 	if line[0] != '{' {
 		return errors.New("want one JSON object a line, {…}")
@@ -168,7 +169,7 @@ func checkEvent(line []byte) error {
 	return nil
 }
 
-// explainJSON says in our words what package json found.
+// explainJSON returns an error of package json in our words.
 func explainJSON(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		want := map[string]string{"string": "a string", "bool": "true or false", "int64": "a whole number of KB below 2^63"}[wrong.Type.String()]

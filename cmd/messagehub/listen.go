@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A listenCommand is what the flags of messagehub listen say.
+// A listenCommand has the flags of messagehub listen.
 type listenCommand struct {
 	host     string
 	port     int
@@ -36,10 +36,10 @@ func (p *process) listenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "listen",
 		Short: "Receive the calls of a hub, verify and print them",
-		Long: "Receive the calls of a hub, verify and print them, until Ctrl-C. It answers 200, or what --answer says.\n" +
+		Long: "Receive the calls of a hub until Ctrl-C, verify and print them. It answers 200, or the status in --answer.\n" +
 			"A call that cannot be verified with the given secrets is refused with 401, and the reason is printed.\n" +
-			"Without a secret every call is accepted.\n\n" +
-			"A hub on the same machine calls it only with push.allow=127.0.0.0/8 and push.insecure-http=true.\n\n" + verifyHelp,
+			"Without a secret, every call is accepted.\n\n" +
+			"A hub calls a receiver on the same machine only with push.allow=127.0.0.0/8 and push.insecure-http=true.\n\n" + verifyHelp,
 		Example: "  messagehub listen --port 9000 --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n" +
 			"  messagehub listen --consumer-token-file billing.token\n" +
 			"  messagehub listen --answer 503 --failures 2 --retry-after 30s\n" +
@@ -60,17 +60,17 @@ func (p *process) listenCommand() *cobra.Command {
 
 func (l *listenCommand) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&l.host, "host", "127.0.0.1", "listen on this `ADDRESS`")
-	f.IntVar(&l.port, "port", 9000, "listen on port `N`; 0: one that is free")
+	f.IntVar(&l.port, "port", 9000, "listen on port `N`; 0: any free port")
 	f.BoolVar(&l.insecure, "insecure", false, "accept calls of other machines without a secret")
 	l.keys.addFlags(f)
 	l.token.addFlags(f, "with which calls are signed")
 	f.IntVar(&l.receiver.Status, "answer", http.StatusOK, "answer accepted calls with this `STATUS`")
-	f.IntVar(&l.receiver.Failures, "failures", 0, "use --answer for the first `N` calls of each message, and 200 for later ones; 0: for all")
+	f.IntVar(&l.receiver.Failures, "failures", 0, "use --answer only for the first `N` calls of each message; 0: for all")
 	f.DurationVar(&l.receiver.RetryAfter, "retry-after", 0, "send Retry-After with this `TIME`, unless the answer is 2xx")
 	f.DurationVar(&l.receiver.Delay, "delay", 0, "wait for this `TIME` before each answer")
 	f.IntVar(&l.receiver.ShowBody, "body", 1000, "print up to `N` bytes of each body; 0: none")
-	f.BoolVar(&l.receiver.Headers, "headers", false, "print every header, but no credentials")
-	f.BoolVar(&l.receiver.JSON, "json", false, "print a JSON object a line")
+	f.BoolVar(&l.receiver.Headers, "headers", false, "print every header, except for credentials")
+	f.BoolVar(&l.receiver.JSON, "json", false, "print one JSON object per line")
 }
 
 func (l *listenCommand) checkFlags(p *process) error {
@@ -139,7 +139,7 @@ func (l *listenCommand) run(ctx context.Context, p *process) error {
 	return err
 }
 
-// describeKeys says by what calls are verified.
+// describeKeys returns a text about the keys that verify calls.
 func describeKeys(v *webhook.Verifier) string {
 	var with []string
 	if n := len(v.Keys); n > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // of the published example
+const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // secret of the published example
 
 func TestListen_RefusesAWrongCommandLine(t *testing.T) {
 	folder := t.TempDir()
@@ -40,8 +40,8 @@ func TestListen_RefusesAWrongCommandLine(t *testing.T) {
 	}
 }
 
-// listening runs messagehub listen until the function that it returns is called, which returns
-// what was printed.
+// listening runs messagehub listen until stop is called, which returns the
+// output.
 func listening(t *testing.T, environ []string, args ...string) (url string, stop func() (out, err string)) {
 	t.Helper()
 	var out bytes.Buffer
@@ -52,14 +52,14 @@ func listening(t *testing.T, environ []string, args ...string) (url string, stop
 	}
 }
 
-// listeningTo is listening, but each line that is printed goes to lines. The function returns
+// listeningTo is listening, but sends each printed line to lines. stop returns
 // what is printed to stderr.
 func listeningTo(t *testing.T, lines chan<- []byte, args ...string) (url string, stop func() string) {
 	t.Helper()
 	return listenOn(t, lineWriter(lines), nil, args...)
 }
 
-// A lineWriter sends what is written.
+// A lineWriter sends what is written to a channel.
 type lineWriter chan<- []byte
 
 func (w lineWriter) Write(p []byte) (int, error) {

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A listedPackage is a package as the go command lists it.
+// A listedPackage is a package in the output of go list.
 type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles, Imports        []string
@@ -101,8 +101,8 @@ func log(l *slog.Logger, d time.Duration) {
 	require.Equal(t, want, findLoggedDurations(t, set, imports, []*ast.File{file}))
 }
 
-// findLoggedDurations returns where a package gives a duration to log/slog, or to a list of attributes, other
-// than as a number.
+// findLoggedDurations returns where a package passes a duration to log/slog, or
+// to a list of attributes, other than as a number.
 func findLoggedDurations(t *testing.T, set *token.FileSet, imports types.Importer, files []*ast.File) (places []string) {
 	t.Helper()
 	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object)}
@@ -112,7 +112,7 @@ func findLoggedDurations(t *testing.T, set *token.FileSet, imports types.Importe
 		named, isNamed := info.TypeOf(e).(*types.Named)
 		return isNamed && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Duration"
 	}
-	isShown := func(e ast.Expr) bool { // as text
+	isShown := func(e ast.Expr) bool { // values that would be logged as text
 		if isDuration(e) {
 			return true
 		}
@@ -150,7 +150,8 @@ func findLoggedDurations(t *testing.T, set *token.FileSet, imports types.Importe
 	return places
 }
 
-// packageOf returns the path of the package that has the object of a name.
+// packageOf returns the path of the package in which the object of a name is
+// declared.
 func packageOf(info *types.Info, name *ast.Ident) string {
 	if object := info.Uses[name]; object != nil && object.Pkg() != nil {
 		return object.Pkg().Path()

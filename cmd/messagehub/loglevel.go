@@ -18,13 +18,14 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// logLevelNames are the levels of a log, as the setting log.level has them.
+// logLevelNames are the levels of a log, in the spelling of the setting
+// log.level.
 var logLevelNames = []string{"debug", "info", "warn", "error"}
 
 // maxLogLevelAnswer is the limit of the answer of a hub about the level of its log, in bytes.
 const maxLogLevelAnswer = 4 << 10
 
-// A logLevelCommand is log-level on the command line.
+// A logLevelCommand has the flags of messagehub log-level.
 type logLevelCommand struct {
 	p       *process
 	url     string
@@ -40,11 +41,11 @@ func (p *process) logLevelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log-level [LEVEL]",
 		Short: "Show the level of a hub's log, or change it for a while",
-		Long: "Show from which level on a hub logs or, with LEVEL (debug, info, warn or error), change that for a while.\n" +
-			"Then the setting log.level applies again, as it does when the hub restarts. The configured level ends a\n" +
-			"change at once. Each node has a level of its own: name the node with --url.\n\n" +
-			"The order is recorded in the log of the hub, with who gave it and why.\n\n" +
-			"The hub's token for operators comes from " + tokenVariable + " or, for a hub that has made one,\n" +
+		Long: "Show the log level of a hub or, with LEVEL (debug, info, warn or error), change it for a while.\n" +
+			"After that, or after a restart of the hub, the setting log.level applies again. To end a change at once, set the\n" +
+			"configured level. Each node has its own level: choose the node with --url.\n\n" +
+			"The order is recorded in the log of the hub, with its operator and reason.\n\n" +
+			"The hub's token for operators comes from " + tokenVariable + " or, for a hub that has generated one,\n" +
 			"from the file admin.token in its data folder (--data).",
 		Example: "  messagehub log-level\n" +
 			"  messagehub log-level debug --for 30m --why 'ticket 4711'",
@@ -62,9 +63,9 @@ func (p *process) logLevelCommand() *cobra.Command {
 	flags.StringVar(&l.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
 	flags.DurationVar(&l.timeout, "timeout", time.Minute, "give up after this `TIME`")
 	flags.DurationVar(&l.span, "for", 10*time.Minute, "change the level for this `TIME`, from 1s to 24h")
-	flags.StringVar(&l.why, "why", "", "the reason, as `TEXT` for the record (required with LEVEL)")
+	flags.StringVar(&l.why, "why", "", "`TEXT` with the reason, for the record (required with LEVEL)")
 	flags.StringVar(&l.who, "who", "", "`NAME` for the record (default: your login name)")
-	flags.BoolVar(&l.json, "json", false, "print the hub's answer as it is")
+	flags.BoolVar(&l.json, "json", false, "print the hub's answer unchanged")
 	dataFlag(flags)
 	p.addAccess(flags)
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
@@ -105,7 +106,7 @@ func (l *logLevelCommand) checkOrder() error {
 	return nil
 }
 
-// sendRequest sends a request about the level, and shows the answer.
+// sendRequest sends a request about the level, and prints the answer.
 func (l *logLevelCommand) sendRequest(ctx context.Context, hub *hubclient.Client, method string, body []byte) error {
 	resp, err := hub.Do(ctx, method, "/v1/admin/log-level", "", body)
 	if err != nil {

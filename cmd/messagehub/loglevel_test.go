@@ -13,7 +13,7 @@ func TestLogLevel_IsChangedForAWhile(t *testing.T) {
 		return messagehub(t, "", append([]string{"log-level", "--url", h.url(t)}, args...)...)
 	}
 	require.Equal(t, result{0, "info\n", ""}, levelOf())
-	require.NotContains(t, h.said(), `"level":"DEBUG"`)
+	require.NotContains(t, h.stderrText(), `"level":"DEBUG"`)
 
 	changed := levelOf("debug", "--for", "1h", "--who", "kim", "--why", "ticket 4711")
 	require.Equal(t, 0, changed.status, changed.err)
@@ -21,7 +21,7 @@ func TestLogLevel_IsChangedForAWhile(t *testing.T) {
 	h.await(t, `"what":"log-level","who":"kim","why":"ticket 4711","before":"info","after":"debug"`)
 	require.Equal(t, 0, messagehub(t, "", "health", "--url", h.url(t)).status)
 	h.await(t, `"level":"DEBUG","msg":"request"`)
-	require.NotContains(t, h.said(), `"msg":"azure"`, "the clients of Azure log from the start, or not")
+	require.NotContains(t, h.stderrText(), `"msg":"azure"`, "the clients of Azure log from the start, or not")
 
 	require.Equal(t, result{0, "info\n", ""}, levelOf("info", "--why", "x"))
 	require.JSONEq(t, `{"level":"info","configured":"info"}`, levelOf("--json").out)

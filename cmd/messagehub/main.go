@@ -1,12 +1,11 @@
-// Command messagehub is the message hub and the tools to talk to it: serve runs
-// a hub; send, peek and dequeue are a domain and an actor on the command line;
-// check, queue, provision and notify are for the operators of a hub; subscriptions, listen
-// and certify are for those who are called instead, and broker for both; demo plays a day
-// of a small energy market; bench measures.
+// Command messagehub is the message hub and the tools for it: serve runs a hub; send,
+// peek and dequeue act as a domain and an actor; check, queue, provision and notify are
+// for operators; subscriptions, listen and certify are for receivers, which a hub calls;
+// broker is for operators and consumers of the broker; demo simulates a day of a small
+// energy market; bench measures.
 //
-// Each sub-command is one file. What they share is small: [process] is the world
-// around a command, so that a test can be that world; [client] speaks HTTP to a
-// hub. Commands decide nothing about events: that is done in package domain.
+// Each command is one file. [process] is the environment of a command, which tests
+// replace. Commands decide nothing about events: package domain does.
 //
 // The exit status is 0 when everything succeeded, 2 when a value of the command line or of a
 // setting is wrong, 3 when a peek found no data, and 1 otherwise; see [usageError].
@@ -16,7 +15,7 @@ import (
 	"context"
 	"os"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, as in an image from scratch
+	_ "golang.org/x/crypto/x509roots/fallback" // for systems without root certificates, such as an image from scratch
 
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
@@ -24,8 +23,8 @@ import (
 // version, revision and date are set by the linker.
 var (
 	version  = "dev"
-	revision string // commit; empty: what the go command has recorded
-	date     string // of the commit, in RFC 3339; empty: what the go command has recorded
+	revision string // commit; empty: the one that the go command has recorded
+	date     string // date of the commit, in RFC 3339; empty: the one that the go command has recorded
 )
 
 func main() {

@@ -26,11 +26,11 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A busRun is three domains and many actors who hold out while the hubs between
-// them die.
+// A busRun has three domains and many actors that continue while the hubs
+// between them are killed.
 type busRun struct {
 	seed    uint64
-	total   int // events
+	total   int // number of events
 	actors  []string
 	ledger  energymarket.Ledger
 	domains []*busDomain
@@ -39,13 +39,13 @@ type busRun struct {
 
 	bus     *busProcess
 	account string   // URL of the blob account
-	environ []string // of the hubs
+	environ []string // environment of the hubs
 
-	confirmed   atomic.Int64 // events
+	confirmed   atomic.Int64 // confirmed events
 	progress    chan struct{}
 	over        chan struct{} // closed when all events are confirmed
 	once        sync.Once
-	lostReplies atomic.Int64 // of Dequeue
+	lostReplies atomic.Int64 // lost replies to Dequeue
 }
 
 func newBusRun(t *testing.T, seed uint64, events, actors int) *busRun {
@@ -72,7 +72,7 @@ func newBusRun(t *testing.T, seed uint64, events, actors int) *busRun {
 
 func (r *busRun) isOver() bool { return r.confirmed.Load() >= int64(r.total) }
 
-// await returns when so many events have been confirmed.
+// await waits until n events have been confirmed.
 func (r *busRun) await(ctx context.Context, n int64) {
 	for r.confirmed.Load() < min(n, int64(r.total)) {
 		select {
@@ -83,7 +83,8 @@ func (r *busRun) await(ctx context.Context, n int64) {
 	}
 }
 
-// act peeks and dequeues at either hub until all events are confirmed by somebody.
+// act peeks and dequeues at either hub until all events of all actors are
+// confirmed.
 func (r *busRun) act(ctx context.Context, index int) error {
 	random := rand.New(rand.NewPCG(r.seed, uint64(200+index)))
 	for {
@@ -102,7 +103,7 @@ func (r *busRun) act(ctx context.Context, index int) error {
 	}
 }
 
-// anywhere tries at one hub and then the other, until one answers.
+// anywhere calls try with one hub and then the other, until one answers.
 func (r *busRun) anywhere(ctx context.Context, random *rand.Rand, try func(*hubclient.Client) error) error {
 	for i := random.IntN(2); ; i++ {
 		hub, _ := r.hubs[i%2].place.currentHub()
@@ -161,8 +162,8 @@ func (r *busRun) dequeue(ctx context.Context, random *rand.Rand, actor, id strin
 	})
 }
 
-// A busDomain sends events, makes their content if it is asked for it, and hears what
-// was confirmed.
+// A busDomain sends events, makes their content if the hub requests it, and
+// receives notices about confirmed bundles.
 type busDomain struct {
 	run     *busRun
 	index   int
@@ -175,7 +176,7 @@ type busDomain struct {
 	documents map[uuid.UUID][]byte
 	notices   map[string][]string // bundles of an actor, in the order of their first notice
 	heard     map[string]bool     // ids of bundles
-	more      chan struct{}       // holds one: a notice has come
+	more      chan struct{}       // has a value when a notice has come
 }
 
 func newBusDomain(t *testing.T, r *busRun, index int, origin string, form domainclient.Form, request bool, events int) *busDomain {
@@ -194,7 +195,7 @@ func newBusDomain(t *testing.T, r *busRun, index int, origin string, form domain
 	}
 }
 
-// send sends all events, in calls of up to 50, to actors drawn at random.
+// send sends all events, in calls of up to 50, to actors chosen at random.
 func (d *busDomain) send(ctx context.Context) error {
 	random := energymarket.NewGenerator(d.run.seed, uint64(100+d.index))
 	for left := d.events; left > 0; {
@@ -210,8 +211,8 @@ func (d *busDomain) send(ctx context.Context) error {
 	return nil
 }
 
-// event makes an event and notes it. Its document travels along, or is kept until
-// the hub asks for it.
+// event makes an event and records it. Its document is in the event, or is kept
+// until the hub requests it.
 func (d *busDomain) event(random *energymarket.Generator) domainclient.Event {
 	id := random.UUID()
 	e := energymarket.Event{
@@ -233,7 +234,7 @@ func (d *busDomain) event(random *energymarket.Generator) domainclient.Event {
 	return sent
 }
 
-// hear answers and listens until ctx ends.
+// hear answers requests and receives notices until ctx ends.
 func (d *busDomain) hear(ctx context.Context) error {
 	if !d.request {
 		return nil
@@ -246,7 +247,7 @@ func (d *busDomain) hear(ctx context.Context) error {
 	return errors.Join(serving, noticing)
 }
 
-// content is the documents of a bundle as a JSON array.
+// content returns the documents of a bundle as a JSON array.
 func (d *busDomain) content(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
@@ -274,7 +275,7 @@ func (d *busDomain) notice(_ context.Context, n *domainclient.Notice) error {
 	return nil
 }
 
-// awaitNotices returns when every bundle that was confirmed has its notice.
+// awaitNotices waits until every confirmed bundle has its notice.
 func (d *busDomain) awaitNotices(ctx context.Context) error {
 	for d.request {
 		d.mu.Lock()
@@ -286,7 +287,7 @@ func (d *busDomain) awaitNotices(ctx context.Context) error {
 		}
 		select {
 		case <-d.more:
-		case <-time.After(3 * patience): // what a dead hub owes is found by the others in their own time
+		case <-time.After(3 * patience): // the other hubs find the notices of a dead hub only after some time
 			return fmt.Errorf("domain %s has heard of %d bundles, and %d were confirmed", d.origin, heard, len(want))
 		case <-ctx.Done():
 			return ctx.Err()
@@ -295,8 +296,8 @@ func (d *busDomain) awaitNotices(ctx context.Context) error {
 	return nil
 }
 
-// wrong returns where notices are not in the order of the bundles.
-func (d *busDomain) wrong() (faults []string) {
+// findDisorder returns where notices are not in the order of the bundles.
+func (d *busDomain) findDisorder() (faults []string) {
 	if !d.request {
 		return nil
 	}
@@ -309,15 +310,15 @@ func (d *busDomain) wrong() (faults []string) {
 	return faults
 }
 
-func (r *busRun) noticed() (n int) {
+func (r *busRun) countNotices() (n int) {
 	for _, d := range r.domains {
 		n += len(d.heard)
 	}
 	return n
 }
 
-// bundlesOf returns the confirmed bundles of a cabinet, by the id that notices have,
-// with the position of their first event.
+// bundlesOf returns the confirmed bundles of a cabinet with the position of
+// their first event, by the id in notices.
 func bundlesOf(l energymarket.Ledger, cabinet string) map[string]int {
 	positions := make(map[string]int)
 	for _, b := range l.Confirmed() {
@@ -328,7 +329,7 @@ func bundlesOf(l energymarket.Ledger, cabinet string) map[string]int {
 	return positions
 }
 
-// deadLetters counts those of a queue.
+// deadLetters returns the number of dead letters of a queue.
 func (p *busProcess) deadLetters(t *testing.T, queue string) int {
 	t.Helper()
 	c := p.client(t, nil)

@@ -19,13 +19,13 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// TestBusLosesNothing has domains send events over one bus while two hubs, which
-// share that, an engine and an account, are killed again and again. The actors
-// get each event once, in order, with its content, and the domains hear of each
-// bundle that they have made.
+// TestBusLosesNothing lets domains send events over one bus while two hubs,
+// which share the bus, an engine and an account, are killed repeatedly. The
+// actors get each event once, in order, with its content, and the domains get a
+// notice about each bundle whose content they have made.
 //
-// MESSAGEHUB_BUS_EVENTS, _ACTORS and _KILLS ask for more than 3,000 events for 20
-// actors and 6 kills; MESSAGEHUB_BUS_SEED draws the same again.
+// MESSAGEHUB_BUS_EVENTS, _ACTORS and _KILLS ask for more than 3,000 events for
+// 20 actors and 6 kills; MESSAGEHUB_BUS_SEED repeats the same run.
 func TestBusLosesNothing(t *testing.T) {
 	seed := uint64(number(t, "MESSAGEHUB_BUS_SEED", time.Now().UnixNano()))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -47,23 +47,23 @@ func TestBusLosesNothing(t *testing.T) {
 		return r.killing(ctx, t, int(number(t, "MESSAGEHUB_BUS_KILLS", 6)))
 	})
 	err := load.Wait()
-	require.NoError(t, err, "seed %d\n%s", seed, r.said())
+	require.NoError(t, err, "seed %d\n%s", seed, r.stderrText())
 	for _, h := range r.hubs {
-		require.NoError(t, h.process.stop(t, syscall.SIGTERM), h.process.said())
+		require.NoError(t, h.process.stop(t, syscall.SIGTERM), h.process.stderrText())
 	}
 	verdict := r.ledger.Check()
 	took := time.Since(began)
 	t.Logf("seed %d: %d events for %d actors in %s (%.0f a second), %d kills, %d dequeues without an answer, %d notices: %s",
-		seed, r.total, len(r.actors), took.Round(time.Millisecond), float64(r.total)/took.Seconds(), r.kills, r.lostReplies.Load(), r.noticed(), verdict)
+		seed, r.total, len(r.actors), took.Round(time.Millisecond), float64(r.total)/took.Seconds(), r.kills, r.lostReplies.Load(), r.countNotices(), verdict)
 	require.True(t, verdict.OK(), "seed %d: %s\n%s", seed, verdict, verdict.Details())
 	for _, d := range r.domains {
-		require.Empty(t, d.wrong(), "seed %d", seed)
+		require.Empty(t, d.findDisorder(), "seed %d", seed)
 	}
 	require.Zero(t, r.bus.deadLetters(t, "dataavailable-fifo"), "seed %d", seed)
 }
 
-// killing kills one hub and then the other, while events are sent and fetched, and
-// returns when all is over.
+// killing kills the hubs in turn while events are sent and fetched, and returns
+// when everything is confirmed.
 func (r *busRun) killing(ctx context.Context, t *testing.T, kills int) error {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	for r.kills = 0; r.kills < kills && !r.isOver(); r.kills++ {
@@ -84,7 +84,7 @@ func (r *busRun) killing(ctx context.Context, t *testing.T, kills int) error {
 	return ctx.Err()
 }
 
-// startHub starts a hub in the place of one that is gone.
+// startHub starts a hub in place of one that has ended.
 func (r *busRun) startHub(t *testing.T, h *busHub) error {
 	h.process = spawnHubWith(t, r.environ, "--data", h.data, "--log-level", "warn")
 	if err := h.process.waitReady(); err != nil {
@@ -101,16 +101,16 @@ type busHub struct {
 	process *hubProcess
 }
 
-func (r *busRun) said() string {
+func (r *busRun) stderrText() string {
 	var all []string
 	for _, h := range r.hubs {
-		all = append(all, h.process.said())
+		all = append(all, h.process.stderrText())
 	}
 	return strings.Join(all, "\n")
 }
 
-// newEngines starts what the hubs share: an engine, a bus and an account, each in a
-// process of its own.
+// newEngines starts what the hubs share: an engine, a bus and an account, each
+// in a separate process.
 func (r *busRun) newEngines(t *testing.T) {
 	top := t.TempDir()
 	entities := filepath.Join(top, "entities.json")

@@ -25,10 +25,11 @@ type logCall struct{ position, message string }
 // level in front of it.
 var logMethods = map[string]int{"Warn": 0, "Error": 0, "WarnContext": 1, "ErrorContext": 1, "Log": 2, "LogAttrs": 2}
 
-// notLoggers have methods of the same names: a finding of doctor is no line of the log.
+// notLoggers are packages and types with methods of the same names: a finding
+// of doctor is not a line of the log.
 var notLoggers = []string{"doctor", "http", "math"}
 
-// logCalls returns the calls in the program, tests and bench left out.
+// logCalls returns the calls in the program, without tests and bench.
 func logCalls(t *testing.T, root string) (calls []logCall) {
 	t.Helper()
 	files := token.NewFileSet()
@@ -64,8 +65,9 @@ func logCalls(t *testing.T, root string) (calls []logCall) {
 	return calls
 }
 
-// messageOf returns the message that a call logs as a warning or an error. The message is empty if it does not begin
-// with a text. Error has a text, because other things than loggers have a method of that name.
+// messageOf returns the message that a call logs as a warning or an error. The
+// message is empty if it does not begin with a literal. A call of Error must
+// have a literal, because other types have a method of that name.
 func messageOf(call *ast.CallExpr) (message string, isLogged bool) {
 	method, isMethod := call.Fun.(*ast.SelectorExpr)
 	if !isMethod {
@@ -76,7 +78,7 @@ func messageOf(call *ast.CallExpr) (message string, isLogged bool) {
 		return "", false
 	}
 	if at == 2 {
-		// A level that is computed may be a warning.
+		// A computed level may be a warning.
 		if level, isName := call.Args[1].(*ast.SelectorExpr); isName && (level.Sel.Name == "LevelInfo" || level.Sel.Name == "LevelDebug") {
 			return "", false
 		}
@@ -85,7 +87,8 @@ func messageOf(call *ast.CallExpr) (message string, isLogged bool) {
 	return message, message != "" || method.Sel.Name != "Error"
 }
 
-// leadingText returns the text with which an expression begins, and "" if it begins with something else.
+// leadingText returns the literal at the beginning of an expression, "" if
+// there is none.
 func leadingText(expression ast.Expr) string {
 	switch e := expression.(type) {
 	case *ast.BinaryExpr:
@@ -126,7 +129,8 @@ func messagesSections(t *testing.T) (problems, messages string) {
 	return problems, messages
 }
 
-// TestMessagesPage_HasEachWarningAndErrorOfTheLog reports all differences at once, with the place of each call.
+// TestMessagesPage_HasEachWarningAndErrorOfTheLog reports all differences at
+// once, each with the position of its call.
 func TestMessagesPage_HasEachWarningAndErrorOfTheLog(t *testing.T) {
 	_, section := messagesSections(t)
 	onPage := firstCells(t, section)
@@ -152,8 +156,8 @@ func TestMessagesPage_HasEachWarningAndErrorOfTheLog(t *testing.T) {
 	require.Empty(t, strings.Join(faults, "\n"))
 }
 
-// TestMessagesPage_HasEachProblem takes the page about errors as the list of problems: a test of package api compares
-// that with the table.
+// TestMessagesPage_HasEachProblem uses the page about errors as the list of
+// problems, which a test of package api compares with the table.
 func TestMessagesPage_HasEachProblem(t *testing.T) {
 	section, _ := messagesSections(t)
 	var problems []string

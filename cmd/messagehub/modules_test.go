@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// linked are the modules that the command may link, each with its reason. A module that
-// is not needed to run a hub, or to operate one, does not belong here: what only
-// measures, draws or simulates goes into a program below bench.
+// linked are the modules that the command may link, each with its reason. A
+// module that is not needed to run or operate a hub does not belong here: what
+// only measures, draws or simulates goes into a program below bench.
 var linked = map[string]string{
 	"code.dny.dev/ssrf":                                            "addresses that no receiver may have",
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore":                 "requests to Azure: retries, policies, credentials",

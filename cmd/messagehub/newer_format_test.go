@@ -8,7 +8,7 @@ import (
 )
 
 func TestCheck_NamesMailboxesOfANewerFormatAndDoesNotCallThemDamaged(t *testing.T) {
-	data := stopped(t, 2)
+	data := newStoppedFolder(t, 2)
 	eachFound(t, data, "catalog", "SELECT * FROM c WHERE c.id = 'head' AND c.partitionKey = 'actor-1'", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
 		var ops azcosmos.PatchOperations
 		ops.AppendSet("/v", 1000)

@@ -19,13 +19,13 @@ func (p *process) notifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify",
 		Short: "Call receivers for a while, without a hub",
-		Long: "Call the receivers of subscriptions for a while, without a hub: what was published and not delivered, and\n" +
-			"what is published meanwhile. It is for a scheduler that starts it every few minutes, as a function or a job.\n" +
-			"It has the settings of serve (a file, the environment, or the flags here).\n\n" +
-			"With an account in Azure any number may run at a time, also beside hubs: each takes its share of the receivers.\n" +
-			"A data folder belongs to one process: notify works on one that no hub serves; a hub calls receivers itself.\n\n" +
-			"No call begins that could outlive --for: with a push.timeout of 30s, none in the last 70 seconds. SIGTERM and\n" +
-			"Ctrl-C end it early; what is under way is completed or repeated later.",
+		Long: "Call the receivers of subscriptions for a while, without a hub: with messages that are not delivered yet, and\n" +
+			"with those that are published meanwhile. A scheduler starts the command every few minutes, as a function or a job.\n" +
+			"Its settings are those of serve (from a file, the environment, or the flags here).\n\n" +
+			"With an account on Azure, any number may run at the same time, even beside hubs: each takes its share of the receivers.\n" +
+			"Only one process can use a data folder, so no hub may run on it; a hub calls receivers itself.\n\n" +
+			"No call begins that might not end within --for: with a push.timeout of 30s, none in the last 70 seconds. SIGTERM and\n" +
+			"Ctrl-C end the command early; calls under way are completed or repeated later.",
 		Example: "  messagehub notify --for 5m --data /var/lib/messagehub\n" +
 			"  MESSAGEHUB_COSMOS_ENDPOINT=https://example.documents.azure.com messagehub notify --for 4m30s",
 		Args: cobra.NoArgs,

@@ -27,9 +27,9 @@ type objectsCommand struct {
 func (p *process) objectsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "objects",
-		Short: "Show the objects of stores, as their events tell",
-		Long: "Show the objects of stores, as the hub knows them from what the stores report: which exist, and all that\n" +
-			"happened to each. On a hub that serves other machines too, this needs the operator's token.",
+		Short: "Show the objects of stores and their history",
+		Long: "Show the objects of stores, as the hub knows them from the events of the stores: which exist, and the\n" +
+			"history of each. If the hub also serves other machines, this needs the operator's token.",
 		Example: "  messagehub objects ls results 'run7/*.bam'\n" +
 			"  messagehub objects history AQFiAWsBAQRudWxsAjAx",
 		Args: cobra.NoArgs,
@@ -39,7 +39,7 @@ func (p *process) objectsCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes one. check reads its arguments.
+// command makes a command. check parses its arguments.
 func (o *objectsCommand) command(cmd *cobra.Command, check func(args []string) error, body func(ctx context.Context) error) *cobra.Command {
 	cmd.Flags().StringVar(&o.url, "url", hubclient.DefaultURL, "`URL` of the hub")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "give up after this `TIME`")
@@ -64,7 +64,7 @@ func (o *objectsCommand) command(cmd *cobra.Command, check func(args []string) e
 	return cmd
 }
 
-// checkLimit refuses a limit that shows nothing.
+// checkLimit refuses a limit below 1.
 func checkLimit(limit int) error {
 	if limit < 1 {
 		return fmt.Errorf("--limit: want at least 1, got %d", limit)
@@ -82,7 +82,7 @@ func (p *process) objectsList() *cobra.Command {
 		Use: "ls [BUCKET [KEY]]", Aliases: []string{"list"}, Short: "List objects",
 		Long: "List the objects that exist, in the order of their keys.\n\n" +
 			"BUCKET and KEY may have wildcards: * for any characters, ? for one, and a backslash before either makes it\n" +
-			"plain. Quote them, or the shell replaces them. --where asks for other fields, as the hub's API names them.",
+			"literal. Quote them, or the shell replaces them. --where filters by other fields, with their names in the hub's API.",
 		Example: "  messagehub objects ls results 'run7/*.bam'\n" +
 			"  messagehub objects ls results --where storageClass=GLACIER --where 'attributes[sample]=L1*'",
 		Args: cobra.MaximumNArgs(2),
@@ -109,20 +109,20 @@ func (p *process) objectsList() *cobra.Command {
 		return o.showRows(rows, hasMore, "there are no such objects")
 	})
 	addLimit(cmd, &limit)
-	cmd.Flags().StringArrayVar(&where, "where", nil, "only rows with this `FIELD=VALUE`; may be repeated, and each has to match")
+	cmd.Flags().StringArrayVar(&where, "where", nil, "only rows with this `FIELD=VALUE`; if repeated, all have to match")
 	cmd.Flags().BoolVar(&all, "all", false, "list all rows, not only the current ones")
 	cmd.Flags().BoolVar(&anyOrder, "any-order", false, "list in any order, which costs less")
-	cmd.Flags().BoolVar(&ignoreCase, "ignore-case", false, "the case of texts has no meaning")
+	cmd.Flags().BoolVar(&ignoreCase, "ignore-case", false, "ignore upper and lower case")
 	return cmd
 }
 
-// reservedParams are parameters that have a flag or an argument of their own.
+// reservedParams are parameters that have a flag or are an argument.
 var reservedParams = map[string]string{
 	"bucket": "the argument BUCKET", "key": "the argument KEY", "currentState": "--all", "caseSensitive": "--ignore-case", "order": "--any-order",
 	"limit": "--limit", "pageToken": "--limit",
 }
 
-// objectParams returns the parameters that arguments and conditions stand for.
+// objectParams returns the query parameters for arguments and conditions.
 func objectParams(args, where []string) (url.Values, error) {
 	params := url.Values{}
 	for i, arg := range args {
@@ -145,7 +145,7 @@ func objectParams(args, where []string) (url.Values, error) {
 	return params, nil
 }
 
-// oneID takes the id of a row.
+// oneID requires one argument, the id of a row.
 func oneID(id *string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -160,7 +160,7 @@ func (p *process) objectsShow() *cobra.Command {
 	o := &objectsCommand{p: p}
 	var id string
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show a row of an object", Long: "Show a row of an object: an event, and what follows from it. The list has its id.",
+		Use: "show ID", Short: "Show a row of an object", Long: "Show a row of an object: an event, and what follows from it. messagehub deliveries list prints the ids.",
 		Example: "  messagehub objects show AQFiAWsBAQRudWxsAjAx", Args: oneID(&id),
 	}
 	return o.command(cmd, func([]string) error { return nil }, func(ctx context.Context) error {
@@ -181,8 +181,8 @@ func (p *process) objectsHistory() *cobra.Command {
 	var limit int
 	var isPaired bool
 	cmd := &cobra.Command{
-		Use: "history ID", Short: "Show all that happened to an object",
-		Long:    "Show all rows of an object, the newest first. ID is that of any of its rows.",
+		Use: "history ID", Short: "Show the history of an object",
+		Long:    "Show all rows of an object, newest first. ID is the id of any of its rows.",
 		Example: "  messagehub objects history AQFiAWsBAQRudWxsAjAx --paired", Args: oneID(&id),
 	}
 	o.command(cmd, func([]string) error {

@@ -18,7 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// objectHub is a hub with objects in memory, of which each has a Created, a Deleted and a Created.
+// objectHub starts a hub with objects in memory. Each object was created,
+// deleted, and created again.
 func objectHub(t *testing.T, objects int) (url string) {
 	t.Helper()
 	store, found := memory.New(memory.Options{}), memory.NewObjects()

@@ -16,8 +16,8 @@ func (p *process) objectsCrawl() *cobra.Command {
 	var bucket, prefix string
 	cmd := &cobra.Command{
 		Use: "crawl BUCKET", Short: "Compare the objects of a bucket with those of its store",
-		Long: "Have the hub list the store of a bucket, which is among objects.stores, and store what differs from what it\n" +
-			"knows; and wait for the end. The crawl continues in the hub if this command ends before. It needs the\n" +
+		Long: "Let the hub list the store of a bucket that is in objects.stores, and store the differences from what it\n" +
+			"knows, and wait for the end. The crawl continues in the hub if this command ends earlier. It needs the\n" +
 			"operator's token.",
 		Example: "  messagehub objects crawl results --prefix run7/", Args: cobra.ExactArgs(1),
 	}
@@ -40,7 +40,8 @@ func (p *process) objectsCrawl() *cobra.Command {
 	return cmd
 }
 
-// showCrawl prints what a crawl has found. It fails if the crawl has not completed.
+// showCrawl prints the result of a crawl. It fails if the crawl is not
+// complete.
 func (o *objectsCommand) showCrawl(c *hubclient.ObjectJob) error {
 	return o.showJob("crawl", c, func() {
 		fmt.Fprintf(o.p.out, "%s listed: %d created or changed, %d deleted, %d unchanged\n",

@@ -10,10 +10,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// jobLook is the time between two looks at a job.
+// jobLook is the time between two requests about a job.
 const jobLook = 500 * time.Millisecond
 
-// awaitJob returns a job after its end. path is that of the jobs of its kind.
+// awaitJob waits for the end of a job and returns it. path is that of the jobs
+// of its kind.
 func (o *objectsCommand) awaitJob(ctx context.Context, kind, path string, job *hubclient.ObjectJob) (*hubclient.ObjectJob, error) {
 	look := time.NewTicker(jobLook)
 	defer look.Stop()
@@ -35,7 +36,8 @@ func (o *objectsCommand) awaitJob(ctx context.Context, kind, path string, job *h
 	return job, nil
 }
 
-// showJob prints what a job has done: as JSON, or as text says. It fails if the job has not completed.
+// showJob prints the result of a job, as JSON or with text. It fails if the job
+// is not complete.
 func (o *objectsCommand) showJob(kind string, job *hubclient.ObjectJob, text func()) error {
 	if o.json {
 		if err := json.NewEncoder(o.p.out).Encode(job); err != nil {

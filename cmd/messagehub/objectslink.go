@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// noLink says what to do for each reason why an object has no link.
+// noLink says what to do, for each reason why an object has no link.
 var noLink = map[string]string{
 	"deleted":     "the object is deleted",
 	"not-current": "the row is not the current one of its object; messagehub objects history shows which one is",
@@ -30,7 +30,7 @@ func (p *process) objectsLink() *cobra.Command {
 	var isAttachment bool
 	cmd := &cobra.Command{
 		Use: "link ID", Short: "Print a URL of the content of an object",
-		Long: "Print a URL of the store by which anyone may read the content of an object, without a token, until it\n" +
+		Long: "Print a URL of the store with which anyone can read the content of an object, without a token, until it\n" +
 			"expires. ID is that of the current row. It needs the operator's token.",
 		Example: "  messagehub objects link AQFiAWsBAQRudWxsAjAx --expires 5m", Args: oneID(&id),
 	}
@@ -52,8 +52,8 @@ func (p *process) objectsLink() *cobra.Command {
 		_, err = fmt.Fprintln(p.out, *link.URL)
 		return err
 	})
-	cmd.Flags().DurationVar(&expires, "expires", 0, "`TIME` for which the URL can be used; by default that of the hub")
-	cmd.Flags().BoolVar(&isAttachment, "attachment", false, "have browsers save the content, and not show it")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "`TIME` for which the URL can be used; default: the setting of the hub")
+	cmd.Flags().BoolVar(&isAttachment, "attachment", false, "let browsers save the content instead of showing it")
 	return cmd
 }
 
@@ -61,5 +61,5 @@ func explainNoLink(link *hubclient.ObjectLink) string {
 	if text := noLink[link.Reason]; text != "" {
 		return text
 	}
-	return strings.ReplaceAll(shorten(link.Reason, 40), "-", " ") // of a newer hub
+	return strings.ReplaceAll(shorten(link.Reason, 40), "-", " ") // a reason of a newer hub
 }

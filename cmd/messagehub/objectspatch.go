@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxPatchFile  = 64 << 10 // bytes, the limit of the hub
+	maxPatchFile  = 64 << 10 // bytes; the hub has the same limit
 	shownFailures = 10
 )
 
@@ -26,9 +26,9 @@ func (p *process) objectsPatch() *cobra.Command {
 	var params url.Values
 	cmd := &cobra.Command{
 		Use: "patch BUCKET [KEY] --file FILE", Short: "Change the attributes of many objects",
-		Long: "Have the hub change what users keep with all objects that match, by a JSON Patch of attributes with the\n" +
-			"operations test, add and copy, or of the ingest id; and wait for the end. An object to which the patch\n" +
-			"cannot be applied remains as it is. The patch continues in the hub if this command ends before. It needs\n" +
+		Long: "Let the hub change the user data of all objects that match, with a JSON Patch of the attributes with the\n" +
+			"operations test, add and copy, or of the ingest id, and wait for the end. An object to which the patch\n" +
+			"cannot be applied is not changed. The patch continues in the hub if this command ends earlier. It needs\n" +
 			"the operator's token. BUCKET, KEY and --where are those of messagehub objects ls.",
 		Example: "  echo '[{\"op\": \"add\", \"path\": \"/lane\", \"value\": 3}]' | messagehub objects patch results 'run7/*' --file -",
 		Args:    cobra.RangeArgs(1, 2),
@@ -59,7 +59,7 @@ func (p *process) objectsPatch() *cobra.Command {
 		return o.showPatch(job)
 	})
 	cmd.Flags().StringVar(&file, "file", "", "`FILE` with the patch; - is standard input")
-	cmd.Flags().StringArrayVar(&where, "where", nil, "only rows with this `FIELD=VALUE`; may be repeated, and each has to match")
+	cmd.Flags().StringArrayVar(&where, "where", nil, "only rows with this `FIELD=VALUE`; if repeated, all have to match")
 	cmd.Flags().BoolVar(&all, "all", false, "change all rows that match, not only the current ones")
 	return cmd
 }
@@ -77,7 +77,8 @@ func (o *objectsCommand) readPatch(file string) ([]byte, error) {
 	return patch, err
 }
 
-// explainPatchRefusal returns the faults that a hub has found in a patch, a line each.
+// explainPatchRefusal returns the faults that a hub has found in a patch, one
+// per line.
 func explainPatchRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {
@@ -90,7 +91,8 @@ func explainPatchRefusal(err error) error {
 	return errors.Join(lines...)
 }
 
-// showPatch prints what a patch has changed. It fails if the patch has not completed.
+// showPatch prints the result of a patch. It fails if the patch is not
+// complete.
 func (o *objectsCommand) showPatch(job *hubclient.ObjectJob) error {
 	return o.showJob("patch", job, func() {
 		c := &job.Counts

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// showRows shows rows in a table, and says on standard error whether there are more.
+// showRows prints rows in a table, and prints to stderr whether there are more.
 func (o *objectsCommand) showRows(texts []json.RawMessage, hasMore bool, none string) error {
 	rows, err := decodeAll[hubclient.Object](texts)
 	if err != nil {
@@ -69,7 +69,7 @@ func sizeOf(size *int64) string {
 	return strconv.FormatInt(*size, 10)
 }
 
-// showObject shows what is known of a row, a line each.
+// showObject prints the members of a row, one per line.
 func (o *objectsCommand) showObject(text json.RawMessage) error {
 	var r hubclient.Object
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -111,7 +111,7 @@ func (o *objectsCommand) showObject(text json.RawMessage) error {
 	return table.Flush()
 }
 
-// showPairs shows creations with their deletions.
+// showPairs prints creations with their deletions.
 func (o *objectsCommand) showPairs(texts []json.RawMessage) error {
 	pairs, err := decodeAll[hubclient.ObjectPair](texts)
 	if err != nil {

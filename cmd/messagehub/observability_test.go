@@ -22,7 +22,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/otlp"
 )
 
-// metricsWithoutDemo are the metrics that may have no value after a demo, because it lacks what they are about.
+// metricsWithoutDemo are the metrics that may have no value after a demo, each
+// with the reason.
 var metricsWithoutDemo = map[string]string{
 	"messagehub_certificate_expiry_timestamp_seconds": "it has no TLS",
 	"messagehub_certificate_start_timestamp_seconds":  "it has no TLS",
@@ -43,7 +44,8 @@ var metricsWithoutDemo = map[string]string{
 // A labelSet is the labels of a metric.
 type labelSet map[string]bool
 
-// registeredMetrics returns the labels of each metric of a hub with all of its parts.
+// registeredMetrics returns the labels of each metric of a hub with all its
+// parts.
 func registeredMetrics(t *testing.T) map[string]labelSet {
 	t.Helper()
 	registry := node.NewRegistry()
@@ -78,7 +80,7 @@ func registeredMetrics(t *testing.T) map[string]labelSet {
 	return metrics
 }
 
-// demoMetrics plays a small demo and returns what its hub exports.
+// demoMetrics runs a small demo and returns the metrics that its hub exports.
 func demoMetrics(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -95,7 +97,8 @@ func demoMetrics(t *testing.T) map[string]*dto.MetricFamily {
 	return families
 }
 
-// writeMetrics writes what a hub exports into the file that .ci/test-rules names, for promtool check metrics.
+// writeMetrics writes the metrics of a hub to the file for which .ci/test-rules
+// asks, for promtool check metrics.
 func writeMetrics(t *testing.T, families []*dto.MetricFamily) {
 	t.Helper()
 	name := os.Getenv("MESSAGEHUB_METRICS_FILE")
@@ -118,7 +121,8 @@ type promQL struct {
 	Text  string `yaml:"expr"`
 }
 
-// observabilityExpressions returns those of the rules, and those of the dashboards, which stand in dashboard_rules.yaml.
+// observabilityExpressions returns the expressions of the rules and of the
+// dashboards, which are in dashboard_rules.yaml.
 func observabilityExpressions(t *testing.T) (all []promQL) {
 	t.Helper()
 	for _, name := range []string{"rules.yaml", "dashboard_rules.yaml"} {
@@ -138,7 +142,7 @@ func observabilityExpressions(t *testing.T) (all []promQL) {
 	return all
 }
 
-// targetLabels are those that Prometheus adds.
+// targetLabels are the labels that Prometheus adds.
 var targetLabels = []string{"namespace", "job", "instance", "le"}
 
 func TestObservability_NamesOnlyWhatAHubExportsAfterADemo(t *testing.T) {
@@ -180,7 +184,7 @@ func TestObservability_NamesOnlyWhatAHubExportsAfterADemo(t *testing.T) {
 				}
 			}
 		}
-		if len(labels) == 0 { // an alert on what is recorded, or on whether a target answers
+		if len(labels) == 0 { // an alert on a recorded series, or on whether a target answers
 			continue
 		}
 		for _, list := range grouping.FindAllStringSubmatch(text, -1) {

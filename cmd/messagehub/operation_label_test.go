@@ -12,15 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A namingParameter is a parameter whose value becomes the name of a call, which is the label operation of the
-// metrics of Cosmos.
+// A namingParameter is a parameter whose value becomes the name of a call,
+// which is the label operation of the metrics of Cosmos.
 type namingParameter struct {
-	function string // full name
+	function string // full name of the function
 	index    int
 }
 
-// Each name is a constant, where it enters and through each function that passes it on. So the label has as many
-// values as the code has names, whatever requests say.
+// Each name is a constant where it enters, and is passed on unchanged by each
+// function. So the label has only the values in the code, whatever requests
+// contain.
 func TestMetrics_HaveConstantNamesOfOperations(t *testing.T) {
 	all, set, imports := listPackages(t, "./cosmos/...", "./cmd/node/...")
 	type checkedPackage struct {
@@ -80,7 +81,8 @@ func TestMetrics_HaveConstantNamesOfOperations(t *testing.T) {
 	require.Greater(t, calls, 50, fmt.Sprint(naming))
 }
 
-// calledBy returns the full name of the function that a call calls, "" if it is not named.
+// calledBy returns the full name of the called function, "" if the call is not
+// of a named function.
 func calledBy(info *types.Info, call *ast.CallExpr) string {
 	name, isName := call.Fun.(*ast.Ident)
 	if selector, isSelector := call.Fun.(*ast.SelectorExpr); isSelector {
@@ -107,7 +109,8 @@ func fieldOfCall(info *types.Info, e ast.Expr) bool {
 	return selector.Sel.Name == "name" && (owner == call || owner == "*"+call)
 }
 
-// parameterOf returns the index of the parameter of a function that an expression is, negative if it is none.
+// parameterOf returns the index of the parameter that an expression is,
+// negative if it is not a parameter.
 func parameterOf(info *types.Info, function *ast.FuncDecl, e ast.Expr) int {
 	name, isName := e.(*ast.Ident)
 	if !isName {

@@ -24,7 +24,7 @@ func runWith(t *testing.T, environ []string, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
-// operatorInputs are those of a command with flags.
+// operatorInputs returns the inputs of a command with flags.
 func operatorInputs(t *testing.T, args ...string) config.Inputs {
 	t.Helper()
 	flags := pflag.NewFlagSet("queue", pflag.ContinueOnError)
@@ -53,7 +53,7 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			require.Equal(t, 0, runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA).status)
 			require.Equal(t, 0, runWith(t, nil, "check", "--url", url, "--data", data).status)
 
-			t.Chdir(t.TempDir()) // where the usual folder is not
+			t.Chdir(t.TempDir()) // so that the default folder does not exist
 			got := runWith(t, nil, "queue", "show", "--url", url, actorA)
 			require.Equal(t, 1, got.status)
 			require.Contains(t, got.err, "The operator's token is missing or wrong (401)")
@@ -67,7 +67,7 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			require.Equal(t, 1, got.status)
 			require.Contains(t, got.err, "its mode 0644 lets others read it")
 			h.kill()
-			require.NotContains(t, h.printed()+h.said(), token, "only the path of the file is printed")
+			require.NotContains(t, h.printed()+h.stderrText(), token, "only the path of the file is printed")
 		})
 	}
 }

@@ -28,7 +28,8 @@ func (a *actorCommand) addFlags(p *process, cmd *cobra.Command) {
 	p.addAccess(cmd.Flags())
 }
 
-// checkActor refuses what the hub would refuse. A token may say who the actor is.
+// checkActor refuses ids that the hub would refuse. Without --actor, a token
+// may name the actor.
 func (a *actorCommand) checkActor(p *process) (*hubclient.Client, error) {
 	hub, err := p.newHub(a.url)
 	if err != nil {
@@ -51,17 +52,17 @@ func (p *process) peekCommand() *cobra.Command {
 		Use:   "peek --actor ID",
 		Short: "Fetch the next bundle of an actor",
 		Long: "Fetch the next bundle of an actor: its body to stdout, its id and types to stderr.\n" +
-			"Until it is dequeued, peek fetches the same bundle again. When the line breaks, it goes\n" +
-			"on where it was.\n\n" +
+			"Until it is dequeued, peek fetches the same bundle again. After an interruption, the\n" +
+			"download is resumed.\n\n" +
 			"The exit status is 3 if no data waits for the actor.",
 		Example: "  messagehub peek --actor 5790001330552 --group timeseries > bundle.json",
 		Args:    cobra.NoArgs,
 	}
 	a.addFlags(p, cmd)
-	cmd.Flags().StringVar(&group, "group", "", "only from this `NAME`d group of domains, such as timeseries")
-	cmd.Flags().StringVar(&bundle, "bundle-id", "", "suggest an `ID` for the bundle, a UUID")
-	cmd.Flags().StringVar(&format, "format", "", "ask a domain for this `FORMAT`, json or xml")
-	cmd.Flags().DurationVar(&wait, "wait", 0, "if there is no data, wait for some up to this `TIME`, such as 20s")
+	cmd.Flags().StringVar(&group, "group", "", "only bundles of the group of domains with this `NAME`, such as timeseries")
+	cmd.Flags().StringVar(&bundle, "bundle-id", "", "`ID` for the bundle if a new one is opened, a UUID")
+	cmd.Flags().StringVar(&format, "format", "", "request content in this `FORMAT` from the domain, json or xml")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "if there is no data, wait for it up to this `TIME`, such as 20s")
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		opts, err := peekOptions(group, bundle, format, wait)
 		if err != nil {
@@ -116,7 +117,7 @@ func (p *process) peek(ctx context.Context, hub *hubclient.Client, actor string,
 	if err != nil {
 		return hub.ExplainError(err)
 	}
-	defer func() { _ = b.Close() }() // it never fails
+	defer func() { _ = b.Close() }() // Close never fails
 	fmt.Fprintf(p.err, "MessageId: %s\nMessageType: %s\nContent-Type: %s\n", b.ID, b.Type, b.ContentType)
 	b.Interrupted = func(err error, received int64) {
 		fmt.Fprintf(p.err, "messagehub: the line broke: %v after %d bytes; fetching the rest\n", err, received)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPerformancePage_HasFiguresOfTheBench compares each figure of the page with the file that
-// the bench writes.
+// TestPerformancePage_HasFiguresOfTheBench compares each figure of the page
+// with the file that the bench writes.
 func TestPerformancePage_HasFiguresOfTheBench(t *testing.T) {
 	root := moduleRoot(t)
 	page, err := os.ReadFile(filepath.Join(root, "deploy", "handbook", "performance.md"))

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must happen. It is long, because
-// the machine may be busy, and no test passes by waiting for it.
+// patience is how long a test waits for something that must happen. It is long
+// because the machine may be busy; no test passes by waiting for it.
 const patience = 60 * time.Second
 
 var buildDir string
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// program returns the program that ships, built once.
+// program returns the path of the program as it ships, which is built once.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := build()
@@ -51,7 +51,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// cleanEnviron is the environment without settings of a hub.
+// cleanEnviron returns the environment without settings of a hub.
 func cleanEnviron() []string {
 	var clean []string
 	for _, entry := range os.Environ() {
@@ -62,35 +62,35 @@ func cleanEnviron() []string {
 	return clean
 }
 
-// A hubProcess is a real hub in a process of its own.
+// A hubProcess is a hub in a separate process.
 type hubProcess struct {
 	cmd     *exec.Cmd
-	data    string        // its folder, if the test cares
+	data    string        // its data folder, if the test needs it
 	greeted chan struct{} // closed when it has printed its address
 	ready   chan struct{} // closed when it has logged that it is ready
-	exited  chan struct{} // closed when it is gone and all it said has been read
-	err     error         // of its exit, once it has exited
+	exited  chan struct{} // closed when it has ended and all its output has been read
+	err     error         // error of its exit
 
 	mu             sync.Mutex
 	stdout, stderr strings.Builder
-	more           chan struct{} // closed and replaced with each line
+	more           chan struct{} // closed and replaced at each line
 }
 
-// spawnHub starts a hub on a free port. The test ends it, if it is still there
-// then.
+// spawnHub starts a hub on a free port. It is stopped at the end of the test.
 func spawnHub(t testing.TB, args ...string) *hubProcess {
 	t.Helper()
 	return spawnHubWith(t, nil, args...)
 }
 
-// dataFolder returns the path of a folder that a hub makes for itself. A hub warns about
-// one that other users may read, as the folders of tests are.
+// dataFolder returns a path at which a hub creates its folder. A hub warns
+// about a folder that other users may read, as the folders of tests are.
 func dataFolder(t testing.TB) string { return filepath.Join(t.TempDir(), "data") }
 
-// operatorToken is that of the hubs in tests, so that none leaves a file behind.
+// operatorToken is the operators' token of hubs in tests. With it, no hub
+// creates a file with a token.
 const operatorToken = "a-token-of-all-operators"
 
-// spawnHubWith starts one whose environment has more variables.
+// spawnHubWith starts a hub with additional variables in its environment.
 func spawnHubWith(t testing.TB, environ []string, args ...string) *hubProcess {
 	t.Helper()
 	return spawnHubIn(t, append([]string{tokenVariable + "=" + operatorToken}, environ...), args...)
@@ -102,7 +102,7 @@ func spawnHubIn(t testing.TB, environ []string, args ...string) *hubProcess {
 	return spawnCommand(t, environ, append([]string{program(t), "serve", "--listen", "127.0.0.1:0"}, args...)...)
 }
 
-// spawnCommand starts a hub by a command line.
+// spawnCommand starts a hub with a command line.
 func spawnCommand(t testing.TB, environ []string, command ...string) *hubProcess {
 	t.Helper()
 	cmd := exec.Command(command[0], command[1:]...)
@@ -147,11 +147,12 @@ func startHub(t testing.TB, args ...string) *hubProcess {
 	return h
 }
 
-// readyRecord matches the record of a hub that serves, in both formats of the log. Older hubs
-// wrote the word alone, and tests of upgrades start them.
+// readyRecord matches the record of a hub that serves, in both formats of the
+// log. Older hubs, which tests of upgrades start, wrote only the word.
 var readyRecord = regexp.MustCompile(`"msg":"ready"|msg=ready |^ready\n`)
 
-// read keeps what the hub writes, and closes seen at the first line that matches want.
+// read records what the hub writes, and closes seen at the first line that
+// matches want.
 func (h *hubProcess) read(r io.Reader, into *strings.Builder, seen chan struct{}, want *regexp.Regexp) {
 	lines, isSeen := bufio.NewReader(r), false
 	for {
@@ -176,20 +177,20 @@ func (h *hubProcess) waitReady() error {
 	case <-h.ready:
 		return nil
 	case <-h.exited:
-		return fmt.Errorf("the hub ended before it was ready: %w\n%s", h.err, h.said())
+		return fmt.Errorf("the hub ended before it was ready: %w\n%s", h.err, h.stderrText())
 	case <-time.After(patience):
-		return fmt.Errorf("the hub is not ready after %s\n%s", patience, h.said())
+		return fmt.Errorf("the hub is not ready after %s\n%s", patience, h.stderrText())
 	}
 }
 
-// said returns what the hub wrote to stderr so far.
-func (h *hubProcess) said() string {
+// stderrText returns what the hub has written to stderr.
+func (h *hubProcess) stderrText() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stderr.String()
 }
 
-// await returns when the hub has written text to stderr.
+// await waits until the hub has written text to stderr.
 func (h *hubProcess) await(t testing.TB, text string) {
 	t.Helper()
 	for {
@@ -202,12 +203,13 @@ func (h *hubProcess) await(t testing.TB, text string) {
 		select {
 		case <-more:
 		case <-time.After(patience):
-			t.Fatalf("the hub has not said %q after %s\n%s", text, patience, h.said())
+			t.Fatalf("the hub has not said %q after %s\n%s", text, patience, h.stderrText())
 		}
 	}
 }
 
-// awaitGreeting returns what a pattern finds in what the hub prints for a person, once it is there.
+// awaitGreeting waits until what the hub prints for a person matches a pattern,
+// and returns the match.
 func (h *hubProcess) awaitGreeting(t testing.TB, pattern *regexp.Regexp) []string {
 	t.Helper()
 	for {
@@ -220,21 +222,21 @@ func (h *hubProcess) awaitGreeting(t testing.TB, pattern *regexp.Regexp) []strin
 		select {
 		case <-more:
 		case <-time.After(patience):
-			t.Fatalf("the hub has not printed %s after %s\n%s", pattern, patience, h.said())
+			t.Fatalf("the hub has not printed %s after %s\n%s", pattern, patience, h.stderrText())
 		}
 	}
 }
 
 var listens = regexp.MustCompile(`listens on (https?://\S+) and`)
 
-// printed returns what the hub has printed for a person so far.
+// printed returns what the hub has printed for a person.
 func (h *hubProcess) printed() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stdout.String()
 }
 
-// url returns where the hub listens.
+// url returns the URL at which the hub listens.
 func (h *hubProcess) url(t testing.TB) string {
 	t.Helper()
 	select {
@@ -244,18 +246,18 @@ func (h *hubProcess) url(t testing.TB) string {
 	}
 	found := listens.FindStringSubmatch(h.printed())
 	if found == nil {
-		t.Fatalf("no address in %q\n%s", h.printed(), h.said())
+		t.Fatalf("no address in %q\n%s", h.printed(), h.stderrText())
 	}
 	return found[1]
 }
 
-// kill ends the hub as a power cut would, and waits until it is gone.
+// kill ends the hub as a power cut would, and waits for its end.
 func (h *hubProcess) kill() {
-	_ = h.cmd.Process.Kill() // it may be gone already
+	_ = h.cmd.Process.Kill() // it may have ended
 	<-h.exited
 }
 
-// stop asks the hub to end, and returns how it did.
+// stop asks the hub to end, and returns the error of its exit.
 func (h *hubProcess) stop(t testing.TB, signal os.Signal) error {
 	t.Helper()
 	if err := h.cmd.Process.Signal(signal); err != nil {
@@ -270,7 +272,7 @@ func (h *hubProcess) wait(t testing.TB) error {
 	case <-h.exited:
 		return h.err
 	case <-time.After(patience):
-		t.Fatalf("the hub still runs after %s\n%s", patience, h.said())
+		t.Fatalf("the hub still runs after %s\n%s", patience, h.stderrText())
 		return nil
 	}
 }

@@ -21,12 +21,15 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// TestADayInProduction follows the handbook from its first page to its last: the template of deploy/azure is
-// deployed to the emulators, three hubs run with the settings of the Helm chart, are replaced one after the
-// other, and their accounts are backed up. Then all disks are lost. After the restore, every event is found
-// that was accepted before the backup and not confirmed by then.
+// TestADayInProduction follows the handbook from its first page to its last:
+// the template of deploy/azure is deployed to the emulators, three hubs run
+// with the settings of the Helm chart, are replaced one after another, and
+// their accounts are backed up. Then all disks are lost. After the restore,
+// every event is found that was accepted before the backup and not confirmed by
+// then.
 //
-// By itself it sends some events. MESSAGEHUB_DAY_EVENTS is another number of them for each actor.
+// By default it sends a few events. MESSAGEHUB_DAY_EVENTS is another number of
+// events for each actor.
 func TestADayInProduction(t *testing.T) {
 	d := &day{T: t, folder: t.TempDir(), events: int(number(t, "MESSAGEHUB_DAY_EVENTS", 20)), confirmed: make(map[string]bool)}
 	for i := range 5 {
@@ -54,7 +57,7 @@ func TestADayInProduction(t *testing.T) {
 		before[id] = true
 	}
 	d.send()
-	d.confirm(3) // which comes again
+	d.confirm(3) // these events come again
 
 	d.loseDisks()
 	d.restore()
@@ -75,10 +78,10 @@ func TestADayInProduction(t *testing.T) {
 // A day is a deployment on the emulators, and what its clients know.
 type day struct {
 	*testing.T
-	folder    string // of the accounts
-	events    int    // that send sends to each actor
+	folder    string // folder of the accounts
+	events    int    // events that send sends to each actor
 	actors    []string
-	accepted  []string // ids
+	accepted  []string // ids of accepted events
 	confirmed map[string]bool
 
 	cosmos *emulatorProcess
@@ -94,7 +97,7 @@ func (d *day) startAccounts() {
 }
 
 func (d *day) stopAccounts(signal os.Signal) {
-	_ = d.cosmos.stop(d.T, signal) // a process that is killed has an error
+	_ = d.cosmos.stop(d.T, signal) // a process that was killed returns an error
 	_, _ = d.bus.stop(d.T, signal)
 	_ = d.blob.stop(d.T, signal)
 }
@@ -145,17 +148,17 @@ func (d *day) startHubs() {
 	}
 }
 
-// replaceHubs replaces one hub after the other.
+// replaceHubs replaces the hubs one after another.
 func (d *day) replaceHubs() {
 	for i, h := range d.hubs {
-		require.NoError(d, h.stop(d.T, syscall.SIGTERM), h.said())
+		require.NoError(d, h.stop(d.T, syscall.SIGTERM), h.stderrText())
 		d.hubs[i] = startChartHub(d.T, d.settings())
 	}
 }
 
 func (d *day) stopHubs() {
 	for _, h := range d.hubs {
-		require.NoError(d, h.stop(d.T, syscall.SIGTERM), h.said())
+		require.NoError(d, h.stop(d.T, syscall.SIGTERM), h.stderrText())
 	}
 }
 
@@ -165,7 +168,7 @@ func (d *day) admin(hub int) string { return "http://" + adminAddress(d.T, d.hub
 // upgrade raises the level of the store, as an operator does once all nodes have the new version.
 func (d *day) upgrade() result {
 	settings := d.settings()
-	delete(settings, "admin") // the environment of the command has the token
+	delete(settings, "admin") // the command has the token in its environment
 	text, err := yaml.Marshal(settings)
 	require.NoError(d, err)
 	file := filepath.Join(d.TempDir(), "hub.yaml")
@@ -173,7 +176,7 @@ func (d *day) upgrade() result {
 	return messagehub(d.T, "", "upgrade", "--config", file)
 }
 
-// send has the hubs accept events for all actors, by turns.
+// send sends events for all actors to the hubs in turn.
 func (d *day) send() {
 	for i, actor := range d.actors {
 		var lines strings.Builder
@@ -192,7 +195,8 @@ var (
 	dayBundle = regexp.MustCompile(`MessageId: (\S+)`)
 )
 
-// confirm has the first actors fetch and confirm all that waits for them; 0: all actors.
+// confirm lets the first actors fetch and confirm everything that waits for
+// them; 0: all actors.
 func (d *day) confirm(actors int) {
 	if actors == 0 {
 		actors = len(d.actors)
@@ -217,8 +221,8 @@ func (d *day) confirm(actors int) {
 	}
 }
 
-// backUp copies the accounts, which stand still meanwhile: what a backup of a live account on Azure is, only
-// Azure can show. Handbook: backups.
+// backUp copies the accounts while nothing writes to them: only Azure can show
+// how a backup of a live account behaves. Handbook: backups.
 func (d *day) backUp() {
 	d.stopHubs()
 	d.stopAccounts(syscall.SIGTERM)

@@ -37,28 +37,28 @@ func (p *process) provisionCommand() *cobra.Command {
 		Short: "Create and correct what a hub needs on Azure, or write it as a template",
 		Long: "Create what a hub with these settings needs on Azure, and correct what exists: the Cosmos database\n" +
 			"with its containers, the blob containers, and the queues of the Service Bus namespace. The settings\n" +
-			"are those of serve, from a file, the environment, or the flags here. Engines that serve embeds need no\n" +
-			"provisioning. The command may run again at any time, also while hubs run.\n\n" +
-			"One of these says what the command does:\n\n" +
+			"are those of serve, from a file, the environment, or the flags here. Embedded engines need no\n" +
+			"provisioning. The command may be repeated at any time, even while hubs run.\n\n" +
+			"One of these flags says what the command does:\n\n" +
 			"  --apply    create and correct; the default, because scripts of earlier versions rely on it\n" +
 			"  --check    change nothing, and report everything; exit status 1 if a hub would not work\n" +
 			"  --diff     change nothing, and print a line for each difference; exit status 1 if there is one. Queues\n" +
 			"             that the hub does not need are printed as extra, and do not count\n" +
-			"  --format   make no request, and write to stdout what to deploy, with all roles\n\n" +
-			"Of containers that exist it corrects the index paths and the default TTL, and keeps every other\n" +
+			"  --format   make no request, and write to stdout a template or script, with all roles\n\n" +
+			"Of existing containers it corrects the index paths and the default TTL, and keeps every other\n" +
 			"property. Cosmos builds an index in the background; until then queries may fail. A partition key\n" +
-			"cannot be changed: such a container must be created again. Of queues that exist it corrects the time to\n" +
-			"live, the lock, the deliveries, the dead letters of expired messages, and a size that is too small.\n" +
+			"cannot be changed: such a container must be created again. Of existing queues it corrects the time to\n" +
+			"live, the lock, the number of deliveries, the dead-lettering of expired messages, and a size that is too small.\n" +
 			"Whether a queue has sessions cannot be changed.\n\n" +
 			"On Azure, no data role may create or change Cosmos databases and containers, only the account key or\n" +
-			"the Azure CLI. Where the credential is refused, the command prints what is left to do, as commands.\n" +
-			"Accounts, roles, networks and the throughput of containers that exist are in the templates alone:\n" +
+			"the Azure CLI. If the credential is refused, the command prints the commands that are left to run.\n" +
+			"Accounts, roles, networks and the throughput of existing containers are only in the templates:\n" +
 			"az deployment group what-if compares them.\n\n" +
 			"--format arm is a template in JSON, bicep the same in Bicep, az a script of the Azure CLI, and json the\n" +
-			"table behind them. They describe a hub that embeds nothing: Cosmos, Service Bus and Blob Storage,\n" +
-			"also if the settings name only some of them. deploy/azure has the files for the default settings.\n\n" +
+			"data from which they are made. They describe a hub without embedded engines: Cosmos, Service Bus and Blob Storage,\n" +
+			"even if the settings name only some of them. deploy/azure has the files for the default settings.\n\n" +
 			containersTable() + "\n" +
-			"The exit status is 0 if all is right, 1 if something is left to do, and 2 for a wrong command line or setting.",
+			"The exit status is 0 if nothing is left to do, 1 if something is, and 2 for a wrong command line or setting.",
 		Example: "  messagehub provision --check --config hub.yaml\n" +
 			"  MESSAGEHUB_COSMOS_KEY=... messagehub provision --cosmos-endpoint https://ACCOUNT.documents.azure.com/\n" +
 			"  messagehub provision --config hub.yaml --narrow-index\n" +
@@ -70,7 +70,7 @@ func (p *process) provisionCommand() *cobra.Command {
 	flags.BoolVar(&m.apply, "apply", false, "create and correct; the default")
 	flags.BoolVar(&m.check, "check", false, "create and change nothing, only report")
 	flags.BoolVar(&m.diff, "diff", false, "create and change nothing, and print what differs")
-	flags.StringVar(&m.format, "format", "", "write what to deploy as `FORMAT`: "+formatNames)
+	flags.StringVar(&m.format, "format", "", "write a template or script in this `FORMAT`: "+formatNames)
 	flags.BoolVar(&m.narrowIndex, "narrow-index", false, "also remove index paths that no query of the hub needs")
 	flags.StringVar(&m.throughput, "throughput", "autoscale", "throughput `MODE` of new Cosmos containers: autoscale up to the maximum above, or none for a database with shared throughput")
 	config.AddFlags(flags, provisionKeys...)
@@ -111,7 +111,7 @@ func (p *process) provisionCommand() *cobra.Command {
 	return cmd
 }
 
-// containersTable shows what Cosmos containers a hub needs.
+// containersTable returns a table of the Cosmos containers that a hub needs.
 func containersTable() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -119,13 +119,14 @@ func containersTable() string {
 	for _, c := range deployment.Containers() {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d RU/s\n", c.Name, c.PartitionKey, strings.Join(c.IndexPaths(), ", "), c.DefaultTTL(), c.Throughput)
 	}
-	_ = table.Flush() // into memory
+	_ = table.Flush() // writes to memory do not fail
 	return b.String()
 }
 
 const nothingToProvision = "Nothing to provision: these settings name no Azure account, and the engines that serve embeds need none."
 
-// reportProvisioned prints how each resource stands, and then what is left to do.
+// reportProvisioned prints the state of each resource, and then what is left to
+// do.
 func (p *process) reportProvisioned(all []node.Resource, isCheck bool) error {
 	if len(all) == 0 {
 		fmt.Fprintln(p.out, nothingToProvision)
@@ -144,7 +145,7 @@ func (p *process) reportProvisioned(all []node.Resource, isCheck bool) error {
 		}
 		for _, line := range r.Left {
 			if r.State == cosmosclient.StateMissing && isCheck {
-				break // the state says it
+				break // the state is printed already
 			}
 			fmt.Fprintf(p.out, "    left: %s\n", line)
 		}

@@ -12,7 +12,8 @@ import (
 // formatNames lists the formats, for help and errors.
 const formatNames = "arm, bicep, az or json"
 
-// formats write what to deploy for hubs with a configuration.
+// formats are the functions that write what to deploy for hubs with a
+// configuration.
 var formats = map[string]func(io.Writer, *config.Config) error{
 	"arm":   writeText(azuretemplate.ARM),
 	"az":    writeText(azuretemplate.Script),

@@ -15,7 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/azuretemplate/armtest"
 )
 
-// deploy creates what a template has in the accounts, by the clients of the Azure SDK.
+// deploy creates the resources of a template in the accounts, with the clients
+// of the Azure SDK.
 func (d *azureAccounts) deploy(template []byte, parameters map[string]any) {
 	d.Helper()
 	made, err := armtest.Evaluate(template, parameters, armtest.Options{
@@ -88,8 +89,8 @@ func TestProvision_FindsNothingToDoAfterTheTemplate(t *testing.T) {
 	require.NotContains(t, d.provision(0), "changed:")
 }
 
-// TestProvision_WritesATemplateOfTheSettings deploys the template of a hub with domains and queues of
-// its own, and checks it with the settings of that hub.
+// TestProvision_WritesATemplateOfTheSettings deploys the template of a hub with
+// non-default domains and queues, and checks it with the settings of that hub.
 func TestProvision_WritesATemplateOfTheSettings(t *testing.T) {
 	d := newAccounts(t)
 	d.setEnviron(
@@ -99,7 +100,7 @@ func TestProvision_WritesATemplateOfTheSettings(t *testing.T) {
 	require.Equal(t, 1+6+2+1+1+1+6*3, strings.Count(d.provision(1, "--diff"), "missing   "))
 	d.deploy([]byte(d.provision(0, "--format", "arm")), nil)
 	require.Empty(t, d.provision(0, "--diff"))
-	for _, format := range []string{"az", "json"} { // of which no key is a part
+	for _, format := range []string{"az", "json"} { // these formats contain no key
 		require.Contains(t, d.provision(0, "--format", format), "invoices-dequeue")
 	}
 	require.Contains(t, d.provision(0, "--format", "bicep"), "resource queueInvoicesReply 'Microsoft.ServiceBus/namespaces/queues@")

@@ -23,8 +23,8 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// An azureAccounts is a Cosmos account, a storage account and a Service Bus namespace
-// without anything in them.
+// azureAccounts are an empty Cosmos account, an empty storage account and an
+// empty Service Bus namespace.
 type azureAccounts struct {
 	*testing.T
 	cosmos    *azcosmos.Client
@@ -33,7 +33,7 @@ type azureAccounts struct {
 	secrets   []string
 	namespace *bus.Namespace
 	requested func()                  // called for each request to an account, if set
-	refused   func(*http.Request) int // returns the status by which a request is refused, or 0, if set
+	refused   func(*http.Request) int // if set: returns the status with which a request is refused, or 0
 }
 
 func newAccounts(t *testing.T) *azureAccounts {
@@ -82,7 +82,7 @@ func newAccounts(t *testing.T) *azureAccounts {
 	return d
 }
 
-// overHTTP sends requests of the management client, which knows HTTPS alone, over HTTP.
+// overHTTP sends the HTTPS requests of the management client over HTTP.
 type overHTTP struct{}
 
 func (overHTTP) Do(r *http.Request) (*http.Response, error) {

@@ -46,8 +46,8 @@ func TestProvision_DiffPrintsALineForEachDifference(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		change   func()
-		want     string // of --diff
-		check    int    // its exit status
+		want     string // output of --diff
+		check    int    // exit status of --check
 		lastArgs []string
 	}{
 		{"a container with more index paths", func() {
@@ -148,8 +148,9 @@ func TestProvision_LeavesAnotherDatabaseAlone(t *testing.T) {
 	require.Contains(t, d.provision(1, "--diff", "--cosmos-database", "other"), "its partition key is /id, want /partitionKey")
 }
 
-// TestProvision_CorrectsWhatAnOlderVersionCreated provisions over three containers without an index on
-// the partition key, and queues of which only the sessions were chosen.
+// TestProvision_CorrectsWhatAnOlderVersionCreated provisions three containers
+// without an index on the partition key, and queues with default properties
+// except for sessions.
 func TestProvision_CorrectsWhatAnOlderVersionCreated(t *testing.T) {
 	d := newAccounts(t)
 	containers := deployment.Containers()
@@ -198,7 +199,7 @@ func TestProvision_MayRunAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestProvision_CompletesWhatWasInterrupted ends the command after each number of requests.
+// The command is interrupted after each number of requests.
 func TestProvision_CompletesWhatWasInterrupted(t *testing.T) {
 	for n, isDone := int64(1), false; !isDone; n += 3 {
 		d := newAccounts(t)
@@ -243,8 +244,7 @@ func TestProvision_DoesWhatTheOtherRightsAllow(t *testing.T) {
 	}
 }
 
-// TestProvision_SaysWhichRightIsMissing provisions with credentials that may read everything, and may
-// not write one thing.
+// The credentials may read everything, and may not write one thing.
 func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
 	older := func(d *azureAccounts) {
 		d.provision(0)
@@ -294,14 +294,14 @@ func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
 	}
 }
 
-// TestProvision_AcceptsWhatAnotherProcessHasJustMade answers 409 to a write of a queue, after another
-// process has made the queue as it should be, or as it should not be.
+// A write of a queue is answered with 409, after another process has created
+// the queue with the right or with wrong properties.
 func TestProvision_AcceptsWhatAnotherProcessHasJustMade(t *testing.T) {
 	right := deployment.Queue{Name: "charges", Sessions: true, Lock: "PT1M", MaxDeliveries: 10, MaxMegabytes: 1024}
 	for _, tc := range []struct {
 		name   string
 		exists bool
-		lock   string // of the queue that the other process makes
+		lock   string // lock of the queue that the other process creates
 		status int
 	}{
 		{"created as it should be", false, right.Lock, 0},

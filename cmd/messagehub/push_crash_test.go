@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// A pushReceiver counts the calls that it got for each event.
+// A pushReceiver counts the calls that it receives for each event.
 type pushReceiver struct {
 	*httptest.Server
-	failures int // the first calls for each event, which are answered 503
+	failures int // number of first calls for each event that are answered with 503
 
 	mu    sync.Mutex
-	calls map[string]int // by event
+	calls map[string]int // number of calls by event
 	ids   map[string]string
-	mixed []string // events whose calls had several ids
+	mixed []string // events whose calls had different ids
 	more  chan struct{}
 }
 
@@ -51,7 +51,8 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// got returns how many events have had enough calls, and how many calls there were in all.
+// got returns how many events have had enough calls, and the number of all
+// calls.
 func (r *pushReceiver) got() (events, calls int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +65,7 @@ func (r *pushReceiver) got() (events, calls int) {
 	return events, calls
 }
 
-// await returns when n events have had enough calls.
+// await waits until n events have had enough calls.
 func (r *pushReceiver) await(t *testing.T, want int) {
 	t.Helper()
 	timeout := time.After(patience)
@@ -86,7 +87,7 @@ func (r *pushReceiver) await(t *testing.T, want int) {
 func TestPushLosesNothing(t *testing.T) {
 	const (
 		kills  = 4
-		events = 60 // between two kills
+		events = 60 // events between two kills
 	)
 	up, flaky := newPushReceiver(t, 0), newPushReceiver(t, 2)
 	environ := []string{
@@ -115,11 +116,11 @@ func TestPushLosesNothing(t *testing.T) {
 			up.await(t, published)
 			flaky.await(t, published)
 			if err := h.stop(t, syscall.SIGTERM); err != nil {
-				t.Errorf("after SIGTERM: %v\n%s", err, h.said())
+				t.Errorf("after SIGTERM: %v\n%s", err, h.stderrText())
 			}
 			break
 		}
-		h.kill() // with calls under way, and retries that wait
+		h.kill() // while calls are under way and retries wait
 	}
 	for name, r := range map[string]*pushReceiver{"up": up, "flaky": flaky} {
 		got, calls := r.got()
@@ -133,7 +134,7 @@ func TestPushLosesNothing(t *testing.T) {
 	}
 }
 
-// post sends a request of an actor, and wants a status.
+// post sends a request of an actor, and requires a status.
 func post(t *testing.T, url, contentType, body string, want int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))

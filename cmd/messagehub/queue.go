@@ -15,11 +15,11 @@ import (
 func (p *process) queueCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queue",
-		Short: "List the queues of actors, look into one, and help it when it is stuck",
-		Long: "List the queues of all actors, look into one as it is stored, and help it when it is stuck. Every order is\n" +
-			"recorded in the hub with who gave it and why.\n\n" +
+		Short: "List the queues of actors, show one, and repair it when it is stuck",
+		Long: "List the queues of all actors, show one as it is stored, and repair it when it is stuck. Every order is\n" +
+			"recorded in the hub with its operator and reason.\n\n" +
 			"The commands, except waiting, need the hub's token for operators. It comes from " + tokenVariable + " or, for a hub\n" +
-			"that has made one, from the file admin.token in its data folder (--data).",
+			"that has generated one, from the file admin.token in its data folder (--data).",
 		Example: "  messagehub queue list --state open\n" +
 			"  messagehub queue show 5790001330552\n" +
 			"  messagehub queue skip 5790001330552 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41 --why 'ticket 4711'",
@@ -34,27 +34,27 @@ func (p *process) queueCommand() *cobra.Command {
 	}
 	cmd.AddCommand(p.queueList(), p.queueWaiting())
 	add("show ACTOR", "Show a queue as it is stored",
-		"Its groups with their open bundles, its cabinets, and of each the drawers that hold what waits.",
+		"Its groups with their open bundles, its cabinets, and of each cabinet the drawers with waiting events.",
 		false, func(q *queueCommand) func(context.Context, []string) error { return q.show })
 	add("records ACTOR", "Show what operators have done to a queue",
-		"The newest record first.",
+		"Newest records first.",
 		false, func(q *queueCommand) func(context.Context, []string) error { return q.records })
-	add("release ACTOR BUNDLE", "Take an open bundle back",
-		"Its events wait at the front again; the next peek opens another bundle, under another id.\nAn actor that stored the bundle all the same gets them a second time.",
+	add("release ACTOR BUNDLE", "Withdraw an open bundle",
+		"Its events wait at the front again; the next peek opens another bundle, with another id.\nAn actor that has stored the bundle nevertheless gets them a second time.",
 		true, func(q *queueCommand) func(context.Context, []string) error {
 			return q.bundleOrder("release", "released")
 		})
 	add("skip ACTOR BUNDLE", "Close an open bundle that its actor has not confirmed",
-		"Its events are not handed out again, unless the bundle is replayed.",
+		"Its events are not delivered again, unless the bundle is replayed.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.bundleOrder("skip", "skipped") })
-	add("replay ACTOR GROUP", "Open the bundle again that was closed last",
-		"The next peek of the group hands it out as it was. After a release, another replay goes one bundle\nfurther back, as far as bundles are retained.",
+	add("replay ACTOR GROUP", "Reopen the bundle that was closed last",
+		"The next peek of the group returns it unchanged. After a release, another replay reopens the bundle\nbefore it, as long as bundles are retained.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.replay })
 	add("abandon ACTOR ORIGIN CONTENTTYPE", "Skip events that the store has lost",
-		"Skips the events at the front of a cabinet that cannot be read, up to the next one that can. They are\nlisted here and in the record. Without this order the cabinet waits; the others are not affected. Restore\nthe lost page first if there is a copy of it; otherwise ask the senders to send the events again.",
+		"Skips the events at the front of a cabinet that cannot be read, up to the next one that can. They are\nlisted here and in the record. Without this order, the cabinet is blocked; other cabinets are not affected. Restore\nthe lost page first if there is a copy of it; otherwise ask the senders to send the events again.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.abandon })
 	add("freeze ACTOR", "Suspend deliveries to an actor until the queue is thawed",
-		"Peek and dequeue of the actor fail with 503 from then on. What is sent is stored.",
+		"Peek and dequeue of the actor then fail with 503. Events that are sent to it are stored.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.plainOrder("freeze", "frozen") })
 	add("thaw ACTOR", "End a freeze",
 		"The actor may peek and dequeue again.",
@@ -142,7 +142,7 @@ func (q *queueCommand) records(ctx context.Context, _ []string) error {
 	})
 }
 
-// get fetches something and shows it, or prints it as it is.
+// get fetches an answer and prints it with show or, with --json, unchanged.
 func (q *queueCommand) get(ctx context.Context, path string, show func(text []byte) error) error {
 	const most = 256 << 20
 	resp, err := q.hub.Do(ctx, http.MethodGet, q.path(path), "", nil)
@@ -164,7 +164,7 @@ func (q *queueCommand) get(ctx context.Context, path string, show func(text []by
 	return nil
 }
 
-// mustJSON encodes what always can be.
+// mustJSON encodes a value that can always be encoded.
 func mustJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {

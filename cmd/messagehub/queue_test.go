@@ -16,7 +16,7 @@ import (
 // timePattern matches a time as commands print it.
 const timePattern = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
 
-// withToken runs a command of an operator who has a token.
+// withToken runs a command of an operator with a token.
 func withToken(t *testing.T, token string, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
@@ -87,7 +87,7 @@ func TestAnOperatorHelpsAQueueFromTheCommandLine(t *testing.T) {
 			require.Equal(t, 12, strings.Count(records.out, "\n"))
 			require.Equal(t, 6, strings.Count(queue("records", "--json").out, `"what"`))
 
-			require.Equal(t, result{1, "", "messagehub: Not found (404): "}, begins(order("release", bundleID), len("messagehub: Not found (404): ")))
+			require.Equal(t, result{1, "", "messagehub: Not found (404): "}, clipStderr(order("release", bundleID), len("messagehub: Not found (404): ")))
 			checked := messagehub(t, "", "check", "--url", url)
 			require.Equal(t, 0, checked.status, checked.out+checked.err)
 		})
@@ -102,8 +102,8 @@ func bundleOf(t *testing.T, peeked result) string {
 	return id
 }
 
-// begins keeps the first n bytes of what went to stderr.
-func begins(r result, n int) result {
+// clipStderr keeps the first n bytes of stderr.
+func clipStderr(r result, n int) result {
 	r.err = r.err[:min(n, len(r.err))]
 	return r
 }
@@ -155,16 +155,16 @@ func TestAHubForOthersWantsTheTokenOfItsSettings(t *testing.T) {
 	require.Equal(t, 0, withToken(t, token, "queue", "show", "--url", url, actorA).status)
 	require.Equal(t, 0, withToken(t, token, "check", "--url", url).status)
 	require.Contains(t, withToken(t, "another-token-than-that", "check", "--url", url).err, "The operator's token is missing or wrong (401)")
-	require.NotContains(t, h.said(), token)
-	require.Contains(t, h.said(), `"admin_token":"[redacted]"`)
-	require.NotContains(t, h.said(), `"retention"`, "it has its default")
+	require.NotContains(t, h.stderrText(), token)
+	require.Contains(t, h.stderrText(), `"admin_token":"[redacted]"`)
+	require.NotContains(t, h.stderrText(), `"retention"`, "it has its default")
 }
 
 func TestAbandon_NamesWhatIsLost(t *testing.T) {
 	data := t.TempDir()
 	h := startHub(t, "--data", data)
 	messagehub(t, events(1, 30), "send", "--url", h.url(t), "-")
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 	eachFound(t, data, "cabinet", "SELECT * FROM c WHERE IS_DEFINED(c.until)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
 		_, err := c.DeleteItem(t.Context(), key, id, nil)
 		require.NoError(t, err)

@@ -37,8 +37,8 @@ func (p *process) queueList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the queues of all actors",
-		Long: "List the queues of all actors as they were surveyed: the one whose oldest event waits longest first. A\n" +
-			"node of the hub surveys them all the time; the list says how old it is. `queue show` shows a queue as it\n" +
+		Long: "List the queues of all actors as of the last survey, the queue with the oldest waiting event first. A\n" +
+			"node of the hub surveys them continuously; the list shows its age. `queue show` shows a queue as it\n" +
 			"is stored now.",
 		Example: "  messagehub queue list --state failing\n  messagehub queue list --sort events --limit 20",
 		Args:    cobra.NoArgs,
@@ -46,9 +46,9 @@ func (p *process) queueList() *cobra.Command {
 	cmd.Flags().StringVar(&l.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
 	cmd.Flags().StringVar(&l.state, "state", "", "only queues in this `STATE`: empty, waiting, open, failing, frozen or damaged")
 	cmd.Flags().StringVar(&l.sort, "sort", string(survey.ByAge), "`ORDER` of the list: age of the oldest event, or events that wait")
-	cmd.Flags().IntVar(&l.limit, "limit", survey.DefaultPage, "show at most this `NUMBER`")
+	cmd.Flags().IntVar(&l.limit, "limit", survey.DefaultPage, "show at most `NUMBER` rows")
 	cmd.Flags().DurationVar(&l.timeout, "timeout", time.Minute, "give up after this `TIME`")
-	cmd.Flags().BoolVar(&l.json, "json", false, "print the hub's answer as it is")
+	cmd.Flags().BoolVar(&l.json, "json", false, "print the hub's answer unchanged")
 	dataFlag(cmd.Flags())
 	p.addAccess(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
@@ -90,7 +90,7 @@ func (l *queueList) check() error {
 	return nil
 }
 
-// A listOfQueues is what a hub answers, of one or several pages.
+// A listOfQueues is the answer of a hub, from one or several pages.
 type listOfQueues struct {
 	SurveyedAt *time.Time        `json:"surveyedAt,omitempty"`
 	Matching   int               `json:"matching"`
@@ -98,7 +98,7 @@ type listOfQueues struct {
 	Next       string            `json:"next,omitempty"`
 }
 
-// A listedQueue is a line, as far as the table shows it.
+// A listedQueue has the members of a queue that the table shows.
 type listedQueue struct {
 	Recipient   string     `json:"recipient"`
 	State       string     `json:"state"`
@@ -114,7 +114,7 @@ type listedQueue struct {
 	} `json:"groups"`
 }
 
-// fetch reads as many pages as the limit takes.
+// fetch reads as many pages as the limit requires.
 func (l *queueList) fetch(ctx context.Context, hub *hubclient.Client) (*listOfQueues, error) {
 	all := &listOfQueues{Queues: []json.RawMessage{}}
 	for after := ""; ; after = all.Next {
@@ -151,7 +151,7 @@ func (l *queueList) fetchPage(ctx context.Context, hub *hubclient.Client, after 
 	return page, nil
 }
 
-// show prints the list as a table, and how old it is.
+// show prints the list as a table, and its age.
 func (l *queueList) show(found *listOfQueues) error {
 	if found.SurveyedAt == nil {
 		fmt.Fprintln(l.p.err, "messagehub: the first survey has not read all queues yet; repeat the command in a while")
@@ -192,7 +192,7 @@ func (q *listedQueue) oldest() string {
 	return (time.Duration(*q.AgeSeconds) * time.Second).String()
 }
 
-// openSince returns when the bundle was opened that is open longest.
+// openSince returns when the oldest open bundle was opened.
 func (q *listedQueue) openSince() *time.Time {
 	var since *time.Time
 	for i := range q.Groups {

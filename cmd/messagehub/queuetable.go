@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// What a hub answers at /v1/admin/queues, as far as tables show it.
+// The answers of a hub at /v1/admin/queues, with the members that tables show.
 
 type storedQueue struct {
 	Recipient string `json:"recipient"`
@@ -90,7 +90,7 @@ type storedLoss struct {
 	} `json:"slots"`
 }
 
-// String names what is lost, a line for each run of slots.
+// String returns what is lost, one line for each range of slots.
 func (l *storedLoss) String() string {
 	text := fmt.Sprintf("%s of %s %s, with sequences from %d to %d", terminal.CountOf(l.Events, "event"),
 		terminal.Printable(l.Origin), terminal.Printable(l.ContentType), l.First, l.Last)
@@ -100,10 +100,12 @@ func (l *storedLoss) String() string {
 	return text
 }
 
-// drawersShown is how many drawers of a cabinet a table has; --json has all.
+// drawersShown is the maximum number of drawers of a cabinet in a table; --json
+// has all.
 const drawersShown = 8
 
-// showQueue fits 100 columns, but for numbers beyond all measure.
+// showQueue prints a queue in up to 100 columns, unless numbers are extremely
+// large.
 func (p *process) showQueue(q *storedQueue) error {
 	state := ""
 	if q.Frozen {
@@ -148,7 +150,7 @@ func (p *process) showQueue(q *storedQueue) error {
 	return p.showDrawers(table, q)
 }
 
-// showDomain says of a bundle that waits for its domain why it does.
+// showDomain prints why a bundle waits for its domain.
 func (p *process) showDomain(b *storedBundle) {
 	if b == nil || b.Domain == nil || b.Domain.Answered {
 		return
@@ -164,7 +166,7 @@ func (p *process) showDomain(b *storedBundle) {
 	}
 }
 
-// showDrawers shows the drawers in which something waits.
+// showDrawers prints the drawers with waiting events.
 func (p *process) showDrawers(table *tabwriter.Writer, q *storedQueue) error {
 	shown, more := 0, 0
 	for i := range q.Cabinets {

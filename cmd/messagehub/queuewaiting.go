@@ -24,15 +24,15 @@ func (p *process) queueWaiting() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "waiting --actor ID",
-		Short: "Show what waits for an actor, group by group",
-		Long: "Show what waits for an actor, group by group: the events that are not dequeued, how long the oldest\n" +
+		Short: "Show the events that wait for an actor, for each group",
+		Long: "Show the events that wait for an actor, for each group: the events that are not dequeued, how long the oldest\n" +
 			"of them has waited, and the open bundle. It opens nothing, and needs no token of operators: an actor\n" +
 			"may ask this about itself.",
 		Example: "  messagehub queue waiting --actor 5790001330552",
 		Args:    cobra.NoArgs,
 	}
 	a.addFlags(p, cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the hub's answer as it is")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the hub's answer unchanged")
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		hub, err := a.checkActor(p)
 		if err != nil {

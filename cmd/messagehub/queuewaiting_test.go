@@ -51,7 +51,7 @@ func TestQueues_IsTheHiddenFormerNameOfQueueWaiting(t *testing.T) {
 	require.NotContains(t, messagehub(t, "", "--help").out, "\n  queues ")
 }
 
-func TestAPeekThatWaitsSaysSoToTheHub(t *testing.T) {
+func TestPeek_SendsItsWaitToTheHub(t *testing.T) {
 	var asked string
 	url := memoryHub(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A pushHub is a hub in memory that calls receivers on this machine.
+// pushHub starts a hub in memory that may call receivers on this machine.
 func pushHub(t *testing.T, changes ...func(*config.Config)) (url string) {
 	t.Helper()
 	cfg := config.Default()
@@ -36,12 +36,13 @@ func pushHub(t *testing.T, changes ...func(*config.Config)) (url string) {
 	return n.URL()
 }
 
-// What a hub signs with the secret of a subscription, messagehub listen verifies with the same.
+// messagehub listen verifies calls with the secret with which the hub signs
+// them.
 func TestListen_VerifiesTheCallsOfAHub(t *testing.T) {
 	hub := pushHub(t)
 	for _, tc := range []struct {
-		secret string   // of the subscription
-		flags  []string // of listen
+		secret string   // secret of the subscription
+		flags  []string // flags of listen
 		scheme string
 	}{
 		{webhookSecret, []string{"--secret", webhookSecret}, "v1"},

@@ -16,8 +16,8 @@ import (
 func (p *process) deliveriesReplay() *cobra.Command {
 	d := &deliveriesCommand{p: p}
 	var id domain.DeliveryID
-	return d.command("replay", "ID", "Make a delivery again",
-		"A dead letter waits for its next attempt again. Another delivery that has ended is made again while its event is stored.",
+	return d.command("replay", "ID", "Repeat a delivery",
+		"A dead letter is attempted again. Any other delivery that has ended is repeated as long as its event is stored.",
 		"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17",
 		func(text string) (err error) {
 			if d.actor == "" {
@@ -39,8 +39,8 @@ func (p *process) subscriptionsReplay() *cobra.Command {
 	s := &subscriptionsCommand{p: p}
 	var draft hubclient.ReplayDraft
 	var from, to, show, stop string
-	cmd := s.command("replay ID", "Make the deliveries of a range of time again",
-		"Of the events that were published in the range, those deliveries are made again that have ended. A subscription has\n"+
+	cmd := s.command("replay ID", "Repeat the deliveries of a range of time",
+		"For the events that were published in the range, the deliveries that have ended are repeated. A subscription has\n"+
 			"one replay at a time.",
 		func(ctx context.Context, id domain.SubscriptionID) (err error) {
 			switch {
@@ -65,18 +65,18 @@ func (p *process) subscriptionsReplay() *cobra.Command {
 		})
 	f := cmd.Flags()
 	f.StringVar(&from, "from", "", "first `TIME` of publication, as 2030-01-31T12:00:00Z, or as a duration before now, such as 24h")
-	f.StringVar(&to, "to", "0s", "end of the range, as --from; it is not included")
-	f.StringVar(&draft.Filter, "filter", "", "JMESPath `EXPRESSION` that an event has to pass besides")
-	f.StringVar(&draft.Of, "of", "dead", "`dead` letters, or all deliveries that have ended")
+	f.StringVar(&to, "to", "0s", "end of the range, a `TIME` as in --from, which is not included")
+	f.StringVar(&draft.Filter, "filter", "", "only events that also match this JMESPath `EXPRESSION`")
+	f.StringVar(&draft.Of, "of", "dead", "`SET` of deliveries: dead for dead letters, or all for all that have ended")
 	f.IntVar(&draft.Rate, "rate", domain.DefaultReplayRate, "deliveries per second, `N` up to 1000")
 	f.BoolVar(&draft.DryRun, "dry-run", false, "count the deliveries, and make none")
-	f.StringVar(&show, "show", "", "show how far the `REPLAY` with this id has come")
+	f.StringVar(&show, "show", "", "show the progress of the `REPLAY` with this id")
 	f.StringVar(&stop, "stop", "", "stop the `REPLAY` with this id")
 	s.jsonFlag(f)
 	return cmd
 }
 
-// parseTime reads a time, or a duration before now.
+// parseTime parses a time, or a duration before now.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil {
 		return now.Add(-d).UTC(), nil

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A restoreCommand is a restore on the command line.
+// A restoreCommand has the flags of messagehub restore.
 type restoreCommand struct {
 	p      *process
 	list   bool
@@ -35,28 +35,29 @@ func (p *process) restoreCommand() *cobra.Command {
 		Short: "Restore the data folder of a hub from an archive",
 		Long: "Restore a data folder, which must be missing or empty, from an archive that messagehub backup has written.\n" +
 			"All digests are verified before anything becomes visible, and the folder becomes visible in one step: a\n" +
-			"restore that fails or is killed leaves no data, and the same command begins again. Until it is complete, no\n" +
+			"restore that fails or is killed leaves no data, and can be repeated with the same command. Until it is complete, no\n" +
 			"hub starts with the folder. Then run messagehub check --repair, which rolls back the Saves that were under way\n" +
 			"when the backup began, and start the hub.\n\n" +
-			"The hub is as it was when the backup began. What actors have dequeued since then, they get again, and\n" +
-			"receivers of calls are called again; what was sent since then is lost unless its senders send it again.\n" +
-			"With --freeze, no actor gets anything twice unnoticed: all queues are frozen when the hub starts, also\n" +
-			"those of actors whose first events come later, so peek and dequeue answer 503, and what is sent is stored.\n" +
-			"Decide for each actor, for example skip bundles, and thaw its queue: messagehub queue thaw ACTOR. When all\n" +
-			"is decided, remove the file frozen from the data folder and restart the hub. Calls to receivers are not\n" +
+			"The hub is then in the state in which the backup began. Actors get again what they have dequeued since then, and\n" +
+			"receivers are called again; events that were sent since then are lost unless their senders repeat them.\n" +
+			"With --freeze, no actor gets anything twice without a decision: all queues are frozen when the hub starts, even\n" +
+			"those of actors whose first events come later. Peek and dequeue answer 503, and events that are sent are stored.\n" +
+			"Decide for each actor, for example skip bundles, and thaw its queue: messagehub queue thaw ACTOR. After the\n" +
+			"last decision, delete the file frozen in the data folder and restart the hub. Calls to receivers are not\n" +
 			"frozen.\n\n" +
-			"The identity of the folder is restored, so do not start a hub with the restored folder and one with the\n" +
-			"original. The operators' token is not in the archive; the hub makes another, unless the setting admin.token has it.",
+			"The identity of the folder is restored, too, so never run a hub with the restored folder and one with the\n" +
+			"original at the same time. The operators' token is not in the archive; the hub generates another\n" +
+			"one, unless the setting admin.token is set.",
 		Example: "  messagehub restore hub.backup --data /var/lib/messagehub\n" +
 			"  messagehub restore hub.backup --data /var/lib/messagehub --freeze --why 'disk of node 1 lost'\n" +
 			"  messagehub restore --list hub.backup",
 		Args: wantFile,
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&r.list, "list", false, "verify the archive and say what it is; restore nothing")
+	flags.BoolVar(&r.list, "list", false, "verify the archive and print its summary; restore nothing")
 	flags.BoolVar(&r.freeze, "freeze", false, "freeze all queues until an operator thaws them")
 	flags.StringVar(&r.who, "who", "", "`NAME` for the records of --freeze (default: your login name)")
-	flags.StringVar(&r.why, "why", "", "reason for the records of --freeze, as `TEXT` (default: that the folder was restored)")
+	flags.StringVar(&r.why, "why", "", "`TEXT` with the reason, for the records of --freeze (default: that the folder was restored)")
 	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
 	config.AddFlags(flags, "data")
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
@@ -99,7 +100,7 @@ func openArchive(name string) (*os.File, error) {
 	return f, nil
 }
 
-// verifyArchive reads an archive and prints what it is.
+// verifyArchive reads an archive and prints its summary.
 func (r *restoreCommand) verifyArchive(ctx context.Context, archive io.Reader) error {
 	progress := r.p.newTransfer("verified")
 	s, err := backup.Verify(ctx, archive, progress.reportProgress)

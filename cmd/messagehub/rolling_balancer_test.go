@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// probeEvery is how often a balancer asks whether a hub is ready.
+// probeEvery is the time between two probes of a hub.
 const probeEvery = 100 * time.Millisecond
 
-// A balancer gives requests to hubs that are ready, in turn, as a load balancer in front of them does.
+// A balancer sends requests to ready hubs in turn, as a load balancer in front
+// of them does.
 type balancer struct {
 	client  *http.Client
 	stop    context.CancelFunc
@@ -22,9 +23,9 @@ type balancer struct {
 	next    int
 }
 
-// A balanced is one of the hubs.
+// A balanced is one of the hubs behind a balancer.
 type balanced struct {
-	url     string // "": taken out
+	url     string // "": the hub gets no requests
 	isReady bool
 	inside  int // requests under way
 }
@@ -87,7 +88,8 @@ func (b *balancer) isReady(ctx context.Context, url string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// pick returns a hub that is ready, and what to call when its request has ended. It waits for one.
+// pick waits for a ready hub and returns it, with a function to call when its
+// request has ended.
 func (b *balancer) pick() (url string, done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,7 +113,7 @@ func (b *balancer) leave(i int) {
 	b.changed.Broadcast()
 }
 
-// takeIn gives a hub requests, as soon as its probe finds it ready.
+// takeIn lets a hub get requests as soon as a probe finds it ready.
 func (b *balancer) takeIn(i int, url string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,7 +121,8 @@ func (b *balancer) takeIn(i int, url string) {
 	b.changed.Broadcast()
 }
 
-// takeOut gives a hub no more requests, and returns when those under way have ended.
+// takeOut lets a hub get no more requests, and waits until those under way have
+// ended.
 func (b *balancer) takeOut(i int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,18 +22,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A rollingLoad is the load of a roll: senders and actors, and every answer that they got.
+// A rollingLoad is the load during a roll: senders and actors, and every answer
+// that they received.
 type rollingLoad struct {
 	roll    *rollingRun
 	ledger  energymarket.Ledger
 	verdict *ledger.Verdict
 	stop    chan struct{} // closed: senders end
-	quiet   chan struct{} // closed when they have ended: actors fetch what is left
+	quiet   chan struct{} // closed when the senders have ended: actors fetch what is left
 
 	mu       sync.Mutex
 	phase    string
 	answers  map[answerKey]int
-	failures []string // the first of those that must not be
+	failures []string // the first failures that must not happen
 	times    map[string][]time.Duration
 	events   int
 }
@@ -76,7 +77,7 @@ func (l *rollingLoad) begin(ctx context.Context, group *errgroup.Group) {
 	})
 }
 
-// eventsPerRequest is the size of a batch, which is for one actor.
+// eventsPerRequest is the number of events in a batch, all for one actor.
 const eventsPerRequest = 10
 
 // send sends batches at the rate of one sender until it is stopped.
@@ -120,10 +121,11 @@ func (l *rollingLoad) send(ctx context.Context, sender int) error {
 	}
 }
 
-// lookEvery is the pause of an actor for whom nothing waits.
+// lookEvery is the pause of an actor without data.
 const lookEvery = 500 * time.Millisecond
 
-// act fetches and confirms what waits for an actor, until the senders have ended and nothing is left.
+// act fetches and confirms what waits for an actor, until the senders have
+// ended and nothing is left.
 func (l *rollingLoad) act(ctx context.Context, actor string) error {
 	for {
 		isQuiet := false
@@ -156,8 +158,9 @@ func (l *rollingLoad) act(ctx context.Context, actor string) error {
 	}
 }
 
-// requestUntilDone repeats a request until it is answered with 2xx. A 503 with Retry-After is repeated, as is a
-// request without an answer, which is noted as wrong.
+// requestUntilDone repeats a request until it is answered with 2xx. It repeats
+// after a 503 with Retry-After, and after a request without an answer, which it
+// records as wrong.
 func (l *rollingLoad) requestUntilDone(ctx context.Context, method, path, actor string, body []byte) (http.Header, []byte, error) {
 	for {
 		header, answer, status := l.requestOnce(ctx, method, path, actor, body)
@@ -175,7 +178,7 @@ func (l *rollingLoad) requestUntilDone(ctx context.Context, method, path, actor 
 	}
 }
 
-// requestOnce sends a request to a hub, and notes its answer and how long that took.
+// requestOnce sends a request to a hub, and records its answer and duration.
 func (l *rollingLoad) requestOnce(ctx context.Context, method, path, actor string, body []byte) (http.Header, []byte, int) {
 	url, done := l.roll.balancer.pick()
 	defer done()
@@ -226,7 +229,8 @@ func (l *rollingLoad) note(phase, what, answer string, took time.Duration, wrong
 	}
 }
 
-// wrongAnswers returns the first requests that failed otherwise than with 503 and Retry-After.
+// wrongAnswers returns the first requests that failed in another way than with
+// 503 and Retry-After.
 func (l *rollingLoad) wrongAnswers() []string { return l.failures }
 
 func (l *rollingLoad) answersTable() string {

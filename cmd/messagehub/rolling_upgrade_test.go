@@ -20,14 +20,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// TestRollingUpgradeLosesNothing replaces three hubs on one account one after the other, by the
-// next version and back, while domains send and actors fetch. Nothing is lost, doubled or
-// reordered, and a request fails only with 503 and Retry-After.
+// TestRollingUpgradeLosesNothing replaces three hubs on one account one after
+// another, by the next version and back, while domains send and actors fetch.
+// Nothing is lost, duplicated or reordered, and a request fails only with 503
+// and Retry-After.
 //
-// By itself it replaces two hubs of this version, with a small load. With
-// MESSAGEHUB_ROLLING_RESULTS, the name of a file, it builds the last release from the commit in
-// .ci/last-release (or MESSAGEHUB_ROLLING_BASE), rolls MESSAGEHUB_ROLLING_TIMES times to this version and back
-// (default 10) under 500 events a second for 50 actors, and writes the file.
+// By default it replaces two hubs of this version, with a small load. With
+// MESSAGEHUB_ROLLING_RESULTS, the name of a file, it builds the last release
+// from the commit in .ci/last-release (or MESSAGEHUB_ROLLING_BASE), rolls
+// MESSAGEHUB_ROLLING_TIMES times to this version and back (default 10) with 500
+// events a second for 50 actors, and writes the file.
 func TestRollingUpgradeLosesNothing(t *testing.T) {
 	r := &rollingRun{
 		before: thisBuild(t), after: thisBuild(t), nodes: 2, actors: 6, senders: 2, rate: 100, times: 1,
@@ -53,14 +55,14 @@ func TestRollingUpgradeLosesNothing(t *testing.T) {
 	}
 }
 
-// A hubBuild is a program, and how it stops.
+// A hubBuild is a program, and whether it supports --drain-delay.
 type hubBuild struct {
 	name     string
 	path     string
 	canDelay bool // it answers requests for --drain-delay after SIGTERM
 }
 
-// thisBuild is the build of this version.
+// thisBuild returns the build of this version.
 func thisBuild(t *testing.T) hubBuild {
 	return hubBuild{"this version", program(t), true}
 }
@@ -94,24 +96,24 @@ func lastRelease(t *testing.T) hubBuild {
 	return hubBuild{"release " + commit[:12], path, strings.Contains(string(help), "--drain-delay")}
 }
 
-// A rollingRun is a roll, its load and what came of it.
+// A rollingRun is a roll with its load and its results.
 type rollingRun struct {
 	before, after hubBuild
 	nodes         int
 	actors        int
 	senders       int
-	rate          int // events a second
+	rate          int // events per second
 	times         int
-	wayBack       bool // after each roll
+	wayBack       bool // also roll back after each roll
 	steady        time.Duration
-	delay         time.Duration // for --drain-delay
-	pause         time.Duration // after a hub was replaced
+	delay         time.Duration // value of --drain-delay
+	pause         time.Duration // pause after a hub was replaced
 	began         time.Time
 	took          time.Duration
 	replaced      int
 	environ       []string
 	balancer      *balancer
-	names         []string // of the actors
+	names         []string // names of the actors
 	*rollingLoad
 }
 
@@ -152,13 +154,14 @@ func (r *rollingRun) run(t *testing.T) {
 	}
 	require.NoError(t, err)
 	for _, h := range hubs {
-		require.NoError(t, h.process.stop(t, syscall.SIGTERM), h.process.said())
+		require.NoError(t, h.process.stop(t, syscall.SIGTERM), h.process.stderrText())
 	}
 	r.verdict = r.ledger.Check()
 	r.check(t)
 }
 
-// replaceAll replaces all hubs by the next version, and back.
+// replaceAll replaces all hubs by the next version and, with wayBack, by the
+// old one again.
 func (r *rollingRun) replaceAll(ctx context.Context, t *testing.T, hubs []*rollingHub) error {
 	for range r.times {
 		for _, next := range []hubBuild{r.after, r.before}[:map[bool]int{true: 2, false: 1}[r.wayBack]] {
@@ -172,14 +175,15 @@ func (r *rollingRun) replaceAll(ctx context.Context, t *testing.T, hubs []*rolli
 	return nil
 }
 
-// replace stops a hub by SIGTERM and starts another build in its place. One that cannot delay its end
-// gets no requests before: the balancer takes it out first, as operators did until then.
+// replace stops a hub with SIGTERM and starts another build in its place. For a
+// build without --drain-delay, the balancer takes the hub out first, as
+// operators did before that flag existed.
 func (r *rollingRun) replace(ctx context.Context, t *testing.T, h *rollingHub, next hubBuild) error {
 	if !h.build.canDelay {
 		r.balancer.takeOut(h.index)
 	}
 	if err := h.process.stop(t, syscall.SIGTERM); err != nil {
-		return fmt.Errorf("stop a hub of %s: %w\n%s", h.build.name, err, h.process.said())
+		return fmt.Errorf("stop a hub of %s: %w\n%s", h.build.name, err, h.process.stderrText())
 	}
 	r.replaced++
 	if err := r.start(t, h, next); err != nil {
@@ -196,7 +200,8 @@ type rollingHub struct {
 	process *hubProcess
 }
 
-// start starts a build in the place of a hub, and gives it requests once it is ready.
+// start starts a build in place of a hub, and lets it get requests once it is
+// ready.
 func (r *rollingRun) start(t *testing.T, h *rollingHub, b hubBuild) error {
 	args := []string{b.path, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "", "--data", h.data, "--log-level", "warn", "--log-format", "json"}
 	if b.canDelay {
@@ -211,7 +216,7 @@ func (r *rollingRun) start(t *testing.T, h *rollingHub, b hubBuild) error {
 	return nil
 }
 
-// check demands that a check of the store finds nothing.
+// check requires that a check of the store finds nothing.
 func (r *rollingRun) check(t *testing.T) {
 	t.Helper()
 	c := exec.Command(r.after.path, "check", "--json")

@@ -14,23 +14,25 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// A process is the world around a command.
+// A process is the environment of a command: its arguments, variables and
+// streams.
 type process struct {
-	args     []string // args[0] is how the program was called
+	args     []string // args[0] is the name with which the program was called
 	environ  []string
 	in       io.Reader
 	out, err io.Writer
 
-	isWatched bool // a person sees what goes to out
-	// scenarios finds those of the bench; nil: the bench does.
+	isWatched bool // out is a terminal
+	// scenarios returns the scenarios with these names; nil: those of the
+	// bench.
 	scenarios func(names ...string) ([]bench.Scenario, error)
 
-	levels level.Table // of stores, for upgrade; nil: those of this version
+	levels level.Table // levels of stores, for upgrade; nil: those of this version
 
-	access       access // of the command to a hub
-	hasDevIssuer bool   // serve runs an issuer
+	access       access // how the command reaches a hub
+	hasDevIssuer bool   // serve runs a development issuer
 
-	running bool // a command has begun: its errors are not about the command line
+	running bool // the command has begun, so its errors are not about the command line
 }
 
 // The exit statuses besides 0.
@@ -40,13 +42,13 @@ const (
 	exitNoData = 3
 )
 
-// An exitError says all there is to say by its status.
+// An exitError only sets the exit status; nothing is printed for it.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// run carries out the command line and returns the exit status. An error is one
-// line on stderr or, if it is several errors, a line each.
+// run executes the command line and returns the exit status. It prints an error
+// as one line on stderr; several joined errors have a line each.
 func run(ctx context.Context, p *process) int {
 	root := p.root() //nolint:contextcheck // cobra hands the context to the command
 	root.SetArgs(p.args[1:])
@@ -60,7 +62,7 @@ func run(ctx context.Context, p *process) int {
 	if status, ok := errors.AsType[exitError](err); ok {
 		return int(status)
 	}
-	text, _ := config.Redact(err.Error()) // an argument may be a connection string that was meant for another
+	text, _ := config.Redact(err.Error()) // an argument may be a connection string that was given to the wrong flag
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
 			fmt.Fprintf(p.err, "messagehub: %s\n", line)
@@ -80,7 +82,7 @@ func (p *process) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "messagehub",
 		Short: "A store-and-forward hub: domains announce data, actors fetch it in order",
-		Long: "MessageHub stores the events that domains of a market announce, and delivers them to actors in bundles:\n" +
+		Long: "MessageHub stores the events that the domains of a market announce, and delivers them to actors in bundles:\n" +
 			"in order, each event in exactly one bundle, and each bundle again until its actor confirms it.\n\n" + statusHelp,
 		Example: "  messagehub serve\n" +
 			"  messagehub send events.jsonl\n" +
@@ -102,7 +104,8 @@ func (p *process) root() *cobra.Command {
 	return root
 }
 
-// addVersionFlag gives root the flag --version. That of cobra would link package text/template, which adds 8 MB.
+// addVersionFlag adds the flag --version to root. The one of cobra would link
+// package text/template, which adds 8 MB.
 func (p *process) addVersionFlag(root *cobra.Command) {
 	var isAsked bool
 	root.Flags().BoolVar(&isAsked, "version", false, "print the version")
@@ -115,8 +118,8 @@ func (p *process) addVersionFlag(root *cobra.Command) {
 	}
 }
 
-// refuseUnknown has cmd and the commands below it refuse a name that is none of their commands, where cobra
-// would print the help and succeed.
+// refuseUnknown lets cmd and the commands below it refuse unknown names of
+// commands, for which cobra would print the help and succeed.
 func refuseUnknown(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		refuseUnknown(sub)
@@ -127,7 +130,7 @@ func refuseUnknown(cmd *cobra.Command) {
 	}
 }
 
-// do makes the body of a command.
+// do returns the body of a command for cobra.
 func (p *process) do(body func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		p.running = true

@@ -12,14 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// azureRoot is DigiCert Global Root G2, with which the certificates of Azure end.
+// azureRoot is DigiCert Global Root G2, the root of the certificates of Azure.
 //
 //go:embed testdata/azure-root.pem
 var azureRoot []byte
 
 const withoutSystemRoots = "MESSAGEHUB_TEST_WITHOUT_SYSTEM_ROOTS"
 
-// An image from scratch has no root certificates. Without any, no TLS to Azure succeeds.
+// An image from scratch has no root certificates, without which TLS to Azure
+// fails.
 func TestRoots_AreThereWithoutThoseOfTheSystem(t *testing.T) {
 	block, _ := pem.Decode(azureRoot)
 	root, err := x509.ParseCertificate(block.Bytes)

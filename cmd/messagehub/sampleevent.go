@@ -9,8 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// sampleOrigin returns an origin of the configuration whose bundles need no domain that runs:
-// Charges, if that is an event. It returns false if every domain makes its content on request.
+// sampleOrigin returns an origin of the configuration whose bundles need no
+// running domain: Charges, if it is one. It returns false if every domain makes
+// its content on request.
 func sampleOrigin(cfg *config.Config) (origin domain.Origin, mode domain.ContentMode, exists bool) {
 	modes := cfg.Content()
 	for _, candidate := range cfg.Groups().Origins() {
@@ -22,7 +23,8 @@ func sampleOrigin(cfg *config.Config) (origin domain.Origin, mode domain.Content
 	return origin, mode, exists
 }
 
-// sampleEvent returns an event for actor that a hub accepts whose domain has this mode.
+// sampleEvent returns an event for actor that a hub accepts from a domain with
+// this mode.
 func sampleEvent(actor string, origin domain.Origin, mode domain.ContentMode) string {
 	payload := ""
 	if mode == domain.Inline {

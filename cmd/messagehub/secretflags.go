@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// The environment variables with the secrets of a receiver, separated by blanks. Other users of
-// the machine can read an argument list.
+// The environment variables with the secrets of a receiver, separated by
+// blanks. Other users of the machine can read flags.
 const (
 	webhookSecretVariable = "MESSAGEHUB_WEBHOOK_SECRET" //nolint:gosec // the name of a variable
 	webhookHMACVariable   = "MESSAGEHUB_WEBHOOK_HMAC_KEY"
@@ -27,7 +27,7 @@ const verifyHelp = "Secrets of Standard Webhooks begin with whsec_ (shared, v1),
 // maxSecretFile is the limit for a file of secrets, in bytes.
 const maxSecretFile = 64 << 10
 
-// verifyFlags are the flags that name the secrets of a receiver.
+// verifyFlags are the flags with the secrets of a receiver.
 type verifyFlags struct {
 	secrets  []string
 	file     string
@@ -36,7 +36,7 @@ type verifyFlags struct {
 
 func (v *verifyFlags) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.secrets, "secret", nil, "verify with this `SECRET`; may be given more than once")
-	f.StringVar(&v.file, "secret-file", "", "read secrets from `FILE`, one a line")
+	f.StringVar(&v.file, "secret-file", "", "read secrets from `FILE`, one per line")
 	f.StringArrayVar(&v.hmacKeys, "hmac-key", nil, "verify the Authorization header with this `KEY`; may be given more than once")
 }
 
@@ -65,7 +65,8 @@ func (v *verifyFlags) readTexts(p *process) (secrets, hmacKeys []string, err err
 	return secrets, hmacKeys, nil
 }
 
-// newVerifier returns a Verifier with the keys that the flags name. Its errors repeat no secret.
+// newVerifier returns a Verifier with the keys in the flags. Its errors contain
+// no secret.
 func (v *verifyFlags) newVerifier(p *process) (webhook.Verifier, error) {
 	var found webhook.Verifier
 	secrets, hmacKeys, err := v.readTexts(p)

@@ -19,16 +19,16 @@ func (p *process) sendCommand() *cobra.Command {
 	s := &batchSender{p: p}
 	cmd := &cobra.Command{
 		Use:   "send FILE|-",
-		Short: "Send DataAvailable events, a JSON object a line",
+		Short: "Send DataAvailable events, one JSON object per line",
 		Long: "Send the events of a file, or of stdin, in order. A line is one event:\n\n" +
 			`  {"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41","recipient":"5790001330552","origin":"Charges",` + "\n" +
 			`   "contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}` + "\n\n" +
-			"(on one line) and, if the data is to travel along, \"payload\" with any JSON.\n\n" +
-			"Sending a file again is safe: the hub takes each id once. A batch that the hub cannot\n" +
-			"take at the moment is repeated until --timeout is over.\n\n" +
-			"With --servicebus the events go over Service Bus, as those of a domain do: the bus takes\n" +
-			"them, and keeps the order of each recipient; what the hub refuses later becomes a dead\n" +
-			"letter. A connection, if it is not the default one, is joined with an equals sign.",
+			"(on one line) and optionally \"payload\" with the data, any JSON.\n\n" +
+			"Sending a file again is safe: the hub stores each id once. A batch that the hub cannot\n" +
+			"store now is repeated until --timeout.\n\n" +
+			"With --servicebus the events are sent over Service Bus, as domains do: the bus accepts\n" +
+			"them, and keeps the order of each recipient; an event that the hub refuses later becomes a dead\n" +
+			"letter. For another connection than the default one, write --servicebus=CONNECTION.",
 		Example: "  messagehub send events.jsonl\n" +
 			"  make-events | messagehub send -\n" +
 			"  messagehub send --servicebus events.jsonl",
@@ -40,11 +40,11 @@ func (p *process) sendCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&url, "url", hubclient.DefaultURL, "`URL` of the hub")
-	cmd.Flags().StringVar(&connection, "servicebus", "", "send over Service Bus: a `CONNECTION` string, or a namespace such as example.servicebus.windows.net; without one, "+
+	cmd.Flags().StringVar(&connection, "servicebus", "", "send over Service Bus: a `CONNECTION` string, or a namespace such as example.servicebus.windows.net; without a value, "+
 		busVariable+" or the bus of the hub on this machine")
 	cmd.Flags().Lookup("servicebus").NoOptDefVal = "default"
 	cmd.MarkFlagsMutuallyExclusive("url", "servicebus")
-	cmd.Flags().IntVar(&s.size, "batch", 1000, "at most `N` events a request, or a message for one recipient")
+	cmd.Flags().IntVar(&s.size, "batch", 1000, "at most `N` events in a request, or in a message for one recipient")
 	cmd.Flags().DurationVar(&s.poster.Timeout, "timeout", time.Minute, "give up on a batch after this `TIME`")
 	p.addAccess(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
@@ -73,7 +73,7 @@ func (p *process) sendCommand() *cobra.Command {
 	return cmd
 }
 
-// open opens a file, or stdin for -. The size is -1 where it is not known.
+// open opens a file, or stdin for -. The size is -1 if it is not known.
 func (p *process) open(name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return io.NopCloser(p.in), -1, nil
@@ -94,7 +94,7 @@ func (p *process) open(name string) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// A batchSender sends batches, one after the other, so that the order is kept.
+// A batchSender sends batches one after another, so that their order is kept.
 type batchSender struct {
 	p      *process
 	poster hubclient.Poster
@@ -103,7 +103,7 @@ type batchSender struct {
 	accepted, duplicates, conflicts int
 }
 
-// errRefused reports that stderr has the lines that were not taken.
+// errRefused reports that lines were not accepted, which are printed to stderr.
 var errRefused = errors.New("not every event was taken; the lines above say which, and why")
 
 func (s *batchSender) sendBatches(ctx context.Context, input io.Reader, size int64) error {
@@ -117,8 +117,8 @@ func (s *batchSender) sendBatches(ctx context.Context, input io.Reader, size int
 	return err
 }
 
-// sendAll stops at the first batch that is not taken: what follows may depend on
-// it.
+// sendAll stops at the first batch that is not accepted: later ones may depend
+// on it.
 func (s *batchSender) sendAll(ctx context.Context, batches *batcher, progress *terminal.Progress) error {
 	for {
 		b, err := batches.nextBatch()
@@ -145,7 +145,7 @@ func (s *batchSender) sendBatch(ctx context.Context, b batch, progress *terminal
 	if !ok {
 		return err
 	}
-	if answer != nil { // the others of the batch are stored
+	if answer != nil { // the other events of the batch are stored
 		s.conflicts += len(refused.Errors)
 		for _, f := range refused.Errors {
 			progress.Printf("%s", s.locateFault(f, b))
@@ -156,11 +156,11 @@ func (s *batchSender) sendBatch(ctx context.Context, b batch, progress *terminal
 		progress.Printf("%s", s.locateFault(f, b))
 	}
 	summary := *refused
-	summary.Errors = nil // the lines above say them
+	summary.Errors = nil // they are already printed line by line
 	return fmt.Errorf("the hub refused lines %d to %d, and nothing of them is stored: %w", b.lines[0], b.lines[len(b.lines)-1], &summary)
 }
 
-// locateFault turns a place in the body into a place in the file.
+// locateFault turns a position in the body into a position in the file.
 func (s *batchSender) locateFault(f hubclient.Fault, b batch) string {
 	index := f.Index()
 	if index < 0 || index >= len(b.lines) {

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// recorded keeps the bodies that come to a hub.
+// recorded records the bodies of the requests to a hub.
 type recorded struct {
 	mu     sync.Mutex
 	bodies []string
@@ -37,7 +37,8 @@ func (r *recorded) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// failing answers the first requests with these statuses, and lets the rest in.
+// failing answers the first requests with these statuses, and passes the others
+// to the hub.
 func failing(header http.Header, statuses ...int) func(http.Handler) http.Handler {
 	var mu sync.Mutex
 	return func(next http.Handler) http.Handler {
@@ -207,7 +208,7 @@ func TestAnAnswerThatIsLostIsAskedForAgain(t *testing.T) {
 	url := memoryHub(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if calls++; calls == 2 {
-				next.ServeHTTP(discard{}, r) // stored, but nobody hears of it
+				next.ServeHTTP(discard{}, r) // the events are stored, but the answer is lost
 				panic(http.ErrAbortHandler)
 			}
 			next.ServeHTTP(w, r)

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A busSender hands events to the bus. Whether the hub takes them is nothing that
-// the bus could answer: what the hub refuses becomes a dead letter there.
+// A busSender sends events to the bus. The bus cannot report whether the hub
+// accepts them: an event that the hub refuses becomes a dead letter.
 type busSender struct {
 	p       *process
 	domain  *domainclient.Client
@@ -24,8 +24,8 @@ type busSender struct {
 	handed  int
 }
 
-// eventsAtOnce is how many lines are read before they are sent: enough for many
-// recipients to be sent to at the same time.
+// eventsAtOnce is the number of lines that are read before they are sent:
+// enough to send to many recipients concurrently.
 const eventsAtOnce = 10_000
 
 func (p *process) sendByBus(ctx context.Context, s *batchSender, connection string, input io.Reader, size int64) (err error) {
@@ -57,8 +57,8 @@ func (p *process) sendByBus(ctx context.Context, s *batchSender, connection stri
 	return err
 }
 
-// sendAll stops at the first events that the bus does not take: what follows may
-// depend on them.
+// sendAll stops at the first events that the bus does not accept: later ones
+// may depend on them.
 func (s *busSender) sendAll(ctx context.Context, batches *batcher, progress *terminal.Progress) error {
 	for {
 		b, err := batches.nextBatch()
@@ -90,7 +90,7 @@ func (s *busSender) sendEvents(ctx context.Context, events []domainclient.Event)
 	return err
 }
 
-// busEvents reads lines that have been checked.
+// busEvents decodes lines that have been validated.
 func busEvents(b batch) ([]domainclient.Event, error) {
 	var lines []eventLine
 	if err := json.Unmarshal(b.body, &lines); err != nil {

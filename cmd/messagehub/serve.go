@@ -29,19 +29,19 @@ func (p *process) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the hub",
-		Long: "Run the hub. Without Azure settings everything is embedded and kept in one folder.\n\n" +
-			"Operators need a token: that of the setting admin.token or, without it, one that the hub makes and keeps\n" +
-			"in the data folder, in the file admin.token. With --in-memory and with Azure settings that file is made too.\n\n" +
-			"Every setting can stand in a YAML file, in the environment as MESSAGEHUB_..., or here;\n" +
-			"here wins, then the environment. SIGTERM and Ctrl-C finish what has begun and stop;\n" +
-			"a second one stops at once.",
+		Long: "Run the hub. Without settings for Azure, everything is embedded and stored in one folder.\n\n" +
+			"Operators need a token: the setting admin.token or, without it, one that the hub generates and stores\n" +
+			"in the file admin.token in the data folder, even with --in-memory and with settings for Azure.\n\n" +
+			"Every setting can be in a YAML file, in the environment as MESSAGEHUB_..., or a flag here. A flag overrides\n" +
+			"the environment, which overrides the file. SIGTERM and Ctrl-C complete the requests under way and stop;\n" +
+			"a second signal stops at once.",
 		Example: "  messagehub serve\n" +
 			"  messagehub serve --listen 127.0.0.1:0 --in-memory\n" +
 			"  MESSAGEHUB_DATA=/var/lib/messagehub messagehub serve --log-format json",
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&file, "config", "", "`FILE` with settings in YAML")
-	cmd.Flags().StringVar(&devIssuer, "dev-issuer", "", "accept tokens only, and run an issuer of them at `HOST:PORT` of this machine; messagehub token makes them")
+	cmd.Flags().StringVar(&devIssuer, "dev-issuer", "", "accept only requests with tokens, and run their issuer at `HOST:PORT` of this machine; messagehub token makes tokens")
 	cmd.Flags().Lookup("dev-issuer").NoOptDefVal = devissuer.DefaultAddress
 	config.AddFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
@@ -88,19 +88,20 @@ func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, addres
 	p.hasDevIssuer = true
 	issuing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { _ = issuer.Serve(issuing) }) // without it, the hub says that it cannot reach the issuer
+	running.Go(func() { _ = issuer.Serve(issuing) }) // if the issuer ends, the hub logs that it cannot reach it
 	defer running.Wait()
 	defer stop()
 	return p.serve(ctx, cfg, func() error { return issuer.Keep(cfg.Data) })
 }
 
-// flushTime bounds the sending of the last spans, after the hub has stopped. With the 25 s that requests under way
-// have, it stays below the 35 s after which deployments kill a process.
+// flushTime limits the sending of the last spans, after the hub has stopped.
+// Together with the 25 s for requests under way, it stays below the 35 s after
+// which deployments kill a process.
 const flushTime = 3 * time.Second
 
-// serve serves until ctx ends. It calls onOpen before it says that it is ready.
+// serve serves until ctx ends. It calls onOpen before it logs that it is ready.
 func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() error) error {
-	signal.Ignore(syscall.SIGPIPE) // whoever read the log may leave; the hub stays
+	signal.Ignore(syscall.SIGPIPE) // the hub continues when the reader of its log has ended
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	level := loglevel.New(cfg.Log.Level, time.Now)
@@ -124,11 +125,12 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	defer stopReloading()
 	logger.Info("starting", "version", version, "address", n.Addr().String(), "config", cfg)
 	p.greet(n, &cfg)
-	_ = logReady(ctx, logger, n) // a log that cannot be written does not stop the hub
+	_ = logReady(ctx, logger, n) // the hub continues if the log cannot be written
 	return n.Run(ctx)
 }
 
-// withDoctor adds to an error of a hub on Azure what shows the rest of what is in the way.
+// withDoctor adds to an error of a hub on Azure the command that shows all
+// other faults.
 func withDoctor(err error, cfg *config.Config) error {
 	if err == nil || cfg.Embedded() && cfg.EmbeddedBlob() && cfg.EmbeddedBus() {
 		return err
@@ -136,11 +138,12 @@ func withDoctor(err error, cfg *config.Config) error {
 	return fmt.Errorf("%w; messagehub doctor --online shows all that is in the way", err)
 }
 
-// openNode opens a node, whose metrics include those given. While the containers of its account are not as it needs them, it answers probes and waits.
-// It returns neither a node nor an error if ctx has ended meanwhile.
+// openNode opens a node whose metrics include the given ones. While the
+// containers of its account are not as it needs them, it answers probes and
+// waits. It returns neither a node nor an error if ctx ends meanwhile.
 func openNode(ctx context.Context, cfg config.Config, opts node.Options, metrics prometheus.Collector) (*node.Node, error) {
 	for {
-		opts.Registry = node.NewRegistry() // a node that could not be opened has left its metrics in the former one
+		opts.Registry = node.NewRegistry() // a failed Open has left its metrics in the previous registry
 		opts.Registry.MustRegister(metrics)
 		n, err := node.Open(ctx, cfg, opts)
 		if !node.IsContainerFault(err) {
@@ -156,7 +159,8 @@ func openNode(ctx context.Context, cfg config.Config, opts node.Options, metrics
 	}
 }
 
-// logStartChecks logs what those checks of messagehub doctor find that cost nothing.
+// logStartChecks runs the cheap checks of messagehub doctor and logs what they
+// find.
 func logStartChecks(ctx context.Context, logger *slog.Logger, cfg *config.Config) {
 	report := node.Diagnose(ctx, cfg, node.DoctorOptions{Start: true}, node.Options{})
 	for i := range report.Findings {
@@ -166,7 +170,7 @@ func logStartChecks(ctx context.Context, logger *slog.Logger, cfg *config.Config
 	}
 }
 
-// reloadActors reads the registry of actors again at each SIGHUP, until the function that it returns is
+// reloadActors reads the registry of actors again at each SIGHUP, until stop is
 // called.
 func reloadActors(n *node.Node) (stop func()) {
 	hangups, stopped := make(chan os.Signal, 1), make(chan struct{})
@@ -189,8 +193,8 @@ func reloadActors(n *node.Node) (stop func()) {
 	}
 }
 
-// newLogger logs text for a terminal and JSON for everything else, unless the
-// configuration knows better.
+// newLogger returns a logger that writes text to a terminal and JSON to
+// everything else, unless the configuration sets a format.
 func newLogger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: redactLogError}
 	if format == "text" || format == "auto" && terminal.IsTerminal(w) {

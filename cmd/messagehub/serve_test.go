@@ -42,13 +42,13 @@ func TestServeOffersTheCommandsForItsAddress(t *testing.T) {
 func TestBothSignalsStopAnIdleHubWithoutComplaint(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		h := startHub(t, "--in-memory")
-		require.NoError(t, h.stop(t, signal), h.said())
-		require.Contains(t, h.said(), `"msg":"stopped"`)
+		require.NoError(t, h.stop(t, signal), h.stderrText())
+		require.Contains(t, h.stderrText(), `"msg":"stopped"`)
 	}
 }
 
-// begunRequest sends a hub the head of a POST and half of its body, and returns
-// when the hub has begun to read it.
+// begunRequest sends the head of a POST and half of its body to a hub, and
+// returns when the hub has begun to read it.
 func begunRequest(t *testing.T, url, head, rest string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
@@ -80,7 +80,7 @@ func TestARequestUnderWayIsFinishedBeforeTheHubStops(t *testing.T) {
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"accepted":1,"duplicates":0}`, string(body))
-	require.NoError(t, h.wait(t), h.said())
+	require.NoError(t, h.wait(t), h.stderrText())
 
 	again := startHub(t, "--data", data)
 	got := messagehub(t, "", "peek", "--url", again.url(t), "--actor", actorA)
@@ -89,7 +89,7 @@ func TestARequestUnderWayIsFinishedBeforeTheHubStops(t *testing.T) {
 
 func TestASecondSignalStopsAtOnce(t *testing.T) {
 	h := startHub(t, "--in-memory")
-	begunRequest(t, h.url(t), "[", "]") // and is never finished
+	begunRequest(t, h.url(t), "[", "]") // the request is never finished
 	require.NoError(t, h.cmd.Process.Signal(syscall.SIGTERM))
 	h.await(t, `"msg":"draining"`)
 	err := h.stop(t, syscall.SIGTERM)
@@ -150,7 +150,7 @@ func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
 			}
 			got := messagehub(t, "", args...)
 			require.Empty(t, got.out)
-			got.err = strings.TrimSuffix(got.err, "messagehub: see messagehub serve --help\n") // of a wrong value, which has status 2
+			got.err = strings.TrimSuffix(got.err, "messagehub: see messagehub serve --help\n") // for a wrong value, which has status 2
 			require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
 			for _, want := range tc.want {
 				require.Contains(t, got.err, want)
@@ -172,7 +172,7 @@ func TestOperatorsUseTheirOwnListener(t *testing.T) {
 	require.Contains(t, messagehub(t, "", "peek", "--actor", actorA, "--url", admin).err, "Actors and domains use another one of this hub: its setting listen.")
 	require.Contains(t, messagehub(t, "", "serve", "--help").out, `(default "127.0.0.1:8081")`)
 	require.Contains(t, messagehub(t, "", "queue", "show", "--help").out, `(default "http://127.0.0.1:8081")`)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
 func TestAnOriginCannotMoveToAnotherGroup(t *testing.T) {
@@ -189,7 +189,7 @@ func TestAnOriginCannotMoveToAnotherGroup(t *testing.T) {
 
 func TestTheInsecureHubListensToOthersAndSaysHowToReachItFromHere(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	out := &signalling{want: "dequeue", seen: cancel} // stop when the greeting is out
+	out := &signalling{want: "dequeue", seen: cancel} // stop when the greeting is printed
 	var errs strings.Builder
 	status := run(ctx, &process{
 		args:    []string{"messagehub", "serve", "--in-memory", "--insecure", "--listen", ":0", "--log-format", "text"},
@@ -203,7 +203,7 @@ func TestTheInsecureHubListensToOthersAndSaysHowToReachItFromHere(t *testing.T) 
 	require.Contains(t, errs.String(), "level=INFO msg=ready url=http://")
 }
 
-// signalling calls seen when want has been written.
+// A signalling calls seen when want has been written.
 type signalling struct {
 	text strings.Builder
 	want string

@@ -8,7 +8,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// programName returns what to type to call this program again, from any folder.
+// programName returns the text with which this program can be called again,
+// from any folder.
 func programName(args0 string) string {
 	self, err := os.Executable()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/domain/filter"
 )
 
-// signFlags are the flags that name the secret of a subscription.
+// signFlags are the flags with the secret of a subscription.
 type signFlags struct {
 	secret, file string
 }
@@ -32,7 +32,7 @@ func (s *signFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.file, "secret-file", "", "sign calls with the secret in `FILE`, its first line")
 }
 
-// readSecret returns the secret, nil if none is named.
+// readSecret returns the secret, nil if no flag has one.
 func (s *signFlags) readSecret() (*string, error) {
 	switch {
 	case s.secret != "" && s.file != "":
@@ -49,7 +49,7 @@ func (s *signFlags) readSecret() (*string, error) {
 	return nil, nil //nolint:nilnil // no secret is named
 }
 
-// A draftFlags is a subscription as flags say it.
+// draftFlags are the flags with the members of a subscription.
 type draftFlags struct {
 	id          string
 	draft       domain.Subscription
@@ -66,27 +66,27 @@ func (d *draftFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.draft.CallbackURL, "callback-url", "", "`URL` that the hub calls (required)")
 	f.StringVar(&d.draft.Topic, "topic", domain.DefaultTopic, "`NAME` of the topic")
 	f.StringVar(&d.draft.Filter, "filter", "", "only events for which this JMESPath `EXPRESSION` is true")
-	f.StringVar(&d.draft.Method, "method", "POST", "`METHOD`, POST or PUT")
+	f.StringVar(&d.draft.Method, "method", "POST", "`METHOD` of calls, POST or PUT")
 	f.StringVar(&d.draft.Encoding, "encoding", domain.JSONEncoding, "`TYPE` of the body, or "+domain.FormEncoding)
 	f.StringArrayVar(&d.formFields, "form-field", nil, "`NAME=VALUE` of a field of the form; may be given more than once")
 	f.StringVar(&d.draft.PayloadFormField, "payload-form-field", "payload", "`NAME` of the field with the message")
-	f.StringArrayVar(&d.attachments, "attachment", nil, "`NAME=EXPRESSION` of what is added to calls; may be given more than once")
-	f.StringVar(&d.draft.HMACKeyID, "hmac-key-id", "", "`ID` of the key in the Authorization header")
-	f.StringVar(&d.delivery, "delivery", "async", "`MODE`; with sync, senders wait for the only attempt")
+	f.StringArrayVar(&d.attachments, "attachment", nil, "add the value of a JMESPath expression to calls, `NAME=EXPRESSION`; may be given more than once")
+	f.StringVar(&d.draft.HMACKeyID, "hmac-key-id", "", "`ID` of the HMAC key in the Authorization header")
+	f.StringVar(&d.delivery, "delivery", "async", "`MODE`: async, or sync, where senders wait for the only attempt")
 	f.Float64Var(&d.draft.MaxRate, "max-rate", 0, "at most `N` calls per second; 0: no limit")
-	f.IntVar(&d.draft.MaxConcurrency, "max-concurrency", 0, "at most `N` calls at the same time; 0: as the hub says")
-	f.BoolVar(&d.draft.IsOrdered, "ordered", false, "one call at a time, in the order of the events; one that fails delays those behind it")
+	f.IntVar(&d.draft.MaxConcurrency, "max-concurrency", 0, "at most `N` calls at the same time; 0: the setting of the hub")
+	f.BoolVar(&d.draft.IsOrdered, "ordered", false, "one call at a time, in the order of the events; a failing call delays those after it")
 	f.StringArrayVar(&d.headers, "header", nil, "`NAME: VALUE` of a header of calls; may be given more than once; other users of the machine can read it")
-	f.StringVar(&d.headerFile, "header-file", "", "headers of calls in `FILE`, each a line NAME: VALUE; kept if none are named")
+	f.StringVar(&d.headerFile, "header-file", "", "headers of calls in `FILE`, one NAME: VALUE per line; without headers, those of the hub are kept")
 	d.sign.addFlags(f)
 }
 
-// flagsOfPointers are the flags for the members of a subscription, where they differ.
+// flagsOfPointers are the flags whose names differ from those of the members.
 var flagsOfPointers = map[string]string{
 	"jmespath_query": "filter", "form_fields": "form-field", "attachments": "attachment", "hmac_secret_key": "secret", "headers": "header",
 }
 
-// readFlags checks the flags as the hub would.
+// readFlags checks the flags as the hub would check the request.
 func (d *draftFlags) readFlags() (id domain.SubscriptionID, hidden hubclient.Hidden, err error) {
 	if d.draft.CallbackURL == "" {
 		return id, hidden, errors.New("--callback-url is missing; say what the hub is to call")
@@ -127,7 +127,7 @@ func (d *draftFlags) readFlags() (id domain.SubscriptionID, hidden hubclient.Hid
 	return id, hidden, err
 }
 
-// readHeaders returns the headers that are named, nil if none are.
+// readHeaders returns the headers in the flags, nil without any.
 func (d *draftFlags) readHeaders() (map[string]string, error) {
 	texts := d.headers
 	if d.headerFile != "" {
@@ -145,7 +145,7 @@ func (d *draftFlags) readHeaders() (map[string]string, error) {
 		name, value, ok := strings.Cut(text, ":")
 		switch _, twice := all[name]; {
 		case !ok || name == "":
-			return nil, errors.New("--header: want NAME: VALUE") // the text may be a secret
+			return nil, errors.New("--header: want NAME: VALUE") // the text is not repeated: it may be a secret
 		case twice:
 			return nil, fmt.Errorf("--header: %s is there twice", domain.Clip(name))
 		}
@@ -154,7 +154,8 @@ func (d *draftFlags) readHeaders() (map[string]string, error) {
 	return all, nil
 }
 
-// checkDraft returns an error that begins with a JSON pointer if a hub would refuse d.
+// checkDraft returns an error that begins with a JSON pointer if a hub would
+// refuse d.
 func checkDraft(d *domain.Subscription, headers map[string]string) error {
 	d.SetDefaults()
 	if err := d.Check(); err != nil {
@@ -167,7 +168,8 @@ func checkDraft(d *domain.Subscription, headers map[string]string) error {
 	return err
 }
 
-// parsePairs returns the names and values of a flag that is given more than once.
+// parsePairs returns the names and values of a flag that may be given several
+// times.
 func parsePairs(flag string, texts []string) (map[string]string, error) {
 	if len(texts) == 0 {
 		return nil, nil //nolint:nilnil // no flag is no map
@@ -191,8 +193,8 @@ func (p *process) subscriptionsCreate() *cobra.Command {
 	var d draftFlags
 	cmd := s.command("create", "Subscribe to a topic",
 		"The hub calls the URL with each event that is published from then on. With --id, the command may be repeated:\n"+
-			"it creates the subscription, or replaces it. The topic object-changed is for operators: the hub's token is shown, or\n"+
-			"one of an issuer that has the role of an operator, too.\n\nTry the receiver with messagehub certify before.\n\n"+signHelp, nil)
+			"it creates the subscription, or replaces it. The topic object-changed is for operators: the\n"+
+			"command sends the hub's token for it, or a token of an issuer with the role of an operator.\n\nTest the receiver with messagehub certify first.\n\n"+signHelp, nil)
 	cmd.Use, cmd.Example = "create --actor ID --callback-url URL", "  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook\n"+
 		"  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook --filter \"type == 'made'\" --secret-file secret.txt"
 	d.addFlags(cmd.Flags())
@@ -230,9 +232,9 @@ func (p *process) subscriptionsRotate() *cobra.Command {
 	s := &subscriptionsCommand{p: p}
 	var f signFlags
 	cmd := s.command("rotate ID", "Replace the secret of a subscription",
-		"For a grace period (push.secret-grace of the hub, 24 hours), calls are signed with the new secret and with the one\n"+
-			"before, so give the new one to the receiver meanwhile. A rotation before the period has passed ends the oldest.\n"+
-			"Without a secret of yours, a random one of Standard Webhooks (whsec_) is made and printed.\n"+signHelp,
+		"For a grace period (push.secret-grace of the hub, 24 hours), calls are signed with the new secret and with the previous\n"+
+			"one, so give the new one to the receiver meanwhile. Another rotation within that period ends the oldest secret.\n"+
+			"Without --secret or --secret-file, a random secret of Standard Webhooks (whsec_) is generated and printed.\n"+signHelp,
 		func(ctx context.Context, id domain.SubscriptionID) error {
 			secret, err := f.readSecret()
 			if err != nil {
@@ -245,7 +247,7 @@ func (p *process) subscriptionsRotate() *cobra.Command {
 				}
 				text := "whsec_" + base64.StdEncoding.EncodeToString(random)
 				secret = &text
-				fmt.Fprintln(p.out, text) // before it is used, so that it is not lost
+				fmt.Fprintln(p.out, text) // printed before it is used, so that it is not lost
 			}
 			if _, err := s.hub.RotateSubscription(ctx, s.a.actor, id, *secret); err != nil {
 				return err

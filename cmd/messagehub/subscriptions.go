@@ -27,9 +27,9 @@ type subscriptionsCommand struct {
 func (p *process) subscriptionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "subscriptions",
-		Short: "Show and change what an actor is called with",
+		Short: "Show and change the subscriptions of an actor",
 		Long: "Show and change the subscriptions of an actor: the URLs that the hub calls with events.\n" +
-			"Messages for a subscription that is paused are kept.",
+			"Messages for a paused subscription are kept.",
 		Example: "  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook\n" +
 			"  messagehub subscriptions list --actor 5790001330552\n" +
 			"  messagehub subscriptions sync subscriptions.yaml --dry-run",
@@ -43,8 +43,8 @@ func (p *process) subscriptionsCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes one that takes what use names. body gets the arguments, of which the first is an
-// id unless use names none.
+// command makes a command with the arguments in use. body gets the arguments;
+// the first is an id, unless use has none.
 func (s *subscriptionsCommand) command(use, short, long string, body func(ctx context.Context, id domain.SubscriptionID) error) *cobra.Command {
 	name, wantsID := strings.CutSuffix(use, " ID")
 	cmd := &cobra.Command{
@@ -84,11 +84,11 @@ func (s *subscriptionsCommand) command(use, short, long string, body func(ctx co
 }
 
 func (s *subscriptionsCommand) jsonFlag(f *pflag.FlagSet) {
-	f.BoolVar(&s.json, "json", false, "print the hub's answer as it is")
+	f.BoolVar(&s.json, "json", false, "print the hub's answer unchanged")
 }
 
-// explainRefusal returns the faults that a hub has found in a subscription, a line each, instead
-// of a problem that only counts them.
+// explainRefusal returns the faults that a hub has found in a subscription, one
+// per line, instead of a problem that only counts them.
 func explainRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {
@@ -140,7 +140,7 @@ func (p *process) subscriptionsShow() *cobra.Command {
 
 func (p *process) subscriptionsDelete() *cobra.Command {
 	s := &subscriptionsCommand{p: p}
-	return s.command("delete ID", "Delete a subscription", "Messages that were not delivered are not delivered any more. Its id cannot be used again.", func(ctx context.Context, id domain.SubscriptionID) error {
+	return s.command("delete ID", "Delete a subscription", "Its undelivered messages are discarded. Its id cannot be used again.", func(ctx context.Context, id domain.SubscriptionID) error {
 		if err := s.hub.DeleteSubscription(ctx, s.a.actor, id); err != nil {
 			return err
 		}

@@ -26,7 +26,8 @@ const (
 	subscriptionB = "1b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 )
 
-// subscriptionHub is a hub with subscriptions in memory. It notes the requests that change any.
+// subscriptionHub starts a hub with subscriptions in memory. changes are the
+// requests that change any.
 func subscriptionHub(t *testing.T) (url string, changes *[]string) {
 	t.Helper()
 	keys, err := subscribe.NewKeyring(subscribe.NewKey())
@@ -55,7 +56,7 @@ func subscriptions(t *testing.T, url, name string, args ...string) result {
 
 func TestSubscriptions_ToObjectsShowTheTokenOfOperators(t *testing.T) {
 	url := pushHub(t, func(cfg *config.Config) { cfg.Objects.Topic = true })
-	t.Chdir(t.TempDir()) // where no hub keeps a token
+	t.Chdir(t.TempDir()) // a folder without the token of a hub
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "admin.token"), []byte(operatorToken+"\n"), 0o600))
 	file := filepath.Join(folder, "subscriptions.yaml")

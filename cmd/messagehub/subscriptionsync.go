@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A syncCommand is what the flags of messagehub subscriptions sync say.
+// A syncCommand has the flags of messagehub subscriptions sync.
 type syncCommand struct {
 	p      *process
 	a      actorCommand
@@ -28,21 +28,22 @@ func (p *process) subscriptionsSync() *cobra.Command {
 	s := &syncCommand{p: p}
 	cmd := &cobra.Command{
 		Use:   "sync FILE.yaml",
-		Short: "Create and change the subscriptions of an actor as a file says",
-		Long: "Create and change the subscriptions of an actor as a file says. The command may be repeated: what is as\n" +
-			"the file says is not changed. Subscriptions that are not in the file are kept, unless --prune is given.\n" +
-			"The whole file is checked before anything is changed. A file looks like this:\n\n" +
+		Short: "Create and change the subscriptions of an actor from a file",
+		Long: "Create and change the subscriptions of an actor from a file. The command may be repeated: without a\n" +
+			"difference, nothing is changed. Subscriptions that are not in the file are kept, unless --prune is given.\n" +
+			"The whole file is checked before anything is changed. Example:\n\n" +
 			"  actor: 5790001330552\n" +
 			"  subscriptions:\n" +
-			"    - uuid: 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41    # one that you have chosen, as uuidgen does\n" +
+			"    - uuid: 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41    # any UUID, such as one from uuidgen\n" +
 			"      callback_url: https://example.org/hook\n" +
 			"      jmespath_query: type == 'made'\n" +
-			"      hmac_secret_key_file: hook.key                # or hmac_secret_key_env: NAME; kept if not there\n" +
-			"      headers_file: {X-Api-Key: api.key}            # or headers_env, headers; kept if not there\n" +
-			"      max_rate: 5                                   # calls per second; no limit if not there\n" +
+			"      hmac_secret_key_file: hook.key                # or hmac_secret_key_env: NAME; default: the stored one\n" +
+			"      headers_file: {X-Api-Key: api.key}            # or headers_env, headers; default: the stored one\n" +
+			"      max_rate: 5                                   # calls per second; default: no limit\n" +
 			"      paused: false\n\n" +
 			"Further members: topic, method, encoding, form_fields, payload_form_field, hmac_key_id, attachments,\n" +
-			"hmac_secret_key, delivery, max_concurrency and ordered, as in the HTTP API. Files are looked for beside FILE.yaml.",
+			"hmac_secret_key, delivery, max_concurrency and ordered, as in the HTTP API. Other files are\n" +
+			"relative to the folder of FILE.yaml.",
 		Example: "  messagehub subscriptions sync subscriptions.yaml --dry-run\n" +
 			"  messagehub subscriptions sync subscriptions.yaml --prune",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -88,7 +89,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 func (p *process) subscriptionsExport() *cobra.Command {
 	s := &subscriptionsCommand{p: p}
 	return s.command("export", "Print the subscriptions of an actor as a file for sync",
-		"The file has no secrets and no headers: the hub never returns them. Those that the hub has are kept by sync.",
+		"The file has no secrets and no headers, because the hub never returns them. sync keeps those of the hub.",
 		func(ctx context.Context, _ domain.SubscriptionID) error {
 			all, err := s.hub.Subscriptions(ctx, s.a.actor)
 			if err != nil {
@@ -103,7 +104,7 @@ func (p *process) subscriptionsExport() *cobra.Command {
 		})
 }
 
-// readFile reads the file. The keys that it names are beside it.
+// readFile reads the file. The key files that it names are in the same folder.
 func (s *syncCommand) readFile(name string) (file *subscriptionfile.File, err error) {
 	input, _, err := s.p.open(name)
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *syncCommand) syncAll(ctx context.Context, hub *hubclient.Client, f *sub
 	return err
 }
 
-// carryOut makes one change.
+// carryOut executes one change.
 func (s *syncCommand) carryOut(ctx context.Context, hub *hubclient.Client, step *subscriptionfile.Step) (err error) {
 	switch step.Action {
 	case subscriptionfile.Create, subscriptionfile.Update, subscriptionfile.Keep:
@@ -174,7 +175,7 @@ func (s *syncCommand) carryOut(ctx context.Context, hub *hubclient.Client, step 
 	return err
 }
 
-// showStep prints a change and what differs.
+// showStep prints a change and the differences.
 func (s *syncCommand) showStep(step *subscriptionfile.Step) {
 	fmt.Fprintf(s.p.out, "%-16s %s  %s\n", step.Action, step.ID, terminal.Clip(terminal.Printable(step.URL), 60))
 	for _, why := range step.Why {

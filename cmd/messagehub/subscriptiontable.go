@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// showSubscriptions shows them in a table.
+// showSubscriptions prints subscriptions in a table.
 func (p *process) showSubscriptions(actor string, all []*hubclient.Subscription) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintf(p.out, "%s has no subscriptions\n", actor)
@@ -44,7 +44,7 @@ func yesNo(is bool) string {
 	return "no"
 }
 
-// showSubscription shows each member of one in a line.
+// showSubscription prints a subscription, one member per line.
 func (p *process) showSubscription(s *hubclient.Subscription) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {

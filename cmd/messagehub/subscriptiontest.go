@@ -14,7 +14,7 @@ import (
 func (p *process) subscriptionsTest() *cobra.Command {
 	s := &subscriptionsCommand{p: p}
 	cmd := s.command("test ID", "Call the receiver of a subscription with a test event",
-		"The hub calls the receiver once, signed and on the way of every call, with an event of the type messagehub.test.\n"+
+		"The hub calls the receiver once, signed and sent as every call, with an event of the type messagehub.test.\n"+
 			"Nothing is stored or counted. The exit status is 1 if the receiver does not accept it.",
 		func(ctx context.Context, id domain.SubscriptionID) error {
 			r, text, err := s.hub.TestSubscription(ctx, s.a.actor, id)

@@ -15,7 +15,7 @@ import (
 // maxLifetime is the limit of the lifetime of a token of the development issuer.
 const maxLifetime = 24 * time.Hour
 
-// A tokenRequest says for whom a token is.
+// A tokenRequest has the flags of messagehub token.
 type tokenRequest struct {
 	actors, domains, roles []string
 	subject                string
@@ -27,9 +27,9 @@ func (p *process) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Make a token for a hub that runs with --dev-issuer",
-		Long: "Make a token for a hub on this machine that runs with messagehub serve --dev-issuer, and print it.\n" +
-			"Commands that talk to a hub show the token in " + ownTokenVariable + " or of --token-file. A hub in production has\n" +
-			"an issuer of its organization, such as Microsoft Entra; its tokens come from there.",
+		Long: "Print a token for a hub on this machine that runs with messagehub serve --dev-issuer.\n" +
+			"Commands that call a hub send the token in " + ownTokenVariable + " or in --token-file. A hub in production has\n" +
+			"the issuer of its organization, such as Microsoft Entra, which makes its tokens.",
 		Example: "  export " + ownTokenVariable + "=$(messagehub token --actor 5790001330552)\n" +
 			"  messagehub token --domain Charges --domain TimeSeries\n" +
 			"  messagehub token --role operator",
@@ -37,9 +37,9 @@ func (p *process) tokenCommand() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&r.actors, "actor", nil, "act for the actor with this `ID`; may be given more than once")
 	cmd.Flags().StringArrayVar(&r.domains, "domain", nil, "announce events of the origin `NAME`; may be given more than once")
-	cmd.Flags().StringArrayVar(&r.roles, "role", nil, "have the `ROLE` operator, operator.read or metrics; may be given more than once")
-	cmd.Flags().StringVar(&r.subject, "subject", "", "`NAME` of the owner (default: your login name)")
-	cmd.Flags().DurationVar(&r.lifetime, "lifetime", time.Hour, "`TIME` for which the token counts, up to 24h")
+	cmd.Flags().StringArrayVar(&r.roles, "role", nil, "`ROLE` of the token: operator, operator.read or metrics; may be given more than once")
+	cmd.Flags().StringVar(&r.subject, "subject", "", "`NAME` of the owner of the token (default: your login name)")
+	cmd.Flags().DurationVar(&r.lifetime, "lifetime", time.Hour, "`TIME` for which the token is valid, up to 24h")
 	config.AddFlags(cmd.Flags(), "data")
 	cmd.Flags().Lookup("data").Usage = "data `FOLDER` of the hub"
 	cmd.RunE = p.do(func(_ context.Context, _ []string) error {
@@ -65,7 +65,7 @@ func (p *process) tokenCommand() *cobra.Command {
 	return cmd
 }
 
-// newClaims returns what the token says.
+// newClaims returns the claims of the token.
 func (r *tokenRequest) newClaims(now time.Time) (c devissuer.Claims, err error) {
 	for _, actor := range r.actors {
 		if _, err := domain.ParseActorID(actor); err != nil {

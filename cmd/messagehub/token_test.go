@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The commands that a hub with a development issuer prints work as they are, and without a token
-// nothing does.
+// The commands that a hub with a development issuer prints work when they are
+// copied, and nothing works without a token.
 func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a folder")
 	h := startWatchedHub(t, []string{tokenVariable + "=" + operatorToken}, "--dev-issuer=127.0.0.1:0", "--data", folder)
@@ -52,8 +52,8 @@ func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 	require.Equal(t, result{3, "", "no data waits for the actor of the token\n"}, r)
 	r = runWith(t, []string{ownTokenVariable + "=" + strings.TrimSpace(orders)}, "broker", "messages", "prices", "--url", h.url(t))
 	require.Equal(t, 0, r.status, r.err)
-	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
-	require.NotContains(t, h.said(), strings.TrimSpace(token))
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
+	require.NotContains(t, h.stderrText(), strings.TrimSpace(token))
 }
 
 func TestServe_RefusesDevIssuerBeyondLoopback(t *testing.T) {

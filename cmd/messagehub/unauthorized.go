@@ -9,8 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// explainUnauthorized returns what to set so that a hub accepts a command which it has answered with 401, "" for
-// other errors. It names only what the command has.
+// explainUnauthorized returns what to set so that a hub accepts a command that
+// it has answered with 401, "" for other errors. It names only flags that the
+// command has.
 func (p *process) explainUnauthorized(cmd *cobra.Command, err error) string {
 	problem, isProblem := errors.AsType[*hubclient.Problem](err)
 	if !isProblem || problem.Status != http.StatusUnauthorized {

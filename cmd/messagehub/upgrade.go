@@ -26,13 +26,13 @@ func (p *process) upgradeCommand() *cobra.Command {
 		Short: "Raise the level of the store once all nodes have the new version",
 		Long: "Show the nodes of a store, their versions and the level of the store, and raise the level to the highest\n" +
 			"that this version knows. The level states which formats nodes may write. Nodes of a new version write\n" +
-			"what the version before can read, until the level is raised; until then the version before can be\n" +
+			"what the previous version can read, until the level is raised; until then the previous version can be\n" +
 			"installed again.\n\n" +
 			"The level rises only if all living nodes know the next one. A node that is dead, or was killed, counts as\n" +
-			"living for 40 s. The command may be interrupted and run again. With --back it takes a level back that is\n" +
-			"announced, and not active yet.\n\n" +
+			"living for 40 s. The command may be interrupted and repeated. With --back it cancels a level that is\n" +
+			"announced and not active yet.\n\n" +
 			"The settings are those of serve, from a file, the environment, or the flags here. For a data folder, stop\n" +
-			"its hub before.\n\n" +
+			"its hub first.\n\n" +
 			"The exit status is 0 if the store has the highest level, 1 if the level was not raised or, with --check,\n" +
 			"can be raised, and 2 for a wrong command line or setting.",
 		Example: "  messagehub upgrade --check --config hub.yaml\n" +
@@ -42,7 +42,7 @@ func (p *process) upgradeCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&checkOnly, "check", false, "change nothing, only report")
-	flags.BoolVar(&back, "back", false, "take a level back that is announced, and not active yet")
+	flags.BoolVar(&back, "back", false, "cancel a level that is announced and not active yet")
 	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
 	config.AddFlags(flags, "data", "cosmos.endpoint", "cosmos.database", "cosmos.consistency")
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
@@ -63,7 +63,7 @@ func (p *process) upgradeCommand() *cobra.Command {
 	return cmd
 }
 
-// upgrade shows the level of the store that cfg names, and changes it.
+// upgrade shows the level of the store that cfg names, or changes it.
 func (p *process) upgrade(ctx context.Context, cfg config.Config, checkOnly, back bool) (err error) {
 	u, err := node.OpenLevelUpgrade(ctx, cfg, node.Options{
 		Version: version, Levels: p.levels, Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -117,7 +117,7 @@ func (p *process) showLevel(st *level.Status, isFolder bool) {
 	for _, n := range st.Nodes {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", terminal.Printable(strings.TrimPrefix(n.Name(), "node ")), terminal.Printable(n.Version), n.Level, n.Beat)
 	}
-	_ = table.Flush() // what cannot be written shows at the next line
+	_ = table.Flush() // a failed write shows at the next line
 }
 
 // takeLevelBack takes back the level that is announced.

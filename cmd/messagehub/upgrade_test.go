@@ -16,10 +16,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// nextLevels are the levels of an imagined next version.
+// nextLevels are the levels of a fictitious next version.
 var nextLevels = level.Table{{Since: "v1"}, {Since: "v2", Changes: []string{"Mailboxes may have a colour."}}}
 
-// upgrade runs the command of a version with levels.
+// upgrade runs the command of a version with the given levels.
 func (d *azureAccounts) upgrade(levels level.Table, args ...string) result {
 	d.Helper()
 	var out, errs bytes.Buffer
@@ -33,7 +33,7 @@ func (d *azureAccounts) upgrade(levels level.Table, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
-// serve runs a node of a version with levels until stop is called.
+// serve runs a node of a version with the given levels until stop is called.
 func (d *azureAccounts) serve(levels level.Table, name string) (stop func()) {
 	d.Helper()
 	cfg, err := config.Load(config.Inputs{Environ: d.environ})
@@ -93,7 +93,7 @@ func TestUpgrade_WorksOnAFolderWhoseHubIsStopped(t *testing.T) {
 	require.Contains(t, messagehub(t, "", "upgrade", "--data", data).err, "no hub has kept anything there")
 	h := startHub(t, "--data", data)
 	require.Contains(t, messagehub(t, "", "upgrade", "--data", data).err, "another process uses it; stop that one")
-	require.NoError(t, h.stop(t, os.Interrupt), h.said())
+	require.NoError(t, h.stop(t, os.Interrupt), h.stderrText())
 	d := &azureAccounts{T: t}
 	got := d.upgrade(nextLevels, "--data", data)
 	require.Equal(t, 0, got.status, got.err)
@@ -101,7 +101,7 @@ func TestUpgrade_WorksOnAFolderWhoseHubIsStopped(t *testing.T) {
 	require.NotContains(t, got.out, "NODE")
 	h = spawnHub(t, "--data", data)
 	require.Error(t, h.wait(t))
-	require.Contains(t, h.said(), "the store has level 2, and this version knows levels up to 1: use version dev or a newer one")
+	require.Contains(t, h.stderrText(), "the store has level 2, and this version knows levels up to 1: use version dev or a newer one")
 }
 
 func TestUpgrade_RefusesWhatContradicts(t *testing.T) {

@@ -11,17 +11,19 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// statusHelp is what the help and the page of commands say about exit statuses.
+// statusHelp is the text about exit statuses in the help and on the page of
+// commands.
 const statusHelp = "The exit status is 0 if everything succeeded, 2 if a value is wrong (of the command line, or of a setting in the\n" +
 	"file, the environment or a flag), 3 if a peek found no data, and 1 for every other failure and for what a check finds."
 
-// A usageError is a wrong value in the command line.
+// A usageError reports a wrong value on the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// usage returns an error about the command line that only the command itself could find.
+// usage returns an error about the command line that only the command itself
+// can find.
 func (p *process) usage(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
@@ -33,7 +35,7 @@ func isWrongValue(err error) bool {
 	return isUsage || isSetting
 }
 
-// wantedValues says what a flag of each type wants.
+// wantedValues describes the values of flags by their type.
 var wantedValues = map[string]string{
 	"duration": "a time such as 500ms or 1m30s", "bool": "true or false",
 	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number of at least 0", "float64": "a number such as 0.5",

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A wrong value has status 2 and a hint to the help, whichever layer it came from and whichever command reads it.
+// A wrong value leads to status 2 and a hint to the help, whichever layer finds
+// it and whichever command has it.
 func TestCommands_ExitWith2ForAWrongValue(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hub.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("listen: nope\n"), 0o600))

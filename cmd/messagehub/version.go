@@ -14,15 +14,17 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A buildReport says what a program was built from, and which documents it can read.
+// A buildReport describes how the program was built, and which documents it can
+// read.
 type buildReport struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"` // "unknown": not recorded
-	Date     string `json:"date"`   // of the commit
+	Date     string `json:"date"`   // date of the commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 
-	// Formats has the highest format that the program knows of each kind of stored document, by area.
+	// Formats has the highest format that the program knows for each kind of
+	// stored document, by area.
 	Formats map[string]map[string]int `json:"formats"`
 
 	Files map[string]int `json:"files"` // formats of files in a data folder, by store
@@ -37,7 +39,7 @@ func (p *process) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: "Print the version. With --json print also the commit, its date, the version of Go, the versions of all\n" +
+		Long: "Print the version. With --json, also print the commit, its date, the version of Go, the versions of all\n" +
 			"linked modules, and the formats and the level of stores that this version knows.",
 		Args: cobra.NoArgs,
 		RunE: p.do(func(context.Context, []string) error {
@@ -54,7 +56,7 @@ func (p *process) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// versionLine returns what the command and the flag print.
+// versionLine returns the line that the command and the flag print.
 func versionLine() string {
 	return fmt.Sprintf("messagehub %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

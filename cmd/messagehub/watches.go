@@ -39,7 +39,8 @@ func (p *process) watchesCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes one. With wantsID it takes the id of a watch, which body gets.
+// command makes a command. If wantsID is true, it takes the id of a watch,
+// which body gets.
 func (w *watchesCommand) command(name, short, long string, wantsID bool, body func(ctx context.Context, id domain.WatchID) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " --actor ID", Short: short, Long: short + ".",
@@ -76,7 +77,8 @@ func (w *watchesCommand) command(name, short, long string, wantsID bool, body fu
 	return cmd
 }
 
-// explainWatchRefusal returns the faults that a hub has found in a watch, a line each.
+// explainWatchRefusal returns the faults that a hub has found in a watch, one
+// per line.
 func explainWatchRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {
@@ -89,7 +91,7 @@ func explainWatchRefusal(err error) error {
 	return errors.Join(lines...)
 }
 
-// maxListedWatches is the limit for an answer of the hub.
+// maxListedWatches is the limit of watches in one answer of the hub.
 const maxListedWatches = 100
 
 func (p *process) watchesList() *cobra.Command {
@@ -138,7 +140,7 @@ func (w *watchesCommand) showAll(all []*hubclient.Watch) error {
 
 func (p *process) watchesShow() *cobra.Command {
 	w := &watchesCommand{p: p}
-	cmd := w.command("show", "Show a watch", "Its last calls follow, the newest first, and when the next one is due.", true, func(ctx context.Context, id domain.WatchID) error {
+	cmd := w.command("show", "Show a watch", "It also prints the last calls, newest first, and when the next one is due.", true, func(ctx context.Context, id domain.WatchID) error {
 		found, err := w.hub.Watch(ctx, w.a.actor, id)
 		if err != nil {
 			return err
@@ -184,7 +186,7 @@ func (p *process) watchesAdd() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&resource, "resource", "", "`URI` of the resource (required)")
 	cmd.Flags().StringVar(&callback, "callback", "", "`URL` that the hub calls (required)")
-	cmd.Flags().BoolVar(&mayBeAbsent, "absent", false, "the resource need not be there yet")
+	cmd.Flags().BoolVar(&mayBeAbsent, "absent", false, "the resource need not exist yet")
 	cmd.Example = "  messagehub watches add --actor 5790001330552 --resource http://127.0.0.1:8080/v1/resources/prices --callback https://example.org/changed"
 	return cmd
 }

@@ -9,7 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestWorkflows_RunScriptsOfTheTree checks what can be checked without the service that runs workflows.
+// TestWorkflows_RunScriptsOfTheTree checks what can be checked without GitHub's
+// workflow runner.
 func TestWorkflows_RunScriptsOfTheTree(t *testing.T) {
 	root := moduleRoot(t)
 	files, err := filepath.Glob(filepath.Join(root, ".github/workflows/*.yml"))

@@ -13,10 +13,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A starvedListener runs out of file descriptors for a while.
+// A starvedListener fails for some time as if the process had no file
+// descriptors left.
 type starvedListener struct {
 	net.Listener
-	failures atomic.Int64 // that are left
+	failures atomic.Int64 // failures that remain
 }
 
 func (l *starvedListener) Accept() (net.Conn, error) {

@@ -21,15 +21,15 @@ const adminTokenName = "admin.token"
 // AdminTokenFile returns the file with the operator's token in a data folder.
 func AdminTokenFile(folder string) string { return filepath.Join(folder, adminTokenName) }
 
-// ReadAdminToken reads the operator's token that a node has made in its data folder. It fails with
-// fs.ErrNotExist if there is no file, and refuses a file that others may read or that is not a file
-// of the folder itself.
+// ReadAdminToken reads the operator's token that a node has created in its data
+// folder. It fails with fs.ErrNotExist if there is no file, and refuses a file
+// that others may read or that is a link.
 func ReadAdminToken(folder string) (config.Secret, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return "", tokenFault(folder, err)
 	}
-	defer func() { _ = root.Close() }() // only read
+	defer func() { _ = root.Close() }() // opened for reading only
 	token, err := readToken(root)
 	if err != nil {
 		return "", tokenFault(folder, err)
@@ -37,8 +37,8 @@ func ReadAdminToken(folder string) (config.Secret, error) {
 	return token, nil
 }
 
-// keepAdminToken returns the token in the data folder, and makes folder and token if
-// they are missing.
+// keepAdminToken returns the token in the data folder, and creates folder and
+// token if they are missing.
 func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, error) {
 	folder := cfg.Data
 	if folder == "" {
@@ -51,9 +51,9 @@ func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, err
 	if err != nil {
 		return "", folderFault(folder, err)
 	}
-	defer func() { _ = root.Close() }() // writeSecretFile has synced what it wrote
+	defer func() { _ = root.Close() }() // writeSecretFile has synced the file
 	if cfg.InMemory || !cfg.UsesFolder() {
-		warnOfOpenFolder(folder, root, logger) // otherwise the store has done so
+		warnOfOpenFolder(folder, root, logger) // otherwise the store has warned
 	}
 	token, err := ReadAdminToken(folder)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +62,7 @@ func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, err
 	if err := writeSecretFile(root, adminTokenName, "messagehub-"+rand.Text()+"\n"); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", folderFault(folder, err)
 	}
-	return ReadAdminToken(folder) // it may be that of another process, which was faster
+	return ReadAdminToken(folder) // another process may have created it first
 }
 
 func readToken(root *os.Root) (config.Secret, error) {

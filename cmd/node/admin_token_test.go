@@ -22,7 +22,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// withoutToken are settings that leave the token to the node.
+// withoutToken returns settings without a token, so that the node creates one.
 func withoutToken(data string) config.Config {
 	cfg := settings(data)
 	cfg.Admin.Token = ""
@@ -44,8 +44,9 @@ func order(t *testing.T, url, authorization, body string) int {
 	return resp.StatusCode
 }
 
-// nginx is a reverse proxy on this machine with the defaults of nginx: proxy_pass
-// http://ADDRESS, which sends the address as Host, and no header that names the client.
+// nginx starts a reverse proxy with the defaults of nginx: proxy_pass
+// http://ADDRESS, which sends the address as Host, and no header that names the
+// client.
 func nginx(t *testing.T, hub string) string {
 	t.Helper()
 	target, err := url.Parse(hub)
@@ -121,7 +122,7 @@ func TestInsecureHub_KeepsTheHostCheckOnALoopbackAddress(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 		want := http.StatusBadRequest
 		if listen == "0.0.0.0:0" {
-			want = http.StatusNoContent // it may have any name
+			want = http.StatusNoContent // the operator may give any name
 		}
 		require.Equal(t, want, resp.StatusCode, listen)
 		require.NoError(t, stop())

@@ -41,7 +41,8 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{cert, key}
 }
 
-// issue returns a certificate as the template says, and the PEM of both of its parts.
+// issue returns a certificate made from a template, and the PEM of the
+// certificate and its key.
 func (ca *authority) issue(t *testing.T, template *x509.Certificate) (certificate, private []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

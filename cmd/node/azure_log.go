@@ -11,9 +11,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// LogAzure has the clients of Azure log to logger, if that logs at debug level now. It concerns the whole process,
-// and is called before any client is made, because the clients read the setting without a lock. So a level that
-// changes later does not turn their log on, and without it they compose no line.
+// LogAzure lets the clients of Azure log to logger, if it logs at debug level
+// now. The setting is one of the whole process and must be made before any
+// client exists, because the clients read it without a lock. So raising the
+// level later does not turn their log on; while it is off, they compose no
+// lines.
 func LogAzure(ctx context.Context, logger *slog.Logger) {
 	if logger.Enabled(ctx, slog.LevelDebug) {
 		azlog.SetListener(azureListener(logger))
@@ -23,16 +25,18 @@ func LogAzure(ctx context.Context, logger *slog.Logger) {
 // maxAzureText is the limit of the text of a line, in bytes. A request has a line for each of its headers.
 const maxAzureText = 4 << 10
 
-// azureListener returns what writes events of the clients to a log. The clients leave out the values of headers
-// and queries that they do not know; what else may be secret is left out here.
+// azureListener returns a function that logs events of the clients. The clients
+// leave out the values of headers and queries that they do not know;
+// azureListener removes other secrets.
 func azureListener(logger *slog.Logger) func(azlog.Event, string) {
 	return func(event azlog.Event, text string) {
 		logger.Debug("azure", "event", string(event), "text", redactAzure(text))
 	}
 }
 
-// redactAzure returns a text of the clients without secrets. A text about a signature or the header Authorization is
-// replaced: azcosmos and azblob quote what they have signed when it is refused.
+// redactAzure returns a text of the clients without secrets. A text about a
+// signature or the header Authorization is replaced as a whole: azcosmos and
+// azblob quote what they have signed when it is refused.
 func redactAzure(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

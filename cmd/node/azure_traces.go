@@ -12,9 +12,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// azureTraces returns what records the requests that the clients of Cosmos and Blob Storage make:
-// below the span of a request or message, and not those that the hub makes without a request, such
-// as those of a sweep. Without a provider it records nothing.
+// azureTraces returns a provider that records the requests of the clients of
+// Cosmos and Blob Storage below the span of a request or message. It does not
+// record requests that the hub makes on its own, such as those of a sweep.
+// Without a provider it records nothing.
 func azureTraces(provider trace.TracerProvider) tracing.Provider {
 	if provider == nil {
 		return tracing.Provider{}
@@ -22,7 +23,7 @@ func azureTraces(provider trace.TracerProvider) tracing.Provider {
 	return azotel.NewTracingProvider(childProvider{provider}, nil)
 }
 
-// A childProvider records spans below others only.
+// A childProvider records only spans that have a parent.
 type childProvider struct{ trace.TracerProvider }
 
 // Tracer implements trace.TracerProvider.
@@ -35,7 +36,7 @@ type childTracer struct{ trace.Tracer }
 // Start implements trace.Tracer.
 func (t childTracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
-		outlasted := domain.TraceContextOf(ctx) // the request that asked for work which outlasts it
+		outlasted := domain.TraceContextOf(ctx) // the request that started work which outlasts it
 		if !outlasted.Sampled {
 			return ctx, noop.Span{}
 		}
@@ -48,8 +49,8 @@ func (t childTracer) Start(ctx context.Context, name string, options ...trace.Sp
 	return trace.ContextWithSpan(ctx, quiet), quiet
 }
 
-// A quietSpan says that it failed, and leaves out the text: the clients quote the address of the document and the
-// answer, which have ids.
+// A quietSpan records that it failed without the text of the error: the clients
+// quote the address of the document and the answer, which contain ids.
 type quietSpan struct{ trace.Span }
 
 // SetStatus implements trace.Span.

@@ -21,11 +21,13 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// AzureBackup says how a hub is backed up whose data is on Azure.
+// AzureBackup says how to back up a hub whose data is on Azure.
 const AzureBackup = "use the backups of the services: continuous backup of Cosmos DB, and versions and soft delete of the blobs of the content container, both kept for the same time. " +
 	"To restore, stop all hubs, restore the Cosmos account to a moment, then the blobs to the same moment or a later one, and run messagehub check --repair before a hub starts"
 
-// backupRest leaves three quarters of a processor to the requests of actors and domains.
+// backupRest is the pause after each piece of work, in multiples of its
+// duration: it leaves three quarters of a processor to the requests of actors
+// and domains.
 const backupRest = 3
 
 // noBackup says why a hub with these settings cannot be backed up, "" if it can.
@@ -48,7 +50,8 @@ func noBackup(cfg *config.Config) string {
 	return ""
 }
 
-// backUp writes an archive of the data folder while the node works. There is one at a time.
+// backUp writes an archive of the data folder while the node works. Only one
+// backup runs at a time.
 func (n *Node) backUp(ctx context.Context, w io.Writer) (err error) {
 	contents, err := n.store.dir.Hold()
 	if err != nil {
@@ -94,18 +97,18 @@ func (n *Node) currentTime() time.Time {
 	return time.Now()
 }
 
-// archiveTree is the part of an archive with the folder of a hold.
+// archiveTree returns the part of an archive that has the folder of a hold.
 func archiveTree(name string, hold *datafolder.Hold, skip []string) backup.Tree {
 	return backup.Tree{Name: name, Each: func(visit func(string, *os.File, fs.FileInfo) error) error { return hold.Each(skip, visit) }}
 }
 
-// folderFiles returns the files that a data folder has beside its stores. They are small.
+// folderFiles returns the small files that a data folder has beside its stores.
 func folderFiles(folder string) (files []backup.File, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // only read
+	defer func() { _ = root.Close() }() // opened for reading only
 	for _, name := range []string{datafolder.IdentityFile, busFolder + "/" + datafolder.MarkFile, cosmosFolder + "/" + datafolder.MarkFile, pushKeyName} {
 		text, err := root.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) && name == pushKeyName {
@@ -119,8 +122,9 @@ func folderFiles(folder string) (files []backup.File, err error) {
 	return files, nil
 }
 
-// Backup writes an archive of a data folder of which no hub runs. It fails with a *InUseError if
-// one does, and with a *NoDataError if nothing is there. progress may be nil.
+// Backup writes an archive of a data folder that no hub uses. It fails with a
+// *InUseError if a hub uses it, and with a *NoDataError if the folder has no
+// data. progress may be nil.
 func Backup(ctx context.Context, cfg *config.Config, version string, w io.Writer, progress func(backup.Progress)) (err error) {
 	if reason := noBackup(cfg); reason != "" {
 		return errors.New(reason)
@@ -194,9 +198,10 @@ func Backup(ctx context.Context, cfg *config.Config, version string, w io.Writer
 	return backup.Write(ctx, w, &s, progress)
 }
 
-// Restore restores a data folder, which must be missing or empty, from an archive. It fails with a
-// *InUseError if a process has the folder. After an error the folder is empty, unless the error
-// says otherwise. With a frozen reason, the hub hands out nothing until an operator has decided.
+// Restore restores a data folder, which must be missing or empty, from an
+// archive. It fails with a *InUseError if a process uses the folder. After an
+// error the folder is empty, unless the error says otherwise. If frozen is not
+// nil, all queues are frozen until an operator thaws them.
 func Restore(ctx context.Context, folder string, from io.ReadSeeker, frozen *Frozen, progress func(backup.Progress)) (s backup.Summary, err error) {
 	o := backup.RestoreOptions{Progress: progress}
 	if frozen != nil {

@@ -22,8 +22,8 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// An azure is a Cosmos account and a storage account behind HTTP, whose states can be kept and restored
-// apart from each other, as on Azure.
+// azure is a Cosmos account and a storage account behind HTTP, whose states can
+// be saved and restored independently, as on Azure.
 type azure struct {
 	*testing.T
 	folder string
@@ -33,14 +33,14 @@ func (a *azure) path(names ...string) string {
 	return filepath.Join(append([]string{a.folder}, names...)...)
 }
 
-// keep copies the state of both accounts, which nothing uses.
+// keep copies the state of both accounts while nothing uses them.
 func (a *azure) keep(moment string) {
 	for _, account := range []string{"cosmos", "blobs"} {
 		require.NoError(a, os.CopyFS(a.path(moment, account), os.DirFS(a.path("now", account))))
 	}
 }
 
-// restore restores each account to a moment.
+// restore restores each account to a saved state.
 func (a *azure) restore(documents, contents string) {
 	require.NoError(a, os.RemoveAll(a.path("now")))
 	for account, moment := range map[string]string{"cosmos": documents, "blobs": contents} {
@@ -66,7 +66,7 @@ func (a *azure) serve(use func(cfg config.Config)) {
 	use(cfg)
 }
 
-// announce sends events with payloads, which are contents of the storage account.
+// announce sends events whose payloads are stored in the storage account.
 func (a *azure) announce(from, to int) {
 	a.serve(func(cfg config.Config) {
 		n, stop := start(a.T, cfg, node.Options{})
@@ -80,7 +80,7 @@ func (a *azure) announce(from, to int) {
 	})
 }
 
-// check returns the report of a check --repair, and then of a check.
+// check runs check --repair and then check, and returns both reports.
 func (a *azure) check(cfg config.Config) (repaired, after hub.CheckReport) {
 	logger := slog.New(slog.DiscardHandler)
 	repaired, err := node.Check(a.Context(), cfg, hub.CheckOptions{Repair: true}, logger)
@@ -90,7 +90,8 @@ func (a *azure) check(cfg config.Config) (repaired, after hub.CheckReport) {
 	return repaired, after
 }
 
-// drain dequeues what it can, and returns the numbers of the events and the answer that ended it.
+// drain dequeues until it gets no bundle, and returns the numbers of the events
+// and the last answer.
 func (a *azure) drain(n *node.Node) (numbers []int, status int, body string) {
 	for {
 		req, err := http.NewRequestWithContext(a.Context(), http.MethodGet, n.URL()+"/v1/peek", http.NoBody)
@@ -120,7 +121,7 @@ func sequence(from, to int) (numbers []int) {
 	return numbers
 }
 
-// TestRestoreOnAzure_OfDifferentMomentsLosesNothingSilently restores both accounts to moments that differ.
+// The accounts are restored to different moments.
 func TestRestoreOnAzure_OfDifferentMomentsLosesNothingSilently(t *testing.T) {
 	a := &azure{t, t.TempDir()}
 	a.announce(1, 3)
@@ -141,7 +142,7 @@ func TestRestoreOnAzure_OfDifferentMomentsLosesNothingSilently(t *testing.T) {
 			require.Equal(t, http.StatusNoContent, status)
 			require.NoError(t, stop())
 		})
-		a.announce(4, 6) // the senders send again what came later
+		a.announce(4, 6) // the senders repeat what was lost
 		a.serve(func(cfg config.Config) {
 			n, stop := start(t, cfg, node.Options{})
 			numbers, _, _ := a.drain(n)

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// fill sends n events of 1 KB for one cabinet of an actor, over HTTP.
+// fill sends n events of 1 KB over HTTP, all for one cabinet of an actor.
 func fill(b *testing.B, url, actor string, n int) {
 	b.Helper()
 	fillOrigin(b, url, actor, "TimeSeries", n)
@@ -32,7 +32,8 @@ func fillOrigin(b *testing.B, url, actor, origin string, n int) {
 }
 
 // BenchmarkPeekOverHTTP fetches a bundle of 51,200 events with its body from a
-// whole node on the durable engine: as a new bundle, and again.
+// complete node on the durable engine: first as a new bundle, then as an open
+// one.
 func BenchmarkPeekOverHTTP(b *testing.B) {
 	for _, what := range []string{"new", "repeated"} {
 		b.Run(what, func(b *testing.B) {

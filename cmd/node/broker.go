@@ -31,7 +31,7 @@ func sealerOf(keys *subscribe.Keyring) broker.Sealer {
 	return keys
 }
 
-// asCallbackFault names the field of the form in the error of a URL.
+// asCallbackFault adds the name of the form's field to the error of a URL.
 func asCallbackFault(err error) error {
 	if err == nil {
 		return nil
@@ -39,7 +39,8 @@ func asCallbackFault(err error) error {
 	return domain.Errorf(domain.KindOf(err), "callbackUrl: %s", strings.TrimPrefix(err.Error(), "/callback_url: "))
 }
 
-// checkMetadata refuses headers of a producer that calls have otherwise.
+// checkMetadata refuses headers of a producer that the hub sets itself in
+// calls.
 func checkMetadata(headers map[string]string, tokenHeader string) error {
 	if _, isToken := headers[tokenHeader]; isToken {
 		return domain.Errorf(domain.Invalid, "/headers/%s: the hub sets it", tokenHeader)
@@ -47,7 +48,8 @@ func checkMetadata(headers map[string]string, tokenHeader string) error {
 	return webhook.CheckHeaders(headers)
 }
 
-// callees find the consumers and the watches of cursors, and let others find the rest.
+// callees finds the consumers and the watches of cursors, and leaves other
+// cursors to the next source.
 type callees struct {
 	others  delivery.Receivers
 	broker  *broker.Service

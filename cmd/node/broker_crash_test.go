@@ -21,8 +21,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A brokerWorld is an account with a channel whose consumer fails at first, and works once its job
-// is dead. One node after the other does what managers, the producer and the consumer ask for.
+// A brokerWorld is an account with a channel whose consumer fails until its job
+// is dead, and then succeeds. One node after another executes what managers,
+// the producer and the consumer request.
 type brokerWorld struct {
 	*testing.T
 	account   *accounttest.Account
@@ -48,13 +49,14 @@ type crashNode struct {
 	stop func()
 }
 
-// start starts a node, which makes no request again unless retries is 0.
+// start starts a node, which repeats no request to the store unless retries is
+// 0.
 func (w *brokerWorld) start(retries int, policy domain.Policy) *crashNode {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{Retries: retries})
 	consumers := &callees{policy: policy}
 	_, _, consumer := brokerParties(w.T)
 	engine := delivery.New(delivery.Ports{Streams: documents, Cursors: documents, Shards: documents, Receivers: consumers, Caller: w}, delivery.Options{
-		Owns: func(shard int) bool { return shard == repository.ShardOf(consumer.Cursor()) }, // the others are empty
+		Owns: func(shard int) bool { return shard == repository.ShardOf(consumer.Cursor()) }, // the other shards are empty
 	})
 	b := broker.New(broker.Ports{Parties: documents, Streams: documents, Cursors: documents, Shards: documents, Content: w.account.Content}, w.keys, broker.Options{
 		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, LookAt: engine.LookAt, IsCalling: engine.IsCalling, Settled: engine.Settled,
@@ -95,12 +97,12 @@ func (n *crashNode) putAll(t *testing.T) error {
 	return nil
 }
 
-// A retriggerFunc has a node re-trigger a message whose job is dead.
+// A retriggerFunc lets a node re-trigger a message whose job is dead.
 type retriggerFunc func(t *testing.T, n *crashNode, message string) error
 
-// leads has a new node do everything that was not done. It makes no call again unless retries is
-// 0.
-func (w *brokerWorld) leads(retries int, retrigger retriggerFunc) error {
+// finishWork lets a new node do everything that has not been done. The node repeats
+// no request to the store unless retries is 0.
+func (w *brokerWorld) finishWork(retries int, retrigger retriggerFunc) error {
 	n := w.start(retries, domain.BrokerPolicy(time.Second, 1))
 	defer n.stop()
 	if err := n.putAll(w.T); err != nil {
@@ -147,8 +149,9 @@ func brokerParties(t *testing.T) (producer, channel, consumer domain.PartyID) {
 	return producer, channel, consumer
 }
 
-// A node ends at each request of the PUTs, the broadcast, the calls and the re-trigger, and another
-// one continues: the message is there once and is delivered.
+// A node crashes at each request of the PUTs, the broadcast, the calls and the
+// re-trigger, and another one continues: the message exists once and is
+// delivered.
 func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
 	for what, retrigger := range map[string]retriggerFunc{
 		"job": func(t *testing.T, n *crashNode, message string) error {
@@ -166,7 +169,8 @@ func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// crashesEverywhere calls test with a crash at each of its requests, by both faults.
+// crashesEverywhere calls test with a crash at each of its requests, with both
+// kinds of faults.
 func crashesEverywhere(t *testing.T, name string, test func(t *testing.T, n int, last faulty.Fault) (crashed bool)) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(name+"/"+last.String(), func(t *testing.T) {
@@ -189,19 +193,21 @@ func newBrokerWorld(t *testing.T) *brokerWorld {
 	return &brokerWorld{T: t, keys: keys, account: accounttest.New(t, embedded.Options{}, pushstore.Containers())}
 }
 
-// brokerCrashes ends a node at its n-th request, and reports whether there was one.
+// brokerCrashes crashes a node at its n-th request, and reports whether there
+// was one.
 func brokerCrashes(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc) (crashed bool) {
 	w := newBrokerWorld(t)
 	w.account.Line.CrashAt(n, last)
-	_ = w.leads(-1, retrigger)
+	_ = w.finishWork(-1, retrigger)
 	crashed = w.account.Line.Fired() > 0
 	w.account.Line.Break(nil)
-	require.NoError(t, w.leads(0, retrigger), "crash at request %d", n)
+	require.NoError(t, w.finishWork(0, retrigger), "crash at request %d", n)
 	w.requireDelivered(1, "crash at request %d", n)
 	return crashed
 }
 
-// requireDelivered requires that the channel has that number of messages, each of them delivered.
+// requireDelivered requires that the channel has a number of messages, and that
+// all are delivered.
 func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standing {
 	w.Helper()
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
@@ -222,10 +228,11 @@ func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standin
 	return standing
 }
 
-// A node ends at each request of a Peek and a Dequeue, and another one continues: what the consumer
-// has seen is the bundle until it is dequeued, it is called with nothing of it, and no message is
-// left.
-func TestADoor_SurvivesACrashAtEachRequest(t *testing.T) {
+// A node crashes at each request of a Peek and a Dequeue, and another one
+// continues: the bundle that the consumer has seen stays the same until it is
+// dequeued, the consumer is not called with its messages, and no message
+// remains.
+func TestFetchingConsumer_SurvivesACrashAtEachRequest(t *testing.T) {
 	crashesEverywhere(t, "doors", func(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 		w := newBrokerWorld(t)
 		c := &crashFetcher{brokerWorld: w}
@@ -253,13 +260,13 @@ func TestADoor_SurvivesACrashAtEachRequest(t *testing.T) {
 	})
 }
 
-// crashFetcherPolicy has messages wait for an hour after a failure.
+// crashFetcherPolicy delays a message for an hour after a failure.
 var crashFetcherPolicy = domain.BrokerPolicy(time.Hour, 5)
 
 // A crashFetcher fetches messages whose first call has failed.
 type crashFetcher struct {
 	*brokerWorld
-	bundle   *broker.Bundle // that it has seen
+	bundle   *broker.Bundle // the bundle that it has seen
 	dequeued bool           // a Dequeue has succeeded
 }
 
@@ -287,7 +294,7 @@ func (c *crashFetcher) fetch(n *crashNode) error {
 		switch {
 		case err != nil:
 			return err
-		case bundle == nil: // its answer was lost, or that to the Dequeue
+		case bundle == nil: // the answer was lost, or the answer to the Dequeue was
 			require.True(c, c.dequeued || c.bundle != nil, "there was a bundle")
 		case c.bundle == nil:
 			require.Len(c, bundle.Messages, 3)

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// openFailSafe gives the node the worker of the broker's fail-safe, if the configuration wants one.
-// token is that of the operators.
+// openFailSafe opens the fail-safe worker of the broker, if the configuration
+// wants one. token is the token of the operators.
 func (n *Node) openFailSafe(cfg *config.Config, token config.Secret) error {
 	if cfg.Broker.FailSafe != config.FailSafeWorker || n.push.broker == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// workerSettings are those of a node with a worker that is in a hurry.
+// workerSettings returns the settings of a node whose worker has short pauses.
 func workerSettings(dir string) config.Config {
 	cfg := brokerSettings(dir)
 	cfg.Broker.FailSafe, cfg.Broker.RationalDelay = config.FailSafeWorker, 50*time.Millisecond
@@ -49,7 +49,7 @@ func TestAWorker_AsksTheAddressOfTheSetting(t *testing.T) {
 func TestAWorker_AsksItsOwnNodeWithoutTheSetting(t *testing.T) {
 	answers := make(chan string, 1000)
 	cfg := workerSettings(t.TempDir())
-	cfg.Admin.Token = "" // the node makes one
+	cfg.Admin.Token = "" // the node creates a token
 	_, stop := start(t, cfg, node.Options{WrapHandler: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			recorder := httptest.NewRecorder()

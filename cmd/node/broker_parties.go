@@ -17,17 +17,20 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A brokerSetup stores the producers, channels and consumers of the configuration.
+// A brokerSetup stores the producers, channels and consumers of the
+// configuration.
 //
-// A party that is as the configuration says is not changed, so any number of nodes may do this at
-// the same time and again at every start, and a node that ends in between leaves nothing that
-// another one would wait for. If two nodes have different configurations, the one that starts last
-// wins; parties that are in no configuration are kept.
+// A party that is already as configured is not changed. So any number of nodes
+// may do this at the same time and at every start, and a node that crashes in
+// between leaves nothing that blocks another. If two nodes have different
+// configurations, the one that starts last wins; parties that are in no
+// configuration are kept.
 //
-// A party that cannot be stored does not stop the node. While the store is out of reach, or the
-// host of a callback URL cannot be looked up, the node tries again until it succeeds or ends. What
-// does not pass by itself, such as a token that is not there or a URL that may not be called, is
-// logged once as an error, and /readyz warns about it.
+// A party that cannot be stored does not stop the node. While the store cannot
+// be reached, or the host of a callback URL cannot be looked up, the node
+// retries until it succeeds or stops. Permanent faults, such as a missing token
+// or a URL that must not be called, are logged once as an error, and /readyz
+// warns about them.
 type brokerSetup struct {
 	put      func(ctx context.Context, id domain.PartyID, d broker.Draft) (created bool, err error)
 	logger   *slog.Logger
@@ -42,10 +45,10 @@ type brokerSetup struct {
 // The limits of a brokerSetup.
 const (
 	partiesAtOnce    = 8
-	setupTimeout     = 15 * time.Second // of the first attempts, which Open waits for
+	setupTimeout     = 15 * time.Second // limit of the first attempts, for which Open waits
 	minSetupPause    = time.Second
 	maxSetupPause    = 30 * time.Second
-	conflictAttempts = 4 // of a party that other nodes store at the same time
+	conflictAttempts = 4 // attempts for a party that other nodes store at the same time
 )
 
 func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) *brokerSetup {
@@ -65,14 +68,14 @@ func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) 
 	return s
 }
 
-// storeAllOnce tries to store all parties once, before the node serves.
+// storeAllOnce tries once to store all parties, before the node serves.
 func (s *brokerSetup) storeAllOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
 	s.storePending(ctx)
 }
 
-// retryPending tries to store what is pending until nothing is, or ctx ends.
+// retryPending retries until no party is pending, or ctx ends.
 func (s *brokerSetup) retryPending(ctx context.Context) {
 	for pause := minSetupPause; s.countPending() > 0; pause = min(2*pause, maxSetupPause) {
 		wait := time.Duration((0.5 + s.fraction()/2) * float64(pause))
@@ -89,8 +92,8 @@ func (s *brokerSetup) countPending() int {
 	return len(s.pending)
 }
 
-// storePending tries to store each party that is pending: producers and channels first, then
-// consumers, whose channels have to exist.
+// storePending tries to store each pending party: first producers and channels,
+// then consumers, whose channels have to exist.
 func (s *brokerSetup) storePending(ctx context.Context) {
 	s.mu.Lock()
 	all := s.pending
@@ -108,11 +111,12 @@ func (s *brokerSetup) storePending(ctx context.Context) {
 				return nil
 			})
 		}
-		_ = storing.Wait() // what fails is pending or refused
+		_ = storing.Wait() // a party that fails is pending or refused
 	}
 }
 
-// storeParty tries to store a party, and removes it from what is pending unless it may succeed later.
+// storeParty tries to store a party. Unless a retry may succeed, it removes the
+// party from the pending ones.
 func (s *brokerSetup) storeParty(ctx context.Context, p config.BrokerParty) {
 	created, err := s.putParty(ctx, &p)
 	name := p.ID.Describe()
@@ -136,8 +140,9 @@ func (s *brokerSetup) storeParty(ctx context.Context, p config.BrokerParty) {
 	s.pending = slices.DeleteFunc(slices.Clone(s.pending), func(x config.BrokerParty) bool { return x.ID == p.ID })
 }
 
-// putParty stores a party. Another node that does so at the same time is a conflict, after which
-// the party is as it should be, or is stored again.
+// putParty stores a party. If another node stores it at the same time, the call
+// fails with a conflict; then the party is already as configured, or is stored
+// again.
 func (s *brokerSetup) putParty(ctx context.Context, p *config.BrokerParty) (created bool, err error) {
 	draft := broker.Draft{Label: p.Name, CallbackURL: p.CallbackURL}
 	token, hasToken, err := p.Token.Read()
@@ -156,20 +161,20 @@ func (s *brokerSetup) putParty(ctx context.Context, p *config.BrokerParty) (crea
 	return created, err
 }
 
-// mayPass reports whether a party may be stored later. The caller holds mu.
+// mayPass reports whether a retry may succeed. The caller holds mu.
 func (s *brokerSetup) mayPass(id domain.PartyID, err error) bool {
 	switch domain.KindOf(err) {
 	case domain.Invalid, domain.Damaged, domain.NewerFormat:
 		return false
-	case domain.NotFound: // the channel of a consumer
+	case domain.NotFound: // the channel of a consumer does not exist yet
 		return id.IsConsumer() && slices.ContainsFunc(s.pending, func(x config.BrokerParty) bool { return x.ID == id.Channel() })
 	default:
 		return true
 	}
 }
 
-// warnings returns what /readyz reports of parties that are not stored. Clients without a token may
-// call /readyz, so only the log names them.
+// warnings returns the warnings of /readyz about parties that are not stored.
+// Clients without a token may call /readyz, so only the log names the parties.
 func (s *brokerSetup) warnings() []api.FailedCheck {
 	s.mu.Lock()
 	defer s.mu.Unlock()

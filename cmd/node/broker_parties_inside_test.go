@@ -62,7 +62,8 @@ func newSetupWorld(t *testing.T) *setupWorld {
 	return &setupWorld{T: t, keys: keys, account: accounttest.New(t, embedded.Options{}, pushstore.Containers())}
 }
 
-// node returns the setup of another node. It repeats no request unless retries is 0.
+// node returns the setup of another node. It repeats no request to the store
+// unless retries is 0.
 func (w *setupWorld) node(cfg *config.Config, retries int) *brokerSetup {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{Retries: retries})
 	ports := broker.Ports{Parties: documents, Streams: documents, Cursors: documents, Shards: documents, Content: w.account.Content}
@@ -126,8 +127,8 @@ func TestBrokerSetup_StoresWhatTheConfigurationHasOnce(t *testing.T) {
 	require.Len(t, then, 4)
 }
 
-// A node ends at each request while it stores its parties. The next one completes them, and finds
-// nothing in the way.
+// A node crashes at each request while it stores its parties. The next one
+// completes them.
 func TestBrokerSetup_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n := 1; ; n++ {
@@ -162,7 +163,7 @@ func TestBrokerSetup_OfManyNodesMeets(t *testing.T) {
 		for _, s := range nodes {
 			running.Go(func() {
 				s.storeAllOnce(t.Context())
-				s.retryPending(t.Context()) // which ends at once unless something is pending
+				s.retryPending(t.Context()) // it returns at once unless a party is pending
 			})
 		}
 		running.Wait()
@@ -189,13 +190,13 @@ func TestBrokerSetup_TriesAgainWhileTheStoreIsAway(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { s.retryPending(ctx) })
-		<-time.After(10 * time.Minute) // of the clock of the bubble
+		<-time.After(10 * time.Minute) // on the clock of the bubble
 		require.Equal(t, 4, s.countPending())
 		require.Equal(t, 4, strings.Count(w.log.String(), "from the configuration yet"), "each is logged once")
 		require.NotContains(t, w.log.String(), "level=ERROR")
 
 		w.account.Line.Break(nil)
-		running.Wait() // at most one pause
+		running.Wait() // it takes at most one pause
 		require.ElementsMatch(t, setupParties, namesOf(w.stored()))
 		require.Empty(t, s.warnings())
 		cancel()
@@ -215,7 +216,7 @@ func TestBrokerSetup_EndsWithItsNode(t *testing.T) {
 	})
 }
 
-// What does not pass by itself is logged once, and the rest is stored.
+// A permanent fault is logged once, and the other parties are stored.
 func TestBrokerSetup_ReportsWhatCannotBeStored(t *testing.T) {
 	w := newSetupWorld(t)
 	w.options.CheckURL = func(_ context.Context, url string) error {

@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// brokerSettings are those of a node whose broker gives up soon.
+// brokerSettings returns the settings of a node whose broker soon gives up on a
+// failing consumer.
 func brokerSettings(dir string) config.Config {
 	cfg := pushSettings(dir)
 	cfg.Admin.Token = "token-of-the-operators"
@@ -32,7 +33,7 @@ func putParty(t *testing.T, n *node.Node, want int, path string, form url.Values
 	require.Equal(t, want, status, body)
 }
 
-// putChannel creates a producer, a channel, and its consumers by their callbacks.
+// putChannel creates a producer, a channel, and a consumer for each callback.
 func putChannel(t *testing.T, n *node.Node, consumers map[string]string) {
 	t.Helper()
 	putParty(t, n, http.StatusCreated, "/producer/maker", url.Values{"token": {"of-the-producer"}})
@@ -60,13 +61,14 @@ func broadcast(t *testing.T, n *node.Node, body string, headers ...string) strin
 	return resp.Header.Get("Location")
 }
 
-// A brokerMessage is what GET of a message answers.
+// A brokerMessage is the answer to GET of a message.
 type brokerMessage struct {
 	Status string
 	Jobs   []struct{ ID, Consumer, Status string }
 }
 
-// statuses returns the status of a message, and those of its jobs by their consumers.
+// statuses returns the status of a message, and the status of each consumer's
+// job.
 func statuses(t *testing.T, n *node.Node, path string) (message string, jobs map[string]string) {
 	t.Helper()
 	status, body := send(t, n, http.MethodGet, path, "", "", "X-Broker-Channel-Token", "of-the-channel")
@@ -112,7 +114,7 @@ func TestABroadcast_ReachesEveryConsumerThatWasThere(t *testing.T) {
 }
 
 func TestADeadJob_IsRetriggeredByItsConsumer(t *testing.T) {
-	r := receive(t, func(*receivedCall) int { return http.StatusFound }) // a redirect is a failure
+	r := receive(t, func(*receivedCall) int { return http.StatusFound }) // a redirect counts as a failure
 	dir := t.TempDir()
 	n, stop := start(t, brokerSettings(dir), node.Options{})
 	putChannel(t, n, map[string]string{"shop": r.URL})

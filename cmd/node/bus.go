@@ -19,29 +19,31 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// A bus is the namespace by which this node and the domains reach each other: one
-// of Azure, or one of its own, which the domains reach by a door.
+// A bus is the Service Bus namespace between this node and the domains: one on
+// Azure, or an embedded one, which the domains reach through a listener.
 type bus struct {
-	own  *embedded.Namespace // nil: Azure's
-	door net.Listener        // nil: no door
-	tls  *tls.Config         // of the door; nil: it has none
+	own  *embedded.Namespace // the embedded namespace; nil: the namespace is on Azure
+	door net.Listener        // nil: no listener for domains
+	tls  *tls.Config         // TLS of the listener; nil: none
 	open func() (*azservicebus.Client, error)
 }
 
-// clientOptions make a single attempt for each call: the callers retry, because they know what for.
+// clientOptions let a client make a single attempt for each call: the callers
+// retry, because they know the purpose of the call.
 func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: servicebus.ClientRetries()}
 }
 
-// clientOptionsWithDial are clientOptions with a way to the bus.
+// clientOptionsWithDial returns clientOptions with a function that connects to
+// the bus.
 func clientOptionsWithDial(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
 	o := clientOptions()
 	o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) }
 	return o
 }
 
-// overNetwork are clientOptions by which a client reaches a namespace over the network of
-// the node.
+// overNetwork returns the options of a client that reaches a namespace over the
+// network of the node.
 func overNetwork(opts *Options, isEmulator bool) *azservicebus.ClientOptions {
 	if opts.DialBus != nil {
 		return clientOptionsWithDial(opts.DialBus)
@@ -56,8 +58,8 @@ func overNetwork(opts *Options, isEmulator bool) *azservicebus.ClientOptions {
 	return o
 }
 
-// isEmulator reports whether a connection string is one of an emulator, which speaks AMQP
-// without TLS.
+// isEmulator reports whether a connection string belongs to an emulator, which
+// speaks AMQP without TLS.
 func isEmulator(connection string) bool {
 	for part := range strings.SplitSeq(connection, ";") {
 		name, value, _ := strings.Cut(part, "=")
@@ -111,7 +113,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 	return b, nil
 }
 
-// busKeys returns the keys of a bus of this node's own: nil for the well-known one.
+// busKeys returns the keys of the embedded bus: nil for the well-known one.
 func busKeys(cfg *config.Config) []embedded.Key {
 	if cfg.Bus.Key == "" {
 		return nil
@@ -119,8 +121,9 @@ func busKeys(cfg *config.Config) []embedded.Key {
 	return []embedded.Key{{Name: embedded.WellKnownKeyName, Secret: cfg.Bus.Key.Reveal(), Rights: embedded.All}}
 }
 
-// doorTLS returns the TLS by which domains reach an engine of this node; nil for none. An engine
-// with the well-known key is reached from this machine alone.
+// doorTLS returns the TLS of the listener by which domains reach an embedded
+// engine; nil for none. An engine with the well-known key can only be reached
+// from this machine.
 func (o *Options) doorTLS(engine config.OwnEngine) *tls.Config {
 	if o.certificate == nil || engine.Key == "" {
 		return nil
@@ -133,7 +136,7 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 		open := func() (*azservicebus.Client, error) {
 			return azservicebus.NewClientFromConnectionString(connection, overNetwork(opts, isEmulator(connection)))
 		}
-		client, err := open() // which makes no call, but reads the connection string
+		client, err := open() // open makes no call; it only reads the connection string
 		if err != nil {
 			return nil, errors.New("servicebus.connection: want a connection string, such as Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…")
 		}
@@ -148,8 +151,8 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 	}}, nil
 }
 
-// configuredEntities returns the queues that a bus of this node's own has: those of the table. Their size
-// is the default of the embedded bus.
+// configuredEntities returns the queues of the embedded bus, from the table of
+// package deployment. Their size is the default of the embedded bus.
 func configuredEntities(cfg *config.Config) embedded.Entities {
 	var all embedded.Entities
 	for _, q := range deployment.Queues(cfg) {
@@ -162,8 +165,8 @@ func configuredEntities(cfg *config.Config) embedded.Entities {
 	return all
 }
 
-// openDoor listens for domains at the address that key names. If only the default address is taken,
-// the node runs without it.
+// openDoor listens for domains at the address that the setting key has. If only
+// the default address is taken, the node runs without this listener.
 func openDoor(ctx context.Context, cfg *config.Config, key, address string, logger *slog.Logger) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
@@ -176,7 +179,7 @@ func openDoor(ctx context.Context, cfg *config.Config, key, address string, logg
 	return l, err
 }
 
-// serve lets domains in until ctx ends.
+// serve serves domains until ctx ends.
 func (b *bus) serve(ctx context.Context) error {
 	if b.door == nil {
 		return nil
@@ -187,8 +190,8 @@ func (b *bus) serve(ctx context.Context) error {
 	return nil
 }
 
-// failed yields an error when the node's own bus can no longer work. A node without one never
-// yields.
+// failed returns a channel with an error once the embedded bus can no longer
+// work. Without an embedded bus it never has one.
 func (b *bus) failed() <-chan error {
 	if b.own == nil {
 		return nil

@@ -28,8 +28,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// A pipeline is what announcements go through: a bus on a port of loopback, the
-// ingestion, a hub and its store on the engine, everything on disk.
+// A pipeline has all parts that announcements pass through: a bus on a loopback
+// port, the ingestion, a hub and its store on the engine, all on disk.
 type pipeline struct {
 	*testing.B
 	hub  *watchedHub
@@ -83,7 +83,7 @@ type watchedHub struct {
 	mu      sync.Mutex
 	visible map[domain.EventID]time.Time
 	wanted  int
-	done    chan struct{} // closed when so many are visible
+	done    chan struct{} // closed when that number of events is visible
 }
 
 func (h *watchedHub) Ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
@@ -103,7 +103,8 @@ func (h *watchedHub) Ingest(ctx context.Context, events []domain.Event) (hub.Ing
 	return ingested, err
 }
 
-// visibleEvents returns a channel that is closed when so many events are visible.
+// visibleEvents returns a channel that is closed when that number of events is
+// visible.
 func (h *watchedHub) visibleEvents(events int) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,8 +112,8 @@ func (h *watchedHub) visibleEvents(events int) <-chan struct{} {
 	return h.done
 }
 
-// ingests runs the ingestion until the benchmark ends.
-func (p *pipeline) ingests() {
+// startIngestion runs the ingestion until the benchmark ends.
+func (p *pipeline) startIngestion() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	in := ingest.New(ingest.Options{Hub: p.hub, Open: p.open, SessionQueue: contract.DataAvailableFIFO})
@@ -123,7 +124,7 @@ func (p *pipeline) ingests() {
 	})
 }
 
-// client returns one that is closed at the end.
+// client returns a client that is closed at the end.
 func (p *pipeline) client() *azservicebus.Client {
 	p.Helper()
 	c, err := p.open()
@@ -134,8 +135,8 @@ func (p *pipeline) client() *azservicebus.Client {
 
 const busSessions = 64
 
-// announced returns the id of an event, and a message that announces it and those
-// that follow it.
+// announced returns the id of an event, and a message that announces count
+// events from first on.
 func announced(first, count int) (domain.EventID, *azservicebus.Message) {
 	type event struct {
 		ID               string `json:"id"`
@@ -162,9 +163,9 @@ func announced(first, count int) (domain.EventID, *azservicebus.Message) {
 	return id, &azservicebus.Message{Body: body, ContentType: to.Ptr(contract.JSON), SessionID: &recipient}
 }
 
-// sends announces events from..to, so many in a message, and as many messages as fit
-// in a batch: a batch goes to one session.
-func (p *pipeline) sends(out *azservicebus.Sender, events, perMessage int) {
+// sendEvents announces a number of events, perMessage in each message, and as many
+// messages as fit in each batch: a batch goes to one session.
+func (p *pipeline) sendEvents(out *azservicebus.Sender, events, perMessage int) {
 	messages := events / perMessage
 	for session := range busSessions {
 		var batch *azservicebus.MessageBatch
@@ -187,8 +188,9 @@ func (p *pipeline) sends(out *azservicebus.Sender, events, perMessage int) {
 	}
 }
 
-// BenchmarkIngestionOverServiceBus brings events from the bus to the store, over 64
-// sessions: those that wait in the bus already, or that are sent at the same time.
+// BenchmarkIngestionOverServiceBus moves events from the bus to the store, over
+// 64 sessions. The events wait in the bus already, or are sent at the same
+// time.
 func BenchmarkIngestionOverServiceBus(b *testing.B) {
 	for _, perMessage := range []int{1, 100} {
 		for _, when := range []string{"before", "meanwhile"} {
@@ -200,12 +202,12 @@ func BenchmarkIngestionOverServiceBus(b *testing.B) {
 				require.NoError(b, err)
 				done := p.hub.visibleEvents(events)
 				if when == "before" {
-					p.sends(out, events, perMessage)
+					p.sendEvents(out, events, perMessage)
 				}
 				b.ResetTimer()
-				p.ingests()
+				p.startIngestion()
 				if when == "meanwhile" {
-					p.sends(out, events, perMessage)
+					p.sendEvents(out, events, perMessage)
 				}
 				<-done
 				b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
@@ -215,13 +217,13 @@ func BenchmarkIngestionOverServiceBus(b *testing.B) {
 	}
 }
 
-// BenchmarkVisibleAfterSending sends 500 messages a second, whether answers have come
-// or not, and reports how long it takes until each can be peeked. In the first second
-// the sessions are opened, which is not what is measured, and told apart.
+// BenchmarkVisibleAfterSending sends 500 messages per second at a fixed rate,
+// and reports the time until each can be peeked. In the first second the
+// sessions are opened, so that second is reported separately.
 func BenchmarkVisibleAfterSending(b *testing.B) {
 	const senders, pause = 8, 2 * time.Millisecond
 	p := newPipeline(b)
-	p.ingests()
+	p.startIngestion()
 	client := p.client()
 	done := p.hub.visibleEvents(b.N)
 	type job struct {
@@ -266,7 +268,7 @@ func BenchmarkVisibleAfterSending(b *testing.B) {
 	}
 	b.ReportMetric(float64(slices.Max(opening).Microseconds())/1000, "opening-ms")
 	if len(took) == 0 {
-		return // too few to tell
+		return // too few for a percentile
 	}
 	slices.Sort(took)
 	for _, percent := range []int{50, 99} {

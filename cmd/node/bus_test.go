@@ -15,8 +15,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// A client renews its tokens in the background, whether anybody uses it or not. While
-// the bus is away, it pauses between two tries only if it is allowed a second one.
+// A client renews its tokens in the background even if it is not used. While
+// the bus cannot be reached, it pauses between attempts only if it is allowed a
+// second one.
 func TestAClientDoesNotSpinWhileTheBusIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var setup embedded.Entities
@@ -52,7 +53,7 @@ func TestAClientDoesNotSpinWhileTheBusIsAway(t *testing.T) {
 		select {
 		case <-spins:
 			require.Fail(t, "it spins")
-		case <-time.After(10 * time.Minute): // the token is renewed after five
+		case <-time.After(10 * time.Minute): // the token is renewed after five minutes
 		}
 		require.Positive(t, dials.Load(), "it has tried")
 	})

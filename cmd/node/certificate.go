@@ -12,23 +12,24 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A certificate is that of the server. Its files, and that of the authorities of client certificates, are read again
-// once they have changed, so that a renewed one needs no restart.
+// certificate is the certificate of the server. Its files, and the file of the
+// authorities of client certificates, are read again once they have changed, so
+// that a renewed certificate needs no restart.
 type certificate struct {
 	files  config.TLS
 	logger *slog.Logger
 
 	mu        sync.Mutex
 	loaded    *tls.Certificate
-	read      []os.FileInfo // of the files that loaded is from
-	isFailing bool          // the files could not be read when they were needed last
+	read      []os.FileInfo // state of the files when loaded was read
+	isFailing bool          // the last attempt to read the files failed
 
-	authorities          *tls.Config // of a server that accepts clients of the authorities; nil: no certificate is asked for
-	readAuthorities      os.FileInfo // of the file that authorities is from
-	areAuthoritiesFailed bool        // the file could not be read when it was needed last
+	authorities          *tls.Config // TLS settings with the authorities of client certificates; nil: clients are not asked for one
+	readAuthorities      os.FileInfo // state of the file when authorities was read
+	areAuthoritiesFailed bool        // the last attempt to read the file failed
 }
 
-// loadCertificate returns nil for no files.
+// loadCertificate returns nil if no files are configured.
 func loadCertificate(files config.TLS, logger *slog.Logger) (*certificate, error) {
 	if files.Certificate == "" {
 		return nil, nil
@@ -37,7 +38,7 @@ func loadCertificate(files config.TLS, logger *slog.Logger) (*certificate, error
 	return c, errors.Join(c.load(), c.loadAuthorities())
 }
 
-// config returns the TLS of a server.
+// config returns the TLS settings of a server.
 func (c *certificate) config() *tls.Config {
 	config := c.newConfig()
 	if c.files.ClientCA != "" {
@@ -49,18 +50,19 @@ func (c *certificate) config() *tls.Config {
 func (c *certificate) newConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, GetCertificate: c.get,
-		NextProtos: []string{"h2", "http/1.1"}, // or the listener of parked requests, which has no TLS, would turn HTTP/2 off
+		NextProtos: []string{"h2", "http/1.1"}, // otherwise the listener of parked requests, which has no TLS, would turn HTTP/2 off
 	}
 }
 
-// configForClient returns the TLS of a server with the current authorities. If their file cannot be read, they are those
-// before. A client that has no certificate is accepted; one whose certificate has expired or is of another authority
-// fails in the handshake.
+// configForClient returns the TLS settings with the current authorities. If
+// their file cannot be read, the previous ones stay in use. A client without a
+// certificate is accepted; one whose certificate has expired or is from another
+// authority fails in the handshake.
 func (c *certificate) configForClient(*tls.ClientHelloInfo) (*tls.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.loadAuthorities()
-	if err != nil && !c.areAuthoritiesFailed { // else strangers, who begin handshakes, fill the log
+	if err != nil && !c.areAuthoritiesFailed { // logged once: anyone can begin handshakes, which would fill the log
 		c.logger.Warn("the authorities of client certificates were not read again", "error", err)
 	}
 	c.areAuthoritiesFailed = err != nil
@@ -87,7 +89,8 @@ func (c *certificate) loadAuthorities() error {
 	if !pool.AppendCertsFromPEM(text) {
 		return invalidFile("read the authorities of client certificates: %s has no certificate; tls.client-ca needs a PEM file", c.files.ClientCA)
 	}
-	// A new value has new keys of session tickets, so no session is resumed that other authorities accepted.
+	// The new settings have new session ticket keys, so no session that other
+	// authorities accepted is resumed.
 	c.authorities, c.readAuthorities = c.newConfig(), info
 	c.authorities.ClientAuth, c.authorities.ClientCAs = tls.VerifyClientCertIfGiven, pool
 	return nil
@@ -116,18 +119,20 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// isSameVersion reports whether a file has not changed from one look at it to the next. The time
-// alone does not show it: a file that replaces another may be older, and clocks of files are coarse.
+// isSameVersion reports whether a file has not changed between two calls of
+// Stat. The time alone does not show it: a file that replaces another may be
+// older, and file times are coarse.
 func isSameVersion(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// get returns the current certificate. If the files cannot be read, it is the one before.
+// get returns the current certificate. If the files cannot be read, it returns
+// the previous one.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.load()
-	if err != nil && !c.isFailing { // else strangers, who begin handshakes, fill the log
+	if err != nil && !c.isFailing { // logged once: anyone can begin handshakes, which would fill the log
 		c.logger.Warn("the certificate of the server was not renewed", "error", err)
 	}
 	c.isFailing = err != nil
@@ -137,7 +142,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.loaded, nil
 }
 
-// invalidFile returns an error about a file that a setting names.
+// invalidFile returns an error about a file named by a setting.
 func invalidFile(format string, args ...any) error {
 	return &config.InvalidError{Err: fmt.Errorf(format, args...)}
 }

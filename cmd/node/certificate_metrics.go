@@ -6,8 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// certificateTimes exports from when until when the certificate of the server is valid. Without TLS it exports nothing.
-// The start is exported too, because two weeks are late for a certificate of a year, and more than the whole life of one of six days.
+// certificateTimes exports the validity period of the server's certificate.
+// Without TLS it exports nothing. The start is exported too, because an alert
+// two weeks before the end is late for a certificate of a year, and longer than
+// the life of one of six days.
 type certificateTimes struct{ certificate *certificate }
 
 var (

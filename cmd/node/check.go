@@ -21,22 +21,23 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A NoDataError says that there is nothing to work on.
+// A NoDataError reports that a folder has no data of a hub.
 type NoDataError struct{ Folder string }
 
 func (e *NoDataError) Error() string {
 	return fmt.Sprintf("data folder %s: no hub has kept anything there; name its folder with --data", e.Folder)
 }
 
-// Check holds what cfg names to the invariants, without a hub: nothing is served,
-// swept or written, apart from the repairs of opts.Repair, and of the identity of a folder and the
-// level of a store that an earlier version has made. It fails with a *InUseError
-// if a process has the data folder, and with a *NoDataError if nothing is there.
+// Check compares the stored data that cfg names with the invariants, without a
+// hub: it serves and sweeps nothing. It writes only the repairs of opts.Repair,
+// and the identity of a folder and the level of a store that an earlier version
+// has created. It fails with a *InUseError if a process uses the data folder,
+// and with a *NoDataError if there is no data.
 func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger *slog.Logger) (report hub.CheckReport, err error) {
 	if err := requireData(&cfg); err != nil {
 		return report, err
 	}
-	cfg.BlobListen = "" // no domain exchanges anything meanwhile
+	cfg.BlobListen = "" // no listener for domains during a check
 	o := &Options{Logger: logger}
 	o.setConnections(&cfg)
 	defer o.network.close()
@@ -48,7 +49,8 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 	return s.checkStore(ctx, opts)
 }
 
-// requireData fails with a *NoDataError if cfg names a folder in which no hub has kept anything.
+// requireData fails with a *NoDataError if cfg names a folder in which no hub
+// has stored anything.
 func requireData(cfg *config.Config) error {
 	if !cfg.Embedded() {
 		return nil
@@ -64,8 +66,8 @@ func requireData(cfg *config.Config) error {
 	return &NoDataError{cfg.Data}
 }
 
-// checkStore is the Checker of the store. It checks the mailboxes, and then, unless it is about one actor, the
-// objects of stores.
+// checkStore is the Checker of the store. It checks the mailboxes and then,
+// unless the check is about one actor, the objects of stores.
 func (s *nodeStore) checkStore(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 	var mailboxes hub.CheckReport
 	if !objectstore.IsCheckPosition(opts.Resume) {

@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// checkMetrics keep the result of the last check of all mailboxes that this node has finished.
-// They have no value until then.
+// checkMetrics has the result of the last complete check of all mailboxes on
+// this node. The metrics have no value before the first one.
 type checkMetrics struct {
-	ended    *prometheus.GaugeVec // without labels
-	findings *prometheus.GaugeVec // without labels
+	ended    *prometheus.GaugeVec // a vector without labels, which is empty before the first check
+	findings *prometheus.GaugeVec // a vector without labels, which is empty before the first check
 }
 
 func newCheckMetrics(registerer prometheus.Registerer) *checkMetrics {
@@ -32,8 +32,8 @@ func newCheckMetrics(registerer prometheus.Registerer) *checkMetrics {
 	}
 }
 
-// observeChecker returns a Checker that makes the checks of next and keeps their results. A check of one
-// actor, or of the rest of an earlier one, does not count.
+// observeChecker returns a Checker that runs next and records its results. A
+// check of one actor, or one that resumes an earlier check, is not recorded.
 func (m *checkMetrics) observeChecker(next hub.Checker, clock func() time.Time) hub.Checker {
 	return func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 		report, err := next(ctx, opts)

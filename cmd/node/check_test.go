@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-func TestANodeIsCheckedInsideAndItsFolderWhenItIsGone(t *testing.T) {
+func TestCheck_OfARunningNodeAndOfItsFolderAfterwards(t *testing.T) {
 	dir := t.TempDir()
 	n, stop := start(t, settings(dir), node.Options{})
 	status, body := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)
@@ -30,7 +30,7 @@ func TestANodeIsCheckedInsideAndItsFolderWhenItIsGone(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(body), "\n")
 	var last struct{ Report hub.CheckReport }
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
-	last.Report.Objects, last.Report.Rows = 0, 0 // the hub's own content becomes an object, some time later
+	last.Report.Objects, last.Report.Rows = 0, 0 // the hub's own content is reported as an object some time later
 	require.Equal(t, hub.CheckReport{Recipients: 1, Cabinets: 1, Drawers: 1, Events: 1, Findings: []hub.Finding{}}, last.Report)
 
 	_, err := node.Check(t.Context(), settings(dir), hub.CheckOptions{}, slog.New(slog.DiscardHandler))

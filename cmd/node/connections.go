@@ -9,22 +9,22 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// A descriptorPlan says how many file descriptors each listener may use for its
-// connections. The rest is for the files of the engines, for content that is read and
-// for connections to Azure.
+// A descriptorPlan is how many file descriptors each listener may use for its
+// connections. The rest is for the files of the engines, for content that is
+// being read, and for connections to Azure.
 type descriptorPlan struct {
 	hub   int // connections of actors, domains and operators over HTTP
-	bus   int // of domains to the embedded bus
-	blobs int // of domains to the embedded exchange
+	bus   int // connections of domains to the embedded bus
+	blobs int // connections of domains to the embedded storage account
 }
 
 const (
-	maxHubConnections  = 14_000 // three quarters of them hold 10,000 long polls
-	maxDoorConnections = 1000   // to the bus, and to the shared storage
+	maxHubConnections  = 14_000 // three quarters of them are enough for 10,000 long polls
+	maxDoorConnections = 1000   // for the bus, and for the shared storage
 	maxOtherFiles      = 1024
 
 	maxOperatorConnections = 128
-	minBusConnections      = 32 // of which the hub itself has a quarter
+	minBusConnections      = 32 // the hub itself uses a quarter of them
 )
 
 // planDescriptors divides the descriptors of a process among its listeners.
@@ -54,15 +54,15 @@ func connectionLimits(cfg *config.Config) connlimit.Options {
 	return limits
 }
 
-// operatorConnections returns the limits of the listener for operators. They have no share for
-// an address: all probes may have that of one.
+// operatorConnections returns the limits of the listener for operators. They
+// have no limit for each address: all probes may come from one address.
 func operatorConnections() connlimit.Options {
 	return connlimit.Options{Limit: max(1, min(maxOperatorConnections, connlimit.FileLimit()/16))}
 }
 
-// waitingPeeks returns how many Peeks may wait for data, of a listener with the given
-// limit of connections. A quarter of the connections remains for other requests: a
-// connection that carries a waiting Peek is never closed to make room.
+// waitingPeeks returns how many Peeks may wait for data on a listener with a
+// limit of connections. A quarter of the connections remains for other
+// requests: a connection with a waiting Peek is never closed to make room.
 func waitingPeeks(cfg *config.Config, connections int, logger *slog.Logger) int {
 	limit := max(1, min(cfg.Limits.Waiting, connections*3/4))
 	if limit < cfg.Limits.Waiting {
@@ -72,7 +72,7 @@ func waitingPeeks(cfg *config.Config, connections int, logger *slog.Logger) int 
 	return limit
 }
 
-// registerConnections exposes what l counts.
+// registerConnections exports the counts of l as metrics.
 func registerConnections(registry prometheus.Registerer, l *connlimit.Limiter) {
 	registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

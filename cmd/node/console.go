@@ -46,9 +46,9 @@ func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes 
 	return console.New(opts)
 }
 
-// sessionKey returns the secret of the console's sessions, "" for one of this process alone. A
-// token that is short enough to be guessed is not used: each visitor has a cookie to try guesses
-// on.
+// sessionKey returns the secret of the console's sessions, "" for one that only
+// this process knows. A token that is short enough to be guessed is not used,
+// because each visitor has a cookie against which to test guesses.
 func sessionKey(cfg *config.Config, token config.Secret) config.Secret {
 	switch {
 	case cfg.Console.SessionKey != "":
@@ -70,7 +70,8 @@ func shownSettings(cfg *config.Config) []console.Setting {
 	return shown
 }
 
-// listNodes returns the nodes that work on the store. A data folder has this one alone.
+// listNodes returns the nodes that use the store. A data folder has only this
+// one.
 func (n *Node) listNodes(ctx context.Context) (nodes []console.Node, level int, err error) {
 	status := n.level.currentStatus()
 	if n.level.member == nil {
@@ -88,7 +89,7 @@ func (n *Node) listNodes(ctx context.Context) (nodes []console.Node, level int, 
 // sampleEvents is the number of events of sample traffic.
 const sampleEvents = 5
 
-// sendSample stores a few events for an actor that no real one has.
+// sendSample stores a few events for an actor that is used for nothing else.
 func (n *Node) sendSample(ctx context.Context) (actor domain.ActorID, stored int, err error) {
 	if actor, err = domain.ParseActorID(console.SampleActor); err != nil {
 		return actor, 0, err

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A person is who signs in at an issuer, with a role.
+// A person is a user of an issuer, with a role.
 type person struct {
 	*mockoidc.MockUser
 	role string
@@ -31,7 +31,8 @@ func (p person) Claims(_ []string, base *mockoidc.IDTokenClaims) (jwt.Claims, er
 	}, nil
 }
 
-// startIssuer starts an issuer, and returns the settings of a hub whose operators sign in there.
+// startIssuer starts an issuer, and returns the settings of a hub whose
+// operators sign in there.
 func startIssuer(t *testing.T) (*mockoidc.MockOIDC, config.Config) {
 	t.Helper()
 	issuer, err := mockoidc.Run()
@@ -79,7 +80,7 @@ func (p *pageReader) send(address string, form url.Values) (*http.Response, stri
 	return response, string(body)
 }
 
-// get returns the page at an address, which must answer with a status.
+// get requires that an address answers with a status, and returns the page.
 func (p *pageReader) get(address string, status int) string {
 	p.t.Helper()
 	response, body := p.send(address, nil)
@@ -87,7 +88,8 @@ func (p *pageReader) get(address string, status int) string {
 	return body
 }
 
-// signIn signs in at the issuer, and returns the page to which that leads.
+// signIn signs in at the issuer, and returns the page to which the browser is
+// redirected.
 func (p *pageReader) signIn(hub, next string, status int) string {
 	p.t.Helper()
 	for address := hub + "/console/sign-in/start?next=" + url.QueryEscape(next); ; {

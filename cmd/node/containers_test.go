@@ -19,7 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An account is an embedded engine behind HTTP, as an operator finds it.
+// An account is an embedded engine behind HTTP, in the state in which an
+// operator has left it.
 type account struct {
 	*testing.T
 	engine *embedded.Engine
@@ -39,7 +40,7 @@ func newAccount(t *testing.T) *account {
 	return &account{t, engine, client}
 }
 
-// settings are those of a hub on the account.
+// settings returns the settings of a hub on the account.
 func (a *account) settings() config.Config {
 	cfg := settings(a.TempDir())
 	cfg.Cosmos.Endpoint, cfg.Cosmos.Key = serveHTTP(a.T, a.engine.Handler()), config.Secret(a.engine.Key())
@@ -90,7 +91,8 @@ func TestOpen_RefusesContainersThatAreWrong(t *testing.T) {
 	require.NoError(t, n.Close())
 }
 
-// A hub that may not create containers starts on an account of an earlier version.
+// A hub that may not create containers starts on an account of an earlier
+// version.
 func TestAHubWithoutThePushContainers_ServesEverythingElse(t *testing.T) {
 	a := newAccount(t)
 	a.provision()
@@ -111,7 +113,7 @@ func TestAHubWithoutThePushContainers_ServesEverythingElse(t *testing.T) {
 	require.Contains(t, body, "run messagehub provision, and restart the hub")
 	require.NoError(t, stop())
 
-	cfg := a.settings() // messagehub provision has created them
+	cfg := a.settings() // the containers were created by messagehub provision
 	_, err := node.Provision(t.Context(), &cfg, node.ProvisionOptions{}, node.Options{})
 	require.NoError(t, err)
 	n, stop = start(t, cfg, node.Options{Transport: withoutCreation{http.DefaultClient}})
@@ -136,7 +138,7 @@ func (w withoutCreation) Do(req *http.Request) (*http.Response, error) {
 func TestReadyz_NamesTheContainerThatIsGone(t *testing.T) {
 	a := newAccount(t)
 	cfg := a.settings()
-	cfg.Cosmos.TailEvents = 0 // an event in a tail needs no other container
+	cfg.Cosmos.TailEvents = 0 // so that an event in a tail needs no other container
 	n, _ := start(t, cfg, node.Options{ReadinessInterval: 10 * time.Millisecond})
 	status, body := call(t, http.MethodGet, n.URL()+"/readyz", "", "")
 	require.Equal(t, 200, status, body)

@@ -17,38 +17,40 @@ import (
 )
 
 const (
-	maxContentReports   = 10_000           // that wait
-	contentReportBatch  = 64               // stored together
-	contentReportTries  = 3                // before a report is lost
-	contentReportPause  = time.Second      // between them
-	contentReportsAtEnd = 2 * time.Second  // to store what waits when the node stops
-	contentReportLimit  = 10 * time.Second // of one call of the ledger
+	maxContentReports   = 10_000           // waiting reports
+	contentReportBatch  = 64               // reports that are stored together
+	contentReportTries  = 3                // attempts before a report is lost
+	contentReportPause  = time.Second      // pause between attempts
+	contentReportsAtEnd = 2 * time.Second  // limit for storing the waiting reports when the node stops
+	contentReportLimit  = 10 * time.Second // limit of one call of the ledger
 )
 
-// contentReports stores in the ledger of objects what the embedded stores put and delete: the hub's
-// own content, and the account that it shares with the domains. Accounts of Azure report by Event
-// Grid. A report that cannot be stored, or for which no room is left, is counted and lost: nothing waits
-// for it, and a crawl of the bucket finds what it said.
+// contentReports stores in the ledger of objects what the embedded stores put
+// and delete: the hub's own content, and the account that it shares with the
+// domains. Accounts on Azure report by Event Grid. A report that cannot be
+// stored, or for which there is no room, is counted and lost: nothing waits for
+// reports, and a crawl of the bucket finds the missing changes.
 type contentReports struct {
-	content, exchange string // buckets
+	content, exchange string // names of the buckets
 	queue             chan contentReport
 	clock             func() time.Time
 	logger            *slog.Logger
 	stored, lost      prometheus.Counter
 
 	mu   sync.Mutex
-	last int64 // sequencer
+	last int64 // last sequencer
 }
 
 // A contentReport is an event of an object, or the deletion of a folder of the hub's own content.
 type contentReport struct {
 	repository.ObjectReport
 	folder string
-	at     time.Time // of a folder
-	number int64     // of a folder: its sequencer
+	at     time.Time // when a folder was deleted
+	number int64     // sequencer of the deletion of a folder
 }
 
-// newContentReports returns nil if nothing is embedded that could report, or no ledger exists.
+// newContentReports returns nil if no embedded store could report, or if there
+// is no ledger.
 func newContentReports(cfg *config.Config, opts *Options, metrics prometheus.Registerer) *contentReports {
 	if opts.PullOnly || !cfg.EmbeddedBlob() {
 		return nil
@@ -69,7 +71,8 @@ func newContentReports(cfg *config.Config, opts *Options, metrics prometheus.Reg
 	return r
 }
 
-// blobChanged returns the function that an embedded account calls.
+// blobChanged returns the function that an embedded account calls for each
+// change of a blob.
 func (r *contentReports) blobChanged() func(embedded.BlobEvent) {
 	if r == nil {
 		return nil
@@ -92,7 +95,8 @@ func (r *contentReports) blobChanged() func(embedded.BlobEvent) {
 	}
 }
 
-// wrapContent returns a store that is content and reports to r.
+// wrapContent returns a store that passes calls on to content and reports
+// changes to r.
 func (r *contentReports) wrapContent(content repository.Content) repository.Content {
 	if r == nil {
 		return content
@@ -118,7 +122,8 @@ func (r *contentReports) enqueue(report contentReport) {
 	}
 }
 
-// nextStamp returns a moment and the number of an event. Numbers ascend with the clock.
+// nextStamp returns the time and the number of an event. Numbers ascend with
+// the clock.
 func (r *contentReports) nextStamp() (time.Time, int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,18 +132,20 @@ func (r *contentReports) nextStamp() (time.Time, int64) {
 	return at, r.last
 }
 
-// ownEvent returns an event of the hub's own content, with a sequencer as an Azure account gives it.
+// ownEvent returns an event of the hub's own content, with a sequencer in the
+// format of an Azure account.
 func ownEvent(typ domain.ObjectEventType, reason domain.ObjectReason, at time.Time, number int64) domain.ObjectEvent {
 	sequencer, err := domain.ParseSequencer(domain.OpaqueSequencer, fmt.Sprintf("%048X", number))
 	if err != nil {
-		panic(err) // it is valid text
+		panic(err) // the sequencer is valid
 	}
 	e := domain.ObjectEvent{Type: typ, Sequencer: sequencer, Time: at}
 	e.Reason = reason
 	return e
 }
 
-// run stores reports until ctx ends. Those that wait then are stored within a short grace period.
+// run stores reports until ctx ends. The reports that wait then are stored
+// within a short grace period.
 func (r *contentReports) run(ctx context.Context, objects repository.Objects) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -160,8 +167,9 @@ func (r *contentReports) run(ctx context.Context, objects repository.Objects) {
 	r.lost.Add(float64(len(r.queue)))
 }
 
-// storeWaiting stores a report and those behind it. A folder ends the batch, because what was put
-// into it must be known.
+// storeWaiting stores a report and those that wait behind it. The deletion of a
+// folder ends the batch, because the objects in the folder must be stored
+// before.
 func (r *contentReports) storeWaiting(ctx context.Context, objects repository.Objects, report contentReport) {
 	var batch []repository.ObjectReport
 	for {
@@ -183,7 +191,7 @@ func (r *contentReports) storeWaiting(ctx context.Context, objects repository.Ob
 	r.store(ctx, objects, batch)
 }
 
-// store stores events. Those that fail are tried again for a while.
+// store stores events, and retries those that fail for a while.
 func (r *contentReports) store(ctx context.Context, objects repository.Objects, batch []repository.ObjectReport) {
 	var last error
 	for try := 0; len(batch) > 0 && try < contentReportTries; try++ {
@@ -200,7 +208,7 @@ func (r *contentReports) store(ctx context.Context, objects repository.Objects, 
 		slog.String("bucket", batch[0].Name.Bucket()), slog.Int("changes", len(batch)), slog.Any("error", last))
 }
 
-// storeOnce returns the events that failed, and why the last one did.
+// storeOnce returns the events that failed, and the error of the last one.
 func (r *contentReports) storeOnce(ctx context.Context, objects repository.Objects, batch []repository.ObjectReport) (failed []repository.ObjectReport, last error) {
 	ctx, cancel := context.WithTimeout(ctx, contentReportLimit)
 	defer cancel()
@@ -217,7 +225,8 @@ func (r *contentReports) storeOnce(ctx context.Context, objects repository.Objec
 	return failed, last
 }
 
-// storeFolder stores that the objects in a folder were deleted: those that the ledger knows.
+// storeFolder stores the deletion of all objects in a folder that the ledger
+// knows.
 func (r *contentReports) storeFolder(ctx context.Context, objects repository.Objects, report contentReport) {
 	in := repository.ObjectRange{Bucket: r.content, Prefix: report.folder + "/", OnlyCurrent: true}
 	for more := true; more; {
@@ -242,7 +251,7 @@ func (r *contentReports) countLost(what string, err error) {
 	r.logger.Warn("a change of the hub's own contents is not in the ledger of objects; crawl the bucket", "object", what, "error", err)
 }
 
-// waitFor waits for a time, and reports whether ctx has not ended by then.
+// waitFor waits for a duration. It returns false if ctx ended before.
 func waitFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -254,7 +263,7 @@ func waitFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// reportedContent reports what has succeeded.
+// reportedContent reports the calls that succeed.
 type reportedContent struct {
 	repository.Content
 	reports *contentReports

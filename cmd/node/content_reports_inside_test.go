@@ -22,7 +22,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// openReporting opens a node in memory, which does not run. settle stores what it has reported.
+// openReporting opens a node in memory, which does not run. settle stores what
+// it has reported.
 func openReporting(t *testing.T) (n *Node, settle func()) {
 	t.Helper()
 	cfg := config.Default()
@@ -91,7 +92,7 @@ func TestOwnContentsThatAreDeleted_MarkTheirOpenBundles(t *testing.T) {
 		return found.Gone
 	}
 	object := fmt.Sprintf("payloads/x/%s-%s", b.ID, uuid.New())
-	other := fmt.Sprintf("payloads/x/%s-%s", b.ID, uuid.New()) // of an answer that came second
+	other := fmt.Sprintf("payloads/x/%s-%s", b.ID, uuid.New()) // the content of a reply that lost a race
 	for _, name := range []string{object, other} {
 		require.NoError(t, n.store.content.Put(ctx, name, strings.NewReader("content")))
 	}
@@ -106,7 +107,7 @@ func TestOwnContentsThatAreDeleted_MarkTheirOpenBundles(t *testing.T) {
 	require.EqualValues(t, 1, testutil.ToFloat64(n.opts.contents.missing.WithLabelValues("bundle")))
 }
 
-// newReports returns reports whose ledger is a test's.
+// newReports returns reports whose ledger belongs to the test.
 func newReports(t *testing.T) (*contentReports, repository.Content) {
 	t.Helper()
 	cfg := config.Default()
@@ -125,7 +126,7 @@ func TestAReport_DelaysNoPutWhileTheLedgerIsAway(t *testing.T) {
 	require.EqualValues(t, 5, testutil.ToFloat64(r.lost))
 }
 
-// awayObjects fail for some calls, in whole or for the events of one object.
+// awayObjects fails some calls completely, or for the events of one object.
 type awayObjects struct {
 	*memory.Objects
 	fails int
@@ -169,7 +170,7 @@ func TestAReportThatFails_IsTriedAgainAndThenLost(t *testing.T) {
 				r.run(ctx, &awayObjects{Objects: memory.NewObjects(), fails: tc.fails, key: tc.key})
 				close(done)
 			}()
-			<-time.After(time.Hour) // of the bubble
+			<-time.After(time.Hour) // on the clock of the bubble
 			cancel()
 			<-done
 			require.EqualValues(t, tc.stored, testutil.ToFloat64(r.stored), "%+v", tc)

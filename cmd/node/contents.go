@@ -14,7 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// ownContents are notified by the ledger of objects of deleted contents: the hub, once it is open.
+// ownContents passes deletions of contents from the ledger of objects to the
+// hub, once the hub is open.
 type ownContents struct {
 	hub     atomic.Pointer[hub.Hub]
 	missing *prometheus.CounterVec
@@ -41,25 +42,25 @@ func (c *ownContents) Gone(ctx context.Context, key string) error {
 	return h.ContentGone(ctx, key)
 }
 
-// countMissing counts a content that the hub has found to be missing.
+// countMissing counts a content that the hub has found missing.
 func (c *ownContents) countMissing(kind hub.MissingContent) {
 	c.missing.WithLabelValues(string(kind)).Inc()
 }
 
-// contentBucket returns the bucket of the hub's own content as the ledger of objects names it:
-// ACCOUNT/CONTAINER, also if the content is in a folder.
+// contentBucket returns the bucket of the hub's own content as the ledger of
+// objects names it: ACCOUNT/CONTAINER, even if the content is in a folder.
 func contentBucket(cfg *config.Config) string {
 	return storageAccount(cfg) + "/" + cfg.Blob.ContentContainer()
 }
 
-// exchangeBucket returns the bucket of what the hub shares with the domains.
+// exchangeBucket returns the bucket that the hub shares with the domains.
 func exchangeBucket(cfg *config.Config) string {
 	return storageAccount(cfg) + "/" + cfg.Blob.ExchangeContainer()
 }
 
-// ownRetentions returns how long the rows of the hub's own objects are kept: not longer than what was
-// acknowledged. The hub deletes each of its contents in the end; the rows of the deleted ones would
-// accumulate otherwise.
+// ownRetentions returns how long the rows of the hub's own objects are kept:
+// not longer than acknowledged events. The hub deletes each of its contents at
+// some time, and the rows of the deleted ones would accumulate otherwise.
 func ownRetentions(cfg *config.Config) map[string]domain.ObjectRetention {
 	own := cfg.Retention
 	if longest := cfg.Objects.Retention; longest > 0 && (own <= 0 || longest < own) {
@@ -69,8 +70,8 @@ func ownRetentions(cfg *config.Config) map[string]domain.ObjectRetention {
 	return map[string]domain.ObjectRetention{contentBucket(cfg): kept, exchangeBucket(cfg): kept}
 }
 
-// storageAccount returns the name of the storage account. It is the first part of the host, or, of an
-// emulator that is reached by an address, of the path.
+// storageAccount returns the name of the storage account. It is the first part
+// of the host or, for an emulator with an IP address, of the path.
 func storageAccount(cfg *config.Config) string {
 	if cfg.EmbeddedBlob() {
 		return embedded.WellKnownAccount

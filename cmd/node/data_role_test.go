@@ -19,7 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A dataRoleGate serves an account to a principal that has a role of the data plane.
+// A dataRoleGate allows a principal only the requests that a role of the data
+// plane permits.
 type dataRoleGate struct {
 	http.Handler
 	actions []string
@@ -29,7 +30,8 @@ type dataRoleGate struct {
 	refused []string
 }
 
-// ServeHTTP answers 403 to a request that needs an action which the role does not have.
+// ServeHTTP answers 403 to a request that needs an action which the role does
+// not have.
 func (g *dataRoleGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -61,8 +63,8 @@ func (g *dataRoleGate) hasUsed(action string) bool {
 	return slices.ContainsFunc(g.used, func(a string) bool { return strings.HasSuffix(a, action) })
 }
 
-// dataActions returns the actions that a request needs. The documentation of Cosmos has none for a
-// patch, which reads a document and replaces it.
+// dataActions returns the actions that a request needs. The documentation of
+// Cosmos names none for a patch, which reads a document and replaces it.
 func dataActions(r *http.Request, body []byte) []string {
 	const account, container = "Microsoft.DocumentDB/databaseAccounts/", "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/"
 	ofOperation := map[string][]string{
@@ -101,8 +103,8 @@ func dataActions(r *http.Request, body []byte) []string {
 	return []string{r.Method + " " + r.URL.Path}
 }
 
-// TestDataRole_IsWhatAHubNeedsAndNoMore runs a hub whose identity has the role that the templates
-// give it.
+// TestDataRole_IsWhatAHubNeedsAndNoMore runs a hub whose identity has the role
+// from the templates.
 func TestDataRole_IsWhatAHubNeedsAndNoMore(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)

@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Why dead letters of the queues of content requests are not sent again.
+// The reasons why dead letters of the queues of content requests are not sent
+// again.
 const (
 	noRequestAgain = "the hub asks again by itself, when the actor peeks"
 	noReplyAgain   = "no request waits for the reply; the hub asks again when the actor peeks"
@@ -35,7 +36,8 @@ func deadLetterQueues(cfg *config.Config) (queues []deadletters.Queue) {
 	return queues
 }
 
-// newDeadLetterBus returns the way to the dead letters of b. It connects when it is first used.
+// newDeadLetterBus returns access to the dead letters of b. It connects when it
+// is first used.
 func newDeadLetterBus(b *bus, opts *Options) *deadletterqueue.Bus {
 	o := deadletterqueue.Options{Open: b.open, Clock: opts.Clock, Logger: opts.Logger}
 	if b.own != nil {
@@ -44,7 +46,8 @@ func newDeadLetterBus(b *bus, opts *Options) *deadletterqueue.Bus {
 	return deadletterqueue.New(o)
 }
 
-// newDeadLetters returns the use case of operators. Its metric is only there if the bus counts dead letters.
+// newDeadLetters returns the use cases of operators. Its metric exists only if
+// the bus counts dead letters.
 func newDeadLetters(cfg *config.Config, opts *Options, d *domains, orders repository.DeadLetterActions, metrics prometheus.Registerer) *deadletters.Service {
 	queues := deadLetterQueues(cfg)
 	if d.bus.own != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A message that no hub can store comes back under another number, and one that a hub can store is
-// stored. The records outlive the node.
+// A message that no hub can store becomes a dead letter with another number
+// again, and one that a hub can store is stored. The records outlive the node.
 func TestDeadLetters_AreSentAgainFromTheQueueOfANode(t *testing.T) {
 	cfg := settings(t.TempDir())
 	cfg.BusListen = "127.0.0.1:0"

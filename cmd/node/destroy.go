@@ -13,13 +13,14 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// testPrefix begins the names of what Destroy deletes.
+// testPrefix is the prefix of the names that Destroy deletes.
 const testPrefix = "test-"
 
-// Destroy deletes what Provision creates on Azure, with all that it holds, and returns every
-// resource. It deletes nothing unless every resource is named as a test: the database, the blob
-// containers, and the queues or their namespace. The database itself is kept, because it may
-// have containers of others.
+// Destroy deletes everything that Provision creates on Azure, with its data,
+// and returns every resource. It deletes nothing unless every resource has the
+// prefix of tests in its name: the database, the blob containers, and the
+// queues or their namespace. The database itself is kept, because it may have
+// other containers.
 func Destroy(ctx context.Context, cfg *config.Config, opts Options) ([]Resource, error) {
 	opts.setConnections(cfg)
 	defer opts.network.close()
@@ -49,7 +50,8 @@ func Destroy(ctx context.Context, cfg *config.Config, opts Options) ([]Resource,
 	return all, ctx.Err()
 }
 
-// refuseDestroy returns an error that names each resource which is not named as a test.
+// refuseDestroy returns an error that names each resource without the prefix of
+// tests.
 func refuseDestroy(cfg *config.Config, opts *Options) error {
 	var refused []error
 	want := func(key, name string) {

@@ -14,33 +14,35 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// DoctorOptions say how far Diagnose goes.
+// DoctorOptions say which checks Diagnose runs.
 type DoctorOptions struct {
 	// Online adds the checks that call the accounts, the namespace and the issuers of the configuration,
 	// and that write and delete a document and blobs of their own.
 	Online bool
 
-	// Start runs only what costs nothing, touches nothing that Open needs, and is not reported by Open: the
-	// configuration, the identity, the proxy, the certificate, and the time of a write.
+	// Start runs only the cheap checks that change nothing that Open needs and
+	// that Open does not make itself: the configuration, the identity, the
+	// proxy, the certificate, and the time of a write.
 	Start bool
 }
 
 // A Diagnosis is the result of Diagnose.
 type Diagnosis struct {
 	doctor.Report
-	Units float64       // request units that the checks took of the Cosmos account
-	Took  time.Duration // all checks together
+	Units float64       // request units of the Cosmos account that the checks used
+	Took  time.Duration // duration of all checks together
 }
 
-// Diagnose runs the checks of messagehub doctor for a valid configuration. It never fails: what goes wrong
-// is a finding. Without Online it calls no other machine, and takes no request units. What it leaves
-// behind if the process dies is documented in packages cosmos/probe and repository/content, and removed
-// by the next run; in the data folder it is a file .doctor-…, likewise.
+// Diagnose runs the checks of messagehub doctor for a valid configuration. It
+// never fails: every fault is a finding. Without Online it calls no other
+// machine, and uses no request units. If the process dies, it may leave a
+// document or blobs behind, as packages cosmos/probe and repository/content
+// document, and a file .doctor-… in the data folder; the next run removes them.
 func Diagnose(ctx context.Context, cfg *config.Config, do DoctorOptions, opts Options) *Diagnosis {
 	return newDiagnosis(cfg, do, opts).run(ctx)
 }
 
-// A diagnosis is one use of Diagnose.
+// A diagnosis is one run of Diagnose.
 type diagnosis struct {
 	cfg   *config.Config
 	do    DoctorOptions
@@ -48,20 +50,20 @@ type diagnosis struct {
 	clock func() time.Time
 	meter *unitMeter
 
-	// The machine, which a test replaces.
+	// Properties of the machine, which a test replaces.
 	fileLimit   func() int
-	variable    func(name string) string // of the environment
+	variable    func(name string) string // returns a variable of the environment
 	measureDisk func(folder string) (diskUsage, error)
 	writeSynced func(folder string) (time.Duration, error)
 
 	mu      sync.Mutex
-	answers map[string]*endpointAnswer // by the name of the part that was called
+	answers map[string]*endpointAnswer // answers by the name of the part that was called
 }
 
 func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.setConnections(cfg)
-	opts.busRetryDelay = 50 * time.Millisecond // an operator waits, and the client does not live long
+	opts.busRetryDelay = 50 * time.Millisecond // an operator waits, and the client is used for a short time only
 	d := &diagnosis{
 		cfg: cfg, do: do, opts: &opts, clock: opts.Clock, meter: &unitMeter{},
 		fileLimit: connlimit.FileLimit, variable: os.Getenv, measureDisk: measureDisk, writeSynced: func(folder string) (time.Duration, error) { return writeSynced(folder, syncedWrites) },
@@ -76,18 +78,19 @@ func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis
 }
 
 func (d *diagnosis) run(ctx context.Context) *Diagnosis {
-	began := time.Now() // the time that an operator waits
+	began := time.Now() // the duration is shown to an operator, so it is real time
 	defer d.opts.network.close()
 	report := doctor.Run(ctx, d.checkTable(), doctor.Options{})
 	for i := range report.Findings {
 		f := &report.Findings[i]
-		f.Text, _ = config.Redact(f.Text) // errors of others quote addresses
+		f.Text, _ = config.Redact(f.Text) // errors of libraries quote addresses
 		f.Remedy, _ = config.Redact(f.Remedy)
 	}
 	return &Diagnosis{Report: *report, Units: d.meter.units(), Took: time.Since(began)}
 }
 
-// checkTable is the table of the checks, from this machine to the farthest.
+// checkTable returns the checks in order, from this machine to the remote
+// services.
 func (d *diagnosis) checkTable() []doctor.Check {
 	checks := []doctor.Check{
 		{Name: "configuration", Run: d.checkConfiguration},
@@ -118,7 +121,8 @@ func (d *diagnosis) checkTable() []doctor.Check {
 	return checks
 }
 
-// onlineChecks are those that call others. A part that the node embeds has none.
+// onlineChecks returns the checks that call other machines. Embedded parts have
+// none.
 func (d *diagnosis) onlineChecks() []doctor.Check {
 	var checks []doctor.Check
 	add := func(name string, run func(context.Context) []doctor.Finding, needs ...string) {
@@ -167,7 +171,7 @@ func (m *unitMeter) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// CloseIdleConnections closes those of the next transport.
+// CloseIdleConnections closes the idle connections of the next transport.
 func (m *unitMeter) CloseIdleConnections() {
 	if c, ok := m.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

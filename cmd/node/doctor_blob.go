@@ -23,7 +23,8 @@ func (d *diagnosis) checkBlobContainers(ctx context.Context) []doctor.Finding {
 	return comparisonFindings(all, "container")
 }
 
-// checkBlobRights tests each right in each container, on a blob of its own.
+// checkBlobRights tests each right in each container, with a blob that it
+// creates for the test.
 func (d *diagnosis) checkBlobRights(ctx context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	var granted []string

@@ -20,7 +20,7 @@ import (
 func (d *diagnosis) addBus(add addCheck) {
 	e := endpoint{setting: d.busSetting(), service: "Service Bus"}
 	if d.cfg.ServiceBus.Namespace != "" {
-		e.scope = "https://servicebus.azure.net//.default" // as azservicebus asks for it
+		e.scope = "https://servicebus.azure.net//.default" // the scope that azservicebus requests
 	}
 	add("servicebus.name", d.checkBusName)
 	add("servicebus.connection", d.checkBusConnection, "servicebus.name")
@@ -57,7 +57,8 @@ func (d *diagnosis) checkBusName(ctx context.Context) []doctor.Finding {
 	return singleFinding(d.lookUp(ctx, d.busSetting(), host))
 }
 
-// checkBusConnection connects to the port of AMQP, which the hub uses alone.
+// checkBusConnection connects to the port of AMQP, the only one that the hub
+// uses.
 func (d *diagnosis) checkBusConnection(ctx context.Context) []doctor.Finding {
 	conn, err := d.opts.network.dialBus(ctx, "wss://"+d.busHost()+"/", d.isBusEmulator())
 	if err != nil {
@@ -72,8 +73,9 @@ func (d *diagnosis) checkBusConnection(ctx context.Context) []doctor.Finding {
 	return singleFinding(d.connectedFinding(d.busSetting(), d.busHostname(), &state))
 }
 
-// explainBusConnection returns the finding about a namespace that AMQP does not reach. If its port for HTTPS is
-// reached, a firewall lets web traffic pass alone.
+// explainBusConnection returns the finding about a namespace that cannot be
+// reached over AMQP. If its port for HTTPS is reachable, a firewall allows web
+// traffic only.
 func (d *diagnosis) explainBusConnection(ctx context.Context, err error) doctor.Finding {
 	port := "5671"
 	if _, own, splitErr := net.SplitHostPort(d.busHost()); splitErr == nil {
@@ -94,7 +96,8 @@ func (d *diagnosis) explainBusConnection(ctx context.Context, err error) doctor.
 	return f
 }
 
-// requestBus sends a request without a token to the namespace, and keeps the time in its answer.
+// requestBus sends a request without a token to the namespace, and records the
+// time in the answer.
 func (d *diagnosis) requestBus(ctx context.Context) error {
 	scheme := map[bool]string{true: "http://", false: "https://"}[d.isBusEmulator()]
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+d.busHost()+"/$namespaceinfo", http.NoBody)
@@ -106,7 +109,7 @@ func (d *diagnosis) requestBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = resp.Body.Close() // its header is enough
+	_ = resp.Body.Close() // only the header is needed
 	d.setAnswer("servicebus", &endpointAnswer{resp.Header.Get("Date"), sent.Add(d.clock().Sub(sent) / 2)})
 	return nil
 }
@@ -118,7 +121,8 @@ func (d *diagnosis) checkBusClock(ctx context.Context) []doctor.Finding {
 	return d.checkClock("servicebus")
 }
 
-// busLinks returns the uses that the hub makes of queues, as the table of roles has them.
+// busLinks returns the links that the hub opens to queues, from the table of
+// roles.
 func (d *diagnosis) busLinks() (links []buslinks.Link) {
 	table := deployment.NewTable(d.cfg)
 	for _, g := range table.Grants {
@@ -131,7 +135,7 @@ func (d *diagnosis) busLinks() (links []buslinks.Link) {
 	return links
 }
 
-// checkBusRights opens a link for each right, without a message.
+// checkBusRights opens a link for each right, and sends no message.
 func (d *diagnosis) checkBusRights(ctx context.Context) []doctor.Finding {
 	b, err := azureBus(ctx, d.cfg, d.opts)
 	if err != nil {
@@ -144,7 +148,7 @@ func (d *diagnosis) checkBusRights(ctx context.Context) []doctor.Finding {
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), hubTimeout)
 		defer cancel()
-		_ = client.Close(closing) // the namespace ends what was not closed
+		_ = client.Close(closing) // the namespace closes the connection in the end
 	}()
 	results := buslinks.Run(ctx, client, "messagehub.doctor-"+d.opts.newID(), d.busLinks())
 	var found []doctor.Finding
@@ -189,8 +193,9 @@ func (d *diagnosis) judgeLink(r *buslinks.Result) (f doctor.Finding, isFault boo
 	}
 }
 
-// checkBusQueues compares the tier of the namespace and the properties of its queues with what the hub needs.
-// That needs the right Manage, which the hub does not.
+// checkBusQueues compares the tier of the namespace and the properties of its
+// queues with what the hub needs. Reading them requires the right Manage, which
+// the hub itself does not need.
 func (d *diagnosis) checkBusQueues(ctx context.Context) []doctor.Finding {
 	if d.endpointAnswer("servicebus") == nil {
 		return singleFinding(doctor.Skip("", "the management of the namespace does not answer"))

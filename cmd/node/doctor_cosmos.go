@@ -15,7 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// resourceFindings returns what is wrong with a resource that Provision has compared.
+// resourceFindings returns the faults of a resource that Provision has
+// compared.
 func resourceFindings(r *Resource) (found []doctor.Finding) {
 	const remedy = "run messagehub provision; where its credential may not do this, messagehub provision --check prints the commands"
 	what := r.Kind + " " + r.Name
@@ -77,8 +78,9 @@ func (d *diagnosis) connectCosmos() (*client.Database, error) {
 	return client.Connect(connection)
 }
 
-// checkCosmosRights tests each right of the role of the hub, on a document of its own in one container. That
-// the role is for the others, too, is shown by the check of the containers, which reads all of them.
+// checkCosmosRights tests each right of the role of the hub, with a document
+// that it creates in one container. The check of the containers, which reads
+// all of them, shows that the role applies to the others.
 func (d *diagnosis) checkCosmosRights(ctx context.Context) []doctor.Finding {
 	db, err := d.connectCosmos()
 	if err != nil {

@@ -20,18 +20,18 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// An endpoint is what the hub calls for a part that it does not embed.
+// An endpoint is a service that the hub calls because it is not embedded.
 type endpoint struct {
-	setting string   // that names it
-	url     *url.URL // nil: the setting names none
-	scope   string   // of a token for it; "": it is opened by a key
-	service string   // for errors
+	setting string   // name of the setting
+	url     *url.URL // nil: not configured
+	scope   string   // scope of its tokens; "": a key is used
+	service string   // name of the service in errors
 }
 
 func (d *diagnosis) cosmosEndpoint() endpoint {
 	e := endpoint{setting: "cosmos.endpoint", url: parsedURL(d.cfg.Cosmos.Endpoint), service: "Cosmos DB"}
 	if d.cfg.Cosmos.Key == "" && e.url != nil {
-		e.scope = "https://" + e.url.Hostname() + "/.default" // as azcosmos asks for it
+		e.scope = "https://" + e.url.Hostname() + "/.default" // the scope that azcosmos requests
 	}
 	return e
 }
@@ -53,7 +53,7 @@ func parsedURL(text string) *url.URL {
 	return u
 }
 
-// addEndpoint adds the checks of a part that is called over HTTP.
+// addEndpoint adds the checks of a service that is called over HTTP.
 func (d *diagnosis) addEndpoint(add addCheck, part string, e endpoint) {
 	add(part+".name", func(ctx context.Context) []doctor.Finding { return d.checkName(ctx, e) })
 	add(part+".connection", func(ctx context.Context) []doctor.Finding { return d.checkConnection(ctx, part, e) }, part+".name")
@@ -61,7 +61,7 @@ func (d *diagnosis) addEndpoint(add addCheck, part string, e endpoint) {
 	add(part+".token", func(ctx context.Context) []doctor.Finding { return d.checkToken(ctx, e) }, "identity")
 }
 
-// checkProxy reports the proxy by which the hub calls each part.
+// checkProxy reports the proxy through which the hub calls each service.
 func (d *diagnosis) checkProxy(context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	for _, e := range d.endpoints() {
@@ -82,7 +82,7 @@ func (d *diagnosis) checkProxy(context.Context) []doctor.Finding {
 	return passedUnless(found, "no proxy is used")
 }
 
-// endpoints returns what the hub calls over HTTP.
+// endpoints returns the services that the hub calls over HTTP.
 func (d *diagnosis) endpoints() (all []endpoint) {
 	add := func(e endpoint) {
 		if e.url != nil {
@@ -101,7 +101,7 @@ func (d *diagnosis) endpoints() (all []endpoint) {
 	return all
 }
 
-// proxyOf returns the proxy by which a URL is called, nil if it is called directly.
+// proxyOf returns the proxy for a URL, nil if it is called directly.
 func (d *diagnosis) proxyOf(u *url.URL) (*url.URL, error) {
 	return d.opts.network.proxy(&http.Request{URL: u})
 }
@@ -146,8 +146,8 @@ func (d *diagnosis) lookUp(ctx context.Context, setting, host string) doctor.Fin
 
 // An endpointAnswer is what an endpoint has answered to a request without a token.
 type endpointAnswer struct {
-	date     string    // header
-	received time.Time // middle of the request, by the clock of this machine
+	date     string    // header Date
+	received time.Time // middle of the request, on the clock of this machine
 }
 
 func (d *diagnosis) setAnswer(part string, a *endpointAnswer) {
@@ -162,7 +162,8 @@ func (d *diagnosis) endpointAnswer(part string) *endpointAnswer {
 	return d.answers[part]
 }
 
-// checkConnection sends a request without a token: any answer shows that the endpoint is reached.
+// checkConnection sends a request without a token: any answer shows that the
+// endpoint is reachable.
 func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint) []doctor.Finding {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url.Scheme+"://"+e.url.Host+"/", http.NoBody)
 	if err != nil {
@@ -173,7 +174,7 @@ func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint
 	if err != nil {
 		return singleFinding(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, err))
 	}
-	_ = resp.Body.Close() // its header is enough
+	_ = resp.Body.Close() // only the header is needed
 	d.setAnswer(part, &endpointAnswer{resp.Header.Get("Date"), sent.Add(d.clock().Sub(sent) / 2)})
 	if resp.StatusCode == http.StatusProxyAuthRequired {
 		return singleFinding(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, errors.New(proxyAuthRequired)))
@@ -181,7 +182,7 @@ func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint
 	return singleFinding(d.connectedFinding(e.setting, e.url.Hostname(), resp.TLS))
 }
 
-// connectedFinding is the finding about an endpoint that was reached.
+// connectedFinding returns the finding about an endpoint that was reached.
 func (d *diagnosis) connectedFinding(setting, host string, state *tls.ConnectionState) doctor.Finding {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return doctor.Passed("", "%s answers, without TLS", host)
@@ -200,12 +201,12 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// explainConnection returns the finding about an endpoint that was not reached. u is the URL by which a
-// proxy is chosen; nil: none is used.
+// explainConnection returns the finding about an endpoint that was not reached.
+// u is the URL that determines the proxy; nil: no proxy is used.
 func (d *diagnosis) explainConnection(ctx context.Context, setting, host, port string, u *url.URL, err error) doctor.Finding {
 	var proxy *url.URL
 	if u != nil {
-		proxy, _ = d.proxyOf(u) // an error is that of the request, too
+		proxy, _ = d.proxyOf(u) // the request fails with the same error
 	}
 	if proxy != nil {
 		if f, isOfProxy := explainProxy(setting, host, proxy, err); isOfProxy {
@@ -251,7 +252,7 @@ func isTimeout(err error) bool {
 // proxyAuthRequired is the text by which package http reports a proxy that asks for a password.
 var proxyAuthRequired = http.StatusText(http.StatusProxyAuthRequired)
 
-// explainProxy returns the finding about an error that the proxy causes.
+// explainProxy returns the finding about an error that the proxy caused.
 func explainProxy(setting, host string, proxy *url.URL, err error) (f doctor.Finding, isOfProxy bool) {
 	const remedy = "correct HTTPS_PROXY, or add the host to NO_PROXY"
 	op, isOp := errors.AsType[*net.OpError](err)
@@ -267,8 +268,8 @@ func explainProxy(setting, host string, proxy *url.URL, err error) (f doctor.Fin
 	return f, false
 }
 
-// isRefusalOfProxy reports whether the text of an error is the status with which a proxy refuses CONNECT:
-// package http returns the status text alone.
+// isRefusalOfProxy reports whether the text of an error is the status with
+// which a proxy refuses CONNECT: package http returns only the status text.
 func isRefusalOfProxy(text string) bool {
 	for _, status := range []int{http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
 		if strings.HasSuffix(text, ": "+http.StatusText(status)) {
@@ -278,8 +279,9 @@ func isRefusalOfProxy(text string) bool {
 	return false
 }
 
-// The differences between clocks from which requests are at risk, and are refused: Microsoft Entra and Service
-// Bus accept tokens within 5 minutes, Cosmos DB and Blob Storage signatures within 15.
+// The differences between clocks above which requests are at risk, and above
+// which they are refused: Microsoft Entra and Service Bus accept tokens within
+// 5 minutes, Cosmos DB and Blob Storage accept signatures within 15.
 const (
 	riskySkew   = 30 * time.Second
 	refusedSkew = 5 * time.Minute
@@ -310,7 +312,7 @@ func (d *diagnosis) compareClock(subject string, a *endpointAnswer) doctor.Findi
 	return doctor.Passed(subject, "the clock of this machine differs by less than %s", max(time.Second, skew.Abs().Truncate(time.Second)+time.Second))
 }
 
-// chargeOf returns the request units that an answer of Cosmos names.
+// chargeOf returns the request units in the header of an answer of Cosmos.
 func chargeOf(header http.Header) float64 {
 	charge, err := strconv.ParseFloat(header.Get("x-ms-request-charge"), 64)
 	if err != nil {
@@ -319,7 +321,8 @@ func chargeOf(header http.Header) float64 {
 	return charge
 }
 
-// busHost returns the host of the namespace, "" if the bus is embedded or the setting cannot be read.
+// busHost returns the host of the namespace, "" if the bus is embedded or the
+// setting cannot be read.
 func (d *diagnosis) busHost() string {
 	if d.cfg.EmbeddedBus() {
 		return ""

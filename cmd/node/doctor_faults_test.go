@@ -38,15 +38,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// A plant is a fault that a test plants, and what the doctor has to say about it.
+// A plant is a fault that a test plants, and the finding that the doctor must
+// report.
 type plant struct {
 	name  string
 	plant func(d *doctored)
 
 	check  string
 	state  doctor.State
-	text   string // a part of it
-	remedy string // a part of it
+	text   string // substring of the text
+	remedy string // substring of the remedy
 }
 
 // isFound reports whether a finding names the fault.
@@ -59,7 +60,7 @@ func (p *plant) isFound(all []doctor.Finding) bool {
 	return false
 }
 
-// run plants the fault and looks for it.
+// run plants the fault and requires its finding.
 func (p *plant) run(t *testing.T, keys ...bus.Key) {
 	t.Helper()
 	d := newDoctored(t, keys...)
@@ -73,7 +74,7 @@ func (p *plant) run(t *testing.T, keys ...bus.Key) {
 		switch f.State {
 		case doctor.Fault, doctor.Warning:
 			require.NotEmpty(t, f.Remedy, "%+v", f)
-			if f.Check == "configuration" { // some plants take a part of the settings away
+			if f.Check == "configuration" { // some plants remove settings
 				continue
 			}
 			require.Equal(t, strings.SplitN(p.check, ".", 2)[0], strings.SplitN(f.Check, ".", 2)[0], "another part is blamed: %+v", f)
@@ -145,20 +146,21 @@ func TestDoctor_FindsFaultsOfThisMachine(t *testing.T) {
 	}
 }
 
-// keepData has the hub keep its data in the folder, which exists.
+// keepData lets the hub store its data in the folder, which exists.
 func (d *doctored) keepData() {
 	d.cfg.Cosmos.Endpoint, d.cfg.Cosmos.Key = "", ""
 	require.NoError(d, os.MkdirAll(d.cfg.Data, 0o700))
 }
 
-// occupied returns an address at which a program listens that is no hub.
+// occupied returns an address at which a program listens that is not a hub.
 func occupied(t *testing.T) string {
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
 }
 
-// writeCertificate writes a certificate for localhost with its key, and returns the names of the files.
+// writeCertificate writes a certificate for localhost with its key, and returns
+// the names of the files.
 func writeCertificate(t *testing.T, until time.Time) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -287,7 +289,8 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 	}
 }
 
-// behindProxy has the hub call the Cosmos account alone, by a proxy that answers so; nil: one that is away.
+// behindProxy lets the hub call only the Cosmos account, through a proxy with
+// the given answers; nil: one that cannot be reached.
 func (d *doctored) behindProxy(answer http.Handler) {
 	proxy := "http://" + closedPort(d.T)
 	if answer != nil {
@@ -299,7 +302,7 @@ func (d *doctored) behindProxy(answer http.Handler) {
 	d.proxiedBy(proxy)
 }
 
-// closedPort returns an address of this machine at which no program listens.
+// closedPort returns an address of this machine at which nothing listens.
 func closedPort(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -513,7 +516,7 @@ func TestDoctor_LeavesNothingThatACheckFinds(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// countProbes returns the number of documents by which rights are tested.
+// countProbes returns the number of documents that test rights.
 func (d *doctored) countProbes() (n int) {
 	c, err := d.documents.NewContainer("messagehub", "catalog")
 	require.NoError(d, err)

@@ -34,7 +34,7 @@ func passedUnless(findings []doctor.Finding, format string, args ...any) []docto
 	return findings
 }
 
-// checkConfiguration reports what a valid configuration should not have.
+// checkConfiguration reports what is not recommended in a valid configuration.
 func (d *diagnosis) checkConfiguration(context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	warn := func(subject, text, remedy string) { found = append(found, doctor.Warn(subject, text, remedy)) }
@@ -56,7 +56,7 @@ func (d *diagnosis) checkConfiguration(context.Context) []doctor.Finding {
 		warn("cosmos.endpoint", "payloads or messages are on Azure, and the events in the data folder of this machine; only one node may use them",
 			"set cosmos.endpoint to an account, or keep it at one node")
 	}
-	if !d.do.Start && !d.cfg.EmbeddedBlob() && d.cfg.Push.SecretKey == "" { // a hub without subscriptions needs none
+	if !d.do.Start && !d.cfg.EmbeddedBlob() && d.cfg.Push.SecretKey == "" { // a hub without subscriptions needs no key
 		warn("push.secret-key", "it is not set, and payloads are on Azure: the hub creates no subscription with a secret",
 			"set push.secret-key-file to a file with the output of openssl rand -base64 32, the same for all nodes")
 	}
@@ -86,7 +86,8 @@ func (d *diagnosis) checkConfiguration(context.Context) []doctor.Finding {
 	return passedUnless(found, "%d settings besides the defaults, %s; messagehub config print has them", n, from)
 }
 
-// splitRemedy splits a warning at its last part, which says what to do.
+// splitRemedy splits a warning into its text and its last part, which says what
+// to do.
 func splitRemedy(text string) (what, remedy string) {
 	if i := strings.LastIndex(text, "; "); i > 0 {
 		return text[:i], text[i+2:]
@@ -98,7 +99,8 @@ func isEntra(host string) bool {
 	return host == "login.microsoftonline.com" || strings.HasSuffix(host, ".microsoftonline.us") || host == "login.partner.microsoftonline.cn"
 }
 
-// azureKeys returns the settings with keys of Azure. Those of emulators are none.
+// azureKeys returns the settings that have keys of Azure accounts. Keys of
+// emulators are left out.
 func (d *diagnosis) azureKeys() (names []string) {
 	for _, k := range []struct {
 		name string
@@ -116,7 +118,7 @@ func (d *diagnosis) azureKeys() (names []string) {
 	return names
 }
 
-// isAzureHost reports whether a host is one of Azure, of any of its clouds.
+// isAzureHost reports whether a host belongs to one of the clouds of Azure.
 func isAzureHost(host string) bool {
 	for _, part := range []string{".azure.", ".windows.net", "cloudapi."} {
 		if strings.Contains(host, part) {
@@ -126,19 +128,20 @@ func isAzureHost(host string) bool {
 	return false
 }
 
-// needsIdentity reports whether a part of the hub is opened by an identity.
+// needsIdentity reports whether a service of the hub is used with an identity.
 func (d *diagnosis) needsIdentity() bool {
 	return !d.cfg.Embedded() && d.cfg.Cosmos.Key == "" || !d.cfg.EmbeddedBlob() && d.cfg.Blob.Key == "" || d.cfg.ServiceBus.Namespace != ""
 }
 
-// checkIdentityVariables checks the variables by which azidentity finds an identity.
+// checkIdentityVariables checks the variables with which azidentity finds an
+// identity.
 func (d *diagnosis) checkIdentityVariables(context.Context) []doctor.Finding {
 	if !d.needsIdentity() {
 		return singleFinding(doctor.Passed("", "no identity of Azure is needed"))
 	}
 	var found []doctor.Finding
 	chosen := d.variable(credentialsVariable)
-	if d.cfg.Production && !isDeployed(chosen) && !d.do.Start { // Open fails for it
+	if d.cfg.Production && !isDeployed(chosen) && !d.do.Start { // Open reports it as an error
 		found = append(found, doctor.Fail(credentialsVariable, fmt.Sprintf("it is %q, and production uses no identity of a developer", chosen),
 			"set it to prod, EnvironmentCredential, WorkloadIdentityCredential or ManagedIdentityCredential"))
 	}
@@ -187,10 +190,11 @@ func (d *diagnosis) checkCertificate(context.Context) []doctor.Finding {
 	return singleFinding(d.expiryOf("tls.cert", leaf, "the certificate of the hub", "renew it; the hub uses a new file without a restart"))
 }
 
-// expiryWarning is the time before the end of a certificate from which it is a warning.
+// expiryWarning is the time before the end of a certificate from which the
+// check warns.
 const expiryWarning = 14 * 24 * time.Hour
 
-// expiryOf returns whether a certificate is valid now, and for how long.
+// expiryOf returns a finding about the validity period of a certificate.
 func (d *diagnosis) expiryOf(subject string, leaf *x509.Certificate, what, remedy string) doctor.Finding {
 	now := d.clock()
 	names := strings.Join(leaf.DNSNames, ", ")
@@ -209,7 +213,8 @@ func (d *diagnosis) expiryOf(subject string, leaf *x509.Certificate, what, remed
 	}
 }
 
-// minFileLimit is the limit of open files below which a hub fails under a small load.
+// minFileLimit is the limit of open files below which a hub fails already under
+// a small load.
 const minFileLimit = 256
 
 // checkFileLimit checks the limit of file descriptors.
@@ -267,7 +272,7 @@ func (d *diagnosis) checkFolder(context.Context) []doctor.Finding {
 	return passedUnless(found, "%s", dir)
 }
 
-// failedFolder is the fault of a data folder that cannot be used.
+// failedFolder returns the finding about a data folder that cannot be used.
 func failedFolder(dir string, err error) doctor.Finding {
 	text, remedy := splitRemedy(folderFault(dir, err).Error())
 	return doctor.Fail("", text, remedy)
@@ -293,7 +298,8 @@ func existingParent(path string) (string, error) {
 	}
 }
 
-// checkLock checks whether another process has the data folder. A hub that runs with these settings has.
+// checkLock checks whether another process uses the data folder. A hub that
+// runs with these settings does.
 func (d *diagnosis) checkLock(ctx context.Context) []doctor.Finding {
 	root, err := os.OpenRoot(d.cfg.Data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -338,13 +344,14 @@ func (d *diagnosis) isHubAt(ctx context.Context, address string) bool {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = resp.Body.Close() }() // only read
+	defer func() { _ = resp.Body.Close() }() // the body was only read
 	const limit = 1 << 10
 	text, err := io.ReadAll(io.LimitReader(resp.Body, limit))
 	return err == nil && resp.StatusCode == http.StatusOK && strings.Contains(string(text), `"status":"ok"`)
 }
 
-// withHost returns an address with the loopback address in place of an empty host.
+// withHost returns an address whose empty host is replaced by the loopback
+// address.
 func withHost(address string) string {
 	if host, port, err := net.SplitHostPort(address); err == nil && host == "" {
 		return net.JoinHostPort("127.0.0.1", port)
@@ -383,7 +390,8 @@ func (d *diagnosis) checkSpace(ctx context.Context) []doctor.Finding {
 	return singleFinding(doctor.Passed("", "%d MB are free", usage.free>>20))
 }
 
-// slowSync is the time of a write from which a disk is too slow for a hub with a load.
+// slowSync is the duration of a write above which a disk is too slow for a hub
+// under load.
 const slowSync = 20 * time.Millisecond
 
 // checkSync measures how long a small write takes until it is on the disk.
@@ -410,11 +418,12 @@ func (d *diagnosis) checkSync(context.Context) []doctor.Finding {
 
 const (
 	syncFilePrefix = ".doctor-"
-	syncedWrites   = 9 // for one report
+	syncedWrites   = 9 // writes for one report
 )
 
-// writeSynced writes a file in a folder n times, each time until it is on the disk, and removes it.
-// It returns the median time. Files that earlier calls left behind when their process died are removed.
+// writeSynced writes a file in a folder n times, each time with a sync, and
+// removes it. It returns the median duration. It also removes files of earlier
+// calls whose process died.
 func writeSynced(folder string, n int) (took time.Duration, err error) {
 	removeSyncFiles(folder)
 	file, err := os.CreateTemp(folder, syncFilePrefix+"*")
@@ -438,7 +447,8 @@ func writeSynced(folder string, n int) (took time.Duration, err error) {
 	return times[len(times)/2], nil
 }
 
-// removeSyncFiles removes files of writeSynced that are older than a minute. What cannot be removed stays.
+// removeSyncFiles removes files of writeSynced that are older than a minute. It
+// ignores errors.
 func removeSyncFiles(folder string) {
 	left, _ := filepath.Glob(filepath.Join(folder, syncFilePrefix+"*"))
 	for _, name := range left {
@@ -448,7 +458,8 @@ func removeSyncFiles(folder string) {
 	}
 }
 
-// checkPorts checks the addresses that serve listens at. A hub that runs with these settings has them.
+// checkPorts checks the addresses at which serve listens. A hub that runs with
+// these settings uses them.
 func (d *diagnosis) checkPorts(ctx context.Context) []doctor.Finding {
 	addresses := []struct{ key, address string }{{"listen", d.cfg.Listen}}
 	if d.cfg.HasOperatorListener() {
@@ -466,7 +477,7 @@ func (d *diagnosis) checkPorts(ctx context.Context) []doctor.Finding {
 	for _, a := range addresses {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", a.address)
 		if err == nil {
-			_ = l.Close() // it has accepted nothing
+			_ = l.Close() // it has accepted no connection
 			free = append(free, a.address)
 			continue
 		}

@@ -25,8 +25,9 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A doctored is a hub that is in order: a Cosmos account, a storage account and a namespace with all that it
-// needs, a data folder, and settings that name them. A test plants a fault in it.
+// A doctored is a hub without faults: a Cosmos account, a storage account and a
+// namespace with everything it needs, a data folder, and settings for them. A
+// test plants a fault in it.
 type doctored struct {
 	*testing.T
 	cfg       config.Config
@@ -35,7 +36,8 @@ type doctored struct {
 	documents *azcosmos.Client
 	queues    *admin.Client
 
-	// refuse returns how a request to an account is answered in place of the account, nil for not at all.
+	// These return a handler that answers a request in place of the account;
+	// nil: the account answers.
 	refuseDocuments, refuseBlobs, refuseQueues func(*http.Request) http.HandlerFunc
 }
 
@@ -47,7 +49,7 @@ func answerWith(status int, body string) http.HandlerFunc {
 	}
 }
 
-// gated is a handler before which refuse decides.
+// gated returns a handler that lets refuse answer before next.
 func gated(refuse *func(*http.Request) http.HandlerFunc, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if *refuse != nil {
@@ -60,7 +62,7 @@ func gated(refuse *func(*http.Request) http.HandlerFunc, next http.Handler) http
 	})
 }
 
-// newDoctored returns a hub in order, whose namespace has the keys.
+// newDoctored returns a hub without faults, whose namespace has the keys.
 func newDoctored(t *testing.T, keys ...bus.Key) *doctored {
 	t.Helper()
 	d := &doctored{T: t, cfg: settings(t.TempDir() + "/data")}
@@ -94,7 +96,7 @@ func newDoctored(t *testing.T, keys ...bus.Key) *doctored {
 	return d
 }
 
-// plainHTTP sends requests of the management client, which knows HTTPS alone, over HTTP.
+// plainHTTP sends the HTTPS requests of the management client over HTTP.
 type plainHTTP struct{}
 
 func (plainHTTP) Do(r *http.Request) (*http.Response, error) {
@@ -115,7 +117,7 @@ func (d *doctored) serveBus(namespace *bus.Namespace) string {
 	return listener.Addr().String()
 }
 
-// useKey has the hub use a key of the namespace.
+// useKey lets the hub use a key of the namespace.
 func (d *doctored) useKey(k bus.Key) {
 	connection := d.cfg.ServiceBus.Connection.Reveal()
 	connection = strings.Replace(connection, bus.WellKnownKeyName, k.Name, 1)
@@ -127,7 +129,7 @@ func (d *doctored) diagnose() *node.Diagnosis {
 	return node.Diagnose(d.Context(), &d.cfg, node.DoctorOptions{Online: true}, d.opts)
 }
 
-// container changes the properties of a container.
+// changeContainer changes the properties of a container.
 func (d *doctored) changeContainer(name string, change func(*azcosmos.ContainerProperties)) {
 	c, err := d.documents.NewContainer("messagehub", name)
 	require.NoError(d, err)
@@ -138,7 +140,8 @@ func (d *doctored) changeContainer(name string, change func(*azcosmos.ContainerP
 	require.NoError(d, err)
 }
 
-// recreateContainer replaces a container by an empty one; nil: by none.
+// recreateContainer replaces a container by an empty one with other properties;
+// nil: it only deletes it.
 func (d *doctored) recreateContainer(name string, properties *azcosmos.ContainerProperties) {
 	database, err := d.documents.NewDatabase("messagehub")
 	require.NoError(d, err)
@@ -152,7 +155,8 @@ func (d *doctored) recreateContainer(name string, properties *azcosmos.Container
 	}
 }
 
-// changeQueue replaces a queue by one with other properties; nil: by none.
+// changeQueue replaces a queue by one with other properties; nil: it only
+// deletes it.
 func (d *doctored) changeQueue(name string, change func(*admin.QueueProperties)) {
 	found, err := d.queues.GetQueue(d.Context(), name, nil)
 	require.NoError(d, err)
@@ -165,7 +169,7 @@ func (d *doctored) changeQueue(name string, change func(*admin.QueueProperties))
 	}
 }
 
-// proxiedBy has all requests go by a proxy.
+// proxiedBy sends all requests through a proxy.
 func (d *doctored) proxiedBy(proxy string) {
 	u, err := url.Parse(proxy)
 	require.NoError(d, err)
@@ -182,7 +186,8 @@ func find(all []doctor.Finding, check string) (found []doctor.Finding) {
 	return found
 }
 
-// withoutAction refuses the requests to the Cosmos account that need a data action; see dataActions.
+// withoutAction refuses the requests to the Cosmos account that need a data
+// action; see dataActions.
 func withoutAction(action string) func(*http.Request) http.HandlerFunc {
 	return func(r *http.Request) http.HandlerFunc {
 		body := readAgain(r)
@@ -193,7 +198,8 @@ func withoutAction(action string) func(*http.Request) http.HandlerFunc {
 	}
 }
 
-// readAgain returns the body of a request, which can be read again.
+// readAgain returns the body of a request, and leaves it so that it can be read
+// again.
 func readAgain(r *http.Request) []byte {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

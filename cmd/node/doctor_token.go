@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// tokenClaims are those of a token of Microsoft Entra that an operator needs to find its identity.
-// They are not secret.
+// tokenClaims are the claims of a token of Microsoft Entra by which an operator
+// recognizes the identity. They are not secret.
 type tokenClaims struct {
 	Audience    audiences `json:"aud"`
 	Issuer      string    `json:"iss"`
@@ -26,14 +26,14 @@ type tokenClaims struct {
 	Client      string    `json:"azp"`   // in tokens of version 2
 	Kind        string    `json:"idtyp"`
 	User        string    `json:"upn"`
-	NotBefore   float64   `json:"nbf"` // seconds
-	Expires     float64   `json:"exp"` // seconds
+	NotBefore   float64   `json:"nbf"` // seconds since 1970
+	Expires     float64   `json:"exp"` // seconds since 1970
 }
 
-// audiences are one or several.
+// audiences is one audience or a list.
 type audiences []string
 
-// UnmarshalJSON reads a text or a list of texts.
+// UnmarshalJSON reads a string or a list of strings.
 func (a *audiences) UnmarshalJSON(text []byte) error {
 	var word string
 	if json.Unmarshal(text, &word) == nil {
@@ -43,8 +43,8 @@ func (a *audiences) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(a))
 }
 
-// readClaims returns the claims of a JSON web token, without a look at its signature: the service that the
-// token is for verifies it.
+// readClaims returns the claims of a JSON web token. It does not verify the
+// signature: the service that the token is for does that.
 func readClaims(token string) (c tokenClaims, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -54,7 +54,8 @@ func readClaims(token string) (c tokenClaims, ok bool) {
 	return c, err == nil && json.Unmarshal(payload, &c) == nil
 }
 
-// checkToken gets a token for a part and compares its claims with what the part needs.
+// checkToken gets a token for a service and compares its claims with what the
+// service needs.
 func (d *diagnosis) checkToken(ctx context.Context, e endpoint) []doctor.Finding {
 	if e.scope == "" {
 		return singleFinding(doctor.Passed("", "a key is used, and no token"))
@@ -75,7 +76,7 @@ func (d *diagnosis) checkToken(ctx context.Context, e endpoint) []doctor.Finding
 	return d.judgeToken(e, &c)
 }
 
-// judgeToken returns what is wrong with a token, or its claims.
+// judgeToken returns the faults of a token, or its claims.
 func (d *diagnosis) judgeToken(e endpoint, c *tokenClaims) []doctor.Finding {
 	now := d.clock()
 	application := c.Application
@@ -101,8 +102,9 @@ func (d *diagnosis) judgeToken(e endpoint, c *tokenClaims) []doctor.Finding {
 	return passedUnless(found, "%s, for %s, until %s", who, strings.Join(c.Audience, ", "), unixTime(c.Expires).Format(time.DateTime))
 }
 
-// isAudience reports whether a token for an audience is one for a scope. Azure accepts either with or without
-// a slash at the end, and the id of the application behind some services, which is not known here.
+// isAudience reports whether a token for an audience fits a scope. Azure
+// accepts both with and without a slash at the end, and the id of the
+// application behind some services, which is not known here.
 func isAudience(audience, scope string) bool {
 	want, err := url.Parse(strings.TrimSuffix(scope, "/.default"))
 	if err != nil {
@@ -110,14 +112,15 @@ func isAudience(audience, scope string) bool {
 	}
 	has, err := url.Parse(audience)
 	if err != nil || has.Host == "" {
-		return true // an id
+		return true // an id of an application
 	}
 	return strings.EqualFold(has.Host, want.Host) || strings.HasSuffix(want.Host, ".documents.azure.com") && has.Host == "cosmos.azure.com"
 }
 
 func unixTime(seconds float64) time.Time { return time.Unix(int64(seconds), 0).UTC() }
 
-// shortTokenError returns the beginning, without its rules, of an error of azidentity, which lists every way that it has tried.
+// shortTokenError returns the beginning of an error of azidentity, without its
+// separator lines. The whole error lists every credential that was tried.
 func shortTokenError(err error) string {
 	const limit = 600
 	words := slices.DeleteFunc(strings.Fields(err.Error()), func(word string) bool { return strings.Trim(word, "-") == "" })

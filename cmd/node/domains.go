@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// domains is what this node says to the domains over the bus, and what it hears.
+// domains is this node's side of the messages with the domains: what it sends
+// and what it receives.
 type domains struct {
 	bus         *bus
 	requests    *contentrequest.Requests
@@ -45,7 +46,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 	return d, nil
 }
 
-// openIngestion makes the ingestion of what domains announce to h.
+// openIngestion makes the ingestion of announcements into h.
 func (d *domains) openIngestion(cfg *config.Config, opts *Options, h *hub.Hub, metrics prometheus.Registerer) {
 	d.ingestion = ingest.New(ingest.Options{
 		Hub: h, Open: d.bus.open, SessionQueue: cfg.ServiceBus.FIFO, Queue: cfg.ServiceBus.Plain, Sessions: cfg.ServiceBus.Sessions,
@@ -59,7 +60,7 @@ func (d *domains) openIngestion(cfg *config.Config, opts *Options, h *hub.Hub, m
 	})
 }
 
-// domainQueues are the queues that one domain alone may send to.
+// domainQueues returns the queues that only one domain may send to.
 func domainQueues(cfg *config.Config) (queues []ingest.DomainQueue) {
 	for _, d := range cfg.Domains {
 		if d.Ingest != "" {
@@ -69,7 +70,7 @@ func domainQueues(cfg *config.Config) (queues []ingest.DomainQueue) {
 	return queues
 }
 
-// close ends what is left, from the outside in.
+// close closes the parts that are open, from the outside in.
 func (d *domains) close(ctx context.Context) error {
 	if d == nil {
 		return nil

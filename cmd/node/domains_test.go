@@ -26,8 +26,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// withDoors are settings of a node whose domain Charges makes its content, and which
-// domains reach at free ports.
+// withDoors returns settings of a node whose domain Charges makes its content.
+// Domains reach the node at free ports.
 func withDoors(dir string) config.Config {
 	cfg := settings(dir)
 	cfg.BusListen, cfg.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
@@ -35,7 +35,7 @@ func withDoors(dir string) config.Config {
 	return cfg
 }
 
-// newCharges is the domain Charges at the doors of n.
+// newCharges returns the domain Charges, connected to the listeners of n.
 func newCharges(t testing.TB, n *node.Node) *domainclient.Client {
 	t.Helper()
 	key, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
@@ -53,7 +53,7 @@ func newCharges(t testing.TB, n *node.Node) *domainclient.Client {
 	return c
 }
 
-// chargesFor are n events of the domain Charges for an actor.
+// chargesFor returns n events of the domain Charges for an actor.
 func chargesFor(actor string, n int) []domainclient.Event {
 	events := make([]domainclient.Event, n)
 	for i := range events {
@@ -62,7 +62,7 @@ func chargesFor(actor string, n int) []domainclient.Event {
 	return events
 }
 
-// listing answers a request with the ids of the bundle's events, a line each.
+// listing answers a request with the ids of the bundle's events, one per line.
 func listing(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func idsIn(events []domainclient.Event) string {
 	return b.String()
 }
 
-func TestADomainAnnouncesAnswersAndIsTold(t *testing.T) {
+func TestADomainAnnouncesAnswersAndIsNotified(t *testing.T) {
 	for name, dir := range map[string]string{"in a folder": t.TempDir(), "in memory": ""} {
 		t.Run(name, func(t *testing.T) {
 			n, stop := start(t, withDoors(dir), node.Options{})
@@ -121,9 +121,9 @@ func TestADomainAnnouncesAnswersAndIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnTheBusOutlivesTheNode(t *testing.T) {
+func TestMessagesOnTheBusSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
-	idle := withDoors(dir) // has the queue, for another purpose, and takes nothing from it
+	idle := withDoors(dir) // this node has the queue for another purpose, and receives nothing from it
 	idle.Domains[0].Queues = contract.Queues{Request: idle.ServiceBus.FIFO}
 	idle.ServiceBus.FIFO = ""
 	n, stop := start(t, idle, node.Options{})
@@ -156,7 +156,7 @@ func TestContentOf50MBIsStreamedByRequest(t *testing.T) {
 	n, stop := start(t, withDoors(t.TempDir()), node.Options{})
 	charges := newCharges(t, n)
 	content := make([]byte, 50<<20)
-	_, _ = rand.Read(content) // never fails, says its documentation
+	_, _ = rand.Read(content) // rand.Read never fails
 	ctx, end := context.WithCancel(t.Context())
 	var domains sync.WaitGroup
 	domains.Go(func() {
@@ -183,7 +183,7 @@ func TestContentOf50MBIsStreamedByRequest(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestANodeGoesOnWithoutADoorWhoseUsualAddressIsTaken(t *testing.T) {
+func TestANodeStartsWithoutAListenerWhoseDefaultAddressIsTaken(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
@@ -205,7 +205,7 @@ func TestANodeGoesOnWithoutADoorWhoseUsualAddressIsTaken(t *testing.T) {
 	require.ErrorContains(t, err, "choose another port with --bus-listen")
 }
 
-func TestTheDoorsForDomainsAnswerToNoNameButThisMachine(t *testing.T) {
+func TestListenersForDomainsAcceptOnlyNamesOfThisMachine(t *testing.T) {
 	n, stop := start(t, withDoors(""), node.Options{})
 	for door, addr := range map[string]net.Addr{"bus": n.BusAddr(), "exchange": n.BlobAddr()} {
 		for host, allowed := range map[string]bool{"127.0.0.1": true, "localhost:1": true, "page.example": false} {

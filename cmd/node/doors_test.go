@@ -28,7 +28,7 @@ var (
 	ownExchangeKey = base64.StdEncoding.EncodeToString([]byte("the key of the exchange of a test, 32+"))
 )
 
-func TestDoors_WithKeysOfTheirOwnNeedTLS(t *testing.T) {
+func TestListenersForDomains_WithOwnKeysNeedTLS(t *testing.T) {
 	const queue = "charges-events"
 	ca := newAuthority(t)
 	cfg := settings("")
@@ -42,7 +42,7 @@ func TestDoors_WithKeysOfTheirOwnNeedTLS(t *testing.T) {
 	bus := func(key string) *azservicebus.Client {
 		text := "Endpoint=sb://localhost;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=" + key
 		client, err := azservicebus.NewClientFromConnectionString(text, &azservicebus.ClientOptions{
-			CustomEndpoint: n.BusAddr().String(), // the client takes a port in Endpoint for a part of the host name
+			CustomEndpoint: n.BusAddr().String(), // the client would take a port in Endpoint for a part of the host name
 			TLSConfig:      trust, RetryOptions: azservicebus.RetryOptions{MaxRetries: -1},
 		})
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// get sends a GET as actor "a" with headers, given in pairs.
+// get sends a GET as actor "a" with headers, given as pairs.
 func get(t *testing.T, url string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -30,8 +30,8 @@ func get(t *testing.T, url string, headers ...string) (*http.Response, string) {
 	return resp, string(text)
 }
 
-// A download that began before the node was stopped goes on after it has started
-// again, on the durable engine and with payloads in files.
+// A download that was interrupted by a stop of the node continues after a
+// restart, on the durable engine and with payloads in files.
 func TestADownloadGoesOnAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	n, stop := start(t, settings(dir), node.Options{})

@@ -14,9 +14,9 @@ import (
 type drainHandler struct {
 	next http.Handler
 
-	leaving atomic.Bool // connections are closed after the next answer
+	leaving atomic.Bool // connections are closed after their next answer
 
-	inside sync.RWMutex // held for reading by each request
+	inside sync.RWMutex // read-locked by each request
 	closed bool
 }
 
@@ -27,7 +27,7 @@ func (d *drainHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if d.leaving.Load() {
-		w.Header().Set("Connection", "close") // with HTTP/2 the server announces that it goes away
+		w.Header().Set("Connection", "close") // with HTTP/2 the server sends GOAWAY
 	}
 	d.next.ServeHTTP(w, r)
 }
@@ -38,10 +38,10 @@ func (d *drainHandler) closeAndWait() {
 	d.closed = true
 }
 
-// serveUntilMoved serves for a while after the node was asked to stop, so that load balancers
-// learn from /readyz to send requests elsewhere. Clients that keep a connection open
-// are asked to open another.
+// serveUntilMoved serves for a while after the node was asked to stop, so that
+// load balancers learn from /readyz to send requests elsewhere. Clients that
+// keep a connection open are asked to open another one.
 func (n *Node) serveUntilMoved(ctx context.Context) {
 	n.door.leaving.Store(true)
-	_ = clock.Sleep(ctx, n.drainDelay) // ctx does not end before
+	_ = clock.Sleep(ctx, n.drainDelay) // ctx does not end earlier
 }

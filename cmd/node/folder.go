@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// openIdentity opens the identity of the data folder, which distinguishes a store that was
-// lost from one that never existed.
+// openIdentity opens the identity of the data folder, by which a store that was
+// lost differs from one that never existed.
 func openIdentity(cfg *config.Config, opts *Options) (*datafolder.Identity, error) {
 	now := time.Now
 	if opts.Clock != nil {
@@ -52,7 +52,8 @@ func logFolder(folder *datafolder.Identity, cfg *config.Config, logger *slog.Log
 		"documents_bytes", fileSize(cfg.Data, cosmosFolder), "messages_bytes", fileSize(cfg.Data, busFolder))
 }
 
-// AbsolutePath returns path from the root of the file system, or as it is if the working directory is unknown.
+// AbsolutePath returns path from the root of the file system, or path itself if
+// the working directory is unknown.
 func AbsolutePath(path string) string {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -61,8 +62,9 @@ func AbsolutePath(path string) string {
 	return absolute
 }
 
-// FolderState describes what Open found in the data folder: that it is new, was adopted
-// from an earlier version, or is in use since a day; "" if no folder is used.
+// FolderState describes the state in which Open found the data folder: new,
+// adopted from an earlier version, or in use since a date; "" if no folder is
+// used.
 func (n *Node) FolderState() string {
 	if n.opts.folder == nil {
 		return ""
@@ -70,7 +72,7 @@ func (n *Node) FolderState() string {
 	return folderState(n.opts.folder)
 }
 
-// folderState returns what this start found in the data folder.
+// folderState returns the state in which this start found the data folder.
 func folderState(folder *datafolder.Identity) string {
 	switch {
 	case folder.IsNew():

@@ -63,7 +63,7 @@ func TestDataFolder_SaysWhatItHoldsAtEachStart(t *testing.T) {
 	require.Equal(t, first, readIdentity(t, folder))
 }
 
-// forgetIdentity makes the folder one that a version without identities has left.
+// forgetIdentity turns the folder into one of a version without identities.
 func forgetIdentity(t *testing.T, folder string) {
 	t.Helper()
 	require.NoError(t, os.Remove(filepath.Join(folder, "identity")))
@@ -102,7 +102,7 @@ func TestDataFolder_ResumesAnAdoptionThatACrashEnded(t *testing.T) {
 	forgetIdentity(t, folder)
 	cfg := config.Default()
 	cfg.Data, cfg.BusListen, cfg.BlobListen = folder, "", ""
-	_, err = node.Check(t.Context(), cfg, hub.CheckOptions{}, slog.New(slog.DiscardHandler)) // which does not open the bus
+	_, err = node.Check(t.Context(), cfg, hub.CheckOptions{}, slog.New(slog.DiscardHandler)) // a check does not open the bus
 	require.NoError(t, err)
 	require.Equal(t, []string{"bus"}, readIdentity(t, folder).Adopting)
 	require.NoError(t, os.Truncate(filepath.Join(folder, "bus", "store.db"), 0))
@@ -219,7 +219,8 @@ func snapshot(t *testing.T, folder string) map[string]int64 {
 	return found
 }
 
-// A crash while the stores of a new folder are made is no loss: what it left is used.
+// After a crash during the creation of a new folder, no data is lost: the next
+// start continues it.
 func TestDataFolder_ContinuesACreationThatACrashEnded(t *testing.T) {
 	for name, crash := range map[string]func(t *testing.T, folder string){
 		"before the folder of the store": func(t *testing.T, folder string) {
@@ -255,7 +256,7 @@ func TestDataFolder_ContinuesACreationThatACrashEnded(t *testing.T) {
 	}
 }
 
-// The remedy that a refusal names works.
+// The remedy in the refusal works.
 func TestDataFolder_StartsAStoreEmptyOnceItIsNoLongerListed(t *testing.T) {
 	folder := t.TempDir()
 	_, err := startOnce(t, folder)

@@ -21,18 +21,19 @@ import (
 // frozenFormat is the newest format of the file that this version reads.
 const frozenFormat = 1
 
-// A Frozen is the file that restore --freeze leaves in a data folder. When a hub starts with it, it
-// freezes every queue, once, before it serves; and as long as the file is there, a queue of an
-// actor that no operator has thawed is frozen from its first event on.
+// A Frozen is the file that restore --freeze leaves in a data folder. When a
+// hub starts with it, it freezes every queue once, before it serves. As long as
+// the file exists, a new queue of an actor is frozen from its first event on,
+// unless an operator has thawed it.
 type Frozen struct {
 	Format int       `json:"format"`
 	Who    string    `json:"who"`
 	Why    string    `json:"why"`
 	Since  time.Time `json:"since"`
-	Done   bool      `json:"done"` // the queues that existed are frozen
+	Done   bool      `json:"done"` // the existing queues are frozen
 }
 
-// Check returns an error unless f says who and why.
+// Check returns an error unless f has an operator and a reason.
 func (f *Frozen) Check() error { return f.order().Check() }
 
 func (f *Frozen) order() repository.AdminAction {
@@ -45,7 +46,7 @@ func (f *Frozen) encodeJSON() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// readFrozen reads the file of a data folder; nil: it has no such file.
+// readFrozen reads the file in a data folder; nil: there is no such file.
 func readFrozen(cfg *config.Config) (*Frozen, error) {
 	if cfg.InMemory || !cfg.Embedded() {
 		return nil, nil //nolint:nilnil // such a hub is not restored from an archive
@@ -68,7 +69,8 @@ func readFrozen(cfg *config.Config) (*Frozen, error) {
 	return f, nil
 }
 
-// freeze freezes the queues that exist, unless that was done, and notes that it was.
+// freeze freezes the existing queues unless that was done before, and records
+// in the file that it is done.
 func (s *nodeStore) freeze(ctx context.Context, cfg *config.Config, logger *slog.Logger) error {
 	if s.frozen == nil {
 		return nil
@@ -92,7 +94,7 @@ func (s *nodeStore) freeze(ctx context.Context, cfg *config.Config, logger *slog
 	return nil
 }
 
-// frozenWarnings returns what /readyz reports of a restored folder.
+// frozenWarnings returns the warnings of /readyz about a restored folder.
 func (s *nodeStore) frozenWarnings() []api.FailedCheck {
 	if s.frozen == nil {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A guard watches the answers of the embedded engine. Once a commit has failed, because the disk is
-// full or broken, the engine takes no more writes until it is opened again. A node that kept
-// running would only make its clients wait, so it ends and logs why; its supervisor starts it
-// again.
+// A guard watches the answers of the embedded engine. Once a commit has failed,
+// because the disk is full or broken, the engine accepts no writes until it is
+// opened again. A node that kept running would only make its clients wait, so
+// it logs the reason and ends; its supervisor restarts it.
 type guard struct {
 	next   policy.Transporter
 	folder string
-	broken chan error // holds one
+	broken chan error // has room for one error
 }
 
 func newGuard(next policy.Transporter, folder string) *guard {
@@ -40,14 +40,14 @@ func (g *guard) Do(req *http.Request) (*http.Response, error) {
 	var problem struct {
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(body, &problem) // another body says nothing about the disk
+	_ = json.Unmarshal(body, &problem) // any other body says nothing about the disk
 	if _, cause, ok := strings.Cut(problem.Message, disk.ErrBroken.Error()); ok {
 		if cause = strings.TrimPrefix(cause, ": "); cause == "" {
 			cause = disk.ErrBroken.Error()
 		}
 		select {
 		case g.broken <- fmt.Errorf("data folder %s: %s", g.folder, cause):
-		default: // it is known already
+		default: // an error is already reported
 		}
 	}
 	return resp, nil

@@ -12,11 +12,13 @@ import (
 // Identity returns the credential of this process for Azure.
 func Identity() (azcore.TokenCredential, error) { return identityOver(nil, false) }
 
-// credentialsVariable names the variable by which azidentity looks for some credentials alone.
+// credentialsVariable is the variable that restricts azidentity to some
+// credentials.
 const credentialsVariable = "AZURE_TOKEN_CREDENTIALS" //nolint:gosec // a name
 
-// isDeployed reports whether a value of credentialsVariable stands for credentials that a machine
-// in production has. Those of developers, such as az login, are others.
+// isDeployed reports whether a value of credentialsVariable stands for
+// credentials of a machine in production. Credentials of developers, such as az
+// login, do not count.
 func isDeployed(value string) bool {
 	switch value {
 	case "prod", "EnvironmentCredential", "WorkloadIdentityCredential", "ManagedIdentityCredential":
@@ -25,8 +27,9 @@ func isDeployed(value string) bool {
 	return false
 }
 
-// identityOver returns the credential of this process, which asks for tokens by transport;
-// nil stands for that of the Azure SDK. In production it is one that a machine has.
+// identityOver returns the credential of this process, which requests tokens
+// over transport; nil stands for that of the Azure SDK. In production it
+// excludes credentials of developers.
 func identityOver(transport policy.Transporter, isProduction bool) (azcore.TokenCredential, error) {
 	if value := os.Getenv(credentialsVariable); isProduction && !isDeployed(value) {
 		return nil, fmt.Errorf("find an Azure identity: %s is %q; with production, set it to prod, EnvironmentCredential, WorkloadIdentityCredential or ManagedIdentityCredential, so that no identity of a developer is used", credentialsVariable, value)

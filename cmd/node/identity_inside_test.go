@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// entra answers as Microsoft Entra ID does to a workload that shows the token of its cluster.
+// entra answers as Microsoft Entra ID does to a workload that presents the
+// token of its cluster.
 type entra struct {
 	t          *testing.T
 	assertions []string

@@ -15,10 +15,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// levels are the levels of stores that this version knows. A version that raises the format of
-// a kind of documents adds a level, and writes that format when the store has the level.
-// formats_test.go holds the formats of each level to the code, and deploy/handbook/upgrading.md has
-// them for operators.
+// levels are the levels of stores that this version knows. A version that
+// raises the format of a kind of documents adds a level, and writes that format
+// once the store has the level. formats_test.go compares the formats of each
+// level with the code, and deploy/handbook/upgrading.md lists them for
+// operators.
 var levels = level.Table{
 	{Since: "the first version with levels", Changes: []string{"Every format that versions before levels write."}},
 }
@@ -43,28 +44,29 @@ func (o *Options) levelTable() level.Table {
 	return levels
 }
 
-// A levelWatch watches the level of the store while the node runs, and shows the other nodes and
-// the command upgrade that this one works on it. A data folder has one node, so it shows
-// nothing there, and the level rises only while no node runs.
+// A levelWatch watches the level of the store while the node runs, and
+// registers this node so that other nodes and the command upgrade see it. A
+// data folder has one node, so nothing is registered there, and the level rises
+// only while no node runs.
 type levelWatch struct {
-	member *level.Member // nil: of a data folder
-	status level.Status  // at the start
+	member *level.Member // nil: the store is a data folder
+	status level.Status  // status at the start
 }
 
-// watchLevel adds the node to those that work on the store.
+// watchLevel registers the node as one that uses the store.
 func (n *Node) watchLevel(ctx context.Context, cfg *config.Config) (w *levelWatch, err error) {
 	w = &levelWatch{}
 	if cfg.Embedded() {
 		w.status, err = n.store.level.Status(ctx)
 		return w, err
 	}
-	host, _ := os.Hostname() // a name for operators, no more
+	host, _ := os.Hostname() // the host is only shown to operators
 	w.member, err = n.store.level.Join(ctx, host)
 	return w, err
 }
 
-// run watches until ctx ends. It fails if the level becomes too high for this version: then the
-// node must write no more.
+// run watches the level until ctx ends. It fails if the level becomes too high
+// for this version: then the node must not write any more.
 func (w *levelWatch) run(ctx context.Context) error {
 	if w.member == nil {
 		<-ctx.Done()
@@ -73,14 +75,14 @@ func (w *levelWatch) run(ctx context.Context) error {
 	return w.member.Run(ctx)
 }
 
-// leaveStore removes the node from those that work on the store.
+// leaveStore removes the registration of the node.
 func (w *levelWatch) leaveStore(ctx context.Context) {
 	if w != nil && w.member != nil {
 		w.member.Leave(ctx)
 	}
 }
 
-// currentStatus returns what is known of the level.
+// currentStatus returns the last known status of the level.
 func (w *levelWatch) currentStatus() level.Status {
 	if w.member == nil {
 		return w.status

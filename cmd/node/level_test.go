@@ -14,7 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// build returns what /readyz reports about a node and the level of its store.
+// build returns what /readyz reports about the build of a node and the level of
+// its store.
 func build(t *testing.T, n *node.Node) map[string]any {
 	t.Helper()
 	status, body := call(t, http.MethodGet, n.URL()+"/readyz", "", "")

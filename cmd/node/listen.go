@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// openListener opens the address that a key of the configuration names.
+// openListener opens the address in a setting.
 func openListener(ctx context.Context, address, key string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -18,13 +18,14 @@ func openListener(ctx context.Context, address, key string) (net.Listener, error
 	return l, nil
 }
 
-// explainListen says what to do about an error of listening at the address that a key names.
+// explainListen adds to an error of listening what to do about it. key is the
+// setting with the address.
 func explainListen(address, key string, err error) error {
 	return config.ListenError(address, "--"+key, err)
 }
 
-// reachableAddress returns an address at which a client on this machine finds a
-// listener on addr, which may be all addresses.
+// reachableAddress returns an address by which a client on this machine reaches
+// a listener on addr, which may be a wildcard.
 func reachableAddress(addr string) string {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil || !ap.Addr().IsUnspecified() {
@@ -37,7 +38,7 @@ func reachableAddress(addr string) string {
 	return netip.AddrPortFrom(loopback, ap.Port()).String()
 }
 
-// configuredURL returns the address at which a node with a configuration is reached on its machine.
+// configuredURL returns the URL of a node for clients on its machine.
 func configuredURL(cfg *config.Config) string {
 	scheme := "http://"
 	if cfg.TLS.Certificate != "" {
@@ -46,8 +47,8 @@ func configuredURL(cfg *config.Config) string {
 	return scheme + reachableAddress(cfg.Listen)
 }
 
-// ownHosts returns what decides about Host headers; nil if the hub is for other machines
-// too and accepts all.
+// ownHosts returns the function that accepts Host headers of this machine; nil
+// if the hub also serves other machines and accepts all.
 func ownHosts(cfg *config.Config, addr net.Addr) func(host string) bool {
 	if (cfg.Insecure || cfg.OIDC.IsOn()) && !loopback.IsAddr(addr) {
 		return nil

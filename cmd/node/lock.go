@@ -9,13 +9,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// lockName is the file whose lock says that a process owns the data folder. The
-// engine locks its own part too; this one also covers the payloads, and a node
-// whose documents are in Azure.
+// lockName is the file whose lock shows that a process uses the data folder.
+// The engine locks its own part too; this lock also covers the payloads, and a
+// node whose documents are on Azure.
 const lockName = "lock"
 
-// lockFolder makes the data folder if need be and takes it for this process
-// until the lock is closed, or the process dies.
+// lockFolder creates the data folder if it is missing, and locks it for this
+// process until the lock is closed or the process dies.
 func lockFolder(dir string) (*datafolder.HeldLock, error) {
 	if err := datafolder.Make(dir); err != nil {
 		return nil, folderFault(dir, err)
@@ -32,14 +32,15 @@ func lockFolder(dir string) (*datafolder.HeldLock, error) {
 	return file, nil
 }
 
-// An InUseError says that another process owns a data folder.
+// An InUseError reports that another process uses a data folder.
 type InUseError struct{ Folder string }
 
 func (e *InUseError) Error() string {
 	return fmt.Sprintf("data folder %s: another process uses it; stop that one, or choose another folder with --data", e.Folder)
 }
 
-// folderFault says what to do about a data folder that cannot be used.
+// folderFault returns an error that says what to do about a data folder that
+// cannot be used.
 func folderFault(dir string, err error) error {
 	if errors.Is(err, datafolder.ErrLocked) {
 		return &InUseError{dir}

@@ -14,7 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// Ten scrape in each format while requests come with values of their own for everything that a request may choose.
+// Ten clients scrape in each format while requests come with distinct values
+// for everything that a request may choose.
 func TestMetrics_AreScrapedByTenAtOnce(t *testing.T) {
 	const scrapers, scrapes, marker = 10, 10, "zzmarker"
 	n, _ := start(t, settings(""), node.Options{})
@@ -73,7 +74,7 @@ func TestMetrics_AreScrapedByTenAtOnce(t *testing.T) {
 			resp.Body.Close()
 		}
 	}
-	send(0) // has the series of each route and status made
+	send(0) // creates the series of each route and status
 	before, err := testutil.GatherAndCount(n.Gatherer())
 	require.NoError(t, err)
 
@@ -100,7 +101,8 @@ func TestMetrics_AreScrapedByTenAtOnce(t *testing.T) {
 	require.LessOrEqual(t, after, before+seriesOfOwnWork, "series that the requests have made")
 }
 
-// seriesOfOwnWork is how many series a node may add by work of its own, such as the survey.
+// seriesOfOwnWork is how many series a node may add by its own work, such as
+// the survey.
 const seriesOfOwnWork = 50
 
 func TestMetrics_HaveTheCountersOfDomainsFromTheStart(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A misplaced value has a secret in it, and may be put where it does not belong.
+// A misplaced value contains a secret and may be put into the wrong setting.
 type misplaced struct{ name, value, secret string }
 
 func misplacedValues() []misplaced {
@@ -44,7 +44,7 @@ func misplacedValues() []misplaced {
 	}
 }
 
-// keyNames are the names of all keys, as listings of settings have them.
+// keyNames returns the names of all settings, as listings have them.
 func keyNames() []string {
 	var names []string
 	for line := range strings.Lines(config.Default().String()) {
@@ -54,7 +54,7 @@ func keyNames() []string {
 	return names
 }
 
-// wayIn loads settings that have a value for a key.
+// A wayIn loads settings in which one has a value.
 type wayIn func(t *testing.T, key, value string) (cfg config.Config, err error, has bool)
 
 var waysIn = map[string]wayIn{
@@ -117,7 +117,7 @@ func TestMisplacedSecret_IsNeverShown(t *testing.T) {
 	require.Greater(t, tried, 600)
 }
 
-// printed is all that is printed and logged of settings.
+// printed returns everything that is printed and logged of settings.
 func printed(cfg *config.Config) string {
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("settings", "config", *cfg)

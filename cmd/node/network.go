@@ -14,20 +14,20 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// A network makes every connection by which a node calls others: accounts, the namespace,
-// and whatever grants tokens. No other code of a node dials, looks up a host name, or has
-// an HTTP client; TestNoCallBypassesTheNetwork proves it.
+// A network makes every connection by which a node calls others: accounts, the
+// namespace, and issuers of tokens. No other code of a node dials, looks up a
+// host name, or has an HTTP client; TestNoCallBypassesTheNetwork proves it.
 type network struct {
-	dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil: that of the system
-	lookUp func(ctx context.Context, host string) ([]netip.Addr, error)         // nil: that of the system
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil: the function of the system
+	lookUp func(ctx context.Context, host string) ([]netip.Addr, error)         // nil: the function of the system
 
 	documents *http.Client // to Cosmos DB
 	services  *http.Client // to Blob Storage, to the management of Service Bus, and for tokens
-	hubs      *http.Client // to hubs, as their operator
+	hubs      *http.Client // to other hubs, as an operator
 	issuers   *http.Client // to issuers of tokens, for their keys
-	probes    *http.Client // to endpoints and to a hub on this machine, for messagehub doctor; it follows no redirect
+	probes    *http.Client // to endpoints and to a hub on this machine, for messagehub doctor; it follows no redirects
 
-	proxy func(*http.Request) (*url.URL, error) // by which HTTP requests go; a nil URL: by none
+	proxy func(*http.Request) (*url.URL, error) // proxy of an HTTP request; a nil URL: none
 }
 
 func newNetwork(o *Options) *network {
@@ -41,9 +41,9 @@ func newNetwork(o *Options) *network {
 	documents.ResponseHeaderTimeout = 10 * time.Second
 	n.documents = &http.Client{Transport: documents}
 
-	services := n.transport() // with the settings of the Azure SDK, except for connections
+	services := n.transport() // these have the settings of the Azure SDK, except for connections
 	services.MaxIdleConns = 1000
-	services.MaxIdleConnsPerHost = 128 // as many objects as a body opens side by side
+	services.MaxIdleConnsPerHost = 128 // as many as the objects that a body opens at the same time
 	services.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Renegotiation: tls.RenegotiateFreelyAsClient}
 	services.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
 	n.services = &http.Client{Transport: services}
@@ -59,15 +59,18 @@ func newNetwork(o *Options) *network {
 // hubTimeout is how long a hub on this machine, or a namespace, may take to answer messagehub doctor.
 const hubTimeout = 2 * time.Second
 
-// hubOnThisMachine returns a client that asks a hub on this machine whether it is alive, for messagehub doctor.
-// The certificate of the hub is for another name than that of this machine, and the request holds no secret.
+// hubOnThisMachine returns a client that asks a hub on this machine whether it
+// is alive, for messagehub doctor. It does not verify the hub's certificate,
+// which is for another name than that of this machine; the request has no
+// secret.
 func (n *network) hubOnThisMachine() *http.Client {
 	t := n.transport()
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} //nolint:gosec // see above
 	return &http.Client{Transport: t, Timeout: hubTimeout}
 }
 
-// resolve returns the addresses of a host. It is for messagehub doctor: connections look up by themselves.
+// resolve returns the addresses of a host. It is for messagehub doctor: other
+// connections look up hosts themselves.
 func (n *network) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if n.lookUp != nil {
 		return n.lookUp(ctx, host)
@@ -83,8 +86,9 @@ func (n *network) transport() *http.Transport {
 	return t
 }
 
-// dialHost returns a function that connects to a host, by d unless the options of the node
-// replace it. With a look-up of its own it tries the addresses of the host in their order.
+// dialHost returns a function that connects to a host, with d unless the
+// options of the node replace it. If the options have a look-up, the function
+// tries the addresses of the host in their order.
 func (n *network) dialHost(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := d.DialContext
 	if n.dial != nil {
@@ -117,8 +121,9 @@ func (n *network) dialHost(d *net.Dialer) func(ctx context.Context, network, add
 	}
 }
 
-// dialBus connects to the namespace of a WebSocket URL for AMQP without WebSockets, as the
-// Service Bus client does by itself: with TLS, unless the namespace is an emulator.
+// dialBus connects to the namespace in a WebSocket URL for AMQP without
+// WebSockets, as the Service Bus client does by default: with TLS, unless the
+// namespace is an emulator.
 func (n *network) dialBus(ctx context.Context, webSocket string, isEmulator bool) (net.Conn, error) {
 	u, err := url.Parse(webSocket)
 	if err != nil {
@@ -152,8 +157,8 @@ func (n *network) close() {
 	n.probes.CloseIdleConnections()
 }
 
-// toDocuments returns the way to Cosmos DB, and toServices the one to the other services.
-// Options.Transport replaces both.
+// toDocuments returns the transport to Cosmos DB, and toServices the one to the
+// other services. Options.Transport replaces both.
 func (o *Options) toDocuments() policy.Transporter {
 	if o.Transport != nil {
 		return o.Transport

@@ -43,7 +43,7 @@ func TestNetworkTriesTheAddressesOfAHost(t *testing.T) {
 	require.ErrorContains(t, err, "missing port")
 }
 
-// A namespace is reached on the ports of AMQP, and one on Azure with TLS.
+// A namespace is reached on the ports of AMQP, and on Azure with TLS.
 func TestNetworkDialsANamespaceAsItsClientWould(t *testing.T) {
 	var dialed, serverName string
 	refused := errors.New("enough is known")

@@ -28,7 +28,8 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// receivers are servers in this process that a node calls by a network of its own.
+// receivers are servers in this process that a node calls through a network
+// that the test supplies.
 type receivers struct {
 	byAddress map[string]func(context.Context) (net.Conn, error)
 
@@ -55,7 +56,7 @@ func (r *receivers) add(address string, connect func(context.Context) (net.Conn,
 	r.byAddress[address], r.dialed[address] = connect, make(chan struct{})
 }
 
-// lookUp knows one host, at an address that is reserved for documentation.
+// lookUp knows one host. Its address is reserved for documentation.
 func (r *receivers) lookUp(_ context.Context, host string) ([]netip.Addr, error) {
 	if host != "localhost" {
 		return nil, errors.New("no host " + host)
@@ -63,7 +64,7 @@ func (r *receivers) lookUp(_ context.Context, host string) ([]netip.Addr, error)
 	return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil
 }
 
-// A pipeListener accepts the far ends of pipes.
+// A pipeListener accepts the other ends of pipes.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -102,7 +103,7 @@ type roundTripper struct{ policy.Transporter }
 
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return t.Do(req) }
 
-// serveOver serves over HTTP what an engine serves in the process.
+// serveOver serves an engine of this process over HTTP.
 func serveOver(t *testing.T, engine policy.Transporter) *pipeListener {
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: &httputil.ReverseProxy{
@@ -118,9 +119,9 @@ func serveOver(t *testing.T, engine policy.Transporter) *pipeListener {
 	return l
 }
 
-// A node whose accounts and namespace are elsewhere reaches all three by Options.Dial and
-// Options.LookUp. The system would find nothing: no process listens on these ports, and the
-// address routes nowhere.
+// A node with remote accounts and a remote namespace reaches all three by
+// Options.Dial and Options.LookUp. Without these, it would reach nothing: no
+// process listens on these ports, and the address is not routed.
 func TestEveryCallOfANodeUsesItsNetwork(t *testing.T) {
 	engine, err := cosmos.Open(cosmos.Options{})
 	require.NoError(t, err)
@@ -153,7 +154,7 @@ func TestEveryCallOfANodeUsesItsNetwork(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// Who resolves a name or connects to a host.
+// The functions that resolve a name or connect to a host.
 var outgoing = map[string][]string{
 	"net":                        {"Dial", "DialIP", "DialTCP", "DialTimeout", "DialUDP", "DialUnix", "Dialer", "Resolver", "DefaultResolver", "Lookup"},
 	"net/http":                   {"Client", "DefaultClient", "DefaultTransport", "Get", "Head", "Post", "PostForm", "Transport"},
@@ -166,10 +167,10 @@ var outgoing = map[string][]string{
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"New"},
 }
 
-// byPrefix are those of which all names that begin so count.
+// byPrefix has prefixes: every name with one of them counts.
 var byPrefix = []string{"Lookup", "New", "Dial"}
 
-// mayCall are the files that may, each with its reason.
+// mayCall are the files that may use these functions, each with its reason.
 var mayCall = map[string]string{
 	"api/broker/brokerclient/client.go": "its default client is for programs that are no node",
 	"api/identity/code_flow.go":         "it takes the client of the node",
@@ -181,9 +182,9 @@ var mayCall = map[string]string{
 	"cosmos/client/connect.go":          "its default transport is for programs that are no node",
 }
 
-// TestNoCallBypassesTheNetwork reads the packages that a node consists of, but for the
-// engines, which are called, and the clients for actors, domains, producers and consumers, which no
-// node has.
+// TestNoCallBypassesTheNetwork reads the packages that a node consists of. It
+// leaves out the engines, which are only called, and the clients for actors,
+// domains, producers and consumers, which no node contains.
 func TestNoCallBypassesTheNetwork(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files := 0
@@ -218,7 +219,7 @@ func TestNoCallBypassesTheNetwork(t *testing.T) {
 
 // outgoingCalls returns the names of outgoing that a file uses.
 func outgoingCalls(file *ast.File) (found []string) {
-	imported := make(map[string]string) // paths, by their names in the file
+	imported := make(map[string]string) // import paths by their names in the file
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		if err != nil || outgoing[path] == nil {

@@ -18,12 +18,12 @@ import (
 type newerHeads struct {
 	next  policy.Transporter
 	isOn  atomic.Bool
-	wrote atomic.Int64 // requests that may have changed something of mailboxes while it was on
+	wrote atomic.Int64 // writing requests about mailboxes while newerHeads was on
 }
 
 func (h *newerHeads) Do(req *http.Request) (*http.Response, error) {
 	isRead := req.Method == http.MethodGet || req.Header.Get("x-ms-documentdb-query") != ""
-	isOfObjects := strings.Contains(req.URL.Path, "/colls/objects/") // a sweep begins with the node
+	isOfObjects := strings.Contains(req.URL.Path, "/colls/objects/") // the sweep that starts with the node writes these
 	if h.isOn.Load() && !isRead && !isOfObjects {
 		h.wrote.Add(1)
 	}

@@ -37,67 +37,68 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// Options of a Node that are not an operator's business. The zero value is that
-// of a process that serves.
+// Options of a Node that are not settings of an operator. The zero value is for
+// a process that serves.
 type Options struct {
 	Logger   *slog.Logger    // default: none
-	LogLevel *loglevel.Level // of Logger, which operators may change; default: one that no log follows
+	LogLevel *loglevel.Level // the level of Logger, which operators may change; default: a level that no log uses
 	Listener net.Listener    // default: one on Config.Listen; the Node closes it
-	Version  string          // of the program, for metrics
+	Version  string          // version of the program, for metrics
 	Revision string          // commit of the program, for metrics; default: what the go command has recorded
-	Grace    time.Duration   // for requests under way when Run ends; default 25 s
+	Grace    time.Duration   // time for requests under way when Run ends; default 25 s
 
-	// WrapTransport, WrapBus and WrapHandler put something between the hub and the
-	// embedded engine, the hub and the embedded bus, and between the network and
-	// the hub: a meter, a fault.
+	// WrapTransport, WrapBus and WrapHandler wrap the connection between the
+	// hub and the embedded engine, between the hub and the embedded bus, and
+	// between the network and the hub, with a meter or a fault for example.
 	WrapTransport func(policy.Transporter) policy.Transporter
 	WrapBus       func(net.Conn) net.Conn
 	WrapHandler   func(http.Handler) http.Handler
 
-	// Transport and DialBus replace the network between the hub and what is not its own: the
-	// accounts of Cosmos and Blob Storage, and the namespace, whose connections carry AMQP from the
-	// first byte.
+	// Transport and DialBus replace the network between the hub and services
+	// that are not embedded: the accounts of Cosmos and Blob Storage, and the
+	// namespace, whose connections carry AMQP from the first byte.
 	Transport policy.Transporter
 	DialBus   func(context.Context) (net.Conn, error)
 
-	// Dial and LookUp replace the network under every call that Transport and DialBus do
-	// not replace. LookUp returns the addresses of a host name, and Dial connects to one of
-	// them; without LookUp, Dial gets the name. Default: those of the system.
+	// Dial and LookUp replace the network of all calls that do not use
+	// Transport or DialBus. LookUp returns the addresses of a host name, and
+	// Dial connects to one of them; without LookUp, Dial gets the name.
+	// Default: the functions of the system.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
 
-	// Proxy returns the proxy of an HTTP request, nil for none. Default: that of HTTPS_PROXY, HTTP_PROXY
-	// and NO_PROXY. AMQP uses no proxy.
+	// Proxy returns the proxy of an HTTP request, nil for none. Default: the
+	// proxy in HTTPS_PROXY, HTTP_PROXY and NO_PROXY. AMQP uses no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
 
-	// PullOnly leaves out subscriptions, events and calls to receivers, for programs that
-	// judge or measure everything else.
+	// PullOnly leaves out subscriptions, events and calls to receivers, for
+	// programs that test or measure the rest.
 	PullOnly bool
 
-	SurveyEvery time.Duration // between two rounds of the survey of mailboxes; default 10 s, and 2 s on the embedded engine
+	SurveyEvery time.Duration // time between two rounds of the survey of mailboxes; default 10 s, and 2 s on the embedded engine
 
-	DrawerCapacity int           // events; all nodes must agree on it. Default 10,000
+	DrawerCapacity int           // events in a drawer; all nodes must have the same. Default 10,000
 	Unfiltered     int           // see cosmos.Options
 	SweepEvery     time.Duration // how often retention is enforced; default about 1 h
 
-	ReadinessInterval time.Duration // between two runs of the readiness checks; default 5 s; negative: no checks, always ready
+	ReadinessInterval time.Duration // time between two runs of the readiness checks; default 5 s; negative: no checks, always ready
 
-	Levels        level.Table   // of stores that the node knows; default: those of this version
-	LevelInterval time.Duration // between two looks at the level of the store; default 10 s, and at most that
+	Levels        level.Table   // levels of stores that the node knows; default: the levels of this version
+	LevelInterval time.Duration // time between two reads of the level of the store; default and maximum 10 s
 
-	Ingestion ingest.Limits // of the messages held; the zero value has good defaults
+	Ingestion ingest.Limits // limits of the messages in memory; the zero value has good defaults
 
-	// Traces records the spans of requests and messages. Default: none are recorded, and the contexts that
-	// they carry are passed on.
+	// Traces records the spans of requests and messages. Default: no spans are
+	// recorded; the trace contexts of callers are still passed on.
 	Traces trace.TracerProvider
 
-	// Registry takes the metrics. Default: that of [NewRegistry].
+	// Registry takes the metrics. Default: the result of [NewRegistry].
 	Registry *prometheus.Registry
 
-	Clock  func() time.Time // default: the system's
-	Random func() uint64    // ids and jitter; default: the system's
+	Clock  func() time.Time // default: the clock of the system
+	Random func() uint64    // source of ids and jitter; default: that of the system
 
-	folder   *datafolder.Identity // of the data folder; nil: nothing is kept in it
+	folder   *datafolder.Identity // identity of the data folder; nil: no folder is used
 	network  *network
 	identity func() (azcore.TokenCredential, error)
 	contents *ownContents
@@ -105,10 +106,10 @@ type Options struct {
 
 	certificate *certificate // nil: plain HTTP
 
-	busRetryDelay time.Duration // before a client of a namespace repeats a call; 0: that of package servicebus
+	busRetryDelay time.Duration // pause before a client of a namespace repeats a call; 0: that of package servicebus
 
 	pushFor    time.Duration                         // how long receivers are called; 0: until Run ends
-	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is as it is
+	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is not wrapped
 }
 
 // setConnections gives o the network and the identity of one node.
@@ -117,7 +118,7 @@ func (o *Options) setConnections(cfg *config.Config) {
 	o.identity = sync.OnceValues(func() (azcore.TokenCredential, error) { return identityOver(o.network.services, cfg.Production) })
 }
 
-// currentTime returns the moment by the clock of the node.
+// currentTime returns the time on the clock of the node.
 func (o *Options) currentTime() time.Time {
 	if o.Clock == nil {
 		return time.Now()
@@ -125,7 +126,7 @@ func (o *Options) currentTime() time.Time {
 	return o.Clock()
 }
 
-// randomFraction is a random number in [0, 1).
+// randomFraction returns a random number in [0, 1).
 func (o *Options) randomFraction() float64 { return float64(o.Random()>>11) / (1 << 53) }
 
 // A Node is one hub that serves HTTP.
@@ -134,7 +135,7 @@ type Node struct {
 	listener    net.Listener
 	store       *nodeStore
 	survey      *cosmossurvey.Survey
-	surveys     bool // survey runs
+	surveys     bool // whether the survey runs
 	domains     *domains
 	push        *push
 	objects     *objects
@@ -146,19 +147,20 @@ type Node struct {
 	drainDelay  time.Duration
 	level       *levelWatch
 	actors      *actorRegistry
-	senders     *identity.Authenticator // nil: the header X-Actor-Id is believed
+	senders     *identity.Authenticator // nil: the header X-Actor-Id is trusted
 	door        *drainHandler
 	failSafe    *failsafe.Worker // nil: none
 	connections *connlimit.Limiter
 	operators   *operatorListener // nil: all is on one listener
 	registry    *prometheus.Registry
 
-	data           string // folder
-	adminTokenFile string // "": the configuration has the token, or no token exists
+	data           string // path of the data folder
+	adminTokenFile string // "": the token is in the configuration, or there is none
 }
 
-// Open builds a node: from then on connections wait to be served by Run. Its error is one line that
-// says what is wrong and what to do. A caller that does not call Run must call Close.
+// Open builds a node. From then on, connections are accepted and wait until Run
+// serves them. Its error is one line that says what is wrong and what to do. A
+// caller that does not call Run must call Close.
 func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
 	opts.Logger = withTraceIDs(cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
@@ -309,7 +311,7 @@ func NewRegistry() *prometheus.Registry {
 	return r
 }
 
-// newDoor returns the way into a part of the routes for the clients of a listener.
+// newDoor returns the handler of a listener that serves a set of routes.
 func (n *Node) newDoor(cfg *config.Config, set api.RouteSet, addr net.Addr) *drainHandler {
 	handler := n.api.HandlerOf(set, ownHosts(cfg, addr))
 	if cfg.TLS.IsOn() {
@@ -336,7 +338,8 @@ func (n *Node) adminToken(cfg *config.Config) config.Secret {
 	return token
 }
 
-// adminTokens returns the tokens of the configuration of which only the hashes are known.
+// adminTokens returns the tokens of which the configuration has only the
+// hashes.
 func adminTokens(cfg *config.Config) []api.AdminToken {
 	tokens := make([]api.AdminToken, len(cfg.Admin.Tokens))
 	for i, t := range cfg.Admin.Tokens {
@@ -345,8 +348,9 @@ func adminTokens(cfg *config.Config) []api.AdminToken {
 	return tokens
 }
 
-// AdminTokenFile returns the file with the token that the node has made for its operators, and ""
-// if the configuration has it or no token exists.
+// AdminTokenFile returns the file with the token that the node has created for
+// its operators. It returns "" if the configuration has the token, or if there
+// is none.
 func (n *Node) AdminTokenFile() string { return n.adminTokenFile }
 
 // Addr returns the address that the node listens on.
@@ -366,7 +370,7 @@ func (n *Node) urlAt(addr net.Addr) string {
 // Gatherer returns the metrics of the node.
 func (n *Node) Gatherer() prometheus.Gatherer { return n.registry }
 
-// Close releases what Open took. Run does it by itself.
+// Close releases what Open has opened. Run calls it.
 func (n *Node) Close() error { return n.close(context.Background()) }
 
 func (n *Node) close(ctx context.Context) error {
@@ -412,8 +416,8 @@ func (n *Node) newServer(requests context.Context, handler http.Handler, addr ne
 	return server
 }
 
-// Run serves until ctx ends, drains, and closes the node. It returns nil after a
-// drain, even if requests had to be cut off; then the log says so.
+// Run serves until ctx ends, drains, and closes the node. It returns nil after
+// a drain, even if requests had to be aborted, which is logged.
 func (n *Node) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	requests, cutOff := context.WithCancel(work)
@@ -438,7 +442,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.domains.bus.serve(background) })
 	parts.Go(func() error { return n.store.exchange.serve(background) })
 	var taking sync.WaitGroup
-	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // which never fails
+	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // Run of the ingestion never fails
 	taking.Go(func() { n.objects.takeEvents(intake) })
 	pushing, stopPushing := context.WithCancel(work)
 	defer stopPushing()
@@ -447,7 +451,7 @@ func (n *Node) Run(ctx context.Context) error {
 	taking.Go(func() { n.runFailSafe(pushing) })
 	taking.Go(func() { n.parties.retryPending(pushing) })
 	parts.Go(func() error {
-		_ = server.Serve(polls) // until the server is closed
+		_ = server.Serve(polls) // it serves until the server is closed
 		return nil
 	})
 	parts.Go(func() error {
@@ -471,11 +475,11 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 	})
 
-	<-failed.Done() // because ctx ended, or a part returned an error
+	<-failed.Done() // ctx has ended, or a part returned an error
 	n.api.SetDraining()
 	grace, intakeEnds := n.opts.Grace, error(nil)
 	if ctx.Err() == nil {
-		grace, intakeEnds = 0, ingest.ErrAtOnce // what a broken part has begun, it does not finish
+		grace, intakeEnds = 0, ingest.ErrAtOnce // if a part is broken, requests under way are not completed
 	}
 	stopIntake(intakeEnds)
 	stopPushing()
@@ -485,14 +489,14 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	patience, cancel := context.WithTimeout(work, grace)
 	defer cancel()
-	n.api.WaitForPolls(patience) // they are answered by the server
+	n.api.WaitForPolls(patience) // the server answers them
 	if err := server.Shutdown(patience); err != nil {
 		n.opts.Logger.Warn("requests under way were cut off", "grace_ms", grace.Milliseconds(), "error", err)
 		cutOff()
 		_ = server.Close()
 	}
 	n.api.WaitForPolls(work)
-	n.stopOperators(patience, operators) // the last, so that probes are answered until then
+	n.stopOperators(patience, operators) // last, so that probes are answered until then
 	n.door.closeAndWait()
 	taking.Wait()
 	stopBackground()

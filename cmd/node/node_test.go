@@ -29,7 +29,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// adminToken is that of the operators of nodes in tests, so that none leaves a file behind.
+// adminToken is the operators' token of nodes in tests. With it, no node
+// creates a file with a token.
 const adminToken = "a-token-for-operators"
 
 func settings(dir string) config.Config {
@@ -222,7 +223,7 @@ func TestAnInvalidConfigIsRefusedAndTheListenerReleased(t *testing.T) {
 	require.NotEmpty(t, n.Addr())
 }
 
-// freeAddress returns an address that nobody listened on a moment ago.
+// freeAddress returns an address at which nothing listens now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	n, err := node.Open(t.Context(), settings(""), node.Options{})

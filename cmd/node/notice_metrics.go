@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// registerNotices exports what a relay knows of notices that it cannot deliver.
+// registerNotices exports metrics of the notices that a relay cannot deliver.
 func registerNotices(registerer prometheus.Registerer, relay *hub.NoticeRelay, now func() time.Time) {
 	make := promauto.With(registerer)
 	make.NewGaugeFunc(prometheus.GaugeOpts{

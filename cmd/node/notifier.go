@@ -13,7 +13,7 @@ import (
 type notifier struct {
 	domains     hub.Notifier
 	subscribers *publish.Service // nil: the node has no store for events
-	watchers    *watches         // likewise
+	watchers    *watches         // nil: the node has no store for events
 }
 
 // Notify implements [hub.Notifier].

@@ -19,21 +19,23 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// A NotifyReport says what was done by Notify.
+// A NotifyReport is the result of Notify.
 type NotifyReport struct {
-	Calls  int64 // that were made
-	Failed int64 // of those; they are repeated later
+	Calls  int64 // calls that were made
+	Failed int64 // calls that failed; they are repeated later
 }
 
-// NotifyReserve returns the time at the end of Notify in which no call begins, because it may
-// not end before.
+// NotifyReserve returns the length of the period before the end of Notify in
+// which no call begins, because it might not complete in time.
 func NotifyReserve(cfg *config.Config) time.Duration { return engineOptions(cfg).Reserve() }
 
-// Notify calls the receivers of what cfg names, without a hub: nothing is served and no other
-// work is done. It returns after the duration, or when ctx ends, with all calls ended and their
-// outcomes stored. Beside hubs of the same account it takes its share of the receivers, and
-// gives it back. It fails with a *InUseError if a process has the data folder, and with a
-// *NoDataError if nothing is there. It needs more time than NotifyReserve returns.
+// Notify calls the receivers of the store that cfg names, without a hub: it
+// serves nothing and does no other work. It returns after the duration, or when
+// ctx ends, once all calls have ended and their outcomes are stored. Beside
+// hubs of the same account it takes over its share of the receivers, and gives
+// it back. It fails with a *InUseError if a process uses the data folder, and
+// with a *NoDataError if there is no data. It needs more time than
+// NotifyReserve returns.
 func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.Duration) (report NotifyReport, err error) {
 	began := time.Now()
 	if err := cfg.Validate(); err != nil {
@@ -45,7 +47,7 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	if err := requireData(&cfg); err != nil {
 		return report, err
 	}
-	cfg.BlobListen = "" // no domain exchanges content meanwhile
+	cfg.BlobListen = "" // no listener for domains meanwhile
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
@@ -80,7 +82,8 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	return NotifyReport{Calls: counts.calls.Load(), Failed: counts.failed.Load()}, err
 }
 
-// whileWritable runs f, and ends it with an error when the disk can no longer be written.
+// whileWritable runs f. It cancels the context of f and returns an error if the
+// disk becomes unwritable.
 func (s *nodeStore) whileWritable(ctx context.Context, f func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// failedDeliveries returns the settings of a folder in which deliveries wait that failed once,
-// with one subscription each.
+// failedDeliveries returns the settings of a folder with deliveries that failed
+// once and wait, one for each subscription.
 func failedDeliveries(t *testing.T, ids ...string) config.Config {
 	t.Helper()
 	cfg := pushSettings(t.TempDir())
@@ -34,15 +34,15 @@ func failedDeliveries(t *testing.T, ids ...string) config.Config {
 	return cfg
 }
 
-// notified is what a worker did in a bubble.
+// notified is the result of a worker in a bubble.
 type notified struct {
 	report node.NotifyReport
 	err    error
 	took   time.Duration
-	bodies []string // of the calls
+	bodies []string // bodies of the calls
 }
 
-// notify runs a worker, whose receivers answer as handle does.
+// notify runs a worker. Its receivers answer as handle does.
 func notify(t *testing.T, ctx func(context.Context) context.Context, cfg config.Config, duration time.Duration, handle func(net.Conn)) (got notified) {
 	t.Helper()
 	began := time.Now()
@@ -102,7 +102,7 @@ func TestNotify_DeliversWhatWaits(t *testing.T) {
 
 func TestNotify_CountsFailures(t *testing.T) {
 	cfg := failedDeliveries(t, "1")
-	for _, want := range []node.NotifyReport{{Calls: 2, Failed: 2}, {}} { // of three attempts the first was made before
+	for _, want := range []node.NotifyReport{{Calls: 2, Failed: 2}, {}} { // the first of three attempts was made before
 		got := notify(t, anyContext, cfg, 5*time.Minute, answering("500 Internal Server Error"))
 		require.NoError(t, got.err)
 		require.Equal(t, want, got.report)

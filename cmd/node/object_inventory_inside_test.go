@@ -34,7 +34,8 @@ func serveS3(t *testing.T, bucket string) (url string, put func(key, content str
 	}
 }
 
-// The manifest and the files of an inventory are in S3, in an account of Azure, or in a folder.
+// The manifest and the files of an inventory are in S3, in an account of Azure,
+// or in a folder.
 func TestAnInventoryIsReadFromTheStoreThatHasIt(t *testing.T) {
 	endpoint, putInS3 := serveS3(t, "inventories")
 	n, err := openNode(t, "[{bucket: inventories, kind: s3, endpoint: '"+endpoint+"', access-key: id, key-env: STORE_KEY}]", "STORE_KEY=hush")

@@ -42,7 +42,8 @@ func keysIn(t *testing.T, s repository.Source, bucket string) (keys []string) {
 	return keys
 }
 
-// A node lists its own content, and links to what it shares with the domains.
+// A node lists its own content, and returns links to the content that it shares
+// with the domains.
 func TestSourcesHaveTheContentOfTheHub(t *testing.T) {
 	n, err := openNode(t, "[]")
 	require.NoError(t, err)
@@ -62,7 +63,7 @@ func TestSourcesHaveTheContentOfTheHub(t *testing.T) {
 	require.Equal(t, "shared", followInProcess(t, n, link))
 }
 
-// Without a listener for domains, nothing can follow a link.
+// Without a listener for domains, no client could follow a link.
 func TestSourcesWithoutAListenerHaveNoLinks(t *testing.T) {
 	cfg := config.Default()
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "", "", true
@@ -75,7 +76,7 @@ func TestSourcesWithoutAListenerHaveNoLinks(t *testing.T) {
 	require.ErrorIs(t, err, repository.ErrNoLinks)
 }
 
-// followInProcess reads what a link to the account of a node leads to.
+// followInProcess reads the object of a link to the account of a node.
 func followInProcess(t *testing.T, n *Node, link string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, http.NoBody)
@@ -108,7 +109,8 @@ func TestSourcesAreThoseOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// A key that is missing keeps the node from starting, and is named without its value.
+// A missing key prevents the start of the node. The error names the key without
+// its value.
 func TestSourcesWithoutTheirKeysAreRefused(t *testing.T) {
 	_, err := openNode(t, `[{bucket: b, kind: s3, endpoint: 'https://s3.example.org', access-key: id, key-env: STORE_KEY}]`)
 	require.ErrorContains(t, err, "objects.stores: b: key-env: the variable STORE_KEY is not set")

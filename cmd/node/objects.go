@@ -21,21 +21,22 @@ import (
 	"github.com/messagehub/messagehub/repository/inventory"
 )
 
-// objects are the part of a node that keeps what stores report about their objects. A node whose
-// account lacks its container runs without one.
+// objects is the part of a node that stores what stores report about their
+// objects. A node whose account lacks its container runs without it.
 type objects struct {
 	ledger   *ledger.Service
 	doubts   *ledger.Doubts         // nil without stores
-	stored   repository.Objects     // as the hub's own reports are stored
-	receiver *objectevents.Receiver // nil: no events come by a queue
+	stored   repository.Objects     // for the hub's own reports
+	receiver *objectevents.Receiver // nil: no queue for events of objects
 	sweeps   *ledger.Sweeper
-	changes  *objectstore.Store // of objects that are watched, and for their topic
+	changes  *objectstore.Store // changes of objects that are watched, and for the topic of changes
 
-	fault error // why there is nothing of the above
+	fault error // why the node runs without objects
 }
 
-// openObjects opens the ledger of objects over the store of a node. It creates the container if it is
-// missing and a key allows that. Without it the objects have a fault, and no error.
+// openObjects opens the ledger of objects over the store of a node. It creates
+// the container if it is missing and a key allows that. If the container cannot
+// be used, it returns objects with a fault, and no error.
 func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *nodeStore, metrics prometheus.Registerer) (*objects, error) {
 	if opts.PullOnly {
 		return &objects{}, nil
@@ -53,7 +54,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *node
 	options := ledger.Options{
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, ReadParquet: inventory.Parquet,
 		LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
-		HasClock: func(bucket string) bool { // the account has the clock of this node, and so have its reports
+		HasClock: func(bucket string) bool { // the account uses the clock of this node, and so do its reports
 			return cfg.EmbeddedBlob() && (bucket == contentBucket(cfg) || bucket == exchangeBucket(cfg))
 		},
 	}
@@ -70,7 +71,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *node
 	return o, nil
 }
 
-// openObjectStore opens what keeps objects, over the store of a node.
+// openObjectStore opens the store of objects over the store of a node.
 func openObjectStore(ctx context.Context, cfg *config.Config, opts *Options, s *nodeStore, metrics prometheus.Registerer) (*objectstore.Store, error) {
 	documents := objectstore.New(s.db, objectstore.Options{
 		Shards: cfg.Objects.Shards, Retention: domain.ObjectRetention(cfg.Objects.Retention), Retentions: ownRetentions(cfg), Topic: cfg.Objects.Topic, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
@@ -100,7 +101,7 @@ func (o *objects) runReports(ctx context.Context, reports *contentReports) {
 	}
 }
 
-// receive makes the receiver of events that come by a queue of bus.
+// receive makes the receiver of events from a queue of bus.
 func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics prometheus.Registerer) {
 	if o.ledger == nil || cfg.Objects.Queue == "" {
 		return
@@ -111,7 +112,8 @@ func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics p
 	})
 }
 
-// takeEvents takes events from the queue until ctx ends, and finishes what is in hand.
+// takeEvents receives events from the queue until ctx ends, and then stores
+// those that it has received.
 func (o *objects) takeEvents(ctx context.Context) {
 	if o.receiver != nil {
 		o.receiver.Run(ctx)
@@ -127,10 +129,11 @@ func provisionObjects(ctx context.Context, cfg *config.Config, documents *object
 			return fmt.Errorf("check the containers: %w", err)
 		}
 	}
-	return documents.CheckContainers(ctx) // it reports what could not be created, too
+	return documents.CheckContainers(ctx) // this also reports what could not be created
 }
 
-// warnings returns what /readyz reports of a node without objects: it serves everything else.
+// warnings returns the warnings of /readyz for a node without objects, which
+// serves everything else.
 func (o *objects) warnings() []api.FailedCheck {
 	if o == nil || o.fault == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// TestEventsOfObjects_ComeInByHTTPAndByTheBus sends the same events in both ways, to a hub with data on disk that
-// is started again.
+// The same events are sent in both ways, to a hub with data on disk that is
+// restarted.
 func TestEventsOfObjects_ComeInByHTTPAndByTheBus(t *testing.T) {
 	const events = `{"Records":[` +
 		`{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":"a+b","sequencer":"01"}}},` +

@@ -11,15 +11,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// An operatorListener is for operators and their tools alone. Its connections are not counted
-// with those of actors and domains, so that probes are answered while the other listener is full.
+// An operatorListener serves only operators and their tools. Its connections
+// are not counted with those of actors and domains, so that probes are answered
+// while the other listener is full.
 type operatorListener struct {
 	listener    net.Listener
 	door        *drainHandler
 	connections *connlimit.Limiter
 }
 
-// openOperators returns nil if operators have no listener of their own.
+// openOperators returns nil if operators do not have a separate listener.
 func openOperators(ctx context.Context, cfg *config.Config) (*operatorListener, error) {
 	if !cfg.HasOperatorListener() {
 		return nil, nil //nolint:nilnil // all is on one listener
@@ -41,7 +42,8 @@ func (o *operatorListener) close() error {
 	return nil
 }
 
-// AdminAddr returns the address of the listener for operators, nil if all is on one listener.
+// AdminAddr returns the address of the listener for operators, nil if there is
+// only one listener.
 func (n *Node) AdminAddr() net.Addr {
 	if n.operators == nil {
 		return nil
@@ -49,7 +51,8 @@ func (n *Node) AdminAddr() net.Addr {
 	return n.operators.listener.Addr()
 }
 
-// AdminURL returns the address at which an operator on this machine reaches the node.
+// AdminURL returns the URL at which an operator on this machine reaches the
+// node.
 func (n *Node) AdminURL() string {
 	if n.operators == nil {
 		return n.URL()
@@ -57,7 +60,7 @@ func (n *Node) AdminURL() string {
 	return n.urlAt(n.operators.listener.Addr())
 }
 
-// newOperatorServer returns nil if all is on one listener.
+// newOperatorServer returns nil if there is only one listener.
 func (n *Node) newOperatorServer(requests context.Context) *http.Server {
 	if n.operators == nil {
 		return nil

@@ -25,12 +25,12 @@ func memoryInUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// Under the race detector, which keeps memory of its own for each goroutine, the bound
-// does not hold.
+// The race detector uses additional memory for each goroutine, so the bound
+// does not hold with it.
 func TestWaitingPeeks_TakeLessThan8KBEach(t *testing.T) {
 	const polls, perActor = 400, 8
 	cfg := settings("")
-	cfg.Limits.Waiting = 10 * polls // none of the actors has a mailbox, so they have a tenth
+	cfg.Limits.Waiting = 10 * polls // actors without a mailbox may use a tenth of the limit
 	n, stop := start(t, cfg, node.Options{ReadinessInterval: -1})
 	open := func(i int) net.Conn {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", n.Addr().String())
@@ -39,7 +39,7 @@ func TestWaitingPeeks_TakeLessThan8KBEach(t *testing.T) {
 		require.NoError(t, err)
 		return conn
 	}
-	status, _ := call(t, http.MethodGet, n.URL()+"/v1/peek?wait=10ms", "b", "") // what is made once is made before
+	status, _ := call(t, http.MethodGet, n.URL()+"/v1/peek?wait=10ms", "b", "") // this makes what is made only once
 	require.Equal(t, 204, status)
 
 	before := memoryInUse()
@@ -50,7 +50,7 @@ func TestWaitingPeeks_TakeLessThan8KBEach(t *testing.T) {
 	require.Eventually(t, func() bool { return gauge(t, n, "messagehub_http_peeks_waiting") == polls }, 30*time.Second, 5*time.Millisecond)
 	require.GreaterOrEqual(t, gauge(t, n, "messagehub_http_connections"), polls, "they count as connections")
 	var each int64
-	require.Eventually(t, func() bool { // the stacks of the handlers that have ended are freed in time
+	require.Eventually(t, func() bool { // the stacks of ended handlers are freed after some time
 		each = (memoryInUse() - before) / polls
 		return each < 8<<10
 	}, 30*time.Second, 5*time.Millisecond)

@@ -20,11 +20,11 @@ const (
 	exchangeFolder = "exchange"
 )
 
-// protectFolder takes the rights of other users from the folders in the data folder,
-// which an earlier version may have made, and refuses those that are links: through a
-// link, another user could choose the place that the node writes to. The data folder itself may be a
-// link. Its mode is not changed, for it may hold more than the node knows; the log says
-// if others may use it.
+// protectFolder removes the rights of other users from the folders in the data
+// folder, which an earlier version may have created. It refuses those that are
+// links: with a link, another user could choose where the node writes. The data
+// folder itself may be a link. Its mode is not changed, because it may also
+// hold files of others; protectFolder logs if others may use it.
 func protectFolder(dir string, logger *slog.Logger) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -52,7 +52,8 @@ func protectFolder(dir string, logger *slog.Logger) error {
 	return nil
 }
 
-// warnOfOpenFolder logs if other users may read or write the data folder.
+// warnOfOpenFolder logs a warning if other users may read or write the data
+// folder.
 func warnOfOpenFolder(dir string, root *os.Root, logger *slog.Logger) {
 	if info, err := root.Stat("."); err == nil && config.IsOpenToOthers(info) {
 		logger.Warn("other users may read or write the data folder; run chmod 700 on it", "folder", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))

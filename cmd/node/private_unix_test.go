@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// modes are the permissions of everything below dir, by path.
+// modes returns the permissions of everything below dir, by path.
 func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	all := make(map[string]fs.FileMode)
@@ -39,8 +39,8 @@ func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	return all
 }
 
-// stores has a node keep one of everything that it keeps in its folder.
-func stores(t *testing.T, cfg config.Config) {
+// storeEverything lets a node store one of each thing that it stores in its folder.
+func storeEverything(t *testing.T, cfg config.Config) {
 	t.Helper()
 	inline, err := domain.ParseOrigin("Charges")
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestDataFolder_BelongsToItsUserAloneWhateverTheUmask(t *testing.T) {
 			before := syscall.Umask(umask)
 			t.Cleanup(func() { syscall.Umask(before) })
 			cfg := withoutToken(filepath.Join(t.TempDir(), "data"))
-			stores(t, cfg)
+			storeEverything(t, cfg)
 			all := modes(t, cfg.Data)
 			require.Contains(t, all, "exchange/messagehub-exchange/+")
 			require.Greater(t, len(all), 12)
@@ -76,7 +76,7 @@ func TestDataFolder_BelongsToItsUserAloneWhateverTheUmask(t *testing.T) {
 
 func TestDataFolder_OfAnEarlierVersionIsClosedToOthers(t *testing.T) {
 	cfg := withoutToken(filepath.Join(t.TempDir(), "data"))
-	stores(t, cfg)
+	storeEverything(t, cfg)
 	folders := []string{".", "content", "exchange", "exchange/messagehub-exchange", "cosmos", "bus"}
 	for _, name := range folders {
 		require.NoError(t, os.Chmod(filepath.Join(cfg.Data, name), 0o755))
@@ -101,7 +101,7 @@ func TestDataFolder_OfAnEarlierVersionIsClosedToOthers(t *testing.T) {
 
 func TestDataFolder_FollowsNoLinkInIt(t *testing.T) {
 	cfg := withoutToken(filepath.Join(t.TempDir(), "data"))
-	stores(t, cfg)
+	storeEverything(t, cfg)
 	for _, name := range []string{"lock", "cosmos", "cosmos/store.db", "bus", "bus/store.db", "content", "exchange", "exchange/+lock", "identity", "cosmos/+identity", "content/+identity", "exchange/messagehub-exchange/+"} {
 		t.Run(name, func(t *testing.T) {
 			inside, outside := filepath.Join(cfg.Data, name), filepath.Join(t.TempDir(), "outside")
@@ -122,14 +122,14 @@ func TestDataFolder_MayItselfBeALink(t *testing.T) {
 	real := t.TempDir()
 	link := filepath.Join(t.TempDir(), "data")
 	require.NoError(t, os.Symlink(real, link))
-	stores(t, withoutToken(link))
+	storeEverything(t, withoutToken(link))
 	_, err := os.Stat(filepath.Join(real, "content"))
 	require.NoError(t, err)
 }
 
 func TestDataFolder_OfContentIsReadThroughNoLink(t *testing.T) {
 	cfg := withoutToken(filepath.Join(t.TempDir(), "data"))
-	stores(t, cfg)
+	storeEverything(t, cfg)
 	outside := filepath.Join(t.TempDir(), "outside")
 	for name := range modes(t, filepath.Join(cfg.Data, "content")) {
 		file := filepath.Join(cfg.Data, "content", name)

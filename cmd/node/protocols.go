@@ -11,12 +11,13 @@ import (
 // The limits of an HTTP/2 connection.
 const (
 	maxStreams  = 100
-	pingAfter   = 15 * time.Second // without a frame of the client
+	pingAfter   = 15 * time.Second // time without a frame from the client
 	pingTimeout = 15 * time.Second
 )
 
-// setProtocols lets a server speak HTTP/1.1 and HTTP/2. Without TLS, HTTP/2 is spoken on loopback
-// alone: there clients know that the server speaks it, and no proxy is between them.
+// setProtocols lets a server speak HTTP/1.1 and HTTP/2. Without TLS, HTTP/2 is
+// spoken only on loopback, where clients know that the server speaks it and no
+// proxy is between them.
 func (n *Node) setProtocols(server *http.Server, addr net.Addr) {
 	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)

@@ -14,7 +14,8 @@ import (
 	selfsigned "github.com/messagehub/messagehub/cosmos/embedded/certificate"
 )
 
-// A stranger can begin handshakes. While the files cannot be read, the log has one line.
+// Anyone can begin handshakes. While the files cannot be read, only one line is
+// logged.
 func TestACertificateThatIsNotRenewed_IsLoggedOnce(t *testing.T) {
 	dir := t.TempDir()
 	_, err := selfsigned.Load(dir, "127.0.0.1")
@@ -38,7 +39,8 @@ func TestACertificateThatIsNotRenewed_IsLoggedOnce(t *testing.T) {
 	}
 }
 
-// A handshake may come between the two files of a renewed certificate, whose times may be the same.
+// A handshake may happen between the writes of the two files of a renewed
+// certificate, which may have the same time.
 func TestACertificateThatIsHalfRenewed_IsReadAgain(t *testing.T) {
 	dir, renewed := t.TempDir(), t.TempDir()
 	for _, d := range []string{dir, renewed} {

@@ -38,9 +38,9 @@ func provisionQueues(ctx context.Context, cfg *config.Config, po ProvisionOption
 	return all, ctx.Err()
 }
 
-// listExtraQueues returns the queues that are not in the table. Other systems may use the namespace,
-// but messages may also wait in a queue of an earlier configuration. A credential that may not list
-// queues gets none.
+// listExtraQueues returns the queues that are not in the table. Other systems
+// may use the namespace, but messages may also wait in a queue of an earlier
+// configuration. If the credential may not list queues, it returns none.
 func listExtraQueues(ctx context.Context, bus *admin.Client, queues []deployment.Queue) (extra []Resource) {
 	for pager := bus.NewListQueuesPager(nil); pager.More(); {
 		page, err := pager.NextPage(ctx)
@@ -57,7 +57,8 @@ func listExtraQueues(ctx context.Context, bus *admin.Client, queues []deployment
 	return extra
 }
 
-// manageBus returns a management client of the namespace, and its name.
+// manageBus returns a management client of the namespace, and the namespace's
+// name.
 func manageBus(cfg *config.Config, opts *Options) (bus *admin.Client, namespace string, err error) {
 	o := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: opts.toServices()}}
 	o.Retry.MaxRetries = 2
@@ -85,8 +86,8 @@ func manageBus(cfg *config.Config, opts *Options) (bus *admin.Client, namespace 
 	return bus, namespace, nil
 }
 
-// plainTransport sends requests to an emulator over HTTP; the management client
-// knows HTTPS alone.
+// plainTransport sends the HTTPS requests of the management client to an
+// emulator over HTTP.
 type plainTransport struct{ next policy.Transporter }
 
 func (t plainTransport) Do(req *http.Request) (*http.Response, error) {
@@ -129,8 +130,8 @@ func createQueue(ctx context.Context, bus *admin.Client, q *deployment.Queue, r 
 	}
 }
 
-// isMade reports whether another process has made a queue as the table has it, while this one was
-// refused because of that.
+// isMade reports whether the refusal of a creation means that another process
+// has created the queue as the table has it.
 func isMade(ctx context.Context, bus *admin.Client, q *deployment.Queue, refusal error) bool {
 	if busStatus(refusal) != http.StatusConflict {
 		return false
@@ -139,8 +140,9 @@ func isMade(ctx context.Context, bus *admin.Client, q *deployment.Queue, refusal
 	return err == nil && now != nil && isValue(now.RequiresSession, q.Sessions) && len(compareQueue(q, &now.QueueProperties)) == 0
 }
 
-// correctQueue changes what differs of a queue that exists, and can be changed. A hub works on a queue
-// that differs in these properties, so a check notes them.
+// correctQueue changes the properties of an existing queue that differ and can
+// be changed. A hub also works on a queue with other properties, so a check
+// only notes them.
 func correctQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q *deployment.Queue, has *admin.QueueProperties, r *Resource) {
 	if has.RequiresSession != nil && *has.RequiresSession != q.Sessions {
 		want := map[bool]string{true: "with sessions", false: "without sessions"}
@@ -192,7 +194,7 @@ func queueCommands(namespace string, q *deployment.Queue, state client.Provision
 	}
 }
 
-// explainBus returns a short error for a failed request, with the right that it needs
+// explainBus returns a short error for a failed request, with the missing right
 // if the namespace refused it. The error of the client is a page long.
 func explainBus(what string, err error) string {
 	switch status := busStatus(err); status {

@@ -12,8 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// TestEmbeddedBus_HasTheQueuesOfTheTable compares the bus of a node with what the same settings need
-// on Azure. The size of its queues is its own.
+// TestEmbeddedBus_HasTheQueuesOfTheTable compares the embedded bus of a node
+// with what the same settings need on Azure. Only the size of its queues
+// differs.
 func TestEmbeddedBus_HasTheQueuesOfTheTable(t *testing.T) {
 	cfg := settings(t.TempDir())
 	cfg.BusListen = "127.0.0.1:0"

@@ -65,8 +65,8 @@ func cosmosCommands(cfg *config.Config, p *client.Provisioned) []string {
 	}
 }
 
-// accountName returns the name of the account or namespace that an endpoint on Azure
-// belongs to, or else a placeholder.
+// accountName returns the name of the account or namespace in an endpoint on
+// Azure, or a placeholder.
 func accountName(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || net.ParseIP(u.Hostname()) != nil {

@@ -30,11 +30,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A push is the part of a node that calls receivers: what senders publish and owners subscribe
-// to. A node whose account lacks its containers runs without one.
+// A push is the part of a node that calls receivers with what senders publish
+// and owners subscribe to. A node whose account lacks its containers runs
+// without it.
 type push struct {
 	client        *webhook.Client
-	tester        *webhook.Client // for test calls: the same, with another timeout
+	tester        *webhook.Client // for test calls: as client, with another timeout
 	engine        *delivery.Engine
 	subscriptions *subscribe.Service
 	replays       *replay.Service
@@ -46,22 +47,23 @@ type push struct {
 	broker        *broker.Service
 	watches       *watches
 	receivers     *receiverlist.Service
-	objects       *publish.ObjectRelay // nil: no changes of objects are published to a topic
+	objects       *publish.ObjectRelay // nil: changes of objects are not published to a topic
 
-	fault error // why there is nothing of the above
+	fault error // why the node runs without a push side
 }
 
-// settleTime is what the engine gives a call beyond the time that the client takes, so that a
-// call which takes too long has the client's reason.
+// settleTime is the time that the engine gives a call in addition to the
+// timeout of the client, so that a call which times out has the client's error.
 const settleTime = 5 * time.Second
 
-// testTimeout is the limit for the time of a test call. It is shorter than that of the request that
-// asks for it.
+// testTimeout is the limit for the time of a test call. It is shorter than the
+// deadline of the request that asks for it.
 const testTimeout = 20 * time.Second
 
-// openPush builds the push side over the store of a node. It creates the containers that are
-// missing where a key allows it. Without them the push has a fault, and no error. own is the address of
-// the node. objects are those of stores, nil if the node keeps none.
+// openPush builds the push side over the store of a node. It creates missing
+// containers if a key allows that. If the containers cannot be used, it returns
+// a push with a fault, and no error. own is the address of the node. objects
+// are the node's objects of stores, nil if it has none.
 func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeStore, own string, objects *objectstore.Store, metrics prometheus.Registerer) (*push, error) {
 	if opts.PullOnly {
 		return &push{}, nil
@@ -110,7 +112,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeSto
 	o := engineOptions(cfg)
 	o.For, o.Sweep = opts.pushFor, documents.Sweep
 	if opts.Grace > 0 {
-		o.Grace = max(opts.Grace-settleTime, time.Millisecond) // the outcomes are stored in what is left
+		o.Grace = max(opts.Grace-settleTime, time.Millisecond) // the outcomes are stored in the rest of the grace period
 	}
 	o.Clock, o.Random, o.Logger = opts.Clock, opts.Random, opts.Logger
 	p.engine = delivery.New(ports, o)
@@ -143,7 +145,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeSto
 	return p, nil
 }
 
-// engineOptions returns the options of the engine that an operator sets.
+// engineOptions returns the options of the engine that an operator can set.
 func engineOptions(cfg *config.Config) delivery.Options {
 	return delivery.Options{
 		Workers: cfg.Push.Workers, Queues: len(cfg.Push.Delays), Concurrency: cfg.Push.Concurrency,
@@ -152,7 +154,8 @@ func engineOptions(cfg *config.Config) delivery.Options {
 	}
 }
 
-// provisionPush creates the containers that are missing where a key allows it, and checks them.
+// provisionPush creates missing containers if a key allows that, and checks
+// them.
 func provisionPush(ctx context.Context, cfg *config.Config, documents *pushstore.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -161,10 +164,10 @@ func provisionPush(ctx context.Context, cfg *config.Config, documents *pushstore
 			return fmt.Errorf("check the containers: %w", err)
 		}
 	}
-	return documents.CheckContainers(ctx) // it reports what could not be created, too
+	return documents.CheckContainers(ctx) // this also reports what could not be created
 }
 
-// policyOf returns when a delivery that failed is attempted again.
+// policyOf returns when a failed delivery is repeated.
 func policyOf(p *config.Push) domain.Policy {
 	return domain.QueuePolicy(p.Delays, cmp.Or(p.Attempts, len(p.Delays)))
 }
@@ -176,24 +179,25 @@ func (p *push) notifySaved(actor domain.ActorID) {
 	}
 }
 
-// run calls receivers until ctx ends and the calls under way have ended. Meanwhile it publishes the
-// notifications of watches, and those of subscriptions to changes of objects.
+// run calls receivers until ctx has ended and the calls under way are complete.
+// Meanwhile it publishes the notifications of watches, and of subscriptions to
+// changes of objects.
 func (p *push) run(ctx context.Context) {
 	if p.engine == nil {
 		return
 	}
 	publishing, stop := context.WithCancel(ctx)
 	var relay sync.WaitGroup
-	relay.Go(func() { _ = p.watches.relay.Run(publishing) }) // which never fails
+	relay.Go(func() { _ = p.watches.relay.Run(publishing) }) // Run of the relay never fails
 	if p.objects != nil {
 		relay.Go(func() { p.objects.Run(publishing) })
 	}
-	_ = p.engine.Run(ctx) // likewise
+	_ = p.engine.Run(ctx) // Run of the engine never fails
 	stop()
 	relay.Wait()
 }
 
-// close ends the connections to receivers.
+// close closes the connections to receivers.
 func (p *push) close() {
 	if p != nil && p.client != nil {
 		p.client.Close()
@@ -201,7 +205,8 @@ func (p *push) close() {
 	}
 }
 
-// warnings returns what /readyz reports of a node without a push side: it serves all else.
+// warnings returns the warnings of /readyz for a node without a push side,
+// which serves everything else.
 func (p *push) warnings() []api.FailedCheck {
 	if p.fault == nil {
 		return nil

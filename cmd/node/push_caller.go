@@ -17,9 +17,9 @@ import (
 // A httpCaller calls receivers over HTTP.
 type httpCaller struct {
 	client      *webhook.Client
-	content     repository.Content // has large payloads
+	content     repository.Content // holds large payloads
 	clock       func() time.Time
-	tokenHeader string // of calls to consumers
+	tokenHeader string // header with the token in calls to consumers
 	tracer      *tracing.Tracer
 }
 
@@ -51,11 +51,12 @@ func (c *httpCaller) Test(ctx context.Context, r *delivery.Receiver, m *domain.M
 	return result.Answer, result.Body
 }
 
-// sendMessage calls a receiver with a message. attempts have failed before.
+// sendMessage calls a receiver with a message. attempts is the number of failed
+// attempts before.
 func (c *httpCaller) sendMessage(ctx context.Context, r *delivery.Receiver, m *domain.Message, id string, attempts int) webhook.Result {
 	t := targetOf(r)
 	var attachments []byte
-	if len(t.attachments) > 0 { // else the payload need not be parsed
+	if len(t.attachments) > 0 { // otherwise the payload need not be parsed
 		attachments = t.attachments.Evaluate(filter.MetadataOf(m))
 	}
 	secrets, key := t.signersAt(c.clock())
@@ -70,13 +71,13 @@ func (c *httpCaller) sendMessage(ctx context.Context, r *delivery.Receiver, m *d
 	return result
 }
 
-// timedOut returns the result of a call that the engine has ended. If that was not for its time,
-// the engine keeps no answer.
+// timedOut returns the result of a call that the engine has cancelled. If the
+// engine cancelled it for another reason than its time, it ignores the answer.
 func timedOut() webhook.Result {
 	return webhook.Result{Answer: domain.Answer{Error: "the time for a call has passed"}}
 }
 
-// targetOf returns what a call needs of a receiver of this node.
+// targetOf returns the target of a receiver of this node.
 func targetOf(r *delivery.Receiver) *target {
 	t, ok := r.Target.(*target)
 	if !ok {
@@ -85,8 +86,8 @@ func targetOf(r *delivery.Receiver) *target {
 	return t
 }
 
-// unreadAnswer returns the answer of a call whose payload could not be read. It names no object
-// and no host: receivers' owners see it.
+// unreadAnswer returns the answer of a call whose payload could not be read. It
+// names no object and no host, because the owner of the receiver sees it.
 func unreadAnswer(err error) domain.Answer {
 	kind := domain.KindOf(err)
 	if kind == domain.NotFound {

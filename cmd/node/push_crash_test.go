@@ -27,8 +27,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A crashWorld is an account with subscriptions, whose receivers fail with one event as long as they
-// are not healthy.
+// A crashWorld is an account with subscriptions, whose receivers fail for one
+// event until they are healthy.
 type crashWorld struct {
 	*testing.T
 	account   *accounttest.Account
@@ -37,7 +37,7 @@ type crashWorld struct {
 	isHealthy atomic.Bool
 
 	mu    sync.Mutex
-	calls map[domain.CursorID]map[int64]int // by the numbers of entries
+	calls map[domain.CursorID]map[int64]int // calls of each cursor by the number of the entry
 }
 
 const (
@@ -75,7 +75,7 @@ func (w *crashWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	return domain.Answer{Status: 204}
 }
 
-// callsOf returns how many calls the receiver of a cursor got.
+// callsOf returns how many calls the receiver of a cursor has received.
 func (w *crashWorld) callsOf(id domain.CursorID) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,12 +92,12 @@ type subscriptionNode struct {
 	subscriptions *subscribe.Service
 	events        *publish.Service
 	replays       *replay.Service
-	stop          func() // and wait until it has stopped
+	stop          func() // stops the node and waits for it
 }
 
-// starts starts a node, which makes no request again unless retries is 0. The segments of its streams
-// have some events.
-func (w *crashWorld) starts(line *faulty.Transport, retries int, isShared bool, o delivery.Options) *subscriptionNode {
+// startNode starts a node, which repeats no request to the store unless retries is
+// 0. The segments of its streams have only a few events.
+func (w *crashWorld) startNode(line *faulty.Transport, retries int, isShared bool, o delivery.Options) *subscriptionNode {
 	documents := pushstore.New(w.account.ConnectBy(line), w.account.Content, pushstore.Options{Retries: retries, SegmentBytes: 200})
 	cfg := config.Default()
 	cfg.Push.Delays, cfg.Push.Concurrency = []time.Duration{0, time.Second}, crashConcurrency
@@ -113,7 +113,7 @@ func (w *crashWorld) starts(line *faulty.Transport, retries int, isShared bool, 
 		Definitions: documents, Streams: documents, Cursors: documents, Dequeues: memory.New(memory.Options{}),
 	}, nil, subscribe.Options{Created: n.engine.Created, Changed: n.engine.Changed})
 	n.events = publish.New(documents, n.engine.Published)
-	ids := []string{"one", "range"} // so that a request which is repeated is one
+	ids := []string{"one", "range"} // fixed ids, so that a repeated request is the same request
 	n.replays = replay.New(replay.Ports{Definitions: documents, Streams: documents, Cursors: documents, Shards: documents}, replay.Options{
 		Changed: n.engine.Changed,
 		NewID: func() string {
@@ -141,16 +141,16 @@ func (w *crashWorld) subscription(i int) domain.SubscriptionID {
 	return id
 }
 
-// subscribes puts a subscription to all events.
-func (w *crashWorld) subscribes(n *subscriptionNode, i int) error {
+// putSubscription puts a subscription to all events.
+func (w *crashWorld) putSubscription(n *subscriptionNode, i int) error {
 	_, _, err := n.subscriptions.Put(context.Background(), w.subscription(i), subscribe.Draft{
 		Subscription: domain.Subscription{Owner: w.owner, CallbackURL: "https://example.org/"},
 	}, subscribe.Match{})
 	return err
 }
 
-// publishes publishes all events, two at a time.
-func (w *crashWorld) publishes(n *subscriptionNode) error {
+// publishAll publishes all events, two at a time.
+func (w *crashWorld) publishAll(n *subscriptionNode) error {
 	for i := 0; i < crashEvents; i += 2 {
 		messages := repositorytest.Messages(2)
 		for j := range messages {
@@ -163,28 +163,28 @@ func (w *crashWorld) publishes(n *subscriptionNode) error {
 	return nil
 }
 
-// leads has a new node do everything that was not done: subscribe, publish, replay a dead letter and
-// all events, and delete the subscription.
-func (w *crashWorld) leads(retries int) error {
+// finishWork lets a new node do everything that has not been done: subscribe,
+// publish, replay a dead letter and all events, and delete the subscription.
+func (w *crashWorld) finishWork(retries int) error {
 	id := w.subscription(0)
-	n := w.starts(w.account.Line, retries, false, delivery.Options{
-		Owns: func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // the others are empty
+	n := w.startNode(w.account.Line, retries, false, delivery.Options{
+		Owns: func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // the other shards are empty
 		Look: time.Hour,
 	})
 	defer n.stop()
 	wait := func() {
-		<-time.After(2 * time.Minute) // of the clock of the bubble
+		<-time.After(2 * time.Minute) // on the clock of the bubble
 		synctest.Wait()
 	}
 	ctx := context.Background()
-	switch err := w.subscribes(n, 0); {
-	case domain.KindOf(err) == domain.Conflict: // it was deleted
+	switch err := w.putSubscription(n, 0); {
+	case domain.KindOf(err) == domain.Conflict: // the subscription was deleted
 		wait()
 		return nil
 	case err != nil:
 		return err
 	}
-	if err := w.publishes(n); err != nil {
+	if err := w.publishAll(n); err != nil {
 		return err
 	}
 	wait()
@@ -225,8 +225,9 @@ func (w *crashWorld) leads(retries int) error {
 	return nil
 }
 
-// A node ends at each request of a subscription, of the appends to a stream that begin new segments,
-// of calls, of replays, and of the deletion, which retires the cursor. Another one continues.
+// A node crashes at each request of a subscription, of the appends to a stream
+// that begin new segments, of calls, of replays, and of the deletion, which
+// retires the cursor. Another node continues.
 func TestASubscription_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -242,14 +243,15 @@ func TestASubscription_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// subscriptionCrashes ends a node at its n-th request, and reports whether there was one.
+// subscriptionCrashes crashes a node at its n-th request, and reports whether
+// there was one.
 func subscriptionCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := newCrashWorld(t)
 	w.account.Line.CrashAt(n, last)
-	_ = w.leads(-1)
+	_ = w.finishWork(-1)
 	crashed = w.account.Line.Fired() > 0
 	w.account.Line.Break(nil)
-	require.NoError(t, w.leads(0), "crash at request %d", n)
+	require.NoError(t, w.finishWork(0), "crash at request %d", n)
 
 	documents, cursor := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{}), w.subscription(0).Cursor()
 	require.Equal(t, crashEvents, w.stored(documents), "crash at request %d: each event is stored once", n)
@@ -300,11 +302,11 @@ func (w *crashWorld) stored(documents *pushstore.Store) (n int) {
 	}
 }
 
-// crashSubscriptions is the number of those that two nodes share.
+// crashSubscriptions is the number of subscriptions that two nodes share.
 const crashSubscriptions = 5
 
-// A node that stops ends at each of its last requests: it has calls under way, results to store,
-// cursors to release, and shards to give back.
+// A node that stops crashes at each of its last requests: it has calls under
+// way, results to store, cursors to release, and shards to give back.
 func TestANodeThatLeaves_MayCrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -324,16 +326,16 @@ func nodeLeavesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool)
 	w := newCrashWorld(t)
 	w.isHealthy.Store(true)
 	line := &faulty.Transport{Next: w.account.Engine.Transport()}
-	leaving, other := w.starts(line, -1, true, delivery.Options{}), w.starts(w.account.Line, 0, true, delivery.Options{})
+	leaving, other := w.startNode(line, -1, true, delivery.Options{}), w.startNode(w.account.Line, 0, true, delivery.Options{})
 	defer leaving.stop()
 	defer other.stop()
-	<-time.After(time.Minute) // they share the shards
+	<-time.After(time.Minute) // the two nodes share the shards by then
 	for i := range crashSubscriptions {
-		require.NoError(t, w.subscribes(other, i))
+		require.NoError(t, w.putSubscription(other, i))
 	}
 	<-time.After(10 * time.Second)
-	require.NoError(t, w.publishes(other))
-	for began := time.Now(); w.callsBy(leaving) < 2; { // the signal comes within a second
+	require.NoError(t, w.publishAll(other))
+	for began := time.Now(); w.callsBy(leaving) < 2; { // the stop comes within a second
 		require.Less(t, time.Since(began), 10*time.Second)
 		<-time.After(10 * time.Millisecond)
 	}

@@ -110,7 +110,7 @@ func TestATestCall_ReachesNoAddressThatIsNotAllowed(t *testing.T) {
 }
 
 // An event that was delivered long ago is found in the pages of its topic.
-func TestADeliveryOfLongAgo_IsFoundInItsTopic(t *testing.T) {
+func TestAnOldDelivery_IsFoundInItsTopic(t *testing.T) {
 	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
 	r := receive(t, nil)
 	status, text := send(t, n, "PUT", "/v1/subscriptions/"+ownID, "application/json", `{"callback_url":"`+r.URL+`"}`)
@@ -141,7 +141,8 @@ func TestADeliveryOfLongAgo_IsFoundInItsTopic(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
-// What a stranger gets does not tell a subscription from one that does not exist.
+// A caller without rights cannot tell a subscription from one that does not
+// exist.
 func TestAStranger_CannotTellASubscriptionFromNone(t *testing.T) {
 	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
 	const none = "1b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"

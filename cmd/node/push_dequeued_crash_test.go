@@ -22,16 +22,18 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A dequeueWorld is an account, and an actor that dequeues bundles on one node after another.
+// A dequeueWorld is an account and an actor that dequeues bundles, on one node
+// after another.
 type dequeueWorld struct {
 	*testing.T
 	account *accounttest.Account
 	actor   domain.ActorID
 }
 
-// leads has a new node dequeue all that waits, and deliver the notices for as long as that is
-// said to take. The node makes no call again unless retries is 0.
-func (w *dequeueWorld) leads(retries int, takes time.Duration) error {
+// finishWork lets a new node dequeue everything that waits, and deliver notices for
+// the duration takes. The node repeats no request to the store unless retries
+// is 0.
+func (w *dequeueWorld) finishWork(retries int, takes time.Duration) error {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retries: retries})
 	documents := pushstore.New(db, w.account.Content, pushstore.Options{Retries: retries})
@@ -46,14 +48,14 @@ func (w *dequeueWorld) leads(retries int, takes time.Duration) error {
 	}
 	var running sync.WaitGroup
 	running.Go(func() { _ = relay.Run(ctx) })
-	<-time.After(takes) // of the clock of the bubble
+	<-time.After(takes) // on the clock of the bubble
 	synctest.Wait()
 	cancel()
 	running.Wait()
 	return err
 }
 
-// published returns the bundles of the events that were published.
+// published returns the bundles whose Dequeue was published.
 func (w *dequeueWorld) published() (ids []string) {
 	db := w.account.Connect()
 	documents := pushstore.New(db, w.account.Content, pushstore.Options{})
@@ -71,8 +73,9 @@ func (w *dequeueWorld) published() (ids []string) {
 	return ids
 }
 
-// A node ends at each request of Dequeues and of the delivery of their notices, and another one
-// continues: each bundle that was dequeued is published once.
+// A node crashes at each request of Dequeues and of the delivery of their
+// notices, and another one continues: the Dequeue of each bundle is published
+// once.
 func TestDequeuedEvents_SurviveACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -88,7 +91,8 @@ func TestDequeuedEvents_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// dequeuesAndCrashes ends a node at its n-th request, and reports whether there was one.
+// dequeuesAndCrashes crashes a node at its n-th request, and reports whether
+// there was one.
 func dequeuesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	const bundles = 3
 	w := &dequeueWorld{
@@ -102,10 +106,10 @@ func dequeuesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	require.NoError(t, err)
 
 	w.account.Line.CrashAt(n, last)
-	_ = w.leads(-1, 0)
+	_ = w.finishWork(-1, 0)
 	crashed = w.account.Line.Fired() > 0
 	w.account.Line.Break(nil)
-	require.NoError(t, w.leads(0, 2*time.Minute))
+	require.NoError(t, w.finishWork(0, 2*time.Minute))
 	ids := w.published()
 	require.Len(t, ids, bundles, "crash at request %d: %v", n, ids)
 	seen := make(map[string]bool)

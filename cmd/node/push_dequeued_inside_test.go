@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A failover of the account may lose a request, and a new group of domains has none: the node
-// that serves the subscription requests again.
+// A failover of the account may lose a request, and a new group of domains does
+// not have it: the node that serves the subscription requests again.
 func TestAServedSubscription_RequestsDequeuesAgain(t *testing.T) {
 	store, definitions, ctx := memory.New(memory.Options{}), memory.NewDefinitions(), t.Context()
 	s := subscribe.New(subscribe.Ports{

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A receiver whose secret cannot be opened is not called: a call without a signature is one
-// that anybody can make.
+// A receiver whose secret cannot be opened is not called: anyone could make a
+// call without a signature.
 func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 	definitions, ctx := memory.NewDefinitions(), t.Context()
 	keyring := func() *subscribe.Keyring {
@@ -73,7 +73,7 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 	require.NotContains(t, err.Error(), short)
 }
 
-// The key of a secret is kept until no call is signed with the secret, and no longer.
+// The key of a secret is needed only until no call is signed with the secret.
 func TestASecretThatHasEnded_NeedsNoKey(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -115,17 +115,19 @@ func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {
 	require.EqualValues(t, 0o600, info.Mode().Perm())
 	again, err := pushKeys(&cfg)
 	require.NoError(t, err)
-	require.Equal(t, "text", opened(t, again, sealed))
+	require.Equal(t, "text", openSealed(t, again, sealed))
 
-	// A setting that is added later seals, and the file still opens.
+	// With a key in the settings, new secrets are sealed with it, and the file
+	// still opens the old ones.
 	cfg.Push.SecretKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 	both, err := pushKeys(&cfg)
 	require.NoError(t, err)
-	require.Equal(t, "text", opened(t, both, sealed))
+	require.Equal(t, "text", openSealed(t, both, sealed))
 	_, err = again.Open(id, owner, both.Seal(id, owner, "text"))
 	require.Error(t, err)
 
-	// Payloads on Azure may have several nodes, which must share a key.
+	// With payloads on Azure there may be several nodes, which must share a
+	// key.
 	azure := config.Default()
 	azure.Data, azure.Cosmos.Endpoint, azure.Blob.Endpoint = t.TempDir(), "https://a.example/", "https://b.example/"
 	none, err := pushKeys(&azure)
@@ -140,7 +142,7 @@ func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {
 	require.ErrorContains(t, err, "its mode 0644 lets others read it; restore it, or correct its mode")
 }
 
-func opened(t *testing.T, k *subscribe.Keyring, sealed string) string {
+func openSealed(t *testing.T, k *subscribe.Keyring, sealed string) string {
 	t.Helper()
 	text, err := k.Open(domain.SubscriptionID{1}, domain.ActorID{}, sealed)
 	require.NoError(t, err)

@@ -17,10 +17,11 @@ import (
 // has none.
 const pushKeyName = "push.key"
 
-// pushKeys returns the keys that seal the secrets of subscriptions: those of the configuration,
-// and the one in the data folder. A node that keeps payloads in the folder makes that key if it
-// has no other: its data depend on the folder anyway. Other nodes need the setting, because a
-// key that another node does not have would stop calls; without it they have no keys.
+// pushKeys returns the keys that seal the secrets of subscriptions: those of
+// the configuration, and the one in the data folder. A node that stores
+// payloads in the folder creates that key if it has no other: its data depends
+// on the folder anyway. Other nodes need the setting, because calls would stop
+// at a node that does not have the key; without the setting they have no keys.
 func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	keys, err := cfg.Push.Keys()
 	if err != nil {
@@ -44,13 +45,14 @@ func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	return subscribe.NewKeyring(keys...)
 }
 
-// keepPushKey returns the key in a data folder. Without one, it makes one or returns nil.
+// keepPushKey returns the key in a data folder. If there is none, it creates
+// one if makes is true, and returns nil otherwise.
 func keepPushKey(folder string, makes bool) ([]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, folderFault(folder, err)
 	}
-	defer func() { _ = root.Close() }() // writeSecretFile has synced what it wrote
+	defer func() { _ = root.Close() }() // writeSecretFile has synced the file
 	text, err := readSecretFile(root, pushKeyName, "restore it, or correct its mode: without the key, secrets that were sealed by it are lost")
 	switch {
 	case err == nil:

@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// countWarned adds a metric of the receivers of engine that have warnings.
+// countWarned adds a metric for the number of receivers of engine that have
+// warnings.
 func countWarned(engine *delivery.Engine, metrics prometheus.Registerer) {
 	for _, kind := range domain.WarningKinds {
 		promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
@@ -51,7 +52,7 @@ func (m *meteredCaller) Call(ctx context.Context, call delivery.Call) domain.Ans
 	m.underWay.Inc()
 	defer m.underWay.Dec()
 	answer := m.next.Call(ctx, call)
-	if answer.Unread || answer.Lost { // there was no call
+	if answer.Unread || answer.Lost { // no call was made
 		return answer
 	}
 	class := "none"

@@ -22,8 +22,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// storesAndPublishes has a new node store events of an object, and publish what is left for the topic after
-// each of them. The node makes no call again unless retries is 0.
+// storesAndPublishes lets a new node store the events of an object, and publish
+// their changes to the topic after each of them. The node repeats no request to
+// the store unless retries is 0.
 func storesAndPublishes(ctx context.Context, a *accounttest.Account, retries int) error {
 	db := a.Connect()
 	objects := objectstore.New(db, objectstore.Options{Shards: 1, Topic: true, Retries: retries})
@@ -53,8 +54,9 @@ func storesAndPublishes(ctx context.Context, a *accounttest.Account, retries int
 	return nil
 }
 
-// A node ends at each request of its events and of the publication of their changes, and another one
-// begins from the start: each change is published once.
+// A node crashes at each request of its events and of the publication of their
+// changes, and another one starts from the beginning: each change is published
+// once.
 func TestChangesOfObjects_SurviveACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -78,7 +80,8 @@ func TestChangesOfObjects_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// publishedChanges returns the events of the topic, and demands that the versions ascend.
+// publishedChanges returns the events of the topic, and requires ascending
+// versions.
 func publishedChanges(t *testing.T, a *accounttest.Account) (events []string) {
 	t.Helper()
 	documents := pushstore.New(a.Connect(), a.Content, pushstore.Options{})

@@ -18,7 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The publication of a change is its append to the topic, with its id, and the removal of what is stored of it.
+// The publication of a change costs its append to the topic with its id, and
+// the removal of the stored change.
 func TestAChangeOfAnObject_IsPublishedForWhatItMayCost(t *testing.T) {
 	for changes, limit := range map[int]float64{1: 26, 50: 13} {
 		a := accounttest.New(t, embedded.Options{Pessimistic: true}, slices.Concat(objectstore.Containers(), pushstore.Containers()))
@@ -28,7 +29,7 @@ func TestAChangeOfAnObject_IsPublishedForWhatItMayCost(t *testing.T) {
 		events := publish.New(documents, func(domain.StreamName, []domain.Message, []repository.Appended) {})
 		relay := publish.NewObjectRelay(objects.Topic(), events, publish.ObjectRelayOptions{})
 		var price float64
-		for round := range 4 { // the first one creates the stream
+		for round := range 4 { // the first round creates the stream
 			var reports []repository.ObjectReport
 			for i := range changes {
 				name, err := domain.ParseObjectName("bucket", fmt.Sprint("a/folder/with/objects/", round, "-", i))

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// receivers find the receivers of cursors among the subscriptions.
+// receivers finds the receivers of cursors among the subscriptions.
 type receivers struct {
 	definitions repository.Definitions
 	streams     repository.Streams
@@ -26,7 +26,7 @@ type receivers struct {
 	policy      domain.Policy
 	concurrency int
 	clock       func() time.Time
-	failures    prometheus.Counter // of filters
+	failures    prometheus.Counter // failures of filters
 }
 
 func newReceivers(cfg *config.Config, streams repository.Streams, dequeues *subscribe.Dequeues, keys *subscribe.Keyring, clock func() time.Time, metrics prometheus.Registerer) *receivers {
@@ -36,24 +36,24 @@ func newReceivers(cfg *config.Config, streams repository.Streams, dequeues *subs
 	})}
 }
 
-// A target is what a call needs of a subscription besides its settings.
+// A target is what a call needs of a subscription in addition to its settings.
 type target struct {
-	subscription string // its id
+	subscription string // id of the subscription
 	stream       domain.StreamName
 	attachments  filter.Attachments
-	signers      []signer          // the newest first
-	headers      map[string]string // of the owner
+	signers      []signer          // newest first
+	headers      map[string]string // headers that the owner has chosen
 }
 
 // A signer is a secret of a subscription.
 type signer struct {
-	secret webhook.Secret // the zero Secret: key signs
+	secret webhook.Secret // the zero Secret: key signs instead
 	key    webhook.Key
-	until  time.Time // it does not sign from then on; zero: no such time
+	until  time.Time // end of its use; zero: no end
 }
 
-// signersAt returns what signs a call at a time. A call has one signature by a key: that of the
-// newest one.
+// signersAt returns the secrets and the key that sign a call at a time. A call
+// has only one signature by a key: that of the newest.
 func (t *target) signersAt(now time.Time) (secrets []webhook.Secret, key webhook.Key) {
 	for _, s := range t.signers {
 		switch {
@@ -110,10 +110,11 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID, isCurr
 		found.Concurrency = min(found.Concurrency, d.MaxConcurrency)
 	}
 	if d.IsSync {
-		found.Policy.Attempts = 1 // the sender of the message knows the outcome
+		found.Policy.Attempts = 1 // a single attempt: the sender of the message learns the outcome
 	}
 	if _, isData := stream.DataActor(); isData {
-		// One call at a time says all: what comes meanwhile goes with the next one.
+		// One call at a time is enough: the next one also announces what comes
+		// meanwhile.
 		found.Concurrency, found.Policy = 1, dataPolicyOf(r.policy)
 	}
 	found.Compile = compileFilter
@@ -141,8 +142,9 @@ func compileFilter(text string) (func(*repository.Entry) bool, error) {
 	}, nil
 }
 
-// dataPolicyOf returns the policy of calls that data is available. A receiver that fails is called
-// once for each delay: otherwise each Save would add a call that fails.
+// dataPolicyOf returns the policy for calls that announce data. A receiver that
+// fails is called once for each delay: otherwise each Save would add another
+// failing call.
 func dataPolicyOf(p domain.Policy) domain.Policy {
 	p.BreakAfter, p.BreakFor = 1, p.First
 	if len(p.Delays) > 1 {
@@ -151,7 +153,7 @@ func dataPolicyOf(p domain.Policy) domain.Policy {
 	return p
 }
 
-// signersOf returns what signs the calls of a subscription, the newest first.
+// signersOf returns the signers of the calls of a subscription, newest first.
 func (r *receivers) signersOf(d *repository.Definition) ([]signer, error) {
 	var all []signer
 	for _, sealed := range []struct {
@@ -159,7 +161,7 @@ func (r *receivers) signersOf(d *repository.Definition) ([]signer, error) {
 		until  time.Time
 	}{{d.Secret, time.Time{}}, {d.Previous, d.PreviousUntil}} {
 		if sealed.secret == "" || !sealed.until.IsZero() && !r.clock().Before(sealed.until) {
-			continue // the key of a secret that has ended may be gone
+			continue // the key of a secret that is no longer used may be missing
 		}
 		if r.keys == nil {
 			return nil, domain.Errorf(domain.Unavailable, "the secret of subscription %s is sealed, and this node has no key; set push.secret-key", d.ID)
@@ -188,8 +190,8 @@ func (r *receivers) headersOf(d *repository.Definition) (map[string]string, erro
 	return r.keys.OpenHeaders(d)
 }
 
-// isStandardSecret reports whether a secret is one of Standard Webhooks. Any other is the key
-// of the Authorization header.
+// isStandardSecret reports whether a secret is one of Standard Webhooks. Any
+// other secret is the key of the Authorization header.
 func isStandardSecret(text string) bool {
 	return strings.HasPrefix(text, "whsec_") || strings.HasPrefix(text, "whsk_")
 }
@@ -203,7 +205,8 @@ func checkSecret(text string) error {
 	return err
 }
 
-// checkHeaders refuses headers that calls cannot have, among them Authorization if the hub sets it.
+// checkHeaders refuses headers that calls cannot have, such as Authorization if
+// the hub sets it.
 func checkHeaders(headers map[string]string, secret string) error {
 	if err := webhook.CheckHeaders(headers); err != nil {
 		return err

@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// signature returns the one that a call has by a shared secret.
+// signature returns the signature that a call has if it is signed with a shared
+// secret.
 func (c *receivedCall) signature(t *testing.T, secret string) string {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
@@ -52,7 +53,8 @@ func TestARotatedSecret_SignsWithTheOneBeforeUntilTheGraceEnds(t *testing.T) {
 	c = <-r.calls
 	require.Equal(t, c.signature(t, rotated.Secret), c.header.Get("Webhook-Signature"))
 
-	// A key signs in the header Authorization, beside a secret of Standard Webhooks.
+	// A key signs in the header Authorization, at the same time as a secret of
+	// Standard Webhooks.
 	status, body = send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/rotate", "application/json", `{"hmac_secret_key":"any key"}`)
 	require.Equal(t, http.StatusOK, status, body)
 	published(t, n, "4")

@@ -53,7 +53,8 @@ func TestASenderThatWaits_IsAnsweredWithTheOnlyAttempt(t *testing.T) {
 	<-r.calls
 	require.NoError(t, stop())
 
-	// It is sync after a restart, too. No attempt followed the one that failed.
+	// The subscription is still sync after a restart. The failed attempt was
+	// not repeated.
 	n, stop = start(t, pushSettings(dir), node.Options{})
 	status, outcomes = outcomesOf(t, n, "3")
 	require.Equal(t, http.StatusOK, status)
@@ -83,7 +84,7 @@ func TestASenderWaits_WhicheverNodeCalls(t *testing.T) {
 		nodes = append(nodes, n)
 	}
 	want := make(map[string]string)
-	for range 6 { // so that, nearly always, each node serves some
+	for range 6 { // with six subscriptions, each node almost always serves some
 		want[subscribed(t, nodes[0], fmt.Sprintf(`{"callback_url":%q,"delivery":"sync"}`, r.URL))] = "delivered 204"
 	}
 	for i := range 6 {

@@ -22,7 +22,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// pushSettings are those of a node that may call receivers in tests.
+// pushSettings returns the settings of a node that may call receivers in tests.
 func pushSettings(dir string) config.Config {
 	cfg := settings(dir)
 	cfg.Push.Allow, cfg.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
@@ -44,7 +44,7 @@ func (c *receivedCall) id() string {
 	return id
 }
 
-// A callReceiver answers calls as a test says, and hands them to it.
+// A callReceiver answers calls as a test wants, and passes them to the test.
 type callReceiver struct {
 	*httptest.Server
 	calls chan receivedCall
@@ -83,7 +83,8 @@ func (r *callReceiver) set(answer func(*receivedCall) int) {
 	r.answer = answer
 }
 
-// awaitCalls returns the ids of the events of the calls, until all of want have come.
+// awaitCalls waits for the calls of all events in want, and returns the ids of
+// the events in the order of the calls.
 func (r *callReceiver) awaitCalls(t *testing.T, want ...string) []string {
 	t.Helper()
 	var got []string
@@ -130,7 +131,7 @@ func subscribed(t *testing.T, n *node.Node, draft string) string {
 
 const cloudEvent = `{"specversion":"1.0","id":%q,"source":"/test","type":"made","data":{"n":1}}`
 
-// published publishes events to the topic events.
+// published publishes events to the topic "events".
 func published(t *testing.T, n *node.Node, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -202,7 +203,7 @@ func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
 	}
 	published(t, n, ids...)
 	require.ElementsMatch(t, ids, up.awaitCalls(t, ids...))
-	attempts := make(map[string][]string) // by event
+	attempts := make(map[string][]string) // attempts by event
 	for range 3 * len(ids) {
 		c := <-down.calls
 		attempts[c.id()] = append(attempts[c.id()], c.header.Get("X-Dss-Notify-Attempt"))
@@ -241,7 +242,7 @@ func TestARestart_LosesNothing(t *testing.T) {
 	id := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"kept"}`, r.URL))
 	published(t, n, "failed")
 	for range 3 {
-		<-r.calls // the next one is due in a minute
+		<-r.calls // the next attempt is due in a minute
 	}
 	status, body := send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/pause", "", "")
 	require.Equal(t, http.StatusOK, status, body)
@@ -273,7 +274,7 @@ func TestDataAvailable_CallsTheActorOncePerCallUnderWay(t *testing.T) {
 			require.Equal(t, http.StatusAccepted, status, body)
 		}
 	}
-	announce(1, 3) // before it subscribes
+	announce(1, 3) // before the actor subscribes
 	subscribed(t, n, fmt.Sprintf(`{"topic":"data-available","callback_url":%q}`, r.URL))
 	announce(4, 4)
 	free <- struct{}{}
@@ -291,7 +292,8 @@ func TestDataAvailable_CallsTheActorOncePerCallUnderWay(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status)
 	require.NoError(t, stop())
 
-	// What was saved while the call failed, or the hub was down, is told by one call.
+	// One call announces everything that was saved while the call failed or the
+	// hub was down.
 	close(free)
 	r.set(func(*receivedCall) int { return http.StatusServiceUnavailable })
 	n, stop = start(t, pushSettings(dir), node.Options{})

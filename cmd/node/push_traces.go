@@ -11,16 +11,18 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// startSpan starts the span of a call to a receiver. It is below the span that the message names, if that is a
-// CloudEvent with the extension traceparent, and has a link to the span that has accepted the message; else
-// it is below the latter. Without a tracer it is the span above it. The call carries it in its header; the body and
-// the extension in it stay as they are.
+// startSpan starts the span of a call to a receiver. If the message is a
+// CloudEvent with the extension traceparent, the parent is the span in it, and
+// the span has a link to the span that accepted the message; otherwise the
+// parent is the latter. Without a tracer, the result is the parent itself. The
+// call has the span in its header; the body and the extension in it are not
+// changed.
 func (c *httpCaller) startSpan(ctx context.Context, call *delivery.Call) (context.Context, trace.Span) {
 	attributes, kind := call.Entry.Attributes, kindOf(call.Receiver)
 	parent, err := domain.ParseTraceContext(attributes["traceparent"], attributes["tracestate"])
 	start := tracing.Start{Name: "send " + kind, Kind: trace.SpanKindClient, Parent: parent}
 	switch accepted := call.Entry.Accepted; {
-	case err != nil: // it names none
+	case err != nil: // the message names no span
 		start.Parent = accepted
 	case !accepted.IsZero():
 		start.Links = append(start.Links, accepted)

@@ -16,8 +16,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// meteredStore counts the requests that the store receives for requests of clients, and their request
-// units. Those that the node makes on its own, as for the survey of mailboxes, are not counted.
+// meteredStore counts the requests to the store, and their request units, that
+// are made for requests of clients. Requests that the node makes on its own,
+// such as those of the survey of mailboxes, are not counted.
 type meteredStore struct {
 	next policy.Transporter
 
@@ -28,7 +29,8 @@ type meteredStore struct {
 
 type ofClientKey struct{}
 
-// markRequests has the requests that next makes to the store counted.
+// markRequests marks the requests that next makes to the store, so that they
+// are counted.
 func (m *meteredStore) markRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), ofClientKey{}, true)))
@@ -56,7 +58,7 @@ func (m *meteredStore) reset() (requests int, units float64) {
 	return requests, units
 }
 
-// A rangeSet is the value of a header Range, made for a body of size bytes.
+// A rangeSet is a header Range for a body of size bytes.
 type rangeSet struct {
 	name string
 	make func(size int) []string
@@ -106,7 +108,7 @@ func TestRanges_CostNoMoreThanTheWholeBody(t *testing.T) {
 		store.next = next
 		return &store
 	}})
-	const events = 2_000 // some 20 pages
+	const events = 2_000 // about 20 pages
 	for batch := range events / 200 {
 		list := make([]string, 200)
 		for i := range list {

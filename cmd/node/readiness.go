@@ -15,15 +15,15 @@ import (
 	"github.com/messagehub/messagehub/api"
 )
 
-// A readinessCheck tests one thing that the hub depends on. Its run returns nil, an
-// *unreadyError, or another error, whose text clients never see.
+// A readinessCheck tests one thing that the hub depends on. Its run returns
+// nil, an *unreadyError, or another error, whose text clients never see.
 type readinessCheck struct {
-	name string // for programs: one word, the same in all releases
+	name string // one word for programs; it is the same in all releases
 	run  func(context.Context) error
 }
 
-// An unreadyError is the error of a check that anonymous clients may read. Its reason
-// and its remedy name no secrets; its cause is for the log alone.
+// An unreadyError is the error of a check that anonymous clients may read. Its
+// reason and its remedy name no secrets; its cause is only logged.
 type unreadyError struct {
 	reason string // what is wrong
 	remedy string // what to do
@@ -41,15 +41,15 @@ func (e *unreadyError) Unwrap() error { return e.cause }
 
 const (
 	readinessInterval = 5 * time.Second
-	readinessTimeout  = 5 * time.Second // of one check
+	readinessTimeout  = 5 * time.Second // limit of one check
 
-	// maxMissedRuns is how many runs of a check may be missing before it counts as
-	// failed, because it hangs.
+	// maxMissedRuns is how many runs of a check may be missing before the check
+	// counts as failed because it hangs.
 	maxMissedRuns = 6
 )
 
 // A readiness runs checks in the background and caches their results, so that a
-// request to /readyz costs nothing. It is safe for concurrent use.
+// request to /readyz is cheap. It is safe for concurrent use.
 type readiness struct {
 	checks   []readinessCheck
 	interval time.Duration
@@ -58,7 +58,7 @@ type readiness struct {
 	passed   *prometheus.GaugeVec // by check
 
 	mu      sync.Mutex
-	results map[string]readinessResult // by check; none until it has run
+	results map[string]readinessResult // results by check; none until it has run
 }
 
 // A readinessResult is the outcome of a check.
@@ -88,7 +88,7 @@ func newReadiness(checks []readinessCheck, interval time.Duration, logger *slog.
 func (r *readiness) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, c := range r.checks {
-		loops.Go(func() { // one for each check, so that one that hangs delays no other
+		loops.Go(func() { // one loop for each check, so that a check that hangs delays no other
 			ticker := time.NewTicker(r.interval)
 			defer ticker.Stop()
 			for {
@@ -120,7 +120,7 @@ func (r *readiness) runCheck(ctx context.Context, c readinessCheck) {
 	defer cancel()
 	err := c.run(attempt)
 	if ctx.Err() != nil {
-		return // the node stops: an error would only say so
+		return // the node stops: an error would only be caused by that
 	}
 	result := readinessResult{at: r.now()}
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *readiness) runCheck(ctx context.Context, c readinessCheck) {
 	}
 }
 
-// failedCheck returns what clients may know of the error of a check.
+// failedCheck returns what clients may read about the error of a check.
 func failedCheck(name string, err error) *api.FailedCheck {
 	if e, ok := errors.AsType[*unreadyError](err); ok {
 		return &api.FailedCheck{Name: name, Reason: e.reason, Remedy: e.remedy}
@@ -153,8 +153,8 @@ func failedCheck(name string, err error) *api.FailedCheck {
 	return &api.FailedCheck{Name: name, Reason: "the check failed", Remedy: "see the log of the hub"}
 }
 
-// Ready returns nil if the last run of every check passed, else an *api.NotReadyError.
-// It reads cached results only.
+// Ready returns nil if the last run of every check passed, and otherwise an
+// *api.NotReadyError. It reads cached results only.
 func (r *readiness) Ready(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

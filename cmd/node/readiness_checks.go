@@ -38,8 +38,9 @@ var probe = func() domain.ActorID {
 	return id
 }()
 
-// checkAnswers makes two reads for an actor that has no data. A store that throttles
-// requests has answered: to send the clients to other nodes would not help it.
+// checkAnswers makes two reads for an actor that has no data. A store that
+// throttles requests counts as one that answers: sending the clients to other
+// nodes would not help.
 func (s *nodeStore) checkAnswers(ctx context.Context) error {
 	_, err := s.NextUnacknowledged(ctx, probe, s.groups[:1])
 	switch {
@@ -51,8 +52,8 @@ func (s *nodeStore) checkAnswers(ctx context.Context) error {
 	return &unreadyError{"the store refuses reads", "see the log of the hub", err}
 }
 
-// checkContainers reports a container that is missing, or has other properties than
-// the hub needs. Nearly always it answers from memory.
+// checkContainers reports a container that is missing, or has other properties
+// than the hub needs. It almost always answers from memory.
 func (s *nodeStore) checkContainers(ctx context.Context) error {
 	if err := s.ContainersFault(ctx); err != nil {
 		return &unreadyError{reasonOfContainers(err), remedyOfContainers, nil}
@@ -60,15 +61,16 @@ func (s *nodeStore) checkContainers(ctx context.Context) error {
 	return nil
 }
 
-// warnings returns what /readyz reports about a node that is ready.
+// warnings returns the warnings of /readyz about a node that is ready.
 func (n *Node) warnings() []api.FailedCheck {
 	return slices.Concat(n.store.warnings(), n.store.frozenWarnings(), n.push.warnings(), n.objects.warnings(), n.parties.warnings())
 }
 
-// warnings returns what the store adds to what /readyz reports. A mailbox of a newer
-// format does not make the node unready: while a deployment is upgraded, the first such
-// mailbox would take every older node out of service. Clients without a token may call
-// /readyz, so only the log and check name the mailboxes.
+// warnings returns the warnings of the store for /readyz. A mailbox of a newer
+// format does not make the node unready: during the upgrade of a deployment,
+// the first such mailbox would take every older node out of service. Clients
+// without a token may call /readyz, so only the log and check name the
+// mailboxes.
 func (s *nodeStore) warnings() []api.FailedCheck {
 	_, n := s.NewerFormats(0)
 	if n == 0 {
@@ -81,8 +83,8 @@ func (s *nodeStore) warnings() []api.FailedCheck {
 	}}
 }
 
-// dataFolders returns the folders in which the node stores data. Each may be a mount
-// of its own.
+// dataFolders returns the folders in which the node stores data. Each may be a
+// separate mount.
 func dataFolders(cfg *config.Config) []string {
 	if cfg.InMemory || !cfg.UsesFolder() {
 		return nil
@@ -100,27 +102,27 @@ func dataFolders(cfg *config.Config) []string {
 	return folders
 }
 
-// diskUsage is what a file system reports about itself. A system without such reports
-// has the zero value.
+// diskUsage is what a file system reports about itself. It is zero on a system
+// without such reports.
 type diskUsage struct {
 	isKnown    bool
 	free       uint64 // bytes that the hub may still write
-	noMoreFile bool   // because the file system has no more inodes
+	noMoreFile bool   // the file system has no free inodes
 	isReadOnly bool
 }
 
-// A diskCheck fails if a folder of the hub can hold no more data.
+// A diskCheck fails if a folder of the hub has no room for more data.
 type diskCheck struct {
 	folders []string
-	floor   config.Size // free bytes
+	floor   config.Size // minimum of free bytes
 	measure func(folder string) (diskUsage, error)
 	free    *prometheus.GaugeVec // bytes, by folder; nil: not exported
-	syncs   prometheus.Histogram // seconds of a write; nil: nothing is written
+	syncs   prometheus.Histogram // seconds of a write; nil: writes are not measured
 
-	synced time.Time // when the last write for syncs began
+	synced time.Time // when the last measured write began
 }
 
-// syncEvery is the time between two writes that measure how long the disk takes.
+// syncEvery is the time between two measured writes.
 const syncEvery = 30 * time.Second
 
 func newDiskSyncs(registerer prometheus.Registerer) prometheus.Histogram {
@@ -132,8 +134,8 @@ func newDiskSyncs(registerer prometheus.Registerer) prometheus.Histogram {
 	})
 }
 
-// measureSync measures how long a write to the first folder takes. A write that fails is no
-// measurement: the stores report that.
+// measureSync measures the duration of a write to the first folder. A failed
+// write is not recorded here: the stores report it.
 func (d *diskCheck) measureSync() {
 	if d.syncs == nil || time.Since(d.synced) < syncEvery {
 		return

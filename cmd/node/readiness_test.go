@@ -55,7 +55,7 @@ func TestReadiness_IsNotReadyBeforeTheFirstRun(t *testing.T) {
 
 func TestReadiness_FollowsAFaultWithinOneInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var fault atomic.Pointer[error] // of the disk
+		var fault atomic.Pointer[error] // error of the disk
 		setFault := func(err error) { fault.Store(&err) }
 		setFault(nil)
 		r := newTestReadiness(

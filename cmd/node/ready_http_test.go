@@ -13,7 +13,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// countedStore counts the requests to the store, and refuses them while isDown.
+// countedStore counts the requests to the store, and refuses them while isDown
+// is true.
 type countedStore struct {
 	next   policy.Transporter
 	n      atomic.Int64

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// zeros is content of so many bytes.
+// zeros returns content of n bytes.
 func zeros(n int64) io.Reader { return io.LimitReader(zero{}, n) }
 
 type zero struct{}
@@ -27,10 +27,11 @@ func (zero) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkContentOnRequest peeks a bundle of 51,200 events whose domain makes 5 MB, or
-// 50: memory does not grow with the content. domain-ms is from the moment when the domain has the request until it has replied,
-// hub-ms the rest of the time until the actor has the whole body, heap-MB the highest
-// that was seen while that went on, above what it was before.
+// BenchmarkContentOnRequest peeks a bundle of 51,200 events whose domain makes
+// 5 MB or 50 MB: memory does not grow with the content. domain-ms is the time
+// from when the domain has the request until it has replied, hub-ms the rest of
+// the time until the actor has the whole body, heap-MB the highest heap during
+// that time, minus the heap before.
 func BenchmarkContentOnRequest(b *testing.B) {
 	for _, megabytes := range []int64{5, 50} {
 		b.Run(fmt.Sprintf("%dMB", megabytes), func(b *testing.B) { contentOnRequest(b, megabytes<<20) })
@@ -81,8 +82,8 @@ func contentOnRequest(b *testing.B, size int64) {
 	b.ReportMetric(float64(highest)/1e6, "heap-MB")
 }
 
-// timed adds the time from when the domain got the request until all its content is
-// on its way.
+// timed adds up the time from when the domain has the request until it has sent
+// all content.
 type timed struct {
 	io.Reader
 	began time.Time
@@ -103,7 +104,7 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// highestHeap looks every few milliseconds until over.
+// highestHeap measures the heap every few milliseconds until over is closed.
 func highestHeap(over <-chan struct{}) (highest uint64) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// writeSecretFile makes a file at once with all its content. It fails with fs.ErrExist if the
-// name is taken, by a link as well.
+// writeSecretFile creates a file atomically with all its content. It fails with
+// fs.ErrExist if the name exists, even as a link.
 func writeSecretFile(root *os.Root, name, text string) (err error) {
 	draft := "." + name + "-" + rand.Text()
 	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
@@ -30,10 +30,11 @@ func writeSecretFile(root *os.Root, name, text string) (err error) {
 	return datafolder.SyncIn(root, ".")
 }
 
-// readSecretFile reads a file that only this user may read. It fails with fs.ErrNotExist if it is
-// missing. Other errors say what is wrong with it, and end with the remedy.
+// readSecretFile reads a file that only this user may read. It fails with
+// fs.ErrNotExist if it is missing. Other errors say what is wrong with it, and
+// end with the remedy.
 func readSecretFile(root *os.Root, name, remedy string) (string, error) {
-	before, err := root.Lstat(name) // before it is opened: opening a pipe would wait
+	before, err := root.Lstat(name) // checked before opening, because opening a pipe would block
 	if err != nil {
 		return "", err
 	}
@@ -44,7 +45,7 @@ func readSecretFile(root *os.Root, name, remedy string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	info, err := f.Stat()
 	switch {
 	case err != nil:

@@ -27,8 +27,8 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// secrets are what nobody may ever read of a hub: the keys that it has, and those that
-// domains send along.
+// secrets are the secrets of a hub that must not be shown anywhere: its keys,
+// and signatures that domains send.
 type secrets struct{ cosmos, bus, blob, admin, signature string }
 
 func canaries() secrets {
@@ -45,7 +45,7 @@ func (s secrets) notIn(t *testing.T, what, text string) {
 	}
 }
 
-// A safeBuffer takes what several goroutines log.
+// A safeBuffer is a buffer to which several goroutines log.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -78,8 +78,8 @@ func onLoopback(t *testing.T, serve func(context.Context, net.Listener) error) (
 	return l.Addr().String()
 }
 
-// accounts runs a namespace, a storage account and a Cosmos account with keys of their
-// own, and returns the settings of a hub that uses them.
+// accounts runs a namespace, a storage account and a Cosmos account, each with
+// its own key, and returns the settings of a hub that uses them.
 func (s secrets) accounts(t *testing.T) (cfg config.Config, open func() *azservicebus.Client) {
 	t.Helper()
 	var entities bus.Entities
@@ -128,7 +128,7 @@ func (s secrets) accounts(t *testing.T) (cfg config.Config, open func() *azservi
 	}
 }
 
-// answer takes one request for content, and replies with a URI.
+// answer receives one request for content, and replies with a URI.
 func answer(t *testing.T, client *azservicebus.Client, uri string) {
 	t.Helper()
 	q := contract.DefaultQueues("Charges")
@@ -154,7 +154,7 @@ func answer(t *testing.T, client *azservicebus.Client, uri string) {
 	require.NoError(t, out.Close(t.Context()))
 }
 
-func TestNoSecretIsEverTold(t *testing.T) {
+func TestNoSecretIsPrintedOrLogged(t *testing.T) {
 	s := canaries()
 	cfg, open := s.accounts(t)
 	s.notIn(t, "the settings", cfg.String())
@@ -186,7 +186,7 @@ func TestNoSecretIsEverTold(t *testing.T) {
 	s.notIn(t, "the log", log.String())
 }
 
-func TestNoSecretIsToldWhenItOpensNothing(t *testing.T) {
+func TestNoSecretIsPrintedWhenItIsWrong(t *testing.T) {
 	s := canaries()
 	good, _ := s.accounts(t)
 	for what, spoil := range map[string]func(*config.Config){
@@ -212,8 +212,8 @@ func TestNoSecretIsToldWhenItOpensNothing(t *testing.T) {
 	}
 }
 
-// The bus refuses a key after the start only, and goes on refusing it.
-func TestNoSecretIsToldWhenTheBusRefusesIt(t *testing.T) {
+// The bus refuses a key only after the start, and then always.
+func TestNoSecretIsPrintedWhenTheBusRefusesIt(t *testing.T) {
 	s := canaries()
 	cfg, _ := s.accounts(t)
 	cfg.ServiceBus.Connection = config.Secret(strings.Replace(cfg.ServiceBus.Connection.Reveal(), s.bus, "canary-that-is-wrong", 1))
@@ -229,7 +229,7 @@ func TestNoSecretIsToldWhenTheBusRefusesIt(t *testing.T) {
 	s.notIn(t, "the log", log.String())
 }
 
-// A waitingLog tells when something has been logged.
+// A waitingLog closes a channel when a text has been logged.
 type waitingLog struct {
 	safeBuffer
 	awaited string

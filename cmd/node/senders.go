@@ -11,7 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// openIdentity returns what finds out who sends requests, nil if the hub accepts no tokens.
+// openIdentity returns the authenticator of senders, nil if the hub accepts no
+// tokens.
 func (n *Node) openIdentity(cfg *config.Config) (*actorRegistry, *identity.Authenticator) {
 	if !cfg.OIDC.IsOn() {
 		return nil, nil
@@ -28,38 +29,38 @@ func (n *Node) openIdentity(cfg *config.Config) (*actorRegistry, *identity.Authe
 	})
 }
 
-// runIdentity keeps the keys of issuers until ctx ends.
+// runIdentity refreshes the keys of issuers until ctx ends.
 func (n *Node) runIdentity(ctx context.Context) {
 	if n.senders != nil {
 		n.senders.Run(ctx)
 	}
 }
 
-// ReloadActors reads the registry of actors from the configuration file. If it cannot, the log says
-// so, and the registry stays as it was.
+// ReloadActors reads the registry of actors from the configuration file. If
+// that fails, it logs the reason and keeps the registry.
 func (n *Node) ReloadActors() {
 	if n.actors != nil {
 		n.actors.reload()
 	}
 }
 
-// An actorRegistry is the registry of actors in the configuration file. It is read again once the file
-// has changed.
+// An actorRegistry is the registry of actors in the configuration file, which
+// is read again once the file has changed.
 type actorRegistry struct {
-	file    string   // "": the registry cannot change
-	issuers []string // that the hub trusts
+	file    string   // "": the registry is not in a file and never changes
+	issuers []string // issuers that the hub trusts
 	clock   func() time.Time
 	log     *slog.Logger
 
 	mu        sync.Mutex
 	registry  *identity.Registry
-	compared  time.Time // when the file was last compared
-	changed   time.Time // of the file that was read
-	size      int64     // of the file that was read
-	isFailing bool      // the file could not be read when it was needed last
+	compared  time.Time // when the file was last checked for changes
+	changed   time.Time // time of the file that was read
+	size      int64     // size of the file that was read
+	isFailing bool      // the last attempt to read the file failed
 }
 
-// compareEvery is the time between two looks at the file.
+// compareEvery is the time between two checks of the file.
 const compareEvery = time.Second
 
 func newActorRegistry(cfg *config.Config, clock func() time.Time, log *slog.Logger) *actorRegistry {
@@ -85,7 +86,8 @@ func registryOf(clients config.Clients) *identity.Registry {
 	return identity.NewRegistry(entries)
 }
 
-// current returns the registry, and reads it before if the file has changed.
+// current returns the registry, which it first reads again if the file has
+// changed.
 func (r *actorRegistry) current() *identity.Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +98,7 @@ func (r *actorRegistry) current() *identity.Registry {
 	return r.registry
 }
 
-// reload reads the file, changed or not.
+// reload reads the file even if it has not changed.
 func (r *actorRegistry) reload() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,11 +107,12 @@ func (r *actorRegistry) reload() {
 	}
 }
 
-// read reads the file if it has changed, or in any case. The caller holds mu.
+// read reads the file if it has changed or isForced is true. The caller holds
+// mu.
 func (r *actorRegistry) read(isForced bool) {
 	clients, hasChanged, err := r.readFile(isForced)
 	switch {
-	case err != nil && (isForced || !r.isFailing || hasChanged): // else requests fill the log
+	case err != nil && (isForced || !r.isFailing || hasChanged): // logged once, otherwise requests would fill the log
 		r.log.Warn("the registry of actors cannot be read again, so it stays as it was; repair the configuration file", "error", err)
 	case err == nil && hasChanged:
 		r.registry = registryOf(clients)
@@ -118,7 +121,8 @@ func (r *actorRegistry) read(isForced bool) {
 	r.isFailing = err != nil || r.isFailing && !hasChanged
 }
 
-// readFile returns the clients in the file, unless it has not changed.
+// readFile returns the clients in the file. It reads an unchanged file only if
+// isForced is true.
 func (r *actorRegistry) readFile(isForced bool) (clients config.Clients, hasChanged bool, err error) {
 	info, err := os.Stat(r.file)
 	if err != nil {

@@ -27,7 +27,8 @@ func withTokens(issuer *identitytest.Issuer) config.Config {
 	return cfg
 }
 
-// callAs sends a request with a token, "" for none, and returns the answer without its body.
+// callAs sends a request with a token, "" for none, and returns the answer
+// without its body.
 func callAs(t testing.TB, method, url, token string, headers ...string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
@@ -136,8 +137,9 @@ func TestNode_ReadsTheRegistryOfActorsAgain(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, peek())
 }
 
-// Neither a token nor its claims are ever in the log, except for the ids of actors. An order is logged and recorded with
-// the subject of the token and no other claim. No answer repeats any.
+// Neither a token nor its claims are logged, except for the ids of actors. An
+// order is logged and recorded with the subject of the token and no other
+// claim. No answer contains any of them.
 func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
 	issuer := identitytest.Start(t)
 	var log safeBuffer
@@ -150,7 +152,7 @@ func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
 		maps.Copy(claims, more)
 		return issuer.Token(claims)
 	}
-	// Those that count come first, since too many others delay the address.
+	// The valid tokens come first, because many invalid ones delay the address.
 	all := with(identitytest.Claims{"roles": []string{"actor", "domain:Charges", "operator", "metrics"}, "actor": "a"})
 	for _, token := range []string{all, "canary-of-the-operators"} {
 		for _, request := range [][3]string{
@@ -209,12 +211,13 @@ type transporter func(*http.Request) (*http.Response, error)
 
 func (f transporter) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Forged tokens cost no request unit, and at most two fetches of keys in a minute.
+// Forged tokens cause no requests to the store, and at most two fetches of keys
+// in a minute.
 func TestNode_SpendsNothingOnForgedTokens(t *testing.T) {
 	issuer, forger := identitytest.Start(t), identitytest.Start(t)
 	var calls atomic.Int64
 	cfg := withTokens(issuer)
-	cfg.Survey.Units = 0 // its requests are not those of tokens
+	cfg.Survey.Units = 0 // otherwise the survey makes requests, too
 	n, _ := start(t, cfg, node.Options{ReadinessInterval: -1, SweepEvery: time.Hour, PullOnly: true, WrapTransport: func(next policy.Transporter) policy.Transporter {
 		return transporter(func(r *http.Request) (*http.Response, error) {
 			calls.Add(1)

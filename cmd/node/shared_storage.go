@@ -17,14 +17,14 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A sharedStorage is the storage account that this node shares with the domains: a container of
-// an Azure account, or of one of its own, which the domains reach by a door. It is
-// spoken to by the same client.
+// A sharedStorage is the storage account that this node shares with the
+// domains: a container of an Azure account, or of an embedded one, which the
+// domains reach through a listener. The hub uses both with the same client.
 type sharedStorage struct {
 	repository.Exchange
-	own  *embedded.Account // nil: Azure's
-	door net.Listener      // nil: no door
-	tls  *tls.Config       // of the door; nil: plain HTTP
+	own  *embedded.Account // the embedded account; nil: it is on Azure
+	door net.Listener      // nil: no listener for domains
+	tls  *tls.Config       // TLS of the listener; nil: plain HTTP
 }
 
 func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *sharedStorage, err error) {
@@ -63,12 +63,13 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *sh
 	return e, err
 }
 
-// accountURLs are the URLs by which domains may call the account of this node.
+// accountURLs returns the URLs at which domains may call the account of this
+// node.
 func (e *sharedStorage) accountURLs() []string {
 	if e.door == nil {
 		return nil
 	}
-	_, port, _ := net.SplitHostPort(e.door.Addr().String()) // a listener's address has one
+	_, port, _ := net.SplitHostPort(e.door.Addr().String()) // the address of a listener has a port
 	scheme := "http"
 	if e.tls != nil {
 		scheme = "https"
@@ -83,7 +84,7 @@ func (e *sharedStorage) accountURLs() []string {
 	return names
 }
 
-// blobOptions say how to reach a container of the account that cfg names.
+// blobOptions returns how to reach a container of the account that cfg names.
 func blobOptions(cfg *config.Config, opts *Options, container string) (content.BlobOptions, error) {
 	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal(), Transport: opts.toServices(), Tracing: azureTraces(opts.Traces)}
 	if o.Key != "" {
@@ -99,13 +100,13 @@ func azureBlobs(ctx context.Context, cfg *config.Config, opts *Options, containe
 	if err != nil {
 		return nil, err
 	}
-	o.Create = o.Key != "" // on Azure, who deploys the hub makes the containers
+	o.Create = o.Key != "" // on Azure, containers are created by the deployment
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return content.OpenBlobs(ctx, o)
 }
 
-// serve lets domains in until ctx ends.
+// serve serves domains until ctx ends.
 func (e *sharedStorage) serve(ctx context.Context) error {
 	if e.door == nil {
 		return nil
@@ -116,8 +117,8 @@ func (e *sharedStorage) serve(ctx context.Context) error {
 	return nil
 }
 
-// failed yields an error when the node's own account can no longer work. A node without one never
-// yields.
+// failed returns a channel with an error once the embedded account can no
+// longer work. Without an embedded account it never has one.
 func (e *sharedStorage) failed() <-chan error {
 	if e.own == nil {
 		return nil

@@ -19,11 +19,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// hanging is a request that a test holds inside the node.
+// hanging has a request that a test blocks inside the node.
 type hanging struct {
 	inside  chan struct{}
 	release chan struct{}
-	cut     atomic.Bool // its context ended before it was released
+	cut     atomic.Bool // the request's context ended before the test released it
 }
 
 func newHanging() *hanging {
@@ -42,7 +42,7 @@ func (h *hanging) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case <-r.Context().Done():
 			h.cut.Store(true)
-			<-h.release // whatever its reasons, it takes its time
+			<-h.release // the handler ignores the end of its context
 		}
 	})
 }
@@ -68,7 +68,7 @@ func TestARequestUnderWayIsFinished(t *testing.T) {
 	require.False(t, h.cut.Load())
 }
 
-func TestAPeekThatWaitsDoesNotHoldUpTheEnd(t *testing.T) {
+func TestAWaitingPeekDoesNotDelayTheEnd(t *testing.T) {
 	waiting := make(chan struct{})
 	n, stop := start(t, settings(""), node.Options{WrapTransport: func(next policy.Transporter) policy.Transporter {
 		return &firstOf{next: next, actor: "waiting", seen: waiting}
@@ -80,7 +80,7 @@ func TestAPeekThatWaitsDoesNotHoldUpTheEnd(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 	})
-	<-waiting // its Peek is under way, or over
+	<-waiting // the Peek is under way, or over
 	require.NoError(t, stop())
 	answering.Wait()
 }
@@ -100,7 +100,7 @@ func (f *firstOf) Do(req *http.Request) (*http.Response, error) {
 	return f.next.Do(req)
 }
 
-// said is done when a text has been logged.
+// A said is done once a text has been logged.
 type said struct {
 	text string
 	done chan struct{}
@@ -136,7 +136,7 @@ func TestARequestThatHangsIsCutOffAndTheStoreClosesAfterIt(t *testing.T) {
 	<-h.inside
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
-	answering.Wait() // its connection is gone
+	answering.Wait() // its connection is closed
 	_, err := node.Open(t.Context(), settings(dir), node.Options{})
 	require.ErrorContains(t, err, "another process uses it", "the handler is still inside")
 	close(h.release)
@@ -162,7 +162,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// refusing answers every write as the engine does once its disk is full.
+// refusing answers every write as the engine does when its disk is full.
 type refusing struct {
 	next policy.Transporter
 	full *atomic.Bool

@@ -24,22 +24,22 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A nodeStore is what stands behind the ports, and its life.
+// A nodeStore has the adapters behind the ports, and opens and closes them.
 type nodeStore struct {
 	*cosmos.Repository
 	db       *client.Database
 	engine   *embedded.Engine // nil: the documents are on Azure
 	dir      *content.Dir     // nil: the content is on Azure, or in memory
 	level    *level.Store
-	content  repository.Content // the hub's own
-	exchange *sharedStorage     // with the domains
+	content  repository.Content // the hub's own content
+	exchange *sharedStorage     // content shared with the domains
 	groups   []domain.Group
 	frozen   *Frozen        // nil: the folder was not restored with --freeze
-	broken   <-chan error   // yields an error when the disk can no longer be written
-	closers  []func() error // in the order in which things were opened
+	broken   <-chan error   // has an error once the disk can no longer be written
+	closers  []func() error // in the order in which the parts were opened
 }
 
-// close closes things in the opposite order.
+// close closes the parts in reverse order.
 func (s *nodeStore) close() error {
 	if s == nil {
 		return nil
@@ -52,7 +52,8 @@ func (s *nodeStore) close() error {
 	return errors.Join(errs...)
 }
 
-// openStore opens what cfg names. A store that opens has answered once.
+// openStore opens the stores that cfg names. A store that opens has answered at
+// least once.
 func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (_ *nodeStore, err error) {
 	s := &nodeStore{groups: cfg.Groups().All()}
 	defer func() {
@@ -96,7 +97,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 
 		StoreTraces: opts.Traces != nil,
 
-		Retention:  cmp.Or(cfg.Retention, -1), // which is for ever
+		Retention:  cmp.Or(cfg.Retention, -1), // forever
 		Shared:     s.exchange,
 		Clock:      opts.Clock,
 		Random:     opts.Random,
@@ -106,7 +107,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	return s, s.start(ctx, cfg, opts, metrics)
 }
 
-// claimFolder takes the data folder for this process, and opens its identity.
+// claimFolder locks the data folder for this process, and opens its identity.
 func (s *nodeStore) claimFolder(cfg *config.Config, opts *Options) error {
 	if cfg.InMemory || !cfg.UsesFolder() {
 		return nil
@@ -129,8 +130,8 @@ func (s *nodeStore) claimFolder(cfg *config.Config, opts *Options) error {
 	return err
 }
 
-// connection says where the documents are, and opens the engine if they are
-// here.
+// connection returns how to reach the documents, and opens the engine if it is
+// embedded.
 func (s *nodeStore) connection(cfg *config.Config, opts *Options) (client.Connection, error) {
 	if cfg.Embedded() {
 		dir := ""
@@ -157,7 +158,7 @@ func (s *nodeStore) connection(cfg *config.Config, opts *Options) (client.Connec
 	return accountConnection(cfg, opts)
 }
 
-// accountConnection says how to reach the account that cfg names.
+// accountConnection returns how to reach the account that cfg names.
 func accountConnection(cfg *config.Config, opts *Options) (client.Connection, error) {
 	c := client.Connection{
 		Endpoint:    cfg.Cosmos.Endpoint,
@@ -175,8 +176,8 @@ func accountConnection(cfg *config.Config, opts *Options) (client.Connection, er
 	return c, err
 }
 
-// openContent opens what is too big for documents: the hub's own content, and what it
-// shares with the domains.
+// openContent opens the stores of content that is too large for documents: the
+// hub's own content, and the content shared with the domains.
 func (s *nodeStore) openContent(ctx context.Context, cfg *config.Config, opts *Options) (err error) {
 	if s.exchange, err = openExchange(ctx, cfg, opts); err != nil {
 		return err
@@ -202,10 +203,10 @@ func (s *nodeStore) openContent(ctx context.Context, cfg *config.Config, opts *O
 	return nil
 }
 
-// start creates the containers that are missing where a key allows it, checks them
-// all, and checks that this version knows the level of the store and that the groups are those
-// that the store was used with. The engine of this node is its own, so there it corrects
-// containers, too.
+// start creates missing containers if a key allows that, and checks them all.
+// It checks that this version knows the level of the store and that the groups
+// are those that the store was used with. On an embedded engine it also
+// corrects containers.
 func (s *nodeStore) start(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -215,7 +216,7 @@ func (s *nodeStore) start(ctx context.Context, cfg *config.Config, opts *Options
 			return fmt.Errorf("check the containers: %w", err)
 		}
 		for i := range all {
-			if all[i].State == client.StateMissing { // the others are what the check below reports
+			if all[i].State == client.StateMissing { // the check below reports the others
 				return fmt.Errorf("check the containers: %w", client.Unfinished(all))
 			}
 		}

@@ -107,8 +107,8 @@ func TestWhatAnOlderVersionHasStored_IsReadAndCarriedOn(t *testing.T) {
 	require.True(t, report.Clean(), "%v", report.Findings)
 }
 
-// peekNumbers returns the id of the bundle that an actor is given, and the numbers of its
-// events; "" if there is none.
+// peekNumbers returns the id of the bundle that an actor gets, and the numbers
+// of its events; "" if there is none.
 func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers []int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/v1/peek", http.NoBody)
@@ -136,7 +136,8 @@ func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers [
 	return resp.Header.Get("MessageId"), numbers
 }
 
-// drainNumbers fetches and confirms all that waits for an actor, and returns the numbers.
+// drainNumbers fetches and confirms everything that waits for an actor, and
+// returns the numbers of the events.
 func drainNumbers(t *testing.T, n *node.Node, actor string) (numbers []int) {
 	t.Helper()
 	for {

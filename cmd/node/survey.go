@@ -11,11 +11,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/survey"
 )
 
-// embeddedSurvey is the time between two rounds of a survey of the embedded engine, where a round
-// that finds nothing costs next to nothing.
+// embeddedSurvey is the time between two rounds of the survey on the embedded
+// engine, where a round that finds nothing costs almost nothing.
 const embeddedSurvey = 2 * time.Second
 
-// openSurvey returns the survey of the mailboxes. It surveys once it runs.
+// openSurvey returns the survey of the mailboxes, which surveys once its Run is
+// called.
 func openSurvey(cfg *config.Config, opts *Options, s *nodeStore, metrics prometheus.Registerer) *survey.Survey {
 	every := opts.SurveyEvery
 	if cfg.Embedded() {
@@ -32,7 +33,8 @@ func openSurvey(cfg *config.Config, opts *Options, s *nodeStore, metrics prometh
 	})
 }
 
-// runSurvey surveys until ctx ends, unless the node is configured not to.
+// runSurvey surveys until ctx ends, unless the configuration turns the survey
+// off.
 func (n *Node) runSurvey(ctx context.Context) {
 	if n.surveys {
 		n.survey.Run(ctx)

@@ -55,8 +55,9 @@ func BenchmarkTraces(b *testing.B) {
 	on.stop()
 }
 
-// blockOf returns the length of the blocks of n operations: up to ten, each of at least 200, so that two are above the
-// 99th percentile of one.
+// blockOf returns the length of the blocks of n operations: up to ten blocks,
+// each of at least 200 operations, so that two are above the 99th percentile of
+// a block.
 func blockOf(n int) int { return max(n/10, min(n, 200)) }
 
 // medianRatio returns the median, over blocks of operations, of a percentile of the second times divided by that of the
@@ -82,7 +83,8 @@ func quantile(all []time.Duration, percent int) time.Duration {
 	return all[min(len(all)*percent/100, len(all)-1)]
 }
 
-// tracedRound saves, peeks and dequeues 20 events, and returns how long the last two have taken.
+// tracedRound saves, peeks and dequeues 20 events, and returns the durations of
+// the last two.
 func tracedRound(b *testing.B, n *node.Node, actor string, round int) (peek, dequeue time.Duration) {
 	var events []string
 	for i := range 20 {

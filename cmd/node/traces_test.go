@@ -27,7 +27,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/otlp"
 )
 
-// A spanReceiver is an OTLP receiver: it decodes the spans that nodes send.
+// A spanReceiver is an OTLP receiver that decodes the spans of nodes.
 type spanReceiver struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -56,7 +56,7 @@ func newSpanReceiver(t testing.TB) *spanReceiver {
 // A traced node sends its spans to a receiver when it stops.
 type traced struct {
 	*node.Node
-	stop func() // and send the spans
+	stop func() // stops the node, which then sends its spans
 	log  *lockedBuffer
 }
 
@@ -152,7 +152,8 @@ func attribute(s *tracepb.Span, key string) string {
 	return ""
 }
 
-// requireLinks requires that s has links to other spans, in their order, and to no more.
+// requireLinks requires that s has links to these spans in this order, and no
+// others.
 func requireLinks(t testing.TB, s *tracepb.Span, to ...*tracepb.Span) {
 	t.Helper()
 	var want, got []string
@@ -165,7 +166,7 @@ func requireLinks(t testing.TB, s *tracepb.Span, to ...*tracepb.Span) {
 	require.Equal(t, want, got, "links of %s", s.GetName())
 }
 
-// requireBelow requires that s is of a trace and below a span.
+// requireBelow requires that s belongs to a trace and has a parent.
 func requireBelow(t testing.TB, s *tracepb.Span, trace, parent string) {
 	t.Helper()
 	require.Equal(t, trace, hex.EncodeToString(s.GetTraceId()), s.GetName())
@@ -174,7 +175,9 @@ func requireBelow(t testing.TB, s *tracepb.Span, trace, parent string) {
 
 func idOf(s *tracepb.Span) string { return hex.EncodeToString(s.GetSpanId()) }
 
-// fetches sends an event without a payload, which would be in the folder of one node, and peeks and dequeues it, each of them traced. It returns the body of the bundle.
+// fetches sends an event, and peeks and dequeues it, each traced. The event has
+// no payload, which would be in the folder of one node. It returns the body of
+// the bundle.
 func fetches(t *testing.T, saves, peeks, dequeues *node.Node) string {
 	t.Helper()
 	status, body := send(t, saves, http.MethodPost, "/v1/data-available", "application/json", strings.Replace(event, `,"payload":{"n":1}`, "", 1), "Traceparent", parentOf(domainTrace), "Tracestate", "a=b")
@@ -235,7 +238,7 @@ func TestTrace_OverHTTPReachesFromTheDomainToTheDequeue(t *testing.T) {
 	require.Equal(t, idOf(r.named(t, peekRoute)), logLine(t, n.log.String(), "/v1/peek")["span_id"])
 }
 
-// logLine returns the line of a request.
+// logLine returns the log line of a request.
 func logLine(t *testing.T, log, route string) map[string]any {
 	t.Helper()
 	for line := range strings.Lines(log) {
@@ -365,7 +368,8 @@ func TestTrace_ThatIsNotValidIsLeftOut(t *testing.T) {
 	require.Empty(t, peeks[4].GetTraceState())
 }
 
-// A receiver that answers 500 or is away changes nothing for clients; see package otlp.
+// A receiver that answers 500 or cannot be reached changes nothing for clients;
+// see package otlp.
 func TestTrace_WithoutAReceiverNothingFails(t *testing.T) {
 	r := newSpanReceiver(t)
 	r.Close()

@@ -19,17 +19,20 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// IsContainerFault reports whether Open has failed because the containers of the account are not as the hub
-// needs them. [WaitForContainers] waits until they are.
+// IsContainerFault reports whether Open has failed because the containers of
+// the account are not as the hub needs them. [WaitForContainers] waits until
+// they are.
 func IsContainerFault(err error) bool { return client.IsContainerFault(err) }
 
-// containerCheckInterval is the time between two looks at containers that are not as the hub needs them.
+// containerCheckInterval is the time between two checks of the containers.
 const containerCheckInterval = 10 * time.Second
 
-// WaitForContainers listens where a node with cfg would, answers /healthz with 200 and everything else with 503,
-// and reads the properties of the containers every 10 s. /readyz names what is wrong with them, which is
-// fault at first. It returns nil once they are as the hub needs them, or ctx ends. Then nothing listens any longer,
-// and Open may be called again. Options.ReadinessInterval is the time between two looks, if it is positive.
+// WaitForContainers listens where a node with cfg would, answers /healthz with
+// 200 and everything else with 503, and reads the properties of the containers
+// every 10 s. /readyz reports what is wrong with them, which is fault at first.
+// WaitForContainers returns nil once the containers are as the hub needs them,
+// or ctx ends. By then it has stopped listening, and Open may be called again.
+// Options.ReadinessInterval is the time between two checks, if it is positive.
 func WaitForContainers(ctx context.Context, cfg *config.Config, fault error, opts Options) error {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.setConnections(cfg)
@@ -65,14 +68,14 @@ func WaitForContainers(ctx context.Context, cfg *config.Config, fault error, opt
 	}
 }
 
-// A containerWait is one use of WaitForContainers.
+// A containerWait is one call of WaitForContainers.
 type containerWait struct {
 	cfg   *config.Config
 	opts  *Options
 	fault atomic.Pointer[error]
 }
 
-// setFault changes what /readyz names. A change is logged.
+// setFault changes what /readyz reports. A change is logged.
 func (w *containerWait) setFault(err error) {
 	before := w.fault.Swap(&err)
 	if before == nil || (*before).Error() != err.Error() {
@@ -112,7 +115,7 @@ func (w *containerWait) serve(ctx context.Context) (stop func(), err error) {
 	var servers []*http.Server
 	stop = func() {
 		for _, s := range servers {
-			_ = s.Close() // what it answers says nothing that is lost
+			_ = s.Close() // requests in flight may be aborted
 		}
 		running.Wait()
 	}
@@ -146,7 +149,8 @@ func (w *containerWait) server(l net.Listener) *http.Server {
 	return server
 }
 
-// reasonOfContainers returns an error about containers as the reason of a check.
+// reasonOfContainers returns an error about containers as the reason of a
+// failed check.
 func reasonOfContainers(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 const remedyOfContainers = "do what the reason says; messagehub provision --check shows all containers"

@@ -14,18 +14,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// A LevelUpgrade shows and changes the level of the store that a configuration names, beside the
-// nodes that work on it. For a data folder, no node runs meanwhile.
+// A LevelUpgrade shows and changes the level of the store that a configuration
+// names, while nodes use it. A data folder must not be in use by a node.
 type LevelUpgrade struct {
 	level   *level.Store
-	alone   bool // no node works on the store
+	alone   bool // no node uses the store
 	levels  level.Table
 	closers *nodeStore
 	network *network
 }
 
-// OpenLevelUpgrade opens the store that cfg names. It fails with an *InUseError if a process has the
-// data folder, and with a *NoDataError if nothing is there. The caller closes what it returns.
+// OpenLevelUpgrade opens the store that cfg names. It fails with an *InUseError
+// if a process uses the data folder, and with a *NoDataError if there is no
+// data. The caller closes what it returns.
 func OpenLevelUpgrade(ctx context.Context, cfg config.Config, opts Options) (u *LevelUpgrade, err error) {
 	if err := requireData(&cfg); err != nil {
 		return nil, err
@@ -64,7 +65,8 @@ func (u *LevelUpgrade) Close() error {
 	return err
 }
 
-// Status returns the level of the store and its nodes. Those of a data folder do not run.
+// Status returns the level of the store and its nodes. The node of a data
+// folder does not run.
 func (u *LevelUpgrade) Status(ctx context.Context) (level.Status, error) { return u.level.Status(ctx) }
 
 // Changes returns what changes with a level.
@@ -75,7 +77,8 @@ func (u *LevelUpgrade) Run(ctx context.Context, by string, report func(string)) 
 	return u.upgrade(by, report).Run(ctx)
 }
 
-// Back takes an upgrade back that is not active yet. isDone reports whether there was one.
+// Back cancels an upgrade that is not active yet. isDone reports whether there
+// was one.
 func (u *LevelUpgrade) Back(ctx context.Context, by string) (isDone bool, err error) {
 	return u.upgrade(by, nil).Back(ctx)
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// upgradingPage is where operators find the formats.
+// upgradingPage is the page that lists the formats for operators.
 const upgradingPage = "../../deploy/handbook/upgrading.md"
 
 // A formatRow is a row of the tables of upgradingPage.
 type formatRow struct {
 	part, kind    string
-	format, level int // level 0: of a file
+	format, level int // level 0: the format of a file
 }
 
 // formatRows returns the rows of the tables with formats.
@@ -64,14 +64,15 @@ func TestUpgradingPage_HasEveryFormatOfTheCode(t *testing.T) {
 		require.LessOrEqual(t, row.level, node.HighestLevel(), "%v", row)
 		row.level = 0
 		if _, isFile := node.FileFormats()[row.part]; isFile {
-			row.kind = "" // it says what is in the files
+			row.kind = "" // the column describes the files, not a kind
 		}
 		have = append(have, row)
 	}
 	require.ElementsMatch(t, want, have)
 }
 
-// Formats above these need a level of their own, so that older nodes are gone before they are written.
+// Formats above these need a new level, so that older nodes are gone before
+// they are written.
 func TestLevel1_HasTheFormatsOfVersionsBeforeLevels(t *testing.T) {
 	highest := map[string]int{"events head": 3, "objects job": 2}
 	for _, row := range formatRows(t) {

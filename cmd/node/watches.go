@@ -50,7 +50,8 @@ func (p *push) openWatches(cfg *config.Config, opts *Options, s *nodeStore, docu
 	return w, nil
 }
 
-// checkWatchURL returns what is wrong with the URL of a callback, without the pointer of another field.
+// checkWatchURL returns what is wrong with the URL of a callback, without the
+// pointer of the field.
 func (p *push) checkWatchURL(ctx context.Context, url string) error {
 	err := p.client.CheckURL(ctx, url)
 	if err == nil {
@@ -91,7 +92,7 @@ func (c *httpCaller) callWatch(ctx context.Context, to *watcher, call *delivery.
 	return result.Answer
 }
 
-// useCases returns nil without watches.
+// useCases returns nil if w is nil.
 func (w *watches) useCases() *watch.Service {
 	if w == nil {
 		return nil

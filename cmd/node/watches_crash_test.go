@@ -31,8 +31,8 @@ type removalWorld struct {
 
 const removalRetention = time.Minute
 
-// serve has a new node sweep, and deliver the notices for as long as that is said to take. The node makes no call again
-// unless retries is 0.
+// serve lets a new node sweep, and deliver notices for the duration takes. The
+// node repeats no request to the store unless retries is 0.
 func (w *removalWorld) serve(retries int, takes time.Duration) {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retention: removalRetention, Retries: retries})
@@ -46,18 +46,18 @@ func (w *removalWorld) serve(retries int, takes time.Duration) {
 	require.True(w, err == nil || retries < 0, "%v", err)
 	var running sync.WaitGroup
 	running.Go(func() { _ = noticeRelay.Run(ctx) })
-	<-time.After(takes) // of the clock of the bubble
+	<-time.After(takes) // on the clock of the bubble
 	synctest.Wait()
 	cancel()
 	running.Wait()
 }
 
-// noticesTo brings notices to a relay.
+// courierTo passes notices to a relay.
 type noticesTo struct{ relay *watch.Relay }
 
 func (c noticesTo) Notify(ctx context.Context, n domain.Notice) error { return c.relay.Notify(ctx, n) }
 
-// published returns the events of the changes of the bundle that were published.
+// published returns the published events about changes of the bundle.
 func (w *removalWorld) published() (events []domain.ChangeEvent) {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
 	found, err := documents.Read(w.Context(), domain.BundleOf(w.actor, w.bundle).Stream(), domain.Position{}, 100)
@@ -70,8 +70,9 @@ func (w *removalWorld) published() (events []domain.ChangeEvent) {
 	return events
 }
 
-// A node ends at each request of a sweep and of the delivery of what it leaves, and another one continues: the removal of a
-// watched bundle is published once, behind its Dequeue.
+// A node crashes at each request of a sweep and of the delivery of its notices,
+// and another one continues: the removal of a watched bundle is published once,
+// after its Dequeue.
 func TestRemovals_SurviveACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -87,7 +88,8 @@ func TestRemovals_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// removesAndCrashes ends a node at its n-th request, and reports whether there was one.
+// removesAndCrashes crashes a node at its n-th request, and reports whether
+// there was one.
 func removesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := &removalWorld{
 		T: t, actor: repositorytest.NewActor(), bundle: repositorytest.NewBundleID(),

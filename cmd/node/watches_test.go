@@ -15,14 +15,15 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A watchCall is a call to a watch, and the path at which it came.
+// A watchCall is a call to a watch, and its path.
 type watchCall struct {
 	path string
 	body map[string]any
 }
 
-// watcher returns a server that answers 200 at /ok, redirects each other path to the one behind its
-// first segment, and 204 at /none.
+// watcher returns a server that answers 200 at /ok and 204 at /none. It
+// redirects each other path to the path after its first segment, with that
+// segment as the status.
 func watcher(t *testing.T) (url string, calls chan watchCall) {
 	calls = make(chan watchCall, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,7 +110,8 @@ func TestAWatch_IsCalledWhenItsDocumentChanges(t *testing.T) {
 	}, w)
 	require.NoError(t, stop())
 
-	// What is stored is served by the next node, whose address is another one: the base says which.
+	// The next node has another address and serves the stored watches: the
+	// setting base is the address in them.
 	cfg.Watches.Base = "https://hub.example.org"
 	n, stop = start(t, cfg, node.Options{})
 	putDocument(t, n, "prices", `{"valid": 3}`)
@@ -129,8 +131,8 @@ func TestW9_RedirectsAreFollowedWithTheSamePost(t *testing.T) {
 	n, stop := start(t, cfg, node.Options{})
 	for callback, isTold := range map[string]bool{
 		"/301/302/303/307/308/ok":     true,
-		"/301/302/303/307/308/301/ok": false, // too many
-		"/302":                        false, // to /, which is no redirect and no 200
+		"/301/302/303/307/308/301/ok": false, // too many redirects
+		"/302":                        false, // redirects to /, which answers neither with a redirect nor with 200
 		"/none":                       false,
 		"/302/none":                   false,
 	} {
@@ -167,7 +169,8 @@ func TestARedirectToAnAddressThatMayNotBeCalled_IsAFailure(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// watchBundle has the hub open a bundle and watch it, and returns what creates another watch.
+// watchBundle lets the hub open a bundle, watches it, and returns the draft of
+// another watch.
 func watchBundle(t *testing.T, n *node.Node, id, callback string) (draft string) {
 	t.Helper()
 	status, body := send(t, n, http.MethodPost, "/v1/data-available", "application/json", `[{"id":"be4bc634-db0f-4b83-8d11-e4d38c5f2628","recipient":"watcher",
@@ -180,7 +183,7 @@ func watchBundle(t *testing.T, n *node.Node, id, callback string) (draft string)
 	status, body = send(t, n, http.MethodPost, "/v1/_notifications/watch", "application/json", draft, "X-Actor-Id", "other")
 	require.Equal(t, http.StatusNotFound, status, body)
 	status, body = send(t, n, http.MethodPost, "/v1/_notifications/watch", "application/json", draft, "X-Actor-Id", "watcher")
-	require.Equal(t, http.StatusOK, status, body) // the client follows the answer to the watch
+	require.Equal(t, http.StatusOK, status, body) // the client has followed the redirect to the watch
 	return draft
 }
 
@@ -196,7 +199,7 @@ func TestAWatchOfABundle_IsCalledWhenItIsDequeued(t *testing.T) {
 	require.Equal(t, n.URL()+"/v1/bundles/"+watchedBundle, c.body["resource"])
 	require.Equal(t, "updated", c.body["event"])
 	status, body = send(t, n, http.MethodPost, "/v1/_notifications/watch", "application/json", draft, "X-Actor-Id", "watcher")
-	require.Equal(t, http.StatusNotFound, status, body) // it is closed
+	require.Equal(t, http.StatusNotFound, status, body) // the bundle is closed
 	require.NoError(t, stop())
 }
 

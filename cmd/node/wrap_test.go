@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A witness tells when something is said on a connection.
+// A witness reports when a text is sent on a connection.
 type witness struct {
 	net.Conn
 	once *sync.Once

@@ -1,6 +1,7 @@
-// Package terminal is what our programs have in common that a person uses at a
-// terminal: a status line, text that fits a line and steers no terminal, words for a
+// Package terminal has what our programs share for use at a terminal: a status
+// line, text that fits a line and contains no control characters, words for a
 // POSIX shell, and the end at Ctrl-C.
 //
-// It knows no hub. The command messagehub and the programs below bench use it.
+// It does not know the hub. The command messagehub and the programs below bench
+// use it.
 package terminal

@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// A Progress shows how many events a long command has done: a bar for a person at a
-// terminal, a line for each 10,000 events for everything else. It belongs to one
+// A Progress shows how many events a long command has processed: a bar at a
+// terminal, otherwise a line for every 10,000 events. It belongs to one
 // goroutine.
 type Progress struct {
 	StatusLine
-	total   int64 // of bytes or events; 0 or less: not known
+	total   int64 // bytes or events; 0 or less: not known
 	done    int64
 	inBytes bool
-	drawing string // what is done, in the bar
-	past    string // the same in a plain line: "sent"
+	drawing string // the verb in the bar, such as "sending"
+	past    string // the verb in a plain line, such as "sent"
 	events  int
-	printed int // events in the last plain line
+	printed int // events at the last plain line
 }
 
-// linesEvery is the number of events from one plain line to the next.
+// linesEvery is the number of events between two plain lines.
 const linesEvery = 10_000
 
-// NewByteProgress returns the progress of sending an input of size bytes, which is -1 if
-// not known.
+// NewByteProgress returns the progress of sending an input of size bytes, -1 if
+// the size is not known.
 func NewByteProgress(w io.Writer, size int64) *Progress {
 	return &Progress{StatusLine: NewStatusLine(w), total: size, inBytes: true, drawing: "sending", past: "sent"}
 }
 
-// NewEventProgress returns the progress of a known number of events. What is done to them
-// is a past participle: "sent".
+// NewEventProgress returns the progress of a known number of events. what is a
+// past participle, such as "sent".
 func NewEventProgress(w io.Writer, what string, total int) *Progress {
 	return &Progress{StatusLine: NewStatusLine(w), total: int64(total), drawing: what, past: what}
 }
@@ -58,8 +58,8 @@ func (p *Progress) Printf(format string, args ...any) {
 	fmt.Fprintf(p, format+"\n", args...)
 }
 
-// barLine returns one line: what is done, the bar, and the numbers. Without a total there is
-// no bar.
+// barLine returns one line with the verb, the bar, and the numbers. Without a
+// total there is no bar.
 func (p *Progress) barLine() string {
 	const width = 30
 	line := p.drawing

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// UntilSignal returns a context that ends with the first SIGINT or SIGTERM. The second
-// one ends the process with status 1. The returned function releases what this takes.
+// UntilSignal returns a context that ends with the first SIGINT or SIGTERM. The
+// second signal ends the process with status 1. The returned function stops the
+// handling of signals.
 func UntilSignal(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)

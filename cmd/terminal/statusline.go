@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// IsTerminal reports whether a person watches w.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -17,7 +17,7 @@ func IsTerminal(w io.Writer) bool {
 // A StatusLine is a line on a terminal that changes.
 type StatusLine struct {
 	io.Writer
-	Watched bool // a person watches the writer; a caller draws only then
+	Watched bool // the writer is a terminal; a caller draws only then
 	drawn   bool
 }
 
@@ -27,7 +27,7 @@ func NewStatusLine(w io.Writer) StatusLine { return StatusLine{Writer: w, Watche
 // ClearLine is the sequence that removes the line of the cursor.
 const ClearLine = "\r\x1b[K"
 
-// Draw shows a text in place of the one before.
+// Draw replaces the text of the line.
 func (l *StatusLine) Draw(text string) {
 	l.drawn = true
 	fmt.Fprint(l.Writer, ClearLine+text)
@@ -41,7 +41,8 @@ func (l *StatusLine) Clear() {
 	}
 }
 
-// Columns returns the width of the terminal. A longer text cannot be removed.
+// Columns returns the width of the terminal. A longer text could not be
+// removed.
 func (l *StatusLine) Columns() int {
 	if f, ok := l.Writer.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {

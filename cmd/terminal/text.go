@@ -16,8 +16,9 @@ func Clip(s string, limit int) string {
 	return string([]rune(s)[:limit-1]) + "…"
 }
 
-// Printable replaces the control characters of s and the marks that change the direction of
-// text, so that a text of others cannot steer the terminal.
+// Printable replaces the control characters of s and the marks that change the
+// direction of text, so that a text from an unknown source cannot control the
+// terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
@@ -37,7 +38,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// CountOf returns a number with its thing, such as "1,234 events".
+// CountOf returns a number with its noun, such as "1,234 events".
 func CountOf(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing

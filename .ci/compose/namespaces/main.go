@@ -1,8 +1,11 @@
-// Command namespaces runs what deploy/compose.yaml runs of MessageHub where no container engine is at hand: each
-// service in a network namespace with an address and the names of the others, in the files of the image, as the user
-// of the image. It prints how long the way to the first message takes that the domain sent and the actor confirmed,
-// and fails if a health check, a service or a log does. It needs Linux, root and the program ip; namespaces and
-// files are removed at the end, and what a killed run has left has its process id in its name.
+// Command namespaces runs the MessageHub services of deploy/compose.yaml
+// without a container engine: each service in a network namespace with an
+// address and the names of the others, on the files of the image, as the user
+// of the image. It prints the time until the first message that the domain has
+// sent is confirmed by the actor, and fails if a health check or a service
+// fails, or if a service logs a warning. It needs Linux, root and the program
+// ip. It removes namespaces and files at the end; those of a killed run have
+// its process id in their names.
 package main
 
 import (
@@ -37,26 +40,26 @@ func main() {
 	}
 }
 
-// patience is the limit of each step.
+// patience is the time limit of each step.
 const patience = 60 * time.Second
 
 // A trial is one run.
 type trial struct {
-	image    string // folder with its files
-	folder   string // with the files of each service, its volumes and its log
+	image    string // folder with the files of the image
+	folder   string // folder with the files of each service, its volumes and its log
 	bridge   string
-	subnet   string // such as 10.213.7
+	subnet   string // prefix of the addresses, such as 10.213.7
 	services types.Services
 	names    []string
 	running  map[string]*service
 	order    []string
 }
 
-// A service is a process that was started.
+// A service is a started process.
 type service struct {
 	cmd    *exec.Cmd
-	exited chan struct{} // closed when it is gone
-	err    error         // of its exit, once it has exited
+	exited chan struct{} // closed when the process has ended
+	err    error         // error of its exit
 }
 
 func runTrial(ctx context.Context, file, image string) (err error) {
@@ -172,7 +175,7 @@ func (t *trial) makeFiles(name, hosts string) error {
 		if err := os.MkdirAll(filepath.Dir(t.volumeFolder(v.Source)), 0o755); err != nil {
 			return err
 		}
-		// A new volume is a copy of the folder that it covers.
+		// A new volume is a copy of the folder at which it is mounted.
 		if err := runSystemCommand("cp", "-a", filepath.Join(t.image, "data"), t.volumeFolder(v.Source)); err != nil {
 			return err
 		}
@@ -180,7 +183,8 @@ func (t *trial) makeFiles(name, hosts string) error {
 	return nil
 }
 
-// startServices starts each service once those that it depends on are healthy, or have ended.
+// startServices starts each service once its dependencies are healthy or have
+// ended.
 func (t *trial) startServices(ctx context.Context) error {
 	for len(t.order) < len(t.names) {
 		before := len(t.order)
@@ -227,7 +231,7 @@ func (t *trial) awaitDependencies(ctx context.Context, name string) error {
 	return nil
 }
 
-// newCommand returns a command inside a service.
+// newCommand returns a command that runs inside a service.
 func (t *trial) newCommand(name string, args []string) *exec.Cmd {
 	s, root := t.services[name], t.rootFolder(name)
 	script := ""
@@ -239,7 +243,7 @@ func (t *trial) newCommand(name string, args []string) *exec.Cmd {
 	}
 	script += fmt.Sprintf(`cd '%s/data'; exec chroot --userspec=65532:65532 '%s' "$@"`, root, root)
 	cmd := exec.Command("ip", append([]string{"netns", "exec", t.networkNamespace(name), "/bin/sh", "-ec", script, "sh"}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "MESSAGEHUB_DATA=/data"} // as in the image
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "MESSAGEHUB_DATA=/data"} // the environment of the image
 	for _, key := range slices.Sorted(maps.Keys(s.Environment)) {
 		if value := s.Environment[key]; value != nil {
 			cmd.Env = append(cmd.Env, key+"="+*value)
@@ -267,7 +271,7 @@ func (t *trial) startService(name string) error {
 	return nil
 }
 
-// readLog returns what a service has written.
+// readLog returns the output of a service.
 func (t *trial) readLog(name string) string {
 	text, err := os.ReadFile(t.logFile(name))
 	if err != nil {
@@ -298,7 +302,7 @@ func (t *trial) awaitHealth(ctx context.Context, name string) error {
 	})
 }
 
-// waitForText returns once a service has written a text.
+// waitForText waits until a service has written a text.
 func (t *trial) waitForText(ctx context.Context, name, text string) error {
 	return t.pollService(ctx, name, func() error {
 		if !strings.Contains(t.readLog(name), text) {
@@ -308,7 +312,7 @@ func (t *trial) waitForText(ctx context.Context, name, text string) error {
 	})
 }
 
-// pollService repeats a check of a service that runs until it succeeds.
+// pollService repeats a check of a running service until it succeeds.
 func (t *trial) pollService(ctx context.Context, name string, check func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -340,7 +344,7 @@ func (t *trial) checkLogs() error {
 	return nil
 }
 
-// stopServices stops the services that run, the last one first.
+// stopServices stops the running services, the last one first.
 func (t *trial) stopServices() error {
 	var errs []error
 	for _, name := range slices.Backward(t.order) {

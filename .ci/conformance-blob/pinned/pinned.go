@@ -1,4 +1,5 @@
-// Package pinned imports the modules whose tests are run, so that go.mod names their versions.
+// Package pinned imports the modules whose tests are run, so that go.mod pins
+// their versions.
 package pinned
 
 import (

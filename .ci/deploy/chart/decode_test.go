@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// objects are those of one rendered chart, by their types.
+// objects are the objects of one rendered chart, by their types.
 type objects struct {
 	all []meta.Object
 
@@ -84,8 +84,8 @@ type (
 			NamespaceSelector struct {
 				MatchNames []string `json:"matchNames"`
 			} `json:"namespaceSelector"`
-			Endpoints           []scrape `json:"endpoints"`           // of a ServiceMonitor
-			PodMetricsEndpoints []scrape `json:"podMetricsEndpoints"` // of a PodMonitor
+			Endpoints           []scrape `json:"endpoints"`           // only for a ServiceMonitor
+			PodMetricsEndpoints []scrape `json:"podMetricsEndpoints"` // only for a PodMonitor
 		} `json:"spec"`
 	}
 	scrape struct {
@@ -129,7 +129,7 @@ type (
 	}
 )
 
-// strict refuses fields that a type does not have, and fields that stand twice.
+// strict refuses unknown fields and repeated fields.
 var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
 // decode returns the object of a YAML document. It fails if a field is unknown.
@@ -156,12 +156,12 @@ func decode(text string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	faults, err := json.UnmarshalStrict(plain, own) // which is case-sensitive
+	faults, err := json.UnmarshalStrict(plain, own) // unlike other decoders, it is case-sensitive
 	return own, errors.Join(append(faults, err)...)
 }
 
-// decodeAll decodes the objects of a rendered chart, and fails the test if one has an unknown
-// field or a type that the chart has no use for.
+// decodeAll decodes the objects of a rendered chart, and fails the test if one
+// has an unknown field or a type that the chart does not use.
 func decodeAll(t testing.TB, documents []Document) (o objects) {
 	t.Helper()
 	for _, d := range documents {
@@ -198,7 +198,7 @@ func decodeAll(t testing.TB, documents []Document) (o objects) {
 			o.monitors = append(o.monitors, x)
 		case *prometheusRule:
 			o.rules = append(o.rules, x)
-		default: // a Secret, for one: the chart names secrets and makes none
+		default: // such as a Secret: the chart names secrets and creates none
 			t.Fatalf("%s: the chart must not make a %T", d.Template, x)
 		}
 		o.all = append(o.all, object.(meta.Object))
@@ -216,7 +216,7 @@ ingress: {enabled: true, hosts: [{host: hub.example.org}]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	misspelt := map[string]string{ // in place of the first one in a document
+	misspelt := map[string]string{ // replaces the first occurrence in a document
 		"runAsNonRoot:": "runAsNonroot:", "terminationGracePeriodSeconds:": "terminationGraceSeconds:",
 		"targetPort:": "targetport:", "maxUnavailable: 1": "maxUnavailible: 1", "podSelector:": "podselector:",
 		"pathType:": "pathtype:", "automountServiceAccountToken:": "automountToken:",

@@ -13,8 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// checkExpression fails the test if an expression is no PromQL, or has a metric that is not chosen by its job. It returns
-// the number of metrics. A test of cmd/messagehub compares metrics and labels with what a hub exports after a demo.
+// checkExpression fails the test if an expression is not valid PromQL, or has a
+// metric that is not selected by its job. It returns the number of metrics. A
+// test of cmd/messagehub compares metrics and labels with those that a hub
+// exports after a demo.
 func checkExpression(t *testing.T, what, expression string, job *labels.Matcher) (n int) {
 	t.Helper()
 	tree, err := parser.NewParser(parser.Options{}).ParseExpr(strings.ReplaceAll(expression, "$__rate_interval", "5m"))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// azure are the values of a hub on Azure behind a gateway that has TLS.
+// azure has the values of a hub on Azure behind a gateway that terminates TLS.
 const azure = `
 config:
   cosmos: {endpoint: "https://account.documents.azure.com:443/"}
@@ -17,16 +17,16 @@ config:
 identity: {clientId: 11111111-2222-3333-4444-555555555555}
 `
 
-// embedded are the values of a hub that keeps its data in a volume.
+// embedded has the values of a hub that stores its data in a volume.
 const embedded = `
 mode: embedded
 config: {insecure: true}
 `
 
-// An option is one of the choices that a dimension has.
+// An option is one of the choices of a dimension.
 type option struct{ name, values string }
 
-// A dimension is what a user chooses independently of the other dimensions.
+// A dimension is a choice that is independent of the other dimensions.
 type dimension []option
 
 var (
@@ -118,7 +118,8 @@ type combination struct {
 	values map[string]any
 }
 
-// combine returns the product of dimensions over a base.
+// combine returns every combination of one option of each dimension, on top of
+// a base.
 func combine(t testing.TB, base string, dimensions ...dimension) (all []combination) {
 	t.Helper()
 	chosen := make([]int, len(dimensions))
@@ -142,8 +143,8 @@ func combine(t testing.TB, base string, dimensions ...dimension) (all []combinat
 	}
 }
 
-// splitValues returns the parts of values that begin with the same key, which YAML does not allow
-// in one document.
+// splitValues splits values into parts so that no part has a key twice, which
+// YAML does not allow in one document.
 func splitValues(values string) (parts []string) {
 	for line := range strings.Lines(values) {
 		if n := len(parts); n > 0 && !strings.HasPrefix(line, "config:") {
@@ -171,7 +172,7 @@ func combinations(t testing.TB) (all []combination) {
 		all = append(all, c)
 	}
 	for _, c := range combine(t, "mode: embedded\n", stored, opened, access, monitored, policed, served, decorated) {
-		if strings.Contains(c.name, " open") && !strings.Contains(c.name, "-tls") { // refused likewise
+		if strings.Contains(c.name, " open") && !strings.Contains(c.name, "-tls") { // refused, too
 			continue
 		}
 		c.name = "embedded " + c.name

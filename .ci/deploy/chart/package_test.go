@@ -13,7 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 )
 
-// exampleValues are the files of values in deploy/helm/messagehub/ci.
+// exampleValues returns the files of values in deploy/helm/messagehub/ci.
 func exampleValues(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(chartFolder, "ci", "*-values.yaml"))
@@ -99,7 +99,7 @@ func TestReadme_ExamplesOfValuesAreAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var blocks []string // each of indented lines
+	var blocks []string // each is a block of indented lines
 	isInside := false
 	for line := range strings.Lines(string(text)) {
 		code, isCode := strings.CutPrefix(line, "    ")
@@ -125,7 +125,7 @@ func TestReadme_ExamplesOfValuesAreAccepted(t *testing.T) {
 	}
 }
 
-// TestHandbook_ValuesAreAccepted renders the values in the pages for operators.
+// TestHandbook_ValuesAreAccepted renders the values on the pages for operators.
 func TestHandbook_ValuesAreAccepted(t *testing.T) {
 	pages, err := filepath.Glob("../../../deploy/handbook/*.md")
 	if err != nil || len(pages) == 0 {

@@ -32,7 +32,7 @@ func TestGoMemoryLimit_IsLeftOutWithoutALimit(t *testing.T) {
 	}
 }
 
-// TestRender_KeepsLargeNumbers: Helm reads numbers as floats, which print as 1e+09.
+// Helm decodes numbers as floats, which print as 1e+09.
 func TestRender_KeepsLargeNumbers(t *testing.T) {
 	const numbers = "security: {runAsUser: 1000660000, runAsGroup: 1000670000, fsGroup: 1000680000}\nconfig: {limits: {request-body: 67108864}}\n"
 	set := mustRender(t, merge(t, embedded, numbers, "persistence: {size: 10737418240}")).statefulSets[0]

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// overAzure are bad values over those of a hub on Azure, and overEmbedded over those of an embedded one: each
-// with what the message must name, and what it must say to change.
+// overAzure and overEmbedded have bad values on top of those of a hub on Azure
+// and of an embedded one: each with what the message must name, and what it
+// must say to change.
 var overAzure = []struct{ values, names, remedy string }{
 	{"config: {cosmos: {endpoint: null}}", "config.cosmos.endpoint", "mode to embedded"},
 	{"config: {blob: {endpoint: null}}", "config.blob.endpoint", "mode to embedded"},

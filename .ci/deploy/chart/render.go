@@ -13,12 +13,13 @@ import (
 
 // A Document is one object of a rendered chart, as YAML.
 type Document struct {
-	Template string // without the folder of the chart
+	Template string // path in the folder of the chart
 	Text     string
 }
 
-// Render returns the objects that a chart makes of values, in the order of its templates, and its
-// notes, as helm template and helm install do. It fails if the chart refuses the values.
+// Render renders a chart with values and returns the objects, in the order of
+// its templates, and its notes, as helm template and helm install do. It fails
+// if the chart refuses the values.
 func Render(c *chart.Chart, values map[string]any, release, namespace string) (documents []Document, notes string, err error) {
 	options := chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
 	all, err := chartutil.ToRenderValues(c, values, options, chartutil.DefaultCapabilities.Copy())

@@ -19,7 +19,7 @@ const (
 
 var loadChart = sync.OnceValues(func() (*chart.Chart, error) { return loader.Load(chartFolder) })
 
-// readChart returns the chart of the tree.
+// readChart returns the chart in this repository.
 func readChart(t testing.TB) *chart.Chart {
 	t.Helper()
 	c, err := loadChart()
@@ -29,7 +29,8 @@ func readChart(t testing.TB) *chart.Chart {
 	return c
 }
 
-// render returns the objects that the chart of the tree makes of values, and its notes.
+// render renders the chart in this repository with values, and returns the
+// objects and the notes.
 func render(t testing.TB, values map[string]any) (documents []Document, notes string, err error) {
 	t.Helper()
 	return Render(readChart(t), values, release, namespace)
@@ -45,7 +46,7 @@ func mustRender(t testing.TB, values map[string]any) objects {
 	return decodeAll(t, documents)
 }
 
-// parse reads values as helm reads them from a file.
+// parse decodes values as helm decodes a file.
 func parse(t testing.TB, text string) map[string]any {
 	t.Helper()
 	values, err := chartutil.ReadValues([]byte(text))
@@ -55,7 +56,8 @@ func parse(t testing.TB, text string) map[string]any {
 	return values
 }
 
-// merge returns values that later ones have been laid over, as several --values do.
+// merge merges values, of which later ones override earlier ones, as with
+// several --values.
 func merge(t testing.TB, texts ...string) map[string]any {
 	t.Helper()
 	merged := map[string]any{}
@@ -68,8 +70,8 @@ func merge(t testing.TB, texts ...string) map[string]any {
 	return merged
 }
 
-// removeNulls removes what a later text has taken back. The chart itself has no config of which helm could
-// remove it.
+// removeNulls removes values that a later text sets to null. helm would remove
+// defaults of the chart in this way, but the chart has no default config.
 func removeNulls(values map[string]any) {
 	for name, value := range values {
 		if inner, ok := value.(map[string]any); ok {

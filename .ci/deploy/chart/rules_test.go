@@ -48,14 +48,14 @@ func TestRender_KeepsTheRulesInEveryCombination(t *testing.T) {
 	}
 }
 
-// A podTemplate is what a workload makes pods of.
+// A podTemplate is the template from which a workload creates pods.
 type podTemplate struct {
 	name   string
 	labels map[string]string
 	spec   *core.PodSpec
 }
 
-// workloads returns the templates of the pods that serve.
+// workloads returns the templates of the pods that run the hub.
 func (o *objects) workloads() (all []podTemplate) {
 	for _, d := range o.deployments {
 		all = append(all, podTemplate{d.Name, d.Spec.Template.Labels, &d.Spec.Template.Spec})
@@ -66,7 +66,7 @@ func (o *objects) workloads() (all []podTemplate) {
 	return all
 }
 
-// faultsOf returns what a rendered chart does wrong.
+// faultsOf returns the violated rules of a rendered chart.
 func faultsOf(t testing.TB, o objects) []string {
 	c := &checker{objects: o}
 	workloads := o.workloads()
@@ -78,7 +78,7 @@ func faultsOf(t testing.TB, o objects) []string {
 	c.checkPod(c.pod)
 	for _, p := range o.pods {
 		c.checkPod(podTemplate{p.Name, p.Labels, &p.Spec})
-		if args := p.Spec.Containers[0].Args; len(args) < 4 || !slices.Equal(args[:3], []string{"health", "--ready", "--url"}) { // a test of the command runs it
+		if args := p.Spec.Containers[0].Args; len(args) < 4 || !slices.Equal(args[:3], []string{"health", "--ready", "--url"}) { // a test of cmd/messagehub runs this command
 			c.fault("the pod of the test runs %q", args)
 		}
 		if labels.SelectorFromSet(c.selector()).Matches(labels.Set(p.Labels)) {
@@ -112,7 +112,8 @@ func (c *checker) selector() map[string]string {
 	return c.statefulSets[0].Spec.Selector.MatchLabels
 }
 
-// checkNames checks what the server refuses in the metadata of objects.
+// checkNames checks the names in the metadata of objects, which the server
+// would refuse.
 func (c *checker) checkNames() {
 	seen := make(map[string]bool)
 	for _, o := range c.all {
@@ -149,8 +150,8 @@ func (c *checker) checkLabels(what string, all map[string]string) {
 	}
 }
 
-// checkPod checks that a pod is as the restricted level of the Pod Security Standards asks, that it has no
-// token of the cluster, and that its volumes are there.
+// checkPod checks that a pod meets the restricted level of the Pod Security
+// Standards, that it has no token of the cluster, and that its volumes exist.
 func (c *checker) checkPod(p podTemplate) {
 	c.checkLabels(p.name, p.labels)
 	s := p.spec
@@ -240,11 +241,12 @@ func (c *checker) checkPod(p podTemplate) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// hubGrace is the time that a hub has for requests under way once it gets SIGTERM, in seconds.
-// TestGrace_IsThatOfTheHub compares it.
+// hubGrace is the time in seconds that a hub has for requests under way after
+// SIGTERM. TestGrace_IsThatOfTheHub compares it with the hub.
 const hubGrace = 25
 
-// checkHub checks the container of the hub: its command, its settings, its probes and its end.
+// checkHub checks the container of the hub: its command, its settings, its
+// probes and its termination.
 func (c *checker) checkHub(t testing.TB) {
 	hub := c.pod.spec.Containers[0]
 	config := c.configMaps[slices.IndexFunc(c.configMaps, func(m *core.ConfigMap) bool { return m.Name == c.pod.name })]
@@ -300,7 +302,7 @@ func (c *checker) checkHub(t testing.TB) {
 	c.checkMemory(hub)
 }
 
-// checkEnd checks that the hub has its time to end.
+// checkEnd checks that the hub has enough time to stop.
 func (c *checker) checkEnd(hub core.Container) {
 	if hub.Lifecycle == nil || hub.Lifecycle.PreStop == nil || hub.Lifecycle.PreStop.Sleep == nil {
 		c.fault("no pause before SIGTERM")
@@ -312,7 +314,8 @@ func (c *checker) checkEnd(hub core.Container) {
 	}
 }
 
-// checkMemory checks that the Go runtime knows the limit of the container.
+// checkMemory checks that the Go runtime knows the memory limit of the
+// container.
 func (c *checker) checkMemory(hub core.Container) {
 	at := slices.IndexFunc(hub.Env, func(v core.EnvVar) bool { return v.Name == "GOMEMLIMIT" })
 	limit, ok := hub.Resources.Limits[core.ResourceMemory]
@@ -329,7 +332,7 @@ func (c *checker) checkMemory(hub core.Container) {
 	}
 }
 
-// mountedFiles returns the files of the chart that the settings name.
+// mountedFiles returns the files of the chart that are named in the settings.
 func (c *checker) mountedFiles() map[string]string {
 	files := make(map[string]string)
 	config := c.configMaps[slices.IndexFunc(c.configMaps, func(m *core.ConfigMap) bool { return m.Name == c.pod.name })]
@@ -352,7 +355,7 @@ func (c *checker) isMounted(file string) bool {
 			switch {
 			case v.Name != mount.Name:
 			case v.Secret != nil:
-				return *v.Secret.DefaultMode == 0o440 // whole, so it has what the Secret has
+				return *v.Secret.DefaultMode == 0o440 // mounted as a whole, so it has the keys of the Secret
 			case v.Projected != nil:
 				return *v.Projected.DefaultMode == 0o440 && slices.ContainsFunc(v.Projected.Sources, func(s core.VolumeProjection) bool {
 					return s.Secret != nil && len(s.Secret.Items) == 1 && s.Secret.Items[0].Path == path.Base(file)
@@ -363,7 +366,7 @@ func (c *checker) isMounted(file string) bool {
 	return false
 }
 
-// checkSelectors checks that selectors find the pod of the hub, and it alone.
+// checkSelectors checks that selectors match the pod of the hub, and no other.
 func (c *checker) checkSelectors() {
 	check := func(what string, selector *meta.LabelSelector) {
 		s, err := meta.LabelSelectorAsSelector(selector)
@@ -396,8 +399,8 @@ func (c *checker) hasPort(name string) bool {
 	return slices.ContainsFunc(c.pod.spec.Containers[0].Ports, func(p core.ContainerPort) bool { return p.Name == name })
 }
 
-// checkServices checks that services and ingresses lead to ports of the hub, and that operators'
-// routes stay in the cluster.
+// checkServices checks that services and ingresses lead to ports of the hub,
+// and that the routes of operators stay in the cluster.
 func (c *checker) checkServices() {
 	admin := 0
 	for _, s := range c.services {
@@ -493,8 +496,8 @@ func (c *checker) checkMonitors() {
 	}
 }
 
-// checkPolicies checks that the ports of a NetworkPolicy are those of the hub, and that operators'
-// routes are closed unless a peer is named.
+// checkPolicies checks that a NetworkPolicy has the ports of the hub, and that
+// the routes of operators are closed unless a peer is named.
 func (c *checker) checkPolicies() {
 	for _, p := range c.policies {
 		for _, rule := range p.Spec.Ingress {
@@ -516,7 +519,8 @@ func (c *checker) checkPolicies() {
 	}
 }
 
-// allowsTest reports whether the pods of the test, if there are any, are among peers.
+// allowsTest reports whether the pods of the helm test, if there are any, are
+// among peers.
 func (c *checker) allowsTest(peers []networking.NetworkPolicyPeer) bool {
 	for _, p := range c.pods {
 		if !slices.ContainsFunc(peers, func(peer networking.NetworkPolicyPeer) bool {
@@ -528,7 +532,7 @@ func (c *checker) allowsTest(peers []networking.NetworkPolicyPeer) bool {
 	return true
 }
 
-// checkScaling checks that one thing alone decides how many pods there are.
+// checkScaling checks that only one setting decides how many pods there are.
 func (c *checker) checkScaling() {
 	scalers := len(c.autoscalers) + len(c.scaledObjects)
 	for _, s := range c.statefulSets {

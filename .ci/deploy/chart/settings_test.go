@@ -21,8 +21,8 @@ const settingsHead = "# Every configuration file that the chart makes of the com
 	"# variables beside it. Written by `go -C .ci/deploy test ./chart -run Settings -update`; a test of\n" +
 	"# cmd/node/config loads them as the hub does.\n"
 
-// settingsOf returns the configuration file of a rendered hub, and the names of the variables beside it that are
-// secrets.
+// settingsOf returns the configuration file of a rendered hub, and the names of
+// the environment variables that are secrets.
 func settingsOf(t testing.TB, rendered *objects) string {
 	t.Helper()
 	pod := rendered.workloads()[0]
@@ -45,12 +45,13 @@ var readSettings = sync.OnceValues(func() ([]string, error) {
 	return strings.Split(string(text), "---\n")[1:], nil
 })
 
-// TestSettings_AreThoseThatTheHubIsTestedWith compares the settings with the file that a test of the hub itself
-// reads. TestRender_KeepsTheRulesInEveryCombination finds settings that are missing in it.
+// The settings are compared with the file that a test of the hub reads.
+// TestRender_KeepsTheRulesInEveryCombination finds settings that are missing in
+// it.
 func TestSettings_AreThoseThatTheHubIsTestedWith(t *testing.T) {
 	texts := make(map[string]bool)
 	for _, c := range combinations(t) {
-		if strings.Contains(c.name, " unmonitored policy cluster ") && !strings.Contains(c.name, "alone") { // the settings do not depend on these
+		if strings.Contains(c.name, " unmonitored policy cluster ") && !strings.Contains(c.name, "alone") { // these options do not affect the settings
 			rendered := mustRender(t, c.values)
 			texts[settingsOf(t, &rendered)] = true
 		}

@@ -8,7 +8,8 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// everything are values with all options on, as far as they can be on at the same time.
+// everything has values with all options on, as far as they do not contradict
+// each other.
 var everything = map[string]string{
 	"keda": azure + `
 autoscaling: {type: keda}
@@ -41,7 +42,8 @@ secrets: {adminToken: {name: hub}, cosmosKey: {name: hub}, serviceBusConnection:
 `,
 }
 
-// otherValues are valid values that differ from the default, where a value derived from the default does not.
+// otherValues are valid values that differ from the default, for values from
+// which no valid one can be derived.
 var otherValues = map[string]any{
 	"mode": "embedded", "image.digest": "sha256:" + hash, "image.pullPolicy": "Always", "identity.type": "none",
 	"identity.clientId": "31111111-2222-3333-4444-555555555555", "identity.tenantId": "31111111-2222-3333-4444-555555555555",
@@ -57,7 +59,7 @@ var otherValues = map[string]any{
 	"extraVolumeMounts": []any{map[string]any{"name": "x", "mountPath": "/x"}},
 }
 
-// otherValue returns a value that differs from a default one.
+// otherValue returns a value that differs from the default.
 func otherValue(path string, value any) any {
 	if other, ok := otherValues[path]; ok {
 		return other
@@ -74,8 +76,8 @@ func otherValue(path string, value any) any {
 	}
 }
 
-// TestValues_AllHaveAnEffect changes every value of values.yaml by itself. That it contradicts others is an effect,
-// too.
+// Every value of values.yaml is changed separately. A refusal because it
+// contradicts others also counts as an effect.
 func TestValues_AllHaveAnEffect(t *testing.T) {
 	base := make(map[string]string)
 	for name, text := range everything {

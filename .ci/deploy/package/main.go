@@ -43,8 +43,8 @@ func writePackage(folder, version, out string) (string, error) {
 	return chartutil.Save(c, out)
 }
 
-// chartVersion returns the version of the hub as Helm demands one: SemVer without a v. The name of a commit
-// becomes a prerelease of nothing.
+// chartVersion returns the version of the hub in the format that Helm requires:
+// SemVer without a v. The name of a commit becomes a prerelease of 0.0.0.
 func chartVersion(version string) string {
 	if v, err := semver.StrictNewVersion(strings.TrimPrefix(version, "v")); err == nil {
 		return v.String()

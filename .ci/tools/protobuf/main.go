@@ -25,7 +25,7 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// top is the top of the tree, from the folder of the tools' module.
+// top is the path from the folder of the tools' module to the top of the tree.
 const top = "../.."
 
 func main() {
@@ -61,8 +61,8 @@ func generateAll(ctx context.Context, check bool, files []string) error {
 	return nil
 }
 
-// compileFiles returns what protoc would ask of a plugin. Comments go along, since
-// the Go code repeats them.
+// compileFiles returns the request that protoc would send to a plugin. It
+// includes comments, because the Go code repeats them.
 func compileFiles(ctx context.Context, files []string) (*pluginpb.CodeGeneratorRequest, error) {
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{top}}),
@@ -83,7 +83,7 @@ func compileFiles(ctx context.Context, files []string) (*pluginpb.CodeGeneratorR
 	}, nil
 }
 
-// runPlugin asks the plugin.
+// runPlugin runs the plugin with a request.
 func runPlugin(ctx context.Context, request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
 	input, err := proto.Marshal(request)
 	if err != nil {

@@ -7,16 +7,17 @@ import (
 	"strconv"
 )
 
-// A Bundle has messages that a consumer fetches instead of being called with them.
+// A Bundle has messages that a consumer has fetched.
 type Bundle struct {
 	ID       string          `json:"bundle"`
 	Messages []StoredMessage `json:"messages"`
 }
 
-// Peek returns up to limit messages that wait for a consumer, as a bundle that is the same
-// until it is dequeued; 0 leaves the limit to the hub. The hub does not call the consumer with
-// them. Peek returns nil if no message waits, apart from those with which the consumer is being
-// called. It needs the token of the consumer or of the operators.
+// Peek returns up to limit messages that wait for a consumer, as a bundle that
+// stays the same until it is dequeued; if limit is 0, the hub chooses one. The
+// hub does not call the consumer with them. Messages with which the consumer is
+// being called are not included. Peek returns nil if no message waits. It needs
+// the token of the consumer or of the operators.
 func (c *Client) Peek(ctx context.Context, channel, consumer string, limit int) (*Bundle, error) {
 	r := &apiCall{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "peek"}, header: c.asConsumer()}
 	if limit != 0 {

@@ -17,9 +17,10 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// Credentials are the tokens that the user of a [Client] has. Each request carries those that it needs.
+// Credentials are the tokens of the user of a [Client]. Each request has only
+// those that it needs.
 type Credentials struct {
-	AdminToken    string // of the operators of the hub
+	AdminToken    string // token of the operators of the hub
 	ChannelToken  string
 	ProducerID    string
 	ProducerToken string
@@ -28,21 +29,22 @@ type Credentials struct {
 
 // Options of a Client.
 type Options struct {
-	URL         string // of the hub, such as https://hub.example.org (required)
+	URL         string // URL of the hub, such as https://hub.example.org (required)
 	Credentials Credentials
 
-	// HTTP makes the requests, but it follows no redirects. Default: a client that gives each request
-	// 30 seconds.
+	// HTTP sends the requests. Redirects are not followed. Default: a client
+	// with a limit of 30 seconds for each request.
 	HTTP *http.Client
 
-	// Budget is the limit for the time of a request with its repetitions. Default: 1 minute;
-	// negative: no request is repeated.
+	// Budget limits the time of a request including its repetitions. Default: 1
+	// minute; negative: no request is repeated.
 	Budget time.Duration
-	// Jitter returns numbers in [0, 1), by which the pauses between repetitions vary. It is safe for
-	// concurrent use. Default: random ones.
+	// Jitter returns numbers in [0, 1) that vary the pauses between
+	// repetitions. It is safe for concurrent use. Default: random numbers.
 	Jitter func() float64
 
-	// PageSize is how many elements of a list are fetched at a time, up to 100. Default: 100.
+	// PageSize is the number of elements in a page of a list, up to 100.
+	// Default: 100.
 	PageSize int
 }
 
@@ -85,7 +87,7 @@ func New(opts Options) (*Client, error) {
 	return &Client{opts: opts, base: base, http: &client}, nil
 }
 
-// Close closes the connections that no request uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // The headers of requests.
@@ -100,25 +102,25 @@ const (
 	metadataHeader      = "X-Broker-Metadata-Headers"
 )
 
-// An apiCall is what is sent, perhaps more than once.
+// An apiCall is a request that may be sent several times.
 type apiCall struct {
 	method string
-	path   []string // its segments below /broker, which are not escaped
+	path   []string // unescaped segments of the path below /broker
 	query  url.Values
 	header http.Header
 	body   []byte
 
-	isOnce bool // it is repeated only if the hub has certainly not begun it
+	isOnce bool // repeat only if the hub has certainly not begun it
 }
 
-// An apiAnswer is one of success.
+// An apiAnswer is the answer to a successful request.
 type apiAnswer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// decodeBody reads the body of an answer.
+// decodeBody decodes the body of an answer.
 func (a *apiAnswer) decodeBody(v any) error {
 	if err := json.Unmarshal(a.body, v); err != nil {
 		return fmt.Errorf("the answer of the hub cannot be read: %w", err)
@@ -126,12 +128,12 @@ func (a *apiAnswer) decodeBody(v any) error {
 	return nil
 }
 
-// asAdmin adds the token of the operators.
+// asAdmin returns a header with the token of the operators.
 func (c *Client) asAdmin() http.Header {
 	return newHeader(adminTokenHeader, c.opts.Credentials.AdminToken)
 }
 
-// asReader adds what it takes to read a channel.
+// asReader returns a header with the tokens for reading a channel.
 func (c *Client) asReader() http.Header {
 	if c.opts.Credentials.AdminToken != "" {
 		return c.asAdmin()
@@ -139,7 +141,7 @@ func (c *Client) asReader() http.Header {
 	return newHeader(channelTokenHeader, c.opts.Credentials.ChannelToken)
 }
 
-// asConsumer adds what it takes to act for a consumer.
+// asConsumer returns a header with the tokens for acting as a consumer.
 func (c *Client) asConsumer() http.Header {
 	if c.opts.Credentials.AdminToken != "" {
 		return c.asAdmin()
@@ -147,7 +149,8 @@ func (c *Client) asConsumer() http.Header {
 	return newHeader(consumerTokenHeader, c.opts.Credentials.ConsumerToken)
 }
 
-// newHeader returns a header with a name, without it if it has no value.
+// newHeader returns a header with one name and value, an empty one if the value
+// is empty.
 func newHeader(name, value string) http.Header {
 	h := make(http.Header)
 	setUnlessEmpty(h, name, value)
@@ -160,7 +163,7 @@ func setUnlessEmpty(h http.Header, name, value string) {
 	}
 }
 
-// sendRepeatedly sends a request, and repeats it as long as that may help.
+// sendRepeatedly sends a request, and repeats it as long as it may succeed.
 func (c *Client) sendRepeatedly(ctx context.Context, r *apiCall) (*apiAnswer, error) {
 	for _, segment := range r.path {
 		if segment == "" || segment == "." || segment == ".." {
@@ -255,7 +258,8 @@ func fetchPage[T any](ctx context.Context, c *Client, r *apiCall, member string)
 	if err := json.Unmarshal(page["next"], &link); err != nil {
 		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: next: %w", err)
 	}
-	// The next page has the same path, whatever the link says: the request carries a token.
+	// The path stays the same, whatever the link says, because the request
+	// contains a token.
 	u, err := url.Parse(link)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: next: %w", err)

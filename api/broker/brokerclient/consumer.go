@@ -20,25 +20,25 @@ import (
 
 // A Delivery is a message with which the hub calls a consumer.
 type Delivery struct {
-	ID          string // of the delivery: the same in every attempt
-	Message     string // id, by which the hub has the message
+	ID          string // id of the delivery: the same in every attempt
+	Message     string // id of the message in the hub
 	Channel     string
 	Consumer    string
 	Priority    int
-	Attempts    int // that failed before
+	Attempts    int // number of failed attempts before
 	ContentType string
-	Metadata    map[string]string // of the producer, by canonical names of headers
+	Metadata    map[string]string // metadata of the producer, by canonical header names
 	Payload     []byte
 }
 
-// A RetryAfterError is how the function of a consumer asks the hub to make no call before a time has
-// passed. The hub calls again then.
+// A RetryAfterError asks the hub to call the consumer again after a pause. The
+// function of a consumer returns it.
 type RetryAfterError struct {
 	After time.Duration
 	Err   error
 }
 
-// Error returns the text of the error that was wrapped.
+// Error returns the text of the wrapped error.
 func (e *RetryAfterError) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("retry after %s", e.After)
@@ -46,27 +46,30 @@ func (e *RetryAfterError) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap returns the error that was wrapped.
+// Unwrap returns the wrapped error.
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
 // ConsumerOptions say which calls a consumer accepts.
 type ConsumerOptions struct {
-	// Tokens are those of the consumer: one or, while it is being replaced, two. A call has to carry
-	// one of them, and to be signed with it. Required.
+	// Tokens are the tokens of the consumer: one or, while it is being
+	// replaced, two. A call must contain one of them, and be signed with it.
+	// Required.
 	Tokens      []string
-	TokenHeader string // default X-Broker-Consumer-Token; a hub may have another
+	TokenHeader string // default X-Broker-Consumer-Token; a hub may have another setting
 
 	Tolerance time.Duration // limit for the age of a call; default 5 minutes
 	MaxBody   int64         // bytes of a call; default 1 MB, the limit of a message
 
-	Logger *slog.Logger     // of calls that are refused or fail; default: discards
+	Logger *slog.Logger     // log of refused and failed calls; default: discards
 	Clock  func() time.Time // default time.Now
 }
 
-// NewConsumer returns a handler for the calls of a hub to a consumer. It verifies a call and passes
-// its message to handle. The hub calls once more, later, unless handle returns nil: the handler
-// answers 204 then, otherwise 500 or, for a [*RetryAfterError], 503 with Retry-After. What is not a
-// call of the hub to this consumer is answered with 401, and handle does not see it.
+// NewConsumer returns a handler for the calls of a hub to a consumer. It
+// verifies a call and passes its message to handle. If handle returns nil, the
+// handler answers 204; otherwise it answers 500 or, for a [*RetryAfterError],
+// 503 with Retry-After, and the hub calls again later. A request that is not a
+// call of the hub to this consumer is answered with 401, and is not passed to
+// handle.
 //
 // A message may come more than once, and two messages at the same time.
 func NewConsumer(opts ConsumerOptions, handle func(context.Context, *Delivery) error) (http.Handler, error) {
@@ -137,8 +140,8 @@ func (c *consumerHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// findToken returns the token that a call carries, nil if it is not a token of this consumer.
-// It compares in constant time.
+// findToken returns the token in a call, nil if it is not a token of this
+// consumer. It compares in constant time.
 func (c *consumerHandler) findToken(h http.Header) *consumerToken {
 	sum := sha256.Sum256([]byte(h.Get(c.opts.TokenHeader)))
 	var found *consumerToken
@@ -150,13 +153,14 @@ func (c *consumerHandler) findToken(h http.Header) *consumerToken {
 	return found
 }
 
-// refuseCall responds to a request that is not a call of the hub to this consumer.
+// refuseCall answers a request that is not a call of the hub to this consumer.
 func (c *consumerHandler) refuseCall(w http.ResponseWriter, r *http.Request, status int, why error) {
 	c.opts.Logger.WarnContext(r.Context(), "a call was refused", "status", status, "remote", r.RemoteAddr, "error", why)
 	http.Error(w, "the call was refused: "+why.Error(), status)
 }
 
-// failCall answers a call of which the message could not be handled. The reason is for the log alone.
+// failCall answers a call whose message could not be handled. The reason is
+// only logged.
 func (c *consumerHandler) failCall(w http.ResponseWriter, r *http.Request, d *Delivery, why error) {
 	c.opts.Logger.WarnContext(r.Context(), "a message was not handled; the hub calls again",
 		"channel", d.Channel, "message", d.Message, "attempts", d.Attempts, "error", why)
@@ -168,12 +172,12 @@ func (c *consumerHandler) failCall(w http.ResponseWriter, r *http.Request, d *De
 	http.Error(w, "the message was not handled", status)
 }
 
-// deliveryOf reads a call that was verified.
+// deliveryOf returns the delivery in a verified call.
 func deliveryOf(h http.Header, body []byte) *Delivery {
 	number := func(name string) int {
 		n, err := strconv.Atoi(h.Get(name))
 		if err != nil {
-			return 0 // the hub sends numbers
+			return 0 // the hub always sends a number
 		}
 		return n
 	}

@@ -25,7 +25,7 @@ import (
 type consumerWorld struct {
 	url     string
 	calls   []*brokerclient.Delivery
-	fail    error // what the function of the consumer returns
+	fail    error // result of the function of the consumer
 	log     bytes.Buffer
 	message webhook.ConsumerCall
 }
@@ -50,7 +50,8 @@ func newConsumer(t *testing.T, o brokerclient.ConsumerOptions) *consumerWorld {
 	return w
 }
 
-// call has a hub, whose clock may be wrong, call the consumer with the message.
+// call lets a hub, whose clock may be wrong, call the consumer with the
+// message.
 func (w *consumerWorld) call(t *testing.T, o webhook.Options) webhook.Result {
 	t.Helper()
 	o.Allow, o.AllowHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true

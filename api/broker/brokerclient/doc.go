@@ -1,5 +1,5 @@
-// Package brokerclient is the webhook broker as its producers, its consumers and its operators see
-// it over HTTP. A program that imports it gets no hub along with it.
+// Package brokerclient is a client of the webhook broker's HTTP API for producers, consumers and
+// operators. It does not import the hub.
 //
 // A producer publishes messages to a channel:
 //
@@ -13,7 +13,7 @@
 //		ID: "order-4711-paid", ContentType: "application/json", Payload: payload,
 //	})
 //
-// A consumer is called with each of them. [NewConsumer] returns the http.Handler that verifies the
+// The hub calls a consumer with each message. [NewConsumer] returns the http.Handler that verifies the
 // calls and passes the messages to a function:
 //
 //	consumer, err := brokerclient.NewConsumer(brokerclient.ConsumerOptions{Tokens: []string{"…"}},
@@ -22,13 +22,13 @@
 //		})
 //	http.Handle("/orders", consumer)
 //
-// It can also fetch messages, by [Client.Peek] and [Client.Dequeue]; what it has fetched it is not
-// called with. An operator registers producers, channels and consumers with [Client.Put], and
+// It can also fetch messages, by [Client.Peek] and [Client.Dequeue]; the hub does not call it with
+// fetched messages. An operator registers producers, channels and consumers with [Client.Put], and
 // reads messages and dead letters.
 //
 // # Repetitions
 //
-// A request that fails for a reason that may pass is repeated until [Options.Budget] is spent:
+// A request that fails temporarily is repeated until [Options.Budget] is spent:
 // the hub is busy (429), it or its store cannot be reached, or the answer was lost. All
 // requests except two may be repeated: a message without an ID, and a re-trigger, are repeated
 // only if the hub has certainly not begun them. So give each message an ID that is derived from
@@ -40,6 +40,6 @@
 //
 // # Errors
 //
-// A request that the hub has refused fails with a [*Problem], which has the status of the answer.
-// Redirects are not followed, because requests carry tokens. No error has a token.
+// A request that the hub has refused fails with a [*Problem], with the status of the answer.
+// Redirects are not followed, because requests carry tokens. No error contains a token.
 package brokerclient

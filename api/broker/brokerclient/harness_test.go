@@ -13,19 +13,20 @@ import (
 	"github.com/messagehub/messagehub/api/broker/brokerclient"
 )
 
-// allTokens are more than any request needs.
+// allTokens has more tokens than any request needs.
 var allTokens = brokerclient.Credentials{
 	AdminToken: "t-admin", ChannelToken: "t-channel", ProducerID: "shop", ProducerToken: "t-producer", ConsumerToken: "t-consumer",
 }
 
-// A sent request is one that a hub has received.
+// A sent is a request that a hub has received.
 type sent struct {
 	method, target string
 	header         http.Header
 	body           string
 }
 
-// A fakeHub notes the requests and answers each by the next of its answers, the last one again.
+// A fakeHub records requests. It answers each with the next of its answers, and
+// repeats the last one.
 type fakeHub struct {
 	answers []http.HandlerFunc
 
@@ -33,7 +34,7 @@ type fakeHub struct {
 	requests []sent
 }
 
-// received returns the requests.
+// received returns the requests up to now.
 func (h *fakeHub) received() []sent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +53,7 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, r)
 }
 
-// respond answers with a status and a body of JSON; namesAndValues are headers.
+// respond answers with a status and a JSON body; namesAndValues are headers.
 func respond(status int, body string, namesAndValues ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -67,7 +68,7 @@ func respond(status int, body string, namesAndValues ...string) http.HandlerFunc
 	}
 }
 
-// hangUp ends the connection without an answer.
+// hangUp closes the connection without an answer.
 func hangUp(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -76,7 +77,7 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 	_ = conn.Close()
 }
 
-// serve returns a client of a hub that gives answers.
+// serve returns a client of a hub with the given answers.
 func serve(t *testing.T, o brokerclient.Options, answers ...http.HandlerFunc) (*brokerclient.Client, *fakeHub) {
 	t.Helper()
 	h := &fakeHub{answers: answers}

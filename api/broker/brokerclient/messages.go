@@ -13,7 +13,7 @@ import (
 // A StoredMessage is a message of a channel as the hub shows it.
 type StoredMessage struct {
 	ID                string
-	ProducerMessageID string // the id that the producer has chosen
+	ProducerMessageID string // id chosen by the producer
 	Producer          string
 	Priority          int
 	ContentType       string
@@ -22,28 +22,28 @@ type StoredMessage struct {
 	Status            string // Acknowledged or Out-for-delivery; "" in a bundle
 
 	Payload []byte // not in a list
-	Jobs    []Job  // only of Message
+	Jobs    []Job  // set only by Message
 }
 
 // A Job is the delivery of a message to a consumer. Its id is that of the consumer.
 type Job struct {
 	ID       string    `json:"id"`
-	Channel  string    `json:"channel,omitempty"` // of an overdue job
+	Channel  string    `json:"channel,omitempty"` // set only for an overdue job
 	Consumer string    `json:"consumer"`
 	Message  string    `json:"message"`
 	Status   string    `json:"status"` // In-flight, Retry-Delivery, Retry-In-flight, Delivered, Dead or Ended
 	Attempts int       `json:"attempts"`
-	Due      time.Time `json:"due,omitzero"` // of the next attempt
+	Due      time.Time `json:"due,omitzero"` // time of the next attempt
 	Reason   string    `json:"reason,omitempty"`
 	History  []Attempt `json:"history,omitempty"`
 }
 
-// An Attempt is a call that failed.
+// An Attempt is a failed call.
 type Attempt struct {
 	Number     int       `json:"number"`
 	Began      time.Time `json:"began"`
 	DurationMS float64   `json:"durationMs"`
-	Status     int       `json:"status"` // of the answer; 0: there was none
+	Status     int       `json:"status"` // status of the answer; 0: no answer
 	Error      string    `json:"error,omitempty"`
 }
 
@@ -62,7 +62,7 @@ type messageJSON struct {
 	Jobs              []Job             `json:"jobs,omitzero"`
 }
 
-// UnmarshalJSON reads the form of the hub.
+// UnmarshalJSON decodes the JSON of the hub.
 func (m *StoredMessage) UnmarshalJSON(text []byte) error {
 	var w messageJSON
 	if err := json.Unmarshal(text, &w); err != nil {
@@ -78,7 +78,7 @@ func (m *StoredMessage) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the form of the hub.
+// MarshalJSON encodes the message as the hub does.
 func (m *StoredMessage) MarshalJSON() ([]byte, error) {
 	w := messageJSON{
 		ID: m.ID, ProducerMessageID: m.ProducerMessageID, Producer: m.Producer, Priority: m.Priority, ContentType: m.ContentType,
@@ -107,8 +107,9 @@ func (c *Client) Messages(ctx context.Context, channel string, since time.Time) 
 	return listPages[StoredMessage](ctx, c, r, "messages")
 }
 
-// Message returns a message with its payload and its jobs, by the id of the hub or that of its
-// producer. It needs the token of the operators or of the channel.
+// Message returns a message with its payload and its jobs. id is the id from
+// the hub or from the producer. It needs the token of the operators or of the
+// channel.
 func (c *Client) Message(ctx context.Context, channel, id string) (*StoredMessage, error) {
 	a, err := c.sendRepeatedly(ctx, &apiCall{method: http.MethodGet, path: []string{"channel", channel, "message", id}, header: c.asReader()})
 	if err != nil {
@@ -118,15 +119,16 @@ func (c *Client) Message(ctx context.Context, channel, id string) (*StoredMessag
 	return m, a.decodeBody(m)
 }
 
-// DeadLetters returns the jobs of a consumer that have failed for good. It needs the token of the
-// operators or of the consumer.
+// DeadLetters returns the dead jobs of a consumer, whose attempts have all
+// failed. It needs the token of the operators or of the consumer.
 func (c *Client) DeadLetters(ctx context.Context, channel, consumer string) iter.Seq2[*Job, error] {
 	r := apiCall{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "dlq"}, header: c.asConsumer()}
 	return listPages[Job](ctx, c, r, "deadLetters")
 }
 
-// Retrigger begins all dead jobs of a message again, with all their attempts. It needs the token of
-// the operators. A *Problem with status 409 reports that all jobs are Delivered.
+// Retrigger restarts all dead jobs of a message, with all their attempts. It
+// needs the token of the operators. A *Problem with status 409 reports that all
+// jobs are Delivered.
 func (c *Client) Retrigger(ctx context.Context, channel, message string) error {
 	return c.retrigger(ctx, c.asAdmin(), "channel", channel, "message", message, "re-trigger")
 }

@@ -7,16 +7,19 @@ import (
 	"time"
 )
 
-// An OverduePage has jobs that are overdue. It may have none, although there are more.
+// An OverduePage has overdue jobs. It may be empty although there are further
+// pages.
 type OverduePage struct {
 	Jobs []Job  // without their history
-	Next string // the page behind it; empty on the last page
+	Next string // the next page; "" on the last page
 }
 
-// Overdue returns a page of the jobs that have been overdue for a time, because the node that served
-// their consumers has died and no other one has taken over: the first page for "", or the one that Next
-// of another one names. It has one job of each part of the consumers that is taken over together;
-// [Client.RetriggerJob] has a node take over. It needs the token of the operators.
+// Overdue returns a page of the jobs that have been overdue for a time, because
+// the node that served their consumers has died and no other node has taken
+// over. page is "" for the first page, and Next of the previous page for
+// others. The page has one job for each group of consumers that a node takes
+// over together; [Client.RetriggerJob] makes a node take over. It needs the
+// token of the operators.
 func (c *Client) Overdue(ctx context.Context, delay time.Duration, page string) (*OverduePage, error) {
 	r := apiCall{method: http.MethodGet, path: []string{"overdue"}, header: c.asAdmin(), query: url.Values{"delay": {delay.String()}}}
 	if page != "" {

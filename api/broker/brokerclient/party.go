@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// A Ref names a producer, a channel, or a consumer of a channel.
+// A Ref identifies a producer, a channel, or a consumer of a channel.
 type Ref struct{ path []string }
 
-// Producer names a producer.
+// Producer returns the Ref of a producer.
 func Producer(id string) Ref { return Ref{[]string{"producer", id}} }
 
-// Channel names a channel.
+// Channel returns the Ref of a channel.
 func Channel(id string) Ref { return Ref{[]string{"channel", id}} }
 
-// Consumer names a consumer of a channel.
+// Consumer returns the Ref of a consumer of a channel.
 func Consumer(channel, id string) Ref { return Ref{[]string{"channel", channel, "consumer", id}} }
 
-// A PartyList names a list of producers, channels or consumers.
+// A PartyList identifies a list of producers, channels or consumers.
 type PartyList struct {
 	path   []string
 	member string
@@ -32,36 +32,38 @@ var (
 	Channels  = PartyList{[]string{"channels"}, "channels"}
 )
 
-// Consumers names the list of the consumers of a channel.
+// Consumers returns the list of the consumers of a channel.
 func Consumers(channel string) PartyList {
 	return PartyList{[]string{"channel", channel, "consumers"}, "consumers"}
 }
 
-// A Party is a producer, a channel or a consumer as the hub shows it. The hub shows no tokens.
+// A Party is a producer, a channel or a consumer as the hub shows it, without
+// its token.
 type Party struct {
 	ID          string    `json:"id"`
 	Name        string    `json:"name"`
-	Channel     string    `json:"channel,omitempty"`     // of a consumer
-	CallbackURL string    `json:"callbackUrl,omitempty"` // of a consumer
+	Channel     string    `json:"channel,omitempty"`     // only for a consumer
+	CallbackURL string    `json:"callbackUrl,omitempty"` // only for a consumer
 	Created     time.Time `json:"created"`
 	Changed     time.Time `json:"changed"`
 
-	ETag string `json:"-"` // of its version; "" in a list
+	ETag string `json:"-"` // version of the party; "" in a list
 }
 
 // A Draft is the desired state of a party.
 type Draft struct {
-	Name        string // "": as it is, or the id
-	Token       string // "": as it is; a party that does not exist needs one
-	CallbackURL string // of a consumer, which needs one
+	Name        string // "": not changed, or the id for a new party
+	Token       string // "": not changed; a new party needs one
+	CallbackURL string // only for a consumer, which needs one
 
-	IfMatch           string    // the ETag that the party must have; "": any
-	IfUnmodifiedSince time.Time // the time after which it must not have changed; zero: any
+	IfMatch           string    // required ETag of the party; "": any
+	IfUnmodifiedSince time.Time // time after which the party must not have changed; zero: any
 }
 
-// Put stores a party, or changes it; created says which. It may be repeated: what is as the draft
-// says is not changed. It needs the token of the operators. A *Problem with status 412 reports that
-// the party is not as the draft expects.
+// Put creates or changes a party; created says which. It may be repeated:
+// without a difference, nothing is changed. It needs the token of the
+// operators. A *Problem with status 412 reports that the party does not meet
+// the conditions of the draft.
 func (c *Client) Put(ctx context.Context, ref Ref, d *Draft) (p *Party, created bool, err error) {
 	form := make(url.Values)
 	for name, value := range map[string]string{"name": d.Name, "token": d.Token, "callbackUrl": d.CallbackURL} {
@@ -80,8 +82,8 @@ func (c *Client) Put(ctx context.Context, ref Ref, d *Draft) (p *Party, created 
 	return c.fetchParty(ctx, &apiCall{method: http.MethodPut, path: ref.path, header: h, body: []byte(form.Encode())})
 }
 
-// Get returns a party. It needs the token of the operators or, for a channel and its consumers,
-// that of the channel.
+// Get returns a party. It needs the token of the operators; for a channel and
+// its consumers, the token of the channel is enough.
 func (c *Client) Get(ctx context.Context, ref Ref) (*Party, error) {
 	p, _, err := c.fetchParty(ctx, &apiCall{method: http.MethodGet, path: ref.path, header: c.asReader()})
 	return p, err
@@ -100,7 +102,8 @@ func (c *Client) fetchParty(ctx context.Context, r *apiCall) (*Party, bool, erro
 	return p, a.status == http.StatusCreated, nil
 }
 
-// List returns the parties of a list in the order of their ids. It needs what [Client.Get] needs.
+// List returns the parties of a list in the order of their ids. It needs the
+// same tokens as [Client.Get].
 func (c *Client) List(ctx context.Context, l PartyList) iter.Seq2[*Party, error] {
 	return listPages[Party](ctx, c, apiCall{method: http.MethodGet, path: l.path, header: c.asReader()}, l.member)
 }

@@ -12,23 +12,25 @@ import (
 	"strings"
 )
 
-// A Message is what a producer publishes.
+// A Message is a message of a producer.
 type Message struct {
-	// ID is chosen by the producer. The same message with the same ID is stored once within 24 hours,
-	// and another one is refused with status 409. "": each message is another one.
+	// ID is chosen by the producer. The same message with the same ID is stored
+	// once within 24 hours; a different message with that ID is refused with
+	// status 409. "": each message is new.
 	ID          string
-	Priority    int               // 0 to 9, the highest first
+	Priority    int               // 0 to 9; the highest is delivered first
 	ContentType string            // default application/octet-stream
-	Metadata    map[string]string // headers that travel along to the consumers
+	Metadata    map[string]string // headers that are delivered to the consumers
 	Payload     []byte            // up to 1 MB
 }
 
-// Publish sends a message to the consumers of a channel and returns the id that the hub has given
-// to it. The message is stored then. It needs the tokens of the channel and of the producer.
+// Publish sends a message to the consumers of a channel and returns its id in
+// the hub. The message is stored then. It needs the tokens of the channel and
+// of the producer.
 //
-// After a failure that may pass, the message is sent again, if it has an ID. If Publish fails with
-// another error than a *Problem with a status below 500, the message may have been stored; it can
-// be published again with the same ID.
+// After a temporary failure, a message with an ID is sent again. Unless Publish
+// fails with a *Problem with a status below 500, the message may have been
+// stored in spite of the error; it can be published again with the same ID.
 func (c *Client) Publish(ctx context.Context, channel string, m *Message) (id string, err error) {
 	creds := &c.opts.Credentials
 	h := newHeader(channelTokenHeader, creds.ChannelToken)

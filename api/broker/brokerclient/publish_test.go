@@ -46,8 +46,9 @@ func TestPublish_LeavesOutWhatIsNotGiven(t *testing.T) {
 	}
 }
 
-// The answer to the first attempt is lost, the hub is out of reach for the second, and an answer is
-// cut off: the message with an ID is sent again as it was.
+// The answer to the first attempt is lost, the hub cannot be reached for the
+// second, and an answer is cut off: the message with an ID is sent again
+// unchanged.
 func TestPublish_RepeatsAnAmbiguousOutcomeWithTheSameID(t *testing.T) {
 	cut := respond(http.StatusCreated, "{", "Content-Length", "100")
 	c, h := serve(t, brokerclient.Options{}, hangUp, respond(503, "{}"), cut, respond(502, "{}"), accepted)

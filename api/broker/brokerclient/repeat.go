@@ -16,7 +16,8 @@ const (
 	maxPause = 5 * time.Second
 )
 
-// repeatUntilDone calls send until it succeeds, fails for good, or the budget is spent.
+// repeatUntilDone calls send until it succeeds, fails permanently, or the
+// budget is spent.
 func (c *Client) repeatUntilDone(ctx context.Context, isOnce bool, send func() (*apiAnswer, error)) (*apiAnswer, error) {
 	end := time.Now().Add(c.opts.Budget)
 	for n, pause := 1, minPause; ; n, pause = n+1, min(2*pause, maxPause) {
@@ -44,8 +45,8 @@ func (c *Client) repeatUntilDone(ctx context.Context, isOnce bool, send func() (
 	}
 }
 
-// mayRepeat reports whether a request that failed may succeed later. One that is sent once is
-// only repeated if the hub has not begun it.
+// mayRepeat reports whether a request that failed should be repeated. If isOnce
+// is true, it is repeated only if the hub has certainly not begun it.
 func mayRepeat(err error, isOnce bool) bool {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		switch p.Status {
@@ -63,7 +64,7 @@ func mayRepeat(err error, isOnce bool) bool {
 		return !dns.IsNotFound
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return true // nothing was sent
+		return true // the request was not sent
 	}
 	return !isOnce
 }

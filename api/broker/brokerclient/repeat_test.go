@@ -16,12 +16,12 @@ import (
 	"github.com/messagehub/messagehub/api/broker/brokerclient"
 )
 
-// A transportFunc is a network without connections, so that a test can have its own time.
+// A transportFunc is a network without connections, for tests in a bubble.
 type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// answering is a network on which each request is answered by handler.
+// answering returns a client whose requests are answered by handler.
 func answering(handler http.HandlerFunc) *http.Client {
 	return &http.Client{Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
 		w := httptest.NewRecorder()
@@ -100,7 +100,7 @@ func TestARequest_EndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A message without an ID may be sent again if it was never sent.
+// A message without an ID may be repeated if it was never sent.
 func TestPublish_RepeatsWhatWasNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0

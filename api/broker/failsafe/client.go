@@ -10,8 +10,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Client is the Hub that a client of the broker reaches. The client has the token of the operators,
-// and repeats no request: the worker does.
+// A Client is a Hub that is reached with a client of the broker. That client
+// has the token of the operators, and does not repeat requests: the worker
+// does.
 type Client struct{ broker *brokerclient.Client }
 
 // NewClient returns the Hub that a client reaches.

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// serve returns a client of a hub that answers as a test says.
+// serve returns a client of a hub whose answers the test chooses.
 func serve(t *testing.T, handle http.HandlerFunc) *failsafe.Client {
 	t.Helper()
 	s := httptest.NewServer(handle)

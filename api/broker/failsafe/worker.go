@@ -14,24 +14,27 @@ import (
 
 // A Hub lists and re-triggers jobs.
 type Hub interface {
-	// Overdue returns a page of the jobs that have been overdue for a time: the one that Page.Next of
-	// another one names, or the first one for "". It fails with Invalid if there is no such page.
+	// Overdue returns a page of the jobs that have been overdue for a time.
+	// page is "" for the first page, and Next of the previous page for others.
+	// It fails with Invalid if there is no such page.
 	Overdue(ctx context.Context, delay time.Duration, page string) (Page, error)
 
-	// Retrigger has a node look at a job. It fails with NotFound or Conflict if there is nothing to do.
+	// Retrigger makes a node take a job over. It fails with NotFound or
+	// Conflict if there is nothing to do.
 	Retrigger(ctx context.Context, job Job) error
 }
 
-// A Page has some jobs. It may have none, although there are more.
+// A Page has overdue jobs. It may be empty although there are further pages.
 type Page struct {
 	Jobs []Job
-	Next string // "": there are no more
+	Next string // "": this is the last page
 }
 
 // A Job is the delivery of a message to a consumer.
 type Job struct{ Channel, Message, Consumer string }
 
-// A WaitError reports a failure after which the hub wants no request for a time.
+// A WaitError reports a failure after which the hub wants no request for some
+// time.
 type WaitError struct {
 	Err error
 	For time.Duration
@@ -43,8 +46,8 @@ func (e *WaitError) Unwrap() error { return e.Err }
 
 // Options of a Worker. The zero value is valid.
 type Options struct {
-	Delay    time.Duration // for which a job has to be overdue; default 2 s
-	Interval time.Duration // between two rounds, varied by a fifth; default: Delay, and at least a second
+	Delay    time.Duration // how long a job must be overdue; default 2 s
+	Interval time.Duration // pause between two rounds, varied by a fifth; default: Delay, but at least a second
 
 	Clock  func() time.Time                       // default time.Now
 	After  func(d time.Duration) <-chan time.Time // default time.After
@@ -53,25 +56,26 @@ type Options struct {
 }
 
 const (
-	maxRequests    = 64               // of a round
-	retriggerEvery = 15 * time.Second // for the same job
+	maxRequests    = 64               // requests of a round
+	retriggerEvery = 15 * time.Second // minimum time between two re-triggers of the same job
 	minInterval    = time.Second
-	maxPause       = time.Minute      // after failures, unless the hub asks for a longer one
-	maxWait        = 10 * time.Minute // that a hub may ask for
+	maxPause       = time.Minute      // limit of the pause after failures, unless the hub asks for a longer one
+	maxWait        = 10 * time.Minute // limit of the pause that a hub may ask for
 )
 
-// A Worker re-triggers overdue jobs. Its methods are for one goroutine.
+// A Worker re-triggers overdue jobs. Its methods must be called by one
+// goroutine.
 type Worker struct {
 	hub  Hub
 	opts Options
 
-	page     string            // where the next round begins
-	recent   map[Job]time.Time // when jobs were re-triggered, in the last retriggerEvery; few, as rounds are bounded
-	requests int               // of the round
-	count    int               // re-triggers of the round
+	page     string            // page with which the next round begins
+	recent   map[Job]time.Time // times of the re-triggers within the last retriggerEvery; few, because rounds are limited
+	requests int               // requests of the current round
+	count    int               // re-triggers of the current round
 }
 
-// New returns a Worker that does nothing until it is Run.
+// New returns a Worker. Run starts its work.
 func New(hub Hub, opts Options) *Worker {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -106,7 +110,7 @@ func (w *Worker) Run(ctx context.Context) {
 		case err != nil:
 			failures++
 			pause = w.pauseAfter(failures, err)
-			if bits.OnesCount(uint(failures)) == 1 { // the 1st, 2nd, 4th, 8th … one in a row
+			if bits.OnesCount(uint(failures)) == 1 { // the 1st, 2nd, 4th, 8th … consecutive failure is logged
 				w.opts.Logger.WarnContext(ctx, "overdue jobs of the broker cannot be re-triggered", "error", err, "failures", failures)
 			}
 		default:
@@ -126,13 +130,14 @@ func (w *Worker) varyPause(d time.Duration) time.Duration {
 	return d*4/5 + w.randomBelow(d*2/5)
 }
 
-// randomBelow returns a random time below d, which is positive.
+// randomBelow returns a random duration below d, which must be positive.
 func (w *Worker) randomBelow(d time.Duration) time.Duration {
 	return time.Duration(w.opts.Random() % uint64(max(d, 1))) //nolint:gosec // below d
 }
 
-// pauseAfter returns the pause after some failures in a row: twice as long each time, up to maxPause,
-// of which a random part is left out; and at least what the hub asks for.
+// pauseAfter returns the pause after a number of consecutive failures: it
+// doubles each time, up to maxPause, and is shortened by a random part. It is
+// at least as long as the hub asks for.
 func (w *Worker) pauseAfter(failures int, err error) time.Duration {
 	d := min(max(w.opts.Interval, minInterval)<<min(failures, 10), maxPause)
 	d = d/2 + w.randomBelow(d/2)
@@ -155,7 +160,7 @@ func (w *Worker) runRound(ctx context.Context) error {
 		page, err := w.hub.Overdue(ctx, w.opts.Delay, w.page)
 		if err != nil {
 			if domain.KindOf(err) == domain.Invalid {
-				w.page = "" // begin again
+				w.page = "" // start with the first page again
 			}
 			return err
 		}
@@ -169,13 +174,15 @@ func (w *Worker) runRound(ctx context.Context) error {
 	return nil
 }
 
-// mayRequest counts a request, and reports false if the round has had enough.
+// mayRequest counts a request. It returns false if the round has reached its
+// limit.
 func (w *Worker) mayRequest() bool {
 	w.requests++
 	return w.requests <= maxRequests
 }
 
-// retriggerJobs re-triggers jobs. It reports false if the round has had enough before the last one.
+// retriggerJobs re-triggers jobs. It returns false if the round has reached its
+// limit before the last one.
 func (w *Worker) retriggerJobs(ctx context.Context, jobs []Job) (isDone bool, err error) {
 	for _, job := range jobs {
 		if _, isRecent := w.recent[job]; isRecent {
@@ -185,12 +192,12 @@ func (w *Worker) retriggerJobs(ctx context.Context, jobs []Job) (isDone bool, er
 			return false, nil
 		}
 		err := w.hub.Retrigger(ctx, job)
-		w.recent[job] = w.opts.Clock() // after a failure, too, so that the others have their turn
+		w.recent[job] = w.opts.Clock() // recorded after a failure, too, so that the other jobs are not delayed
 		kind := domain.KindOf(err)
 		switch {
 		case err == nil:
 			w.count++
-		case kind == domain.NotFound, kind == domain.Conflict: // it has ended meanwhile
+		case kind == domain.NotFound, kind == domain.Conflict: // the job has ended meanwhile
 		default:
 			return false, err
 		}

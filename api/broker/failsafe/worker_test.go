@@ -20,14 +20,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A fakeHub has pages of jobs, and takes those that were re-triggered off them after a while.
+// A fakeHub has pages of jobs. It removes re-triggered jobs after a while.
 type fakeHub struct {
 	*testing.T
 	mu         sync.Mutex
 	pages      [][]failsafe.Job
 	lists      []time.Time
 	retriggers map[failsafe.Job][]time.Time
-	taken      time.Duration // from the first re-trigger of a job until it is listed no more; 0: it always is
+	taken      time.Duration // time from the first re-trigger of a job until it is not listed any more; 0: it is always listed
 	fail       func(message string) error
 }
 
@@ -65,7 +65,7 @@ func (h *fakeHub) Retrigger(_ context.Context, job failsafe.Job) error {
 	return h.fail(job.Message)
 }
 
-// requests returns how many requests there were.
+// requests returns the number of requests.
 func (h *fakeHub) requests() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,15 +76,15 @@ func (h *fakeHub) requests() int {
 	return n
 }
 
-// jobs returns how many jobs were re-triggered.
+// jobs returns the number of re-triggered jobs.
 func (h *fakeHub) jobs() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.retriggers)
 }
 
-// works lets a worker run for some time.
-func (h *fakeHub) works(d time.Duration, opts failsafe.Options) {
+// runWorker runs a worker for some time.
+func (h *fakeHub) runWorker(d time.Duration, opts failsafe.Options) {
 	ctx, cancel := context.WithCancel(h.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -108,7 +108,7 @@ func TestAWorker_RetriggersEachJobOfTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub(t, newJobs("a", 3), nil, newJobs("b", 2))
 		h.taken = time.Second
-		h.works(10*time.Second, failsafe.Options{})
+		h.runWorker(10*time.Second, failsafe.Options{})
 		require.Len(t, h.retriggers, 5)
 		for _, at := range h.retriggers {
 			require.Len(t, at, 1)
@@ -119,7 +119,7 @@ func TestAWorker_RetriggersEachJobOfTheList(t *testing.T) {
 func TestAWorker_MakesOneRequestOfARoundIfNothingIsOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub(t)
-		h.works(time.Hour, failsafe.Options{})
+		h.runWorker(time.Hour, failsafe.Options{})
 		require.InDelta(t, 1800, h.requests(), 100, "each 2 s")
 		gaps := make(map[time.Duration]bool)
 		for i := range h.lists[1:] {
@@ -135,7 +135,7 @@ func TestAWorker_MakesOneRequestOfARoundIfNothingIsOverdue(t *testing.T) {
 func TestAWorker_RetriggersAJobAgainAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub(t, newJobs("a", 1))
-		h.works(time.Minute, failsafe.Options{})
+		h.runWorker(time.Minute, failsafe.Options{})
 		at := h.retriggers[h.pages[0][0]]
 		require.InDelta(t, 4, len(at), 1)
 		for i := range at[1:] {
@@ -155,7 +155,7 @@ func TestAWorker_ContinuesWhereARoundHasEnded(t *testing.T) {
 		h.taken = time.Second
 		seen := 0
 		for range 10 {
-			h.works(0, failsafe.Options{}) // it ends before its first round
+			h.runWorker(0, failsafe.Options{}) // the worker ends before its first round
 		}
 		require.Zero(t, h.requests())
 		ctx, cancel := context.WithCancel(t.Context())
@@ -165,7 +165,7 @@ func TestAWorker_ContinuesWhereARoundHasEnded(t *testing.T) {
 			failsafe.New(h, failsafe.Options{}).Run(ctx)
 		}()
 		for h.jobs() < 350 {
-			<-time.After(2400 * time.Millisecond) // two rounds, or one
+			<-time.After(2400 * time.Millisecond) // time for one or two rounds
 			require.LessOrEqual(t, h.requests()-seen, 2*64)
 			seen = h.requests()
 		}
@@ -212,7 +212,7 @@ func TestAWorker_WaitsForAsLongAsTheHubAsksFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub(t)
 		h.fail = func(string) error { return &failsafe.WaitError{Err: errors.New("busy"), For: 5 * time.Minute} }
-		h.works(time.Hour, failsafe.Options{})
+		h.runWorker(time.Hour, failsafe.Options{})
 		for i := range h.lists[1:] {
 			require.GreaterOrEqual(t, h.lists[i+1].Sub(h.lists[i]), 5*time.Minute)
 		}
@@ -234,7 +234,7 @@ func TestAWorker_GoesOnBehindAJobThatFails(t *testing.T) {
 			}
 			return nil
 		}
-		h.works(14*time.Second, failsafe.Options{})
+		h.runWorker(14*time.Second, failsafe.Options{})
 		for _, j := range h.pages[0] {
 			require.Len(t, h.retriggers[j], 1, j.Message)
 		}
@@ -253,7 +253,7 @@ func TestAWorker_BeginsAgainIfItsPageIsRefused(t *testing.T) {
 			}
 			return nil
 		}
-		h.works(time.Minute, failsafe.Options{})
+		h.runWorker(time.Minute, failsafe.Options{})
 		require.True(t, refused)
 		require.NotEmpty(t, h.retriggers)
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Audience is that of the tokens of an Issuer.
+// Audience is the audience of the tokens of an Issuer.
 const Audience = "api://messagehub"
 
 // An Issuer signs tokens, and serves the document of an issuer and its keys.
@@ -27,10 +27,10 @@ type Issuer struct {
 	t   testing.TB
 
 	mu      sync.Mutex
-	keys    []jose.JSONWebKey // private ones; the last one signs
-	made    int               // keys
-	fetches int               // of the keys
-	answer  http.HandlerFunc  // nil: the issuer works
+	keys    []jose.JSONWebKey // private keys; the last one signs
+	made    int               // number of generated keys
+	fetches int               // number of fetches of the keys
+	answer  http.HandlerFunc  // answers instead of the issuer; nil: the issuer works
 }
 
 // Start starts an issuer, which ends with the test.
@@ -68,14 +68,14 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Break has the issuer answer with something else; nil repairs it.
+// Break lets answer answer instead of the issuer; nil repairs it.
 func (i *Issuer) Break(answer http.HandlerFunc) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.answer = answer
 }
 
-// Rotate makes the issuer sign with a new key, and withdraws the ones before.
+// Rotate makes the issuer sign with a new key, and withdraws the previous ones.
 func (i *Issuer) Rotate() {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -92,7 +92,7 @@ func (i *Issuer) Use(key crypto.Signer, algorithm string) {
 	i.keys = []jose.JSONWebKey{{Key: key, KeyID: "key-" + strconv.Itoa(i.made), Algorithm: algorithm, Use: "sig"}}
 }
 
-// Fetches returns how often the keys were fetched.
+// Fetches returns the number of fetches of the keys.
 func (i *Issuer) Fetches() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -106,10 +106,11 @@ func (i *Issuer) Key() jose.JSONWebKey {
 	return i.keys[len(i.keys)-1]
 }
 
-// Claims are the members of a token.
+// Claims are the claims of a token.
 type Claims map[string]any
 
-// Claims returns those of a token for an hour, with more or other ones. A nil value leaves a claim out.
+// Claims returns the claims of a token that is valid for an hour, with changes.
+// A nil value removes a claim.
 func (i *Issuer) Claims(more Claims) Claims {
 	now := time.Now()
 	claims := Claims{"iss": i.URL, "aud": Audience, "sub": "subject", "azp": "client", "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix()}
@@ -129,7 +130,8 @@ func (i *Issuer) Actor(id string) string {
 // Role returns a token with roles.
 func (i *Issuer) Role(roles ...string) string { return i.Token(Claims{"roles": roles}) }
 
-// Sign signs claims with a key. header has members of the header besides alg and kid.
+// Sign signs claims with a key. header has members of the header in addition to
+// alg and kid.
 func (i *Issuer) Sign(key jose.JSONWebKey, claims any, header map[jose.HeaderKey]any) string {
 	i.t.Helper()
 	payload, err := json.Marshal(claims)

@@ -10,14 +10,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Fault is what is wrong with an event, or with one of its attributes.
+// A Fault says what is wrong with an event, or with one of its attributes.
 type Fault struct {
 	Attribute string // "": the event as a whole
 	Detail    string
-	Index     int // of the event in its batch
+	Index     int // index of the event in its batch
 }
 
-// A builder gathers the attributes of an event and what is wrong with them.
+// A builder collects the attributes of an event and their faults.
 type builder struct {
 	message domain.Message
 	faults  []Fault
@@ -31,7 +31,7 @@ func (b *builder) reportFault(attribute, detail string) {
 	b.faults = append(b.faults, Fault{Attribute: domain.Clip(attribute), Detail: detail})
 }
 
-// setAttribute keeps an attribute, or reports what is wrong with it.
+// setAttribute sets an attribute, or reports its fault.
 func (b *builder) setAttribute(name, value string) {
 	if detail := checkName(name); detail != "" {
 		b.reportFault(name, detail)
@@ -81,7 +81,7 @@ func checkValue(name, value string) string {
 	return ""
 }
 
-// finish returns the message, unless something is wrong with it.
+// finish returns the message, or the faults.
 func (b *builder) finish() (domain.Message, []Fault) {
 	m := &b.message
 	for _, name := range [...]string{"specversion", "id", "source", "type"} {
@@ -111,8 +111,8 @@ func (b *builder) isReported(name string) bool {
 	return false
 }
 
-// MessageID returns the id of the message of an event. A source has no blank, so no two pairs
-// have the same.
+// MessageID returns the id of the message of an event. A source contains no
+// blank, so different pairs have different ids.
 func MessageID(source, id string) string {
 	text := source + " " + id
 	if len(text) <= domain.MaxMessageID {

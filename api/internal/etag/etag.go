@@ -1,4 +1,5 @@
-// Package etag has the versions of documents in the headers ETag and If-Match (RFC 9110).
+// Package etag converts versions of documents to and from the headers ETag and
+// If-Match (RFC 9110).
 package etag
 
 import (
@@ -7,16 +8,17 @@ import (
 	"strings"
 )
 
-// Of returns the tag of a version.
+// Of returns the ETag of a version.
 func Of(version string) string {
 	return `"` + base64.RawURLEncoding.EncodeToString([]byte(version)) + `"`
 }
 
-// Match returns which versions a request is for, by its header If-Match: any that exists, or some
-// of them. A tag that is no version matches none. Without the header, it returns false and nil.
+// Match returns the versions in the header If-Match of a request: any existing
+// one, or some versions. A tag that is not a version matches none. Without the
+// header, it returns false and nil.
 func Match(r *http.Request) (exists bool, versions []string) {
 	for _, line := range r.Header.Values("If-Match") {
-		for tag := range strings.SplitSeq(line, ",") { // versions have no comma
+		for tag := range strings.SplitSeq(line, ",") { // versions contain no comma
 			tag = strings.TrimSpace(tag)
 			if tag == "*" {
 				return true, nil

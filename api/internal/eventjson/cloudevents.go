@@ -12,19 +12,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// ParseCloudEvent reads a CloudEvent of version 1.0 in its JSON format
-// (application/cloudevents+json) whose data is one event or an array of them. An
-// event that is alone may leave out its id, which is the CloudEvent's then; any may
-// leave out its recipient, which is the subject then. What else the CloudEvent says
-// of itself must be in order, and is not kept. The span that its extension traceparent names is one
-// of the Causes. It fails as Read does.
+// ParseCloudEvent decodes a CloudEvent of version 1.0 in its JSON format
+// (application/cloudevents+json) whose data is one event or an array of them. A
+// single event may omit its id, which is then that of the CloudEvent; any event
+// may omit its recipient, which is then the subject. The other attributes of
+// the CloudEvent must be valid, and are not kept. The span in its extension
+// traceparent is one of the Causes. It fails as Read does.
 func ParseCloudEvent(text []byte, limits Limits) (*Events, error) {
 	t := newTaker(limits)
 	return t.events, t.cloudEvent(text, 0, eventPlace{alone: true})
 }
 
-// ParseCloudEvents reads a batch of CloudEvents (application/cloudevents-batch+json),
-// each like ParseCloudEvent. It fails as Read does.
+// ParseCloudEvents decodes a batch of CloudEvents
+// (application/cloudevents-batch+json), each like ParseCloudEvent. It fails as
+// Read does.
 func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 	t := newTaker(limits)
 	array := inMemory(text, 0)
@@ -39,7 +40,7 @@ func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 		if err != nil {
 			return t.events, err
 		}
-		if index == limits.Events { // they may have zero events, but they take time
+		if index == limits.Events { // CloudEvents without events also take time, so they are limited, too
 			return t.events, &TooManyError{limits.Events}
 		}
 		if err := t.cloudEvent(text, array.offset, eventPlace{index: index}); err != nil {
@@ -48,7 +49,8 @@ func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 	}
 }
 
-// cloudEvent takes the events of the CloudEvent at a place and an offset.
+// cloudEvent takes the events of the CloudEvent in text. offset is the position
+// of text, and at its place.
 func (t *taker) cloudEvent(text []byte, offset int64, at eventPlace) error {
 	at.number = t.events.Count
 	c := cloudEvent{faults: &t.events.Faults, place: at, shape: &t.decoder.shape}
@@ -77,7 +79,7 @@ func (t *taker) cloudEvent(text []byte, offset int64, at eventPlace) error {
 	return nil
 }
 
-// A cloudEvent is what surrounds the data of a CloudEvent.
+// A cloudEvent has the attributes of a CloudEvent.
 type cloudEvent struct {
 	faults *Faults
 	place  eventPlace
@@ -87,8 +89,8 @@ type cloudEvent struct {
 	traceParent, traceState string
 }
 
-// readAttributes checks all attributes and returns the data; it has no value if the data cannot
-// be read.
+// readAttributes checks all attributes and returns the data, which has no value
+// if it cannot be read.
 func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 	if err := checkUTF8(text, "CloudEvent"); err != nil {
 		return data, err
@@ -114,7 +116,7 @@ func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 		}
 		seen[name] = true
 		if name == "data" {
-			data = m // what is in it is checked when it is taken
+			data = m // its content is checked when the events are taken
 			continue
 		}
 		if err := c.readAttribute(name, m); err != nil {
@@ -130,8 +132,8 @@ func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 	return data, nil
 }
 
-// readAttribute checks one attribute and keeps it if the hub uses it. It fails with a
-// *SyntaxError if the value is not JSON.
+// readAttribute checks one attribute and keeps it if the hub uses it. It fails
+// with a *SyntaxError if the value is not JSON.
 func (c *cloudEvent) readAttribute(name string, m Member) error {
 	if err := checkJSON(m.Value, m.at); err != nil {
 		return err
@@ -144,7 +146,7 @@ func (c *cloudEvent) readAttribute(name string, m Member) error {
 	case "specversion", "id", "source", "type":
 		return c.checkText(name, m)
 	case "subject", "time", "dataschema", "datacontenttype":
-		if string(m.Value) == "null" { // as good as not there
+		if string(m.Value) == "null" { // treated as missing
 			return nil
 		}
 		return c.checkText(name, m)
@@ -157,8 +159,8 @@ func (c *cloudEvent) readAttribute(name string, m Member) error {
 	return nil
 }
 
-// readTrace keeps an extension that names a span. It ignores a value that is not a string or
-// not valid.
+// readTrace keeps an extension with a trace context. It ignores a value that is
+// not a string or not valid.
 func (c *cloudEvent) readTrace(name string, m Member) error {
 	if name != "traceparent" && name != "tracestate" || m.Value[0] != '"' {
 		return nil
@@ -175,7 +177,7 @@ func (c *cloudEvent) readTrace(name string, m Member) error {
 	return nil
 }
 
-// checkText checks an attribute that is a string.
+// checkText checks an attribute that must be a string.
 func (c *cloudEvent) checkText(name string, m Member) error {
 	if m.Value[0] != '"' {
 		c.addFault(name, name+": want a string, got "+TypeOf(m.Value))
@@ -219,7 +221,7 @@ func (c *cloudEvent) checkText(name string, m Member) error {
 	return nil
 }
 
-// isJSON reports whether a media type is one of JSON.
+// isJSON reports whether a media type is JSON.
 func isJSON(mediaType string) bool {
 	media, _, err := mime.ParseMediaType(mediaType)
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
@@ -228,7 +230,7 @@ func isJSON(mediaType string) bool {
 	return media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json")
 }
 
-// checkExtension checks an attribute that is not defined by CloudEvents.
+// checkExtension checks an extension attribute.
 func (c *cloudEvent) checkExtension(name string, m Member) {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
 		c.addFault(name, "unknown attribute; the name of an extension has only a-z and 0-9")

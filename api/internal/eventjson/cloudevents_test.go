@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// around surrounds data with what every CloudEvent has, and more attributes.
+// around returns a CloudEvent with data, the required attributes, and further
+// ones.
 func around(data string, more ...string) string {
 	all := append([]string{`"specversion":"1.0"`, `"id":"00000000-0000-4000-8000-00000000000c"`, `"source":"/meters"`, `"type":"DataAvailable"`, `"data":` + data}, more...)
 	return "{" + strings.Join(all, ",") + "}"
@@ -99,7 +100,7 @@ func TestFaultsOfACloudEventAreNamedByPointer(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidLaterOfAnEventPointsToItsPlaceInABatch(t *testing.T) {
+func TestLaterFaultsPointToTheEventInABatch(t *testing.T) {
 	got, err := ParseCloudEvents([]byte(`[`+around(`[]`)+`,`+around(`[{},`+sound+`]`)+`,`+around(sound)+`,`+around(`[]`)+`,`+around(`[`+sound+`]`)+`]`), defaultLimits)
 	require.NoError(t, err)
 	require.Len(t, got.Events, 3)
@@ -145,7 +146,7 @@ func TestWhatACloudEventSaysBesidesIsNoFault(t *testing.T) {
 	require.Len(t, got.Events, 1)
 }
 
-// The SDK writes CloudEvents as its users send them.
+// The SDK writes CloudEvents in the format that its users send.
 func TestWhatTheSDKWritesIsRead(t *testing.T) {
 	var written []cloudevents.Event
 	for _, data := range []any{json.RawMessage(sound), json.RawMessage(`[` + sound + `]`), map[string]any{"id": "00000000-0000-4000-8000-000000000001", "recipient": "a", "origin": "b", "contentType": "c", "documentType": "d", "supportsBundling": true, "weight": 1}} {
@@ -177,12 +178,12 @@ func TestWhatTheSDKWritesIsRead(t *testing.T) {
 	require.Len(t, got.Events, 3)
 }
 
-// Of CloudEvents whose data is an event in JSON, those are taken that the SDK takes.
-// What they differ in by intent is not drawn here: the SDK reads version 0.3, bytes
-// and other media types, lets an extension have upper case, and takes an attribute
-// for absent that is an empty string.
+// Of CloudEvents whose data is a JSON event, the hub accepts those that the SDK
+// accepts. Intended differences are left out here: the SDK accepts version 0.3,
+// bytes and other media types, upper case in names of extensions, and treats an
+// empty attribute as missing.
 func TestTheSDKAndWeTakeTheSame(t *testing.T) {
-	attributes := map[string]struct{ usual, odd []string }{ // "" is absent
+	attributes := map[string]struct{ usual, odd []string }{ // "" means a missing attribute
 		"specversion":     {[]string{`"1.0"`}, []string{``, `"2.0"`, `""`, `null`, `1`}},
 		"id":              {[]string{`"1"`, `"\u00e5"`}, []string{``, `""`, `" "`, `7`, `null`, `{}`}},
 		"source":          {[]string{`"/meters"`, `"urn:a:b"`, `"https://example.org/a?b=c#d"`}, []string{``, `""`, `"http://[::1"`, `"%zz"`, `true`, `null`}},
@@ -228,9 +229,9 @@ func TestTheSDKAndWeTakeTheSame(t *testing.T) {
 	require.Positive(t, taken)
 }
 
-// FuzzParse: whatever the text, reading it in any form does not panic. What is
-// taken for an object is JSON, and an array is the same whether it is read from
-// memory or while it comes in.
+// FuzzParse decodes arbitrary texts in each format without a panic. A text that
+// is accepted as an object is JSON, and an array has the same events whether it
+// is read from memory or from a stream.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		sound, `[` + sound + `]`, around(sound), `[` + around(`[`+sound+`,`+lean+`]`, `"subject":"a"`) + `]`,

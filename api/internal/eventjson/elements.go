@@ -5,8 +5,9 @@ import (
 	"iter"
 )
 
-// Elements returns the elements of the text of a JSON array, which begins with its bracket. An element
-// may not be JSON itself. An error ends it.
+// Elements returns the elements of a JSON array. The text begins with its
+// bracket. An element may be invalid JSON. The sequence ends with the first
+// error.
 func Elements(text []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		array := inMemory(text, 0)
@@ -26,20 +27,21 @@ func Elements(text []byte) iter.Seq2[[]byte, error] {
 	}
 }
 
-// elements takes a JSON array apart while it is read. It reads only enough of the grammar to
-// find the end of an element; the caller checks whether the element is JSON.
+// elements splits a JSON array while it is read. It parses only enough of the
+// grammar to find the end of an element; the caller checks whether the element
+// is JSON.
 type elements struct {
 	r      io.Reader
 	buf    []byte
 	at     int   // buf[at:] is unread
-	offset int64 // of the text that next returned, in the whole
-	base   int64 // of buf in the whole
-	err    error // of r
+	offset int64 // position in the whole text of the last result of next
+	base   int64 // position of buf in the whole text
+	err    error // error of r
 	count  int
 }
 
-// inMemory takes apart an array that is there already, and is at an offset in the
-// whole.
+// inMemory returns the elements of an array in memory. offset is its position
+// in the whole text.
 func inMemory(text []byte, offset int64) *elements {
 	return &elements{buf: text, base: offset, err: io.EOF}
 }
@@ -98,7 +100,7 @@ func (e *elements) nextElement() ([]byte, error) {
 	}
 }
 
-// checkEnd makes sure that nothing follows the array.
+// checkEnd fails if anything follows the array.
 func (e *elements) checkEnd() error {
 	_, err := e.peekByte()
 	if err == nil {
@@ -107,7 +109,7 @@ func (e *elements) checkEnd() error {
 	return err
 }
 
-// peekByte returns the next byte that is no white space.
+// peekByte returns the next byte that is not white space.
 func (e *elements) peekByte() (byte, error) {
 	for {
 		for ; e.at < len(e.buf); e.at++ {
@@ -122,7 +124,7 @@ func (e *elements) peekByte() (byte, error) {
 	}
 }
 
-// fillBuffer reads at least as many bytes as are unread already. So the repeated search for the
+// fillBuffer doubles the unread bytes at least. So the repeated search for the
 // end of an element takes time proportional to its length.
 func (e *elements) fillBuffer() {
 	const atLeast = 64 << 10
@@ -153,9 +155,9 @@ func (e *elements) syntaxFault(want string) error {
 	return &SyntaxError{at: e.base + int64(e.at), want: want}
 }
 
-// valueEnd returns where the JSON value that b begins with ends, or -1 if b is too short to
-// decide. It returns 0 if b does not begin with a value. If final is true, b ends the text, and
-// a number or a word may end with it.
+// valueEnd returns the end of the JSON value at the beginning of b, -1 if b is
+// too short to decide, and 0 if b does not begin with a value. If final is
+// true, b is the end of the text, so a number or a word may end with it.
 func valueEnd(b []byte, final bool) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -190,7 +192,7 @@ func valueEnd(b []byte, final bool) int {
 	return -1
 }
 
-// stringEnd returns where the string that b begins with ends, or -1.
+// stringEnd returns the end of the string at the beginning of b, or -1.
 func stringEnd(b []byte) int {
 	for i := 1; i < len(b); i++ {
 		switch b[i] {
@@ -203,7 +205,7 @@ func stringEnd(b []byte) int {
 	return -1
 }
 
-// space is what JSON takes for white space.
+// space is the white space of JSON.
 const space = " \t\r\n"
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

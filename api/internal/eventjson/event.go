@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The fields of an event, in the order in which messages name them. All of them except payload
-// are required.
+// The fields of an event, in the order of messages about them. All except
+// payload are required.
 const (
 	fieldID = iota
 	fieldRecipient
@@ -27,12 +27,12 @@ const (
 
 var fieldNames = [fieldCount]string{"id", "recipient", "origin", "contentType", "documentType", "supportsBundling", "weight", "payload"}
 
-// An eventDecoder reads the events of one request. Names that come again share
-// their memory.
+// An eventDecoder decodes the events of one request. Repeated names share their
+// memory.
 type eventDecoder struct {
 	limits  Limits
 	faults  *Faults
-	place   eventPlace // of the event at hand
+	place   eventPlace // place of the current event
 	compact bytes.Buffer
 	shape   ShapeChecker
 
@@ -54,8 +54,8 @@ func newEventDecoder(limits Limits, f *Faults) *eventDecoder {
 	}
 }
 
-// decode reads the event at a place into e, and adds what is wrong with it to the
-// faults. It fails with a *SyntaxError if text is not JSON.
+// decode decodes the event in text into e, and adds its faults. at is its
+// place. It fails with a *SyntaxError if text is not JSON.
 func (d *eventDecoder) decode(at eventPlace, text []byte, from given, e *domain.Event) error {
 	d.place = at
 	if err := checkUTF8(text, "event"); err != nil {
@@ -101,14 +101,15 @@ func (d *eventDecoder) decode(at eventPlace, text []byte, from given, e *domain.
 	return nil
 }
 
-// given are fields that what carries an event says for it; "" says nothing.
+// given has the fields of an event that its CloudEvent provides; "" if it does
+// not.
 type given struct {
 	id, recipient string
 	by            eventPlace
 }
 
-// givenField takes a field that the event leaves out from what carries it, and
-// reports whether it is there.
+// givenField sets a missing field from the CloudEvent, and reports whether that
+// has it.
 func (d *eventDecoder) givenField(field int, from given, e *domain.Event) bool {
 	var name string
 	var wrong error
@@ -137,7 +138,7 @@ func fieldOf(name []byte) int {
 	return -1
 }
 
-// readField reads the value of one field into e.
+// readField decodes the value of one field into e.
 func (d *eventDecoder) readField(field int, m Member, e *domain.Event) error {
 	switch field {
 	case fieldSupportsBundling:
@@ -185,15 +186,15 @@ func (d *eventDecoder) readFlag(m Member, flag *bool) error {
 	return nil
 }
 
-// readWeight accepts whole numbers in their usual form. 1.5, 1e3 and numbers that exceed 64
-// bits are faults of the sender.
+// readWeight accepts whole numbers without fraction and exponent. 1.5, 1e3 and
+// numbers that exceed 64 bits are faults.
 func (d *eventDecoder) readWeight(m Member, weight *domain.Weight) error {
 	if c := m.Value[0]; c != '-' && (c < '0' || c > '9') {
 		return d.wrongType(fieldWeight, m, "a whole number of KB")
 	}
 	text := string(m.Value)
 	kb, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || text[0] == '0' || text[0] == '-' { // all that strconv and JSON may see differently
+	if err != nil || text[0] == '0' || text[0] == '-' { // strconv and JSON may treat these differently
 		if err := checkJSON(m.Value, m.at); err != nil {
 			return err
 		}
@@ -214,8 +215,8 @@ func (d *eventDecoder) readWeight(m Member, weight *domain.Weight) error {
 	return nil
 }
 
-// readPayload accepts any JSON value. It is kept in its compact form, in which its
-// size counts. A null is a payload that was not sent.
+// readPayload accepts any JSON value. It is stored in compact form, whose size
+// is limited. A null means no payload.
 func (d *eventDecoder) readPayload(m Member, payload *[]byte) error {
 	if string(m.Value) == "null" {
 		return nil
@@ -254,7 +255,7 @@ func (d *eventDecoder) wrongType(field int, m Member, want string) error {
 	return nil
 }
 
-// words parses names and remembers them: the events of a request share a few
+// words parses names and caches them: the events of a request share a few
 // recipients, origins and types.
 type words[T any] struct {
 	parser func(string) (T, error)

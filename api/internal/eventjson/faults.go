@@ -8,18 +8,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// MaxFaults is how many faults of one text are listed.
+// MaxFaults is the maximum number of listed faults of one text.
 const MaxFaults = 100
 
 // A Fault is an error at one position of a text.
 type Fault struct {
 	Pointer string // RFC 6901
-	Inside  string // continues Pointer within a payload; its names are data, which no log has
+	Inside  string // continues Pointer within a payload; its names are data, which must not be logged
 	Detail  string
-	Index   int // of the event, among all of the text
+	Index   int // index of the event, among all events of the text
 }
 
-// Faults are those of one text.
+// Faults are the faults of one text.
 type Faults struct {
 	List  []Fault // the first MaxFaults
 	Total int
@@ -29,7 +29,7 @@ func (f *Faults) add(p eventPlace, field, detail string) {
 	f.addInside(p, field, "", detail)
 }
 
-// addInside adds a fault of the value that the pointer inside leads to within a field.
+// addInside adds a fault inside the value of a field, at the pointer inside.
 func (f *Faults) addInside(p eventPlace, field, inside, detail string) {
 	f.Total++
 	if len(f.List) < MaxFaults {
@@ -37,16 +37,17 @@ func (f *Faults) addInside(p eventPlace, field, inside, detail string) {
 	}
 }
 
-// An eventPlace is where an event stands in a text: element index of the array that
-// prefix points to, or the object itself that prefix points to, if alone.
+// An eventPlace is the position of an event in a text: element index of the
+// array at the pointer prefix, or, if alone is true, the object at prefix.
 type eventPlace struct {
 	prefix string
 	index  int
 	alone  bool
-	number int // of the event, among all of the text
+	number int // index of the event, among all events of the text
 }
 
-// pointer returns the JSON pointer to a field of the event, or to all of it for "".
+// pointer returns the JSON pointer to a field of the event, or to the event
+// itself for "".
 func (p eventPlace) pointer(field string) string {
 	pointer := p.prefix
 	if !p.alone {
@@ -58,14 +59,14 @@ func (p eventPlace) pointer(field string) string {
 	return pointer
 }
 
-// EscapePointer returns a name as a JSON pointer has it.
+// EscapePointer escapes a name for a JSON pointer.
 func EscapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// A SyntaxError says why a text is not the JSON that it should be.
+// A SyntaxError says why a text is not the required JSON.
 type SyntaxError struct {
-	Pointer string // to the event, if the fault is in one
+	Pointer string // pointer to the event with the fault, if it is in one
 	at      int64  // bytes before the fault
 	want    string
 }

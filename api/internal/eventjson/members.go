@@ -6,16 +6,16 @@ import (
 	"iter"
 )
 
-// A Member is one name and value of a JSON object.
+// A Member is a name and a value of a JSON object.
 type Member struct {
 	Name  []byte // without quotes and escapes
-	Value []byte // the text of one value, which may not be JSON itself
+	Value []byte // text of the value, which may be invalid JSON
 
-	at int // of Value in the text of the object
+	at int // position of Value in the text of the object
 }
 
-// Members takes the text of a JSON object, which begins with its brace, apart. An
-// error ends it.
+// Members returns the members of a JSON object. The text begins with its brace.
+// The sequence ends with the first error.
 func Members(text []byte) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		at := skipSpace(text, 1)
@@ -76,8 +76,8 @@ func skipSpace(text []byte, at int) int {
 	return at
 }
 
-// unquote returns the string that text, which starts and ends with a quote,
-// stands for. The result may share memory with text.
+// unquote returns the string of a JSON text with quotes. The result may share
+// memory with text.
 func unquote(text []byte, at int) ([]byte, error) {
 	for i, c := range text[1 : len(text)-1] {
 		if c == '\\' {
@@ -94,7 +94,7 @@ func unquote(text []byte, at int) ([]byte, error) {
 	return text[1 : len(text)-1], nil
 }
 
-// checkJSON makes sure that text, which is at a place, is one JSON value.
+// checkJSON fails unless text is one JSON value. at is its position.
 func checkJSON(text []byte, at int) error {
 	switch string(text) {
 	case "true", "false", "null":
@@ -114,7 +114,7 @@ func notJSONAt(err error, at int) error {
 	return &SyntaxError{at: int64(at), want: err.Error()}
 }
 
-// TypeOf names the type of a JSON value.
+// TypeOf returns the name of the type of a JSON value.
 func TypeOf(value []byte) string {
 	switch value[0] {
 	case '"':

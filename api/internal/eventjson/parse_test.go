@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fields are those of a valid event without its weight.
+// fields are the fields of a valid event except its weight.
 const fields = `"id":"00000000-0000-4000-8000-000000000001","recipient":"a","origin":"b","contentType":"c","documentType":"d","supportsBundling":true`
 
-// pointers are the places of faults.
+// pointers returns the positions of faults.
 func pointers(f Faults) []string {
 	var all []string
 	for _, fault := range f.List {
@@ -46,7 +46,7 @@ func TestAPointerBeginsWhereTheTextDoes(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidLaterOfAnEventPointsToItsPlace(t *testing.T) {
+func TestLaterFaultsPointToTheEvent(t *testing.T) {
 	for text, want := range map[string]Fault{
 		`{` + fields + `,"weight":1}`:         {"/origin", "", "unknown", 0},
 		`[{},7,{` + fields + `,"weight":1}]`:  {"/2/origin", "", "unknown", 2},

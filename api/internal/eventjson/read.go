@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Limits bound what one text may hold.
+// Limits are the limits of one text.
 type Limits struct {
 	Events        int
 	Payload       int // bytes in compact form
@@ -18,22 +18,22 @@ type Limits struct {
 	PayloadNumber int // characters of a number in a payload; default 400
 }
 
-// Events are what a text holds.
+// Events are the events of a text.
 type Events struct {
-	Events []domain.Event // without a fault of their own
+	Events []domain.Event // events without a fault
 	Faults Faults
-	Count  int // of all events, those with faults as well
+	Count  int // number of all events, including faulty ones
 
-	// Causes are the spans that CloudEvents name in their extension traceparent, by
-	// [domain.AddCause].
+	// Causes are the spans in the extension traceparent of CloudEvents, as
+	// [domain.AddCause] collects them.
 	Causes []domain.TraceContext
 
-	numbers []int        // of Events, among all events of the text
-	runs    []eventPlace // of the first event of each array, or of one that is alone
+	numbers []int        // indexes of Events among all events of the text
+	runs    []eventPlace // places of the first event of each array, and of single events
 }
 
-// Fault returns what else is wrong with a field of Events[i], or with all of it
-// for "".
+// Fault returns a fault that the hub has found in a field of Events[i], or in
+// the whole event for "".
 func (e *Events) Fault(i int, field, detail string) Fault {
 	number := e.numbers[i]
 	after := sort.Search(len(e.runs), func(j int) bool { return e.runs[j].number > number })
@@ -42,17 +42,18 @@ func (e *Events) Fault(i int, field, detail string) Fault {
 	return Fault{Pointer: p.pointer(field), Detail: detail, Index: number}
 }
 
-// Read reads a JSON array of events. It keeps one element of the text in memory at a time, and
-// continues after a faulty event to find the faults of the others. Text that is no JSON array
-// fails with a *SyntaxError, too many events fail with a *TooManyError, and any failure of r is
-// returned as it is; the Events say what was found until then.
+// Read decodes a JSON array of events. It keeps one element of the text in
+// memory at a time, and continues after a faulty event to find the faults of
+// the others. A text that is not a JSON array fails with a *SyntaxError, too
+// many events fail with a *TooManyError, and an error of r is returned
+// unchanged; the Events have what was found until then.
 func Read(r io.Reader, limits Limits) (*Events, error) {
 	t := newTaker(limits)
 	return t.events, t.takeArray(&elements{r: r}, "", given{})
 }
 
-// Parse reads a JSON object, one event, or a JSON array of events. It fails as Read
-// does. The pointers of a single event begin at its fields.
+// Parse decodes a JSON object with one event, or a JSON array of events. It
+// fails as Read does. The pointers of a single event begin at its fields.
 func Parse(text []byte, limits Limits) (*Events, error) {
 	t := newTaker(limits)
 	if begin := skipSpace(text, 0); begin < len(text) && text[begin] == '{' {
@@ -61,7 +62,7 @@ func Parse(text []byte, limits Limits) (*Events, error) {
 	return t.events, t.takeArray(inMemory(text, 0), "", given{})
 }
 
-// A taker takes one event of a text after the other.
+// A taker takes the events of a text one after another.
 type taker struct {
 	limits  Limits
 	decoder *eventDecoder
@@ -73,7 +74,7 @@ func newTaker(limits Limits) *taker {
 	return &taker{limits, newEventDecoder(limits, &events.Faults), events}
 }
 
-// takeArray takes the events of an array that prefix points to.
+// takeArray takes the events of the array at the pointer prefix.
 func (t *taker) takeArray(array *elements, prefix string, from given) error {
 	if err := array.openArray("events"); err != nil {
 		return err
@@ -93,21 +94,22 @@ func (t *taker) takeArray(array *elements, prefix string, from given) error {
 	}
 }
 
-// takeSingle takes the event that is all of the text at an offset, and that prefix points
-// to.
+// takeSingle takes the single event in text. offset is the position of text,
+// and prefix its pointer.
 func (t *taker) takeSingle(text []byte, offset int64, prefix string, from given) error {
 	return t.takeEvent(text, offset, t.nextPlace(eventPlace{prefix: prefix, alone: true}), from)
 }
 
-// nextPlace makes p the place of the next event, with which an array begins or which is
-// alone.
+// nextPlace sets p to the place of the next event, which is the first of an
+// array or a single one.
 func (t *taker) nextPlace(p eventPlace) eventPlace {
 	p.number = t.events.Count
 	t.events.runs = append(t.events.runs, p)
 	return p
 }
 
-// takeEvent takes the event that is the text at an offset in the whole.
+// takeEvent takes the event in text. offset is the position of text in the
+// whole.
 func (t *taker) takeEvent(text []byte, offset int64, p eventPlace, from given) error {
 	if t.events.Count == t.limits.Events {
 		return &TooManyError{t.limits.Events}
@@ -125,7 +127,7 @@ func (t *taker) takeEvent(text []byte, offset int64, p eventPlace, from given) e
 	return nil
 }
 
-// withPlace says where in the whole a fault of the text at an offset is.
+// withPlace adds to an error in a text the position of that text in the whole.
 func withPlace(err error, offset int64, p eventPlace) error {
 	if syntax, ok := errors.AsType[*SyntaxError](err); ok {
 		syntax.at += offset

@@ -19,7 +19,7 @@ const (
 
 var defaultLimits = Limits{Events: 10_000, Payload: megabyte}
 
-// encode writes events as a request has them.
+// encode encodes events as a request.
 func encode(events []domain.Event) []byte {
 	type wire struct {
 		ID               string          `json:"id"`
@@ -63,7 +63,7 @@ func manyEvents(n, payload int) []byte {
 	return []byte(b.String())
 }
 
-// However the body comes in, and wherever its pieces end, the events are the same.
+// The events do not depend on how the body arrives and is split.
 func TestPiecesOfABodyMakeNoDifference(t *testing.T) {
 	text := manyEvents(300, 100_000/10)
 	want, err := Read(bytes.NewReader(text), defaultLimits)
@@ -89,8 +89,8 @@ func TestPiecesOfABodyMakeNoDifference(t *testing.T) {
 	}
 }
 
-// chunked yields its text in pieces of at most size bytes; the last comes with
-// io.EOF, unless that is to come late.
+// chunked yields its text in pieces of at most size bytes; the last one comes
+// with io.EOF, unless that comes late.
 type chunked struct {
 	text []byte
 	size int
@@ -108,8 +108,8 @@ func (c *chunked) Read(p []byte) (int, error) {
 	return c.r.Read(p[:min(len(p), c.size)])
 }
 
-// A client that sends a huge event byte by byte does not make the hub look for its end byte by
-// byte: the work is proportional to the text.
+// If a client sends a huge event byte by byte, the hub does not scan it again
+// for each byte: the work is proportional to the length of the text.
 func TestAHugeEventInSmallPiecesIsScannedAFewTimesOnly(t *testing.T) {
 	text := []byte(`[{"payload":"` + strings.Repeat("x", megabyte) + `"}]`)
 	fills := 0
@@ -136,8 +136,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// FuzzRead: whatever the body, decoding does not panic; what it takes
-// for events is JSON that says the same, and comes out the same once more.
+// FuzzRead decodes arbitrary bodies without a panic. Accepted events are JSON
+// with the same content, and decoding them again gives the same events.
 func FuzzRead(f *testing.F) {
 	f.Add(manyEvents(2, 20))
 	const fields = `"id":"00000000-0000-4000-8000-000000000001","recipient":"a","origin":"b","contentType":"c","documentType":"d","supportsBundling":true`
@@ -179,7 +179,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checkSame holds e against what encoding/json reads from the same text.
+// checkSame compares e with the result of encoding/json for the same text.
 func checkSame(t *testing.T, e *domain.Event, text json.RawMessage) {
 	t.Helper()
 	var loose struct {

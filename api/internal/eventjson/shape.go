@@ -11,23 +11,24 @@ import (
 	"unicode/utf8"
 )
 
-// Default limits of the shape of a payload. Parsers differ in what they read beyond
-// them: .NET stops at 64 levels, and Jackson at numbers of 1,000 characters.
+// Default limits of the shape of a payload. Parsers differ in what they accept
+// beyond them: .NET stops at 64 levels, and Jackson at numbers of 1,000
+// characters.
 const (
 	DefaultPayloadDepth  = 64
 	DefaultPayloadNumber = 400
 )
 
-// A ShapeChecker reports what is valid JSON but not read alike by all parsers:
-// nesting that is too deep, numbers that are too long, names that are repeated in an
-// object, and halves of surrogate pairs. Its memory is reused from text to text.
+// A ShapeChecker finds valid JSON that common parsers read differently: nesting
+// that is too deep, numbers that are too long, repeated names in an object, and
+// halves of surrogate pairs. Its memory is reused for the next text.
 type ShapeChecker struct {
 	maxDepth  int
 	maxNumber int
 
 	levels  []level
-	names   [][]byte // of all open objects, outermost first
-	decoded []byte   // holds the names that are written with escapes
+	names   [][]byte // names of all open objects, outermost first
+	decoded []byte   // buffer for names that are written with escapes
 }
 
 // NewShapeChecker returns a checker that applies the limits of payloads.
@@ -41,14 +42,14 @@ func NewShapeChecker(limits Limits) ShapeChecker {
 // A level is an open object or array.
 type level struct {
 	object bool
-	index  int // of the current element of an array
+	index  int // index of the current element of an array
 	first  int // index in names of the first name of an object
 }
 
 // A ShapeFault is the first fault of a text.
 type ShapeFault struct {
-	Pointer string // to the value at fault, within the text
-	Reason  string // one of those below
+	Pointer string // pointer to the faulty value, within the text
+	Reason  string // one of the reasons below
 	Detail  string
 }
 
@@ -89,7 +90,7 @@ func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 		case '"':
 			end, escaped, lone := scanString(text, i)
 			if lone >= 0 {
-				if isName { // which no pointer can name
+				if isName { // a pointer cannot name it
 					c.popLevel()
 				}
 				return c.newFault(LoneSurrogate, `want both halves of a surrogate pair, got only `+string(text[lone:lone+6]))
@@ -109,9 +110,9 @@ func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 	return nil
 }
 
-// scanString returns the index of the quote that closes the string at start, whether
-// the string has escapes, and the index of an escape that is half of a surrogate
-// pair, or -1.
+// scanString returns the index of the quote that closes the string at start,
+// whether the string has escapes, and the index of an escape that is half of a
+// surrogate pair, or -1.
 func scanString(text []byte, start int) (end int, escaped bool, lone int) {
 	for i := start + 1; ; i++ {
 		switch text[i] {
@@ -146,7 +147,7 @@ func isHigh(surrogate []byte) bool {
 	return surrogate[3] <= '9' || c == 'a' || c == 'b'
 }
 
-// numberEnd returns the index behind the number at start.
+// numberEnd returns the index after the number at start.
 func numberEnd(text []byte, start int) int {
 	for i := start; i < len(text); i++ {
 		switch text[i] {
@@ -158,7 +159,7 @@ func numberEnd(text []byte, start int) int {
 	return len(text)
 }
 
-// addName adds a name of the innermost object.
+// addName adds a name to the innermost object.
 func (c *ShapeChecker) addName(name []byte, escaped bool) {
 	if escaped {
 		start := len(c.decoded)
@@ -168,7 +169,7 @@ func (c *ShapeChecker) addName(name []byte, escaped bool) {
 	c.names = append(c.names, name)
 }
 
-// appendUnescaped appends the unescaped text of the inside of a JSON string.
+// appendUnescaped appends the unescaped content of a JSON string.
 func appendUnescaped(to, text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
@@ -202,14 +203,14 @@ func appendUnescaped(to, text []byte) []byte {
 	return to
 }
 
-// hexRune reads the four hexadecimal digits that text begins with.
+// hexRune decodes four hexadecimal digits at the beginning of text.
 func hexRune(text []byte) rune {
-	n, _ := strconv.ParseUint(string(text[:4]), 16, 32) // they are digits: the text is valid JSON
+	n, _ := strconv.ParseUint(string(text[:4]), 16, 32) // cannot fail, because the text is valid JSON
 	return rune(n)                                      //nolint:gosec // at most 0xffff
 }
 
-// closeObject ends the innermost object and reports a name that it has twice. The
-// time is that of sorting the names, so that no object makes it quadratic.
+// closeObject closes the innermost object and reports a repeated name in it. It
+// sorts the names, so that it does not take quadratic time.
 func (c *ShapeChecker) closeObject() *ShapeFault {
 	first := c.levels[len(c.levels)-1].first
 	if repeated, ok := repeatedName(c.names[first:]); ok {
@@ -250,8 +251,8 @@ func repeatedName(names [][]byte) ([]byte, bool) {
 	return nil, false
 }
 
-// newFault returns a fault of the current value. Its pointer leads to the value, or to
-// the innermost value around it whose pointer is short.
+// newFault returns a fault of the current value. Its pointer leads to the
+// value, or to the innermost enclosing value whose pointer is short enough.
 func (c *ShapeChecker) newFault(reason, detail string) *ShapeFault {
 	const maxPointer = 200
 	var pointer strings.Builder

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withPayload is a request of one event with the given payload.
+// withPayload returns a request of one event with the given payload.
 func withPayload(payload string) string {
 	return `[{` + fields + `,"weight":20000,"payload":` + payload + `}]`
 }
@@ -102,8 +102,8 @@ func TestCloudEvent_AttributesAreCheckedLikePayloads(t *testing.T) {
 	}
 }
 
-// TestPayload_RefusesWhatAnotherReaderRefuses compares the checker with a slow one
-// on top of encoding/json, on texts made of troublesome pieces.
+// TestPayload_RefusesWhatAnotherReaderRefuses compares the checker with a slow
+// one based on encoding/json, with texts made of difficult pieces.
 func TestPayload_RefusesWhatAnotherReaderRefuses(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 64))
 	limits := Limits{Events: 1, Payload: megabyte, PayloadDepth: 3, PayloadNumber: 4}
@@ -163,7 +163,7 @@ func isWellShaped(text string, limits Limits) bool {
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	names := []map[string]bool{} // of the open objects; nil for an array
+	names := []map[string]bool{} // names of the open objects; nil for an array
 	isName := []bool{}
 	for {
 		token, err := decoder.Token()

@@ -1,7 +1,8 @@
-// Package hubmetrics has the metrics that several edges of the hub count together, and the
-// registration that lets them share one. The edges call it; what each of them counts alone
-// stays with it.
+// Package hubmetrics has the metrics that several edges of the hub share, and
+// the registration that lets them share one. Metrics of a single edge are in
+// the package of that edge.
 //
-// A counter whose labels have a closed set of values has all of them from the start, at 0:
-// Prometheus cannot see the first event of a series that begins with it.
+// A counter whose labels have a fixed set of values has all series from the
+// start, at 0: Prometheus cannot see the first increment of a series that
+// begins with it.
 package hubmetrics

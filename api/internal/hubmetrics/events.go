@@ -2,7 +2,7 @@ package hubmetrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// A Source is a way by which events reach the hub.
+// A Source is where events come from.
 type Source string
 
 // The sources.
@@ -14,12 +14,14 @@ const (
 
 var sources = []string{string(HTTP), string(Bus), string(Console)}
 
-// Events count what the hub did with the events of one source. It is safe for concurrent use.
+// Events counts the results of the events of one source. It is safe for
+// concurrent use.
 type Events struct {
 	accepted, duplicates, conflicts prometheus.Counter
 }
 
-// NewEvents returns the counters of a source. Those of all sources are registered together.
+// NewEvents returns the counters of a source. Those of all sources are
+// registered together.
 func NewEvents(registerer prometheus.Registerer, source Source) *Events {
 	counter := func(name, help string) prometheus.Counter {
 		all := Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"source"}))
@@ -36,7 +38,8 @@ func NewEvents(registerer prometheus.Registerer, source Source) *Events {
 // AddAccepted counts events that the hub has stored.
 func (e *Events) AddAccepted(n int) { e.accepted.Add(float64(n)) }
 
-// AddKnown counts events that were stored before: with the same content, and with another.
+// AddKnown counts events that were stored before, with the same content or with
+// another.
 func (e *Events) AddKnown(duplicates, conflicts int) {
 	e.duplicates.Add(float64(duplicates))
 	e.conflicts.Add(float64(conflicts))

@@ -18,13 +18,13 @@ func Register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
 		return shared.ExistingCollector.(C) //nolint:forcetypeassert // it has the same name and labels
 	}
 	if err != nil {
-		panic(err) // two metrics with one name
+		panic(err) // two different metrics have the same name
 	}
 	return c
 }
 
-// Initialize gives a counter a series at 0 for each combination of the values of its labels,
-// which are given in the order of the labels.
+// Initialize creates a series at 0 for each combination of the values of the
+// labels of a counter, which are given in the order of the labels.
 func Initialize(counter *prometheus.CounterVec, labels ...[]string) {
 	eachCombination(nil, labels, func(values []string) { counter.WithLabelValues(values...) })
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// What Azure calls events of blobs.
+// The names of Azure for events of blobs.
 const (
 	blobCreated     = "Microsoft.Storage.BlobCreated"
 	blobDeleted     = "Microsoft.Storage.BlobDeleted"
@@ -16,8 +16,8 @@ const (
 	validateSubscription = "Microsoft.EventGrid.SubscriptionValidationEvent"
 )
 
-// reasonsOfAzure has the operations that create blobs. Those that begin to write a file are not
-// events of ours: see the comment of the package.
+// reasonsOfAzure has the operations that create blobs. Operations that begin to
+// write a file are left out: see the comment of the package.
 var reasonsOfAzure = map[string]domain.ObjectReason{
 	"PutBlob":        domain.CreatedPut,
 	"PutBlobFromURL": domain.CreatedCopy,
@@ -27,22 +27,24 @@ var reasonsOfAzure = map[string]domain.ObjectReason{
 	"SftpCommit":     domain.CreatedPut,
 }
 
-// beginsFile reports whether an operation begins to write a file, which another event ends.
+// beginsFile reports whether an operation begins to write a file. Another event
+// reports its completion.
 func beginsFile(api string) bool { return api == "CreateFile" || api == "SftpCreate" }
 
-// isOfBlob reports whether events with a name are of blobs.
+// isOfBlob reports whether events with a name are about blobs.
 func isOfBlob(name string) bool {
 	return name == blobCreated || name == blobDeleted || name == blobTierChanged || name == blobRenamed
 }
 
-// An azureEvent is what Event Grid says about a blob, in its own form or as a CloudEvent.
+// An azureEvent is an event of Event Grid about a blob, in its own format or as
+// a CloudEvent.
 type azureEvent struct {
 	name                       string
 	topic, subject, time, data *jsonNode
-	id                         string // among all events of the topic; "": unknown
+	id                         string // id, unique among all events of the topic; "": unknown
 }
 
-// eventGrid reads an event in the form of Event Grid.
+// eventGrid reads an event in the format of Event Grid.
 func (p *messageParser) eventGrid(n *jsonNode) {
 	e, name := n.event, n.findMember("eventType").stringValue()
 	switch {
@@ -59,7 +61,7 @@ func (p *messageParser) eventGrid(n *jsonNode) {
 	}
 }
 
-// readHandshake reads the question whether events are welcome.
+// readHandshake reads the validation request of Event Grid.
 func (p *messageParser) readHandshake(n *jsonNode) {
 	code := n.objectMember("data").findMember("validationCode")
 	p.events.Handshake = &Handshake{code.stringValue()}
@@ -103,7 +105,7 @@ func (a *azureEvent) readInto(e *parsedEvent) {
 	e.addChange(c, a.ownID())
 }
 
-// ownID returns an identity of the event, "" if it has none.
+// ownID returns an id of the event, "" if it has none.
 func (a *azureEvent) ownID() string {
 	if a.id == "" {
 		return ""
@@ -111,11 +113,12 @@ func (a *azureEvent) ownID() string {
 	return strings.Join([]string{"azure", a.topic.optionalString(), a.id}, "\n")
 }
 
-// blobName returns the bucket and the key of the blob, by the topic and the subject.
+// blobName returns the bucket and the key of the blob, from the topic and the
+// subject.
 func (a *azureEvent) blobName() (bucket, key string) {
 	topic, subject := a.topic.stringValue(), a.subject.stringValue()
 	const accounts, containers, blobs = "/storageaccounts/", "/blobServices/default/containers/", "/blobs/"
-	// The topic is the id of a resource, of which the case has no meaning.
+	// The topic is the id of a resource, which is case-insensitive.
 	_, account, isAccount := strings.Cut(strings.ToLower(topic), accounts)
 	account, _, _ = strings.Cut(account, "/")
 	if !isAccount || account == "" {

@@ -7,11 +7,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// addSource adds the deletion of the source of a renamed blob. renamed is the event of the destination.
+// addSource adds the deletion of the source of a renamed blob. renamed is the
+// change of the destination.
 //
-// The source is known by a URL alone, and it is not documented whether its path is encoded. The
-// destination is known by a URL and by the subject, which is not encoded: so where the path of that
-// URL ends in the key of the subject as it is, and does not if it is decoded, paths are not encoded.
+// The source is known only by a URL, and it is not documented whether its path
+// is encoded. The destination is known by a URL and by the subject, which is
+// not encoded: if the path of that URL ends in the key of the subject
+// unchanged, and does not when it is decoded, then paths are not encoded.
 func (a *azureEvent) addSource(e *parsedEvent, renamed objectChange) {
 	source := a.data.findMember("sourceUrl")
 	container, key, ok := blobOfURL(source.stringValue(), a.pathsAreEncoded(renamed.key))

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// TestBadFieldsOfS3 has the fault that is reported for each wrong object of a record.
+// TestBadFieldsOfS3 has the reported fault for each invalid object of a record.
 func TestBadFieldsOfS3(t *testing.T) {
 	for object, want := range map[string]string{
 		`"size":1`:            "/key missing-field",
@@ -50,7 +50,8 @@ func TestBadFieldsOfS3(t *testing.T) {
 	}
 }
 
-// TestBadMembers has, for a member of an event and its new value, what is reported.
+// TestBadMembers has, for a member of an event and its new value, the reported
+// fault.
 func TestBadMembers(t *testing.T) {
 	s3, bridged, event, asCloud := record("ObjectCreated:Put", "k"), bridge("Object Created", `"key":"k"`, ""), grid("Microsoft.Storage.BlobCreated", `"api":"PutBlob"`), cloud("Microsoft.Storage.BlobCreated", `"api":"PutBlob"`)
 	for _, tc := range []struct{ text, old, change, want string }{
@@ -130,8 +131,8 @@ func TestSequencersOfEvents(t *testing.T) {
 	require.Equal(t, domain.OpaqueSequencer, opaque.Sequencer.Form())
 }
 
-// TestDeliveries: an event without sequencer is the same one when what carried it is delivered again, and
-// another one otherwise.
+// An event without a sequencer is the same one when its message is delivered
+// again, and another one otherwise.
 func TestDeliveries(t *testing.T) {
 	null := record("LifecycleTransition", "", `"key":"k"`)
 	carriers := func(text, messageID string) (all []domain.Carrier) {

@@ -47,8 +47,9 @@ func (p *messageParser) cloudEventOf(n *jsonNode, name string, m *domain.Message
 // IsBinary reports whether a request has an event in the binary mode of CloudEvents.
 func IsBinary(h http.Header) bool { return cloudevent.IsBinary(h) }
 
-// ParseBinary reads the event of a request in the binary mode of CloudEvents. It fails as Parse does.
-// A pointer begins with the name of an attribute, or with data.
+// ParseBinary reads the event of a request in the binary mode of CloudEvents.
+// It fails as Parse does. A pointer begins with the name of an attribute, or
+// with data.
 func ParseBinary(h http.Header, body []byte, options Options) (*Events, error) {
 	p := newParser(options)
 	from := &carrier{messageID: options.MessageID, text: body}

@@ -8,7 +8,7 @@
 //	CloudEvents   {"specversion", "type", "data", …}, and in the binary mode
 //
 // An array may hold any of them. The text in a message of SNS or SQS is read in the same way, so SNS
-// in SQS is, too. The members of an event decide its form, never what carried it.
+// in SQS is, too. The form of an event is recognized by its members, not by the message that has it.
 //
 // # Faults
 //
@@ -27,13 +27,13 @@
 // # Names
 //
 // The bucket of a blob is ACCOUNT/CONTAINER, so that containers with the same name in two accounts
-// are two buckets. The account is that of the topic (or source), the container and the key are
-// those of the subject. Neither is encoded there. A BlobRenamed is two events: the source was deleted, and
+// are two buckets. The topic (or source) has the account, and the subject has
+// the container and the key, which are not encoded. A BlobRenamed is two events: the source was deleted, and
 // the destination was created; see azure_rename.go.
 //
 // The key of a direct notification of S3 is encoded like a form: + is a space and %2B a plus. It
-// is decoded here. EventBridge sends the key as it is. An object of no bytes whose key ends in / is
-// an object like any other: a listing of the bucket has it, so a crawl would add it again.
+// is decoded here. EventBridge sends the key as it is. An empty object whose key ends in / is
+// treated like others: a listing of the bucket has it, so a crawl would add it again.
 //
 // # Sequencers
 //

@@ -2,7 +2,8 @@ package objectjson
 
 import "github.com/messagehub/messagehub/domain"
 
-// kindsOfEventBridge has the names of events in EventBridge. A deletion and a creation have details.
+// kindsOfEventBridge has the names of events in EventBridge. Deletions and
+// creations have further members.
 var kindsOfEventBridge = map[string]eventKind{
 	"Object Created":               {eventType: domain.ObjectCreated},
 	"Object Deleted":               {eventType: domain.ObjectDeleted},
@@ -22,7 +23,7 @@ var reasonsOfEventBridge = map[string]domain.ObjectReason{
 	"Lifecycle Expiration":    domain.DeletedLifecycle,
 }
 
-// eventBridge reads an event of S3 that came by EventBridge.
+// eventBridge reads an event of S3 from EventBridge.
 func (n *jsonNode) eventBridge() {
 	e, name := n.event, n.findMember("detail-type").stringValue()
 	k, ok := kindsOfEventBridge[name]
@@ -57,7 +58,7 @@ func (n *jsonNode) eventBridge() {
 	}, n.ownID("eventbridge", n.findMember("id").optionalString()))
 }
 
-// setTier notes the tier to which Intelligent-Tiering has moved an object. Only the archive tiers matter:
+// setTier sets the tier to which Intelligent-Tiering has moved an object. Only the archive tiers matter:
 // content in the others can be read at once.
 func setTier(f *domain.ObjectFacts, tier string) {
 	if tier == "" {
@@ -69,13 +70,13 @@ func setTier(f *domain.ObjectFacts, tier string) {
 	}
 }
 
-// The tiers of which content has to be restored before it can be read.
+// The tiers whose content must be restored before it can be read.
 const (
 	archiveTier     = "ARCHIVE_ACCESS"
 	deepArchiveTier = "DEEP_ARCHIVE_ACCESS"
 )
 
-// ownID returns an identity of an event that has an id, "" without one.
+// ownID returns an id of an event, "" if it has none.
 func (n *jsonNode) ownID(source, id string) string {
 	if id == "" {
 		return ""

@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/api/internal/objectjson"
 )
 
-// FuzzParse: whatever the text is, each of its events is stored, ignored, or refused with a reason and a place.
+// FuzzParse parses arbitrary texts. Each event is stored, ignored, or refused
+// with a reason and a position.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		records(record("ObjectCreated:Put", "a+b%2B"), record("Other", "k"), `{}`), records(sqs("1", sns("2", records(record("ObjectRemoved:Delete", "k"))))),

@@ -12,16 +12,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxText is the limit in bytes for a text that has no limit of its own.
+// maxText is the limit in bytes for a text without a specific limit.
 const maxText = 1024
 
-// A jsonNode is a value of the text. A value that is missing, or null, is a node without text, and has no
-// members, so that only a caller that needs it has to look.
+// A jsonNode is a value of the text. A missing value or null is a node without
+// text and members, so that only a caller that requires it has to check.
 type jsonNode struct {
 	parent *jsonNode
-	name   string // of the member, or the index of the element
+	name   string // name of the member, or index of the element
 	text   []byte
-	event  *parsedEvent // nil above the events
+	event  *parsedEvent // nil outside of events
 
 	members []eventjson.Member
 	isSplit bool
@@ -35,7 +35,7 @@ func (n *jsonNode) pointer() string {
 	return n.parent.pointer() + "/" + eventjson.EscapePointer(domain.Clip(n.name))
 }
 
-// reportFault reports a fault of the event, unless it has one.
+// reportFault reports a fault of the event, unless it already has one.
 func (n *jsonNode) reportFault(reason, format string, args ...any) {
 	if n.event.fault == nil {
 		n.event.fault = &Fault{Index: n.event.index, Pointer: n.pointer(), Reason: reason, Detail: fmt.Sprintf(format, args...)}
@@ -45,7 +45,8 @@ func (n *jsonNode) reportFault(reason, format string, args ...any) {
 // isObject reports whether the value is an object.
 func (n *jsonNode) isObject() bool { return len(n.text) > 0 && n.text[0] == '{' }
 
-// splitMembers returns the members of an object. It fails if they cannot be found.
+// splitMembers returns the members of an object. It fails if the text cannot be
+// split.
 func (n *jsonNode) splitMembers() ([]eventjson.Member, error) {
 	if n.isSplit || !n.isObject() {
 		return n.members, nil
@@ -63,7 +64,7 @@ func (n *jsonNode) splitMembers() ([]eventjson.Member, error) {
 // findMember returns a member of an object.
 func (n *jsonNode) findMember(name string) *jsonNode {
 	child := &jsonNode{parent: n, name: name, event: n.event}
-	members, _ := n.splitMembers() // none, if it fails
+	members, _ := n.splitMembers() // after an error there are no members
 	for i := range members {
 		if string(members[i].Name) == name {
 			if text := members[i].Value; string(text) != "null" {
@@ -86,7 +87,7 @@ func (n *jsonNode) countMembers(name string) (count int) {
 	return count
 }
 
-// hasMember reports whether there is a member, which may be null.
+// hasMember reports whether a member exists, even if it is null.
 func (n *jsonNode) hasMember(name string) bool { return n.countMembers(name) > 0 }
 
 // elementNode returns the node of an element of an array.
@@ -94,7 +95,7 @@ func (n *jsonNode) elementNode(index int, text []byte) *jsonNode {
 	return &jsonNode{parent: n, name: strconv.Itoa(index), text: text, event: n.event}
 }
 
-// objectMember returns a member that has to be an object.
+// objectMember returns a member that must be an object.
 func (n *jsonNode) objectMember(name string) *jsonNode {
 	child := n.findMember(name)
 	child.expectStart('{', "an object")
@@ -126,7 +127,7 @@ func (n *jsonNode) stringValue() string {
 	return s
 }
 
-// optionalString is value, and "" if it is missing. It also limits the length.
+// optionalString returns a string, "" if it is missing. It limits the length.
 func (n *jsonNode) optionalString() string {
 	if n.text == nil {
 		return ""
@@ -138,7 +139,8 @@ func (n *jsonNode) optionalString() string {
 	return s
 }
 
-// timeValue returns a time. One without a zone is in UTC, as in inventories of S3.
+// timeValue returns a time. Without a zone it is in UTC, as in inventories of
+// S3.
 func (n *jsonNode) timeValue() time.Time {
 	text := n.stringValue()
 	if n.event.fault != nil {
@@ -154,7 +156,8 @@ func (n *jsonNode) timeValue() time.Time {
 	return t.UTC()
 }
 
-// sizeValue returns a size in bytes, nil if it is missing. Every int64 is exact.
+// sizeValue returns a size in bytes, nil if it is missing. Every int64 is
+// exact.
 func (n *jsonNode) sizeValue() *int64 {
 	if n.text == nil {
 		return nil
@@ -208,8 +211,8 @@ func (n *jsonNode) readETag() string {
 func shortDigest(parts ...[]byte) string {
 	h := sha256.New()
 	for _, part := range parts {
-		_, _ = h.Write(part)      // it never fails
-		_, _ = h.Write([]byte{0}) // which no part has that is followed by another
+		_, _ = h.Write(part)      // Write of a hash never fails
+		_, _ = h.Write([]byte{0}) // no part contains this byte, so it separates the parts
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -10,28 +10,28 @@ import (
 
 // Options are the settings of Parse.
 type Options struct {
-	MaxEvents int    // in the text; 0: no limit
-	MessageID string // of the message that had the text; "": it had none
+	MaxEvents int    // limit of events in the text; 0: no limit
+	MessageID string // id of the message with the text; "": none
 }
 
-// Events are what a text holds.
+// Events are the events of a text.
 type Events struct {
-	Events []Event // that can be stored, in the order of the text
+	Events []Event // events that can be stored, in the order of the text
 	Faults []Fault
-	Count  int // of all events: those above, and the ignored ones. A rename is one.
+	Count  int // number of all events, including ignored ones; a rename counts as one
 
 	Ignored      int
-	IgnoredNames []string // the first few of their names, cut to a length for the log
+	IgnoredNames []string // the first few of their names, shortened for the log
 
-	// Causes are the spans that CloudEvents name in their extension traceparent, by
-	// [domain.AddCause].
+	// Causes are the spans in the extension traceparent of CloudEvents, as
+	// [domain.AddCause] collects them.
 	Causes []domain.TraceContext
 
-	// Handshake is not nil if Event Grid asks whether its events are welcome.
+	// Handshake is set if the text is the validation request of Event Grid.
 	Handshake *Handshake
 }
 
-// TraceCauses returns the spans that CloudEvents name. A nil *Events has none.
+// TraceCauses returns the spans in CloudEvents. A nil *Events has none.
 func (e *Events) TraceCauses() []domain.TraceContext {
 	if e == nil {
 		return nil
@@ -39,41 +39,41 @@ func (e *Events) TraceCauses() []domain.TraceContext {
 	return e.Causes
 }
 
-// An Event is an event of an object, which passes its Check.
+// An Event is an event of an object that passes its Check.
 type Event struct {
-	Index int // among all events of the text
+	Index int // index among all events of the text
 	Name  domain.ObjectName
 	domain.ObjectEvent
 }
 
-// A Fault is why an event cannot be stored.
+// A Fault is the reason why an event cannot be stored.
 type Fault struct {
-	Index   int    // among all events of the text
+	Index   int    // index among all events of the text
 	Pointer string // RFC 6901; see the comment of the package
 	Reason  string // one of the reasons below
-	Detail  string // for a person
+	Detail  string // description for a person
 }
 
 // The reasons of faults. The others are those of [eventjson.ShapeFault].
 const (
 	NotJSON           = "not-json"            // the text of the event is not JSON in UTF-8
-	UnknownForm       = "unknown-form"        // the form is not known
+	UnknownForm       = "unknown-form"        // the format is not known
 	TooManyShells     = "too-many-shells"     // messages are nested too deep
-	MissingField      = "missing-field"       // or it is null
-	WrongType         = "wrong-type"          // the field has another type than the form says
-	TooLong           = "too-long"            // a text that no store sends has this length
-	InvalidTime       = "invalid-time"        // not RFC 3339
+	MissingField      = "missing-field"       // the field is missing or null
+	WrongType         = "wrong-type"          // the field has another type than the format requires
+	TooLong           = "too-long"            // no store sends a text of this length
+	InvalidTime       = "invalid-time"        // not a time of RFC 3339
 	InvalidSize       = "invalid-size"        // not a whole number from 0 to 2^63-1
-	InvalidSequencer  = "invalid-sequencer"   // empty, or of S3 and not hexadecimal
-	SequencerTooLong  = "sequencer-too-long"  // above domain.MaxSequencer characters
+	InvalidSequencer  = "invalid-sequencer"   // empty, or, for S3, not hexadecimal
+	SequencerTooLong  = "sequencer-too-long"  // longer than domain.MaxSequencer characters
 	InvalidVersion    = "invalid-version"     // not a version id
-	InvalidName       = "invalid-name"        // not a bucket, or not a key
-	KeyNotEncoded     = "key-not-url-encoded" // a % that begins no encoded byte
-	KeyNotUTF8        = "key-not-utf8"        // once it is decoded
-	InvalidSubject    = "invalid-subject"     // it names no blob
-	InvalidCloudEvent = "invalid-cloudevent"  // an attribute is not what CloudEvents 1.0 says
-	// NotConfirmed is a request of SNS to confirm a subscription. The hub calls no URL that a message
-	// names, so its operator confirms it.
+	InvalidName       = "invalid-name"        // not the name of a bucket, or not a key
+	KeyNotEncoded     = "key-not-url-encoded" // a % that does not begin an encoded byte
+	KeyNotUTF8        = "key-not-utf8"        // the decoded key is not UTF-8
+	InvalidSubject    = "invalid-subject"     // the subject names no blob
+	InvalidCloudEvent = "invalid-cloudevent"  // an attribute violates CloudEvents 1.0
+	// NotConfirmed is a request of SNS to confirm a subscription. The hub calls
+	// no URL in a message, so an operator has to confirm it.
 	NotConfirmed = "subscription-not-confirmed"
 )
 
@@ -84,7 +84,8 @@ var Reasons = []string{
 	eventjson.TooDeep, eventjson.NumberTooLong, eventjson.DuplicateField, eventjson.LoneSurrogate,
 }
 
-// A Handshake is the question of Event Grid whether its events are welcome. The code is the answer.
+// A Handshake is the validation request of Event Grid, which is answered with
+// the code.
 type Handshake struct{ Code string }
 
 // A TooManyError reports more events than Options.MaxEvents.
@@ -95,7 +96,8 @@ func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d events"
 // ErrNotJSON reports a text that cannot be split into events.
 var ErrNotJSON = errors.New("want JSON")
 
-// Parse reads the events of a text. It fails with ErrNotJSON and with a *TooManyError.
+// Parse reads the events of a text. It fails with ErrNotJSON and with a
+// *TooManyError.
 func Parse(text []byte, options Options) (*Events, error) {
 	p := newParser(options)
 	err := p.parseValue(&jsonNode{text: text}, &carrier{messageID: options.MessageID, text: text}, 0)
@@ -113,16 +115,17 @@ func newParser(options Options) *messageParser {
 	return &messageParser{options: options, events: &Events{}, shape: eventjson.NewShapeChecker(eventjson.Limits{})}
 }
 
-// A carrier is a message that carried events.
+// A carrier is a message that contains events.
 type carrier struct {
 	messageID string
-	text      []byte // nil: the id is enough
-	id        string // once it was needed
-	count     int    // of its events until now
+	text      []byte // nil: the id is enough to identify the message
+	id        string // set at its first use
+	count     int    // number of its events up to now
 }
 
-// stableID returns a text that is the same when the message is delivered again. The id alone could be one
-// that a sender gives to all of its messages.
+// stableID returns an id that is the same when the message is delivered again.
+// The id of the message is not enough, because a sender could use the same one
+// for all of its messages.
 func (d *carrier) stableID() string {
 	if d.id == "" {
 		d.id = shortDigest([]byte(d.messageID), d.text)
@@ -135,7 +138,7 @@ func (p *messageParser) newEvent(from *carrier) *parsedEvent {
 	return &parsedEvent{index: p.events.Count, delivery: from, place: from.count}
 }
 
-// finishEvent counts an event and takes over what became of it.
+// finishEvent counts an event and adds its result.
 func (p *messageParser) finishEvent(e *parsedEvent, from *carrier) error {
 	const maxNames = 5
 	if p.events.Count == p.options.MaxEvents && p.options.MaxEvents > 0 {
@@ -157,29 +160,30 @@ func (p *messageParser) finishEvent(e *parsedEvent, from *carrier) error {
 	return nil
 }
 
-// A parsedEvent is one that is being read.
+// A parsedEvent is an event that is being parsed.
 type parsedEvent struct {
 	index    int
 	delivery *carrier
-	place    int // in the delivery
+	place    int // index in the delivery
 
-	// One of these three is what became of it.
+	// The result is one of these three.
 	found       []Event
 	ignored     bool
 	ignoredName string
-	fault       *Fault // the first one
+	fault       *Fault // the first fault
 }
 
 func (e *parsedEvent) markIgnored(name string) { e.ignored, e.ignoredName = true, name }
 
-// An objectChange is what an event says about an object.
+// An objectChange is a change of an object in an event.
 type objectChange struct {
 	bucket, key     string
 	bucketAt, keyAt *jsonNode
 	domain.ObjectEvent
 }
 
-// addChange adds a change. own is the id of the event among all of its source, "" for none.
+// addChange adds a change. own is the unique id of the event at its source, ""
+// for none.
 func (e *parsedEvent) addChange(c objectChange, own string) {
 	if e.fault != nil {
 		return

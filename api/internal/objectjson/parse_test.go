@@ -29,7 +29,8 @@ func record(name, key string, more ...string) string {
 // records returns a notification with records.
 func records(all ...string) string { return `{"Records":[` + strings.Join(all, ",") + `]}` }
 
-// bridge returns an event of EventBridge; detail has what follows the object.
+// bridge returns an event of EventBridge; detail has the members after the
+// object.
 func bridge(name, object, detail string) string {
 	return fmt.Sprintf(`{"version":"0","id":"17793124-05d4-b198-2fde-7ededc63b103","detail-type":%q,"source":"aws.s3","time":%q,"detail":{"bucket":{"name":"readings"},"object":{%s}%s}}`,
 		name, at, object, detail)
@@ -45,7 +46,7 @@ func grid(name, data string) string {
 	return fmt.Sprintf(`{"topic":%q,"subject":%q,"eventType":%q,"id":"831e1650-001e-001b-66ab-eeb76e069631","data":{%s},"dataVersion":"","metadataVersion":"1","eventTime":%q}`, topic, blob, name, data, at)
 }
 
-// cloud returns the same as a CloudEvent.
+// cloud returns the same event as a CloudEvent.
 func cloud(name, data string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","source":%q,"subject":%q,"type":%q,"id":"831e1650-001e-001b-66ab-eeb76e069631","time":%q,"data":{%s}}`, topic, blob, name, at, data)
 }
@@ -84,7 +85,8 @@ func one(t *testing.T, text string) objectjson.Event {
 	return got.Events[0]
 }
 
-// faults returns what is wrong with the events of a text, as index, pointer and reason.
+// faults returns the faults of the events of a text, as index, pointer and
+// reason.
 func faults(got *objectjson.Events) []string {
 	all := []string{}
 	for _, f := range got.Faults {
@@ -93,7 +95,7 @@ func faults(got *objectjson.Events) []string {
 	return all
 }
 
-// TestNamesOfEvents is FM-3: names, types, markers and reasons, in both envelopes of S3 and of Azure.
+// FM-3: names, types, markers and reasons, in both formats of S3 and of Azure.
 func TestNamesOfEvents(t *testing.T) {
 	const object = `"key":"k","sequencer":"617f08299329d189"`
 	for text, want := range map[string]string{
@@ -294,7 +296,8 @@ func TestClassesAndTiers(t *testing.T) {
 	}
 }
 
-// TestShells has one notification with two records in each message that can carry it.
+// TestShells has one notification with two records in each kind of message that
+// can contain it.
 func TestShells(t *testing.T) {
 	inside := records(record("ObjectCreated:Put", "a"), record("ObjectCreated:Put", ""))
 	for text, pointer := range map[string]string{
@@ -320,7 +323,7 @@ func TestShells(t *testing.T) {
 	require.Equal(t, 2, both.Events[2].Index)
 }
 
-// nested returns lists within lists.
+// nested returns nested lists.
 func nested(name string, depth int) string {
 	return strings.Repeat(`{"`+name+`":[`, depth) + strings.Repeat("]}", depth)
 }
@@ -365,7 +368,7 @@ func TestTextThatCannotBeSplitFails(t *testing.T) {
 	}
 }
 
-// TestABrokenEventIsNamedAlone has the batch of the issue: 10,000 events, one of them broken.
+// The batch has 10,000 events, one of them broken.
 func TestABrokenEventIsNamedAlone(t *testing.T) {
 	all := make([]string, 10_000)
 	for i := range all {

@@ -8,15 +8,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An eventKind is what the name of an event means.
+// An eventKind is the meaning of the name of an event.
 type eventKind struct {
 	eventType domain.ObjectEventType
 	isMarker  bool
 	reason    domain.ObjectReason
 }
 
-// eventKindsOfS3 has the names of events in notifications of S3. A name that ends in * stands
-// for all unlisted names with that prefix.
+// eventKindsOfS3 has the names of events in notifications of S3. A name that
+// ends in * stands for all other names with that prefix.
 var eventKindsOfS3 = map[string]eventKind{
 	"ObjectCreated:Put":                       {eventType: domain.ObjectCreated, reason: domain.CreatedPut},
 	"ObjectCreated:Post":                      {eventType: domain.ObjectCreated, reason: domain.CreatedPost},
@@ -33,7 +33,8 @@ var eventKindsOfS3 = map[string]eventKind{
 	"LifecycleExpiration:*":                   {eventType: domain.ObjectDeleted, reason: domain.DeletedLifecycle},
 }
 
-// kindOfS3 returns the meaning of a name, with or without the s3: that some senders put in front.
+// kindOfS3 returns the meaning of a name, with or without the prefix s3: that
+// some senders add.
 func kindOfS3(name string) (eventKind, bool) {
 	name = strings.TrimPrefix(name, "s3:")
 	if k, ok := eventKindsOfS3[name]; ok && !strings.HasSuffix(name, "*") {
@@ -44,7 +45,7 @@ func kindOfS3(name string) (eventKind, bool) {
 	return k, ok
 }
 
-// s3Record reads a record of a notification that S3 sends itself.
+// s3Record reads a record of a notification from S3 itself.
 func (n *jsonNode) s3Record() {
 	e, name := n.event, n.findMember("eventName").stringValue()
 	k, ok := kindOfS3(name)
@@ -54,7 +55,7 @@ func (n *jsonNode) s3Record() {
 	}
 	s3 := n.objectMember("s3")
 	bucket := s3.objectMember("bucket").findMember("name")
-	object := s3.findMember("get_object") // as events of Intelligent-Tiering have it
+	object := s3.findMember("get_object") // the name in events of Intelligent-Tiering
 	if object.text == nil {
 		object = s3.objectMember("object")
 	}
@@ -69,7 +70,7 @@ func (n *jsonNode) s3Record() {
 	}, "")
 }
 
-// s3Facts returns what a record says about the content of its object.
+// s3Facts returns the facts about the content of an object in a record.
 func (n *jsonNode) s3Facts(object *jsonNode, reason domain.ObjectReason) domain.ObjectFacts {
 	facts := domain.ObjectFacts{Size: object.findMember("size").sizeValue(), ETag: object.findMember("eTag").readETag(), Reason: reason}
 	switch reason {
@@ -83,7 +84,7 @@ func (n *jsonNode) s3Facts(object *jsonNode, reason domain.ObjectReason) domain.
 	return facts
 }
 
-// formKey returns a key that is encoded as forms are.
+// formKey decodes a key that is encoded like a form.
 func (n *jsonNode) formKey() string {
 	text := n.stringValue()
 	key, err := url.QueryUnescape(text)

@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	maxShells = 4 // messages within messages; SNS in SQS are two
-	maxLists  = 2 // lists within lists of a message; a list of messages with Records are two
+	maxShells = 4 // nested messages; SNS in SQS are two
+	maxLists  = 2 // nested lists in a message; a list of messages with Records are two
 )
 
-// parseValue reads the events of a value, which is inside a number of messages.
+// parseValue reads the events of a value. shells is the number of messages
+// around it.
 func (p *messageParser) parseValue(n *jsonNode, from *carrier, shells int) error {
 	n.text = bytes.Trim(n.text, " \t\r\n")
 	if len(n.text) > 0 && n.text[0] == '[' {
@@ -23,15 +24,15 @@ func (p *messageParser) parseValue(n *jsonNode, from *carrier, shells int) error
 	return p.parseItem(n, from, shells, 0)
 }
 
-// parseElements reads the events of an array, which is inside a number of messages, and is in that many lists
-// of its message, itself one of them.
+// parseElements reads the events of an array. shells is the number of messages
+// around it, and lists the number of lists of its message, including this one.
 func (p *messageParser) parseElements(n *jsonNode, from *carrier, shells, lists int) error {
 	index := 0
 	for text, err := range eventjson.Elements(n.text) {
 		switch {
 		case err != nil && shells == 0:
 			return fmt.Errorf("%w: %w", ErrNotJSON, err)
-		case err != nil: // the rest of the message is one event that cannot be read
+		case err != nil: // the rest of the message counts as one event that cannot be read
 			n.event = p.newEvent(from)
 			n.reportFault(NotJSON, "%v", err)
 			return p.finishEvent(n.event, from)
@@ -44,7 +45,8 @@ func (p *messageParser) parseElements(n *jsonNode, from *carrier, shells, lists 
 	return nil
 }
 
-// parseItem reads what is not an array: an event, or a message with events.
+// parseItem reads a value that is not an array: an event, or a message with
+// events.
 func (p *messageParser) parseItem(n *jsonNode, from *carrier, shells, lists int) error {
 	n.event = p.newEvent(from)
 	for _, name := range [...]string{"Records", "Messages"} {
@@ -93,11 +95,11 @@ func (p *messageParser) checkShape(n *jsonNode) bool {
 	return true
 }
 
-// innerMessage returns the text inside a message of SQS or SNS, and its delivery. It returns nil if the
-// value is no such message.
+// innerMessage returns the text in a message of SQS or SNS, and its delivery.
+// It returns nil if the value is not such a message.
 func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	sns := n
-	if n.hasMember("Sns") { // as Lambda has it
+	if n.hasMember("Sns") { // the format of Lambda
 		sns = n.objectMember("Sns")
 	}
 	switch {
@@ -114,7 +116,8 @@ func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	return nil, nil
 }
 
-// innerNode returns the text of a string, at the same place, and the delivery of the message with an id.
+// innerNode returns the content of a string as a node with the same pointer,
+// and the delivery of the message with an id.
 func (n *jsonNode) innerNode(kind string, id *jsonNode) (*jsonNode, *carrier) {
 	text := []byte(n.stringValue())
 	inner := &carrier{text: text}
@@ -124,7 +127,7 @@ func (n *jsonNode) innerNode(kind string, id *jsonNode) (*jsonNode, *carrier) {
 	return &jsonNode{parent: n.parent, name: n.name, text: text}, inner
 }
 
-// parseEvent reads an event by its form.
+// parseEvent reads an event according to its format.
 func (p *messageParser) parseEvent(n *jsonNode) {
 	switch {
 	case n.hasMember("detail-type"):
@@ -135,7 +138,7 @@ func (p *messageParser) parseEvent(n *jsonNode) {
 		p.eventGrid(n)
 	case n.hasMember("eventName"), n.hasMember("s3"):
 		n.s3Record()
-	case n.hasMember("Event") && n.hasMember("Bucket"): // which S3 sends when notifications are set up
+	case n.hasMember("Event") && n.hasMember("Bucket"): // S3 sends it when notifications are configured
 		n.event.markIgnored(n.findMember("Event").optionalString())
 	default:
 		n.reportFault(UnknownForm, "want an event of S3, EventBridge, Event Grid or CloudEvents, or a message of SQS or SNS with some")

@@ -1,5 +1,5 @@
-// Package pathparam reads the parameters in the path of a request, each without its
-// percent-encoding, which it removes exactly once.
+// Package pathparam reads the parameters in the path of a request, and removes
+// their percent-encoding exactly once.
 package pathparam
 
 import (

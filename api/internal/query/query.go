@@ -1,5 +1,5 @@
-// Package query reads the query parameters of requests. Those that a route does not know are
-// refused: a misspelled parameter would be ignored otherwise.
+// Package query reads the query parameters of requests. Unknown parameters are
+// refused: otherwise a misspelled parameter would be ignored.
 package query
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Parse returns the query parameters of r, each of which must be known and be there at most once.
-// Its errors are Invalid.
+// Parse returns the query parameters of r. Each must be known and occur at most
+// once. Its errors are Invalid.
 func Parse(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

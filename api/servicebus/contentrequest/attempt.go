@@ -23,25 +23,25 @@ type attempt struct {
 	requests *Requests
 	origin   domain.Origin
 	queues   contract.Queues
-	id       string // of the request, and of the session
-	process  string // of the bundle
+	id       string // id of the request, and of the session
+	process  string // process id of the bundle
 	message  *azservicebus.Message
 
-	sent   chan error // nil: the bus has the request
+	sent   chan error // gets nil once the bus has accepted the request
 	result chan replyResult
 
 	mu  sync.Mutex
-	why error // the session is not open for the moment; nil if it is
+	why error // why the session is not open; nil if it is open
 }
 
-// A replyResult is the reply, or why none can come.
+// A replyResult is the reply, or the reason why none can come.
 type replyResult struct {
 	reply hub.Reply
 	err   error
 }
 
-// run sends the request and listens for the reply, until there is one, or ctx ends.
-// It may return later than that, but not before all that it took is settled.
+// run sends the request and listens until it has the reply, or ctx ends. It
+// returns after everything that it received is settled.
 func (a *attempt) run(ctx context.Context) {
 	a.setInterruption(errors.New("the bus has not opened the session for the reply in time; check that it is up"))
 	var sending sync.WaitGroup
@@ -66,7 +66,7 @@ func (a *attempt) awaitReply(ctx context.Context) (hub.Reply, error) {
 			return hub.Reply{}, errClosing
 		case <-ctx.Done():
 			select {
-			case r := <-a.result: // just in time
+			case r := <-a.result: // the reply came just in time
 				return r.reply, r.err
 			default:
 				return hub.Reply{}, a.overdueError(ctx.Err(), isSent)
@@ -108,8 +108,8 @@ func (a *attempt) listenForReply(ctx context.Context) {
 	}
 }
 
-// listenOnce opens the session and listens; try counts from 0. It returns true when nothing
-// more is expected.
+// listenOnce opens the session and listens; try counts from 0. It returns true
+// if no further message is expected.
 func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	connection := busclient.LeastUsed(a.requests.replies)
 	client, err := connection.Acquire()
@@ -134,7 +134,7 @@ func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	}
 	a.setInterruption(nil)
 	done = a.listenTo(ctx, session)
-	_ = busclient.Outlast(ctx, busclient.CloseTimeout, session.Close) // the bus ends what was not closed
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, session.Close) // the bus closes the session in the end
 	if !done {
 		connection.Replace(ctx, client)
 	}
@@ -177,9 +177,9 @@ func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver)
 	return true
 }
 
-// drainReplies settles replies that came more than once, without waiting for any.
+// drainReplies settles duplicates of the reply that have already arrived.
 func (a *attempt) drainReplies(ctx context.Context, s *azservicebus.SessionReceiver) {
-	const limit, moment = 8, 20 * time.Millisecond // a moment is for the way to the bus and back
+	const limit, moment = 8, 20 * time.Millisecond // moment is the time for the way to the bus and back
 	for range limit {
 		var m *azservicebus.ReceivedMessage
 		_ = busclient.Outlast(ctx, moment, func(ctx context.Context) (err error) {
@@ -193,8 +193,8 @@ func (a *attempt) drainReplies(ctx context.Context, s *azservicebus.SessionRecei
 	}
 }
 
-// settleTimeout limits the settlement of a message: after it, the retries of the client become
-// rare.
+// settleTimeout limits the settlement of a message: after that time, the
+// retries of the client become rare.
 const settleTimeout = 2 * time.Second
 
 // settleReply completes a reply, and dead-letters any other message. If it fails, the message
@@ -233,6 +233,6 @@ func (a *attempt) pauseBefore(ctx context.Context, n int) bool {
 		return ctx.Err() == nil
 	}
 	long := min(first<<min(n-1, 10), longest)
-	jitter := 0.75 + a.requests.opts.Random()/2 // so that those who lost the same connection come one by one
+	jitter := 0.75 + a.requests.opts.Random()/2 // so that those who have lost the same connection do not all retry at the same time
 	return busclient.Sleep(ctx, time.Duration(float64(long)*jitter))
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// amply is how long a test lets a request wait that is answered: it never passes.
+// amply is the time limit of requests that are answered. It never passes.
 const amply = 2 * time.Minute
 
 var (
@@ -50,7 +50,7 @@ func newRequests(t testing.TB, n *embedded.Namespace, change ...func(*contentreq
 	return r
 }
 
-// ask asks with time enough for an answer.
+// ask sends a request with enough time for an answer.
 func ask(t testing.TB, r *contentrequest.Requests, q hub.ContentRequest) (hub.Reply, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), amply)
@@ -58,22 +58,22 @@ func ask(t testing.TB, r *contentrequest.Requests, q hub.ContentRequest) (hub.Re
 	return r.Request(ctx, q)
 }
 
-// A simulated domain receives what it is asked, and answers what the test says.
+// A simulated domain receives requests, and answers them as the test wants.
 type simulated struct {
 	client  *azservicebus.Client
 	queues  contract.Queues
 	sending sync.Mutex
 	replies *azservicebus.Sender
-	seen    map[string]bool // requests, by id
+	seen    map[string]bool // ids of received requests
 }
 
-// asked is a request as a domain gets it.
+// asked is a request as a domain receives it.
 type asked struct {
 	*contract.DataBundleRequestContract
 	message *azservicebus.ReceivedMessage
 }
 
-// newDomain makes a domain that takes no requests yet.
+// newDomain returns a domain that does not receive requests yet.
 func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simulated {
 	t.Helper()
 	client, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
@@ -88,14 +88,15 @@ func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simul
 	return d
 }
 
-// serve is serveAs domain.TimeSeries.
+// serve is serveAs for domain.TimeSeries.
 func serve(t testing.TB, n *embedded.Namespace, answer func(asked) []*azservicebus.Message) *simulated {
 	t.Helper()
 	return serveAs(t, n, domain.TimeSeries, answer)
 }
 
-// serveAs lets a domain answer with what answer returns, in one batch, until the
-// test ends. Any number of requests are answered at the same time.
+// serveAs lets a domain answer each request with the messages that answer
+// returns, in one batch, until the test ends. Any number of requests are
+// answered concurrently.
 func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer func(asked) []*azservicebus.Message) *simulated {
 	t.Helper()
 	d := newDomain(t, n, origin)
@@ -121,9 +122,8 @@ func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer f
 	return d
 }
 
-// take receives the next request, however often the connection is lost. One that
-// comes again is passed over: it could not be completed, or was sent once more. It
-// reports false when ctx has ended.
+// take receives the next request, even if connections are lost. It skips
+// redelivered and repeated requests. It returns false when ctx has ended.
 func (d *simulated) take(ctx context.Context) (asked, bool) {
 	for ctx.Err() == nil {
 		session, err := d.client.AcceptNextSessionForQueue(ctx, d.queues.Request, nil)
@@ -151,7 +151,7 @@ func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
 	if len(replies) == 0 {
 		return
 	}
-	d.sending.Lock() // of those who open the link at the same time, the client forgets every link except one
+	d.sending.Lock() // if several open the link at the same time, the client forgets every link except one
 	defer d.sending.Unlock()
 	batch, err := d.replies.NewMessageBatch(context.Background(), nil)
 	if !assert.NoError(t, err) {
@@ -163,7 +163,7 @@ func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
 	assert.NoError(t, d.replies.SendMessageBatch(context.Background(), batch, nil))
 }
 
-// nextRequest takes the next request in a test that answers by hand.
+// nextRequest receives the next request in a test that answers itself.
 func (d *simulated) nextRequest(t testing.TB) asked {
 	t.Helper()
 	q, ok := d.take(t.Context())
@@ -187,7 +187,7 @@ func (d *simulated) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
 	}
 }
 
-// reply is a message in the session that a request names.
+// reply returns a message for the session in a request.
 func (q asked) reply(r *contract.DataBundleResponseContract) *azservicebus.Message {
 	return q.raw(bustest.Must(proto.Marshal(r)))
 }
@@ -197,7 +197,7 @@ func (q asked) raw(body []byte) *azservicebus.Message {
 	return &azservicebus.Message{Body: body, SessionID: q.message.ReplyToSessionID, TimeToLive: &ttl}
 }
 
-// content says that the content is at uri.
+// content returns a reply that says that the content is at uri.
 func (q asked) content(uri string) *azservicebus.Message {
 	return q.reply(&contract.DataBundleResponseContract{
 		RequestId: q.RequestId, RequestIdempotencyId: q.IdempotencyId, Reply: success(uri),
@@ -214,14 +214,14 @@ func failure(reason int32, text string) *contract.DataBundleResponseContract_Fai
 	}}
 }
 
-// asking is a request that is under way.
+// asking is a request under way.
 type asking struct {
 	reply hub.Reply
 	err   error
 	done  chan struct{}
 }
 
-// begin asks beside the test.
+// begin sends a request in the background.
 func begin(ctx context.Context, r *contentrequest.Requests, q hub.ContentRequest) *asking {
 	a := &asking{done: make(chan struct{})}
 	go func() {
@@ -236,7 +236,7 @@ func (a *asking) wait() (hub.Reply, error) {
 	return a.reply, a.err
 }
 
-// A patient context exceeds its deadline when the test ends it.
+// A patient context exceeds its deadline only when the test ends it.
 type patient struct {
 	context.Context
 	mu    sync.Mutex
@@ -248,8 +248,8 @@ func newPatient() *patient {
 	return &patient{Context: context.Background(), over: make(chan struct{})}
 }
 
-// end ends the context, once all that is under way waits for something: a request that the domain has heard
-// of may not have been accepted yet.
+// end ends the context once all goroutines wait: the bus may not have accepted
+// a request yet that the domain has already received.
 func (p *patient) end() {
 	synctest.Wait()
 	p.mu.Lock()

@@ -21,9 +21,9 @@ func refuses(frame string) bool {
 	return strings.Contains(frame, " -> ") && strings.Contains(frame, " detach ") && strings.Contains(frame, "com.microsoft:entity-disabled")
 }
 
-// The bus refuses the first link. All who have waited for it find none, and by now
-// each of them could open one.
-func TestAHerdOfRequestsOpensOneLink(t *testing.T) {
+// The bus refuses the first link. All requests that have waited for it then
+// need a link, and only one of them may open it.
+func TestConcurrentRequestsOpenOneLink(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const queue, many = "timeseries", 100
 		var links, refused atomic.Int64

@@ -13,14 +13,16 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// requestMetrics count the requests to domains. Their labels come from the configuration.
+// requestMetrics counts the requests to domains. The values of its labels come
+// from the configuration.
 type requestMetrics struct {
 	requests *prometheus.CounterVec // origin, outcome
 	duration *prometheus.HistogramVec
 	refusals *prometheus.CounterVec // origin, reason
 }
 
-// The outcomes of a request, besides the reasons of a reply without content.
+// The outcomes of a request, in addition to the reasons of a reply without
+// content.
 const (
 	hasContent    = "content"
 	isBusy        = "busy"
@@ -29,7 +31,8 @@ const (
 	noAnswer      = "no-answer"
 )
 
-// newRequestMetrics returns metrics in which the counters of origins have all their series from the start.
+// newRequestMetrics returns metrics whose counters have the series of all
+// origins from the start.
 func newRequestMetrics(registerer prometheus.Registerer, origins []domain.Origin) *requestMetrics {
 	m := registerRequestMetrics(registerer)
 	for _, origin := range origins {

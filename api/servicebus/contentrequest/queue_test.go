@@ -35,15 +35,16 @@ func TestAQueueThatIsMissingIsNamedAndUsedOnceItIsThere(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, uri, reply.URI)
 			}
-			answered(domain.Aggregations) // others are served meanwhile
+			answered(domain.Aggregations) // other domains are served meanwhile
 			bustest.NewOperator(t, n).CreateWithSessions(missing)
 			answered(domain.TimeSeries)
 		})
 	}
 }
 
-// The bus ends the link to a queue that is deleted. The simulation found that hubs kept using
-// it, and so sent no request to a domain until they were restarted.
+// The bus ends the link to a queue that is deleted. The simulation found that
+// hubs kept using that link, and sent no request to a domain until they were
+// restarted.
 func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
 	for _, queue := range []string{"timeseries", "timeseries-reply"} {
 		t.Run(queue, bustest.InBubble(func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// The reasons of a hub.Reply that brings no content.
+// The reasons of a hub.Reply without content.
 const (
 	datasetNotFound     = "dataset-not-found"
 	datasetNotAvailable = "dataset-not-available"
@@ -21,7 +21,8 @@ const (
 	malformedReply      = "malformed-reply"
 )
 
-// Why a message in the session of a reply is none, besides malformedReply.
+// The reasons why a message in the session of a reply is not the reply, in
+// addition to malformedReply.
 const (
 	foreignRequest = "foreign-request"
 	foreignBundle  = "foreign-bundle"
@@ -35,12 +36,12 @@ const (
 
 // A classification says what a message in the session of a reply is.
 type classification struct {
-	counts               bool // the request has its reply
+	counts               bool // the message is the reply
 	reply                hub.Reply
-	refusal, description string // why it goes to the dead letters; empty if it does not
+	refusal, description string // why the message becomes a dead letter; empty if it does not
 }
 
-// classifyMessage classifies a message that was received in the session of the request.
+// classifyMessage classifies a message in the session of the request.
 func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classification {
 	body := bodyOf(m)
 	if len(body) == 0 || len(body) > maxReply {
@@ -71,7 +72,8 @@ func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classificatio
 	return newMalformed("it has neither Success nor Failure")
 }
 
-// newMalformed judges a reply to be a failure of the domain: asking on would not help.
+// newMalformed classifies a reply as a failure of the domain: repeating the
+// request would not help.
 func newMalformed(why string) classification {
 	return classification{
 		counts:  true,
@@ -92,12 +94,12 @@ func reasonOf(r contract.DataBundleResponseContract_RequestFailure_Reason) strin
 		return datasetNotFound
 	case contract.DataBundleResponseContract_RequestFailure_DatasetNotAvailable:
 		return datasetNotAvailable
-	default: // as the original reads unknown values
+	default: // the original treats unknown values like this
 		return internalError
 	}
 }
 
-// bodyOf returns the body of a message, which some clients send in parts.
+// bodyOf returns the body of a message. Some clients send it in parts.
 func bodyOf(m *azservicebus.ReceivedMessage) []byte {
 	if m.RawAMQPMessage == nil {
 		return m.Body
@@ -105,7 +107,7 @@ func bodyOf(m *azservicebus.ReceivedMessage) []byte {
 	return bytes.Join(m.RawAMQPMessage.Body.Data, nil)
 }
 
-// isGUID reports whether text is the GUID id in any form in which .NET writes one.
+// isGUID reports whether text is the GUID id in any format of .NET.
 func isGUID(text, id string) bool {
 	const longest = 68 // {0x00000000,0x0000,0x0000,{0x00,0x00,0x00,0x00,0x00,0x00,0x00,0x00}}
 	if len(text) > longest {

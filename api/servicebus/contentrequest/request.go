@@ -24,28 +24,29 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Options set up Requests.
+// Options are the options of Requests.
 type Options struct {
-	// Open creates a client of the bus, and makes no call. It is called again whenever a
-	// connection was lost or refused, so that a changed key is used. Its retry options should
-	// be the ClientRetries of package servicebus, because this package retries itself.
+	// Open creates a client of the bus without making a call. It is called
+	// again whenever a connection was lost or refused, so that a changed key is
+	// used. Its retry options should be the ClientRetries of package
+	// servicebus, because this package retries itself.
 	Open func() (*azservicebus.Client, error)
 
-	// Queues are those of the domains that can be asked.
+	// Queues are the queues of the domains that can be asked.
 	Queues map[domain.Origin]contract.Queues
 
-	// Most is how many requests to one domain are under way at a time, so that one
-	// that is slow leaves room for the others. Default: 256.
+	// Most is the maximum number of concurrent requests to one domain, so that
+	// a slow domain leaves room for others. Default: 256.
 	Most int
 
 	// Connections is the number of connections for replies. On each, the client opens one
 	// session at a time, with about twenty round trips to the bus. Default: 4.
 	Connections int
 
-	Traces     trace.TracerProvider  // of the spans of requests; default: none are recorded
+	Traces     trace.TracerProvider  // for the spans of requests; default: none are recorded
 	Clock      func() time.Time      // default time.Now
 	NewID      func() uuid.UUID      // default uuid.New
-	Random     func() float64        // in [0, 1), spreads tries; default rand.Float64
+	Random     func() float64        // in [0, 1), for jitter; default rand.Float64
 	Logger     *slog.Logger          // default: discards
 	Registerer prometheus.Registerer // default: no metrics
 }
@@ -88,7 +89,7 @@ type Requests struct {
 	opts     Options
 	requests *busclient.Connection
 	replies  []*busclient.Connection
-	slots    map[domain.Origin]chan struct{} // one for each request under way
+	slots    map[domain.Origin]chan struct{} // a slot for each request under way
 	tasks    *busclient.TaskGroup
 	metrics  *requestMetrics
 	tracer   *tracing.Tracer
@@ -96,7 +97,8 @@ type Requests struct {
 
 var _ hub.Requester = (*Requests)(nil)
 
-// New returns Requests that connect when they are first used. Close ends them.
+// New returns Requests that connect at their first use. Close closes the
+// connections.
 func New(opts Options) *Requests {
 	opts.setDefaults()
 	connection := busclient.Options{Open: opts.Open, Logger: opts.Logger}
@@ -125,15 +127,15 @@ func (r *Requests) Close(ctx context.Context) error {
 	r.tasks.Stop()
 	err := r.tasks.Close(ctx)
 	for _, c := range append(r.replies, r.requests) {
-		_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Close) // it always reports success
+		_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Close) // Close always returns nil
 	}
 	return err
 }
 
 var errClosing = domain.Errorf(domain.Unavailable, "ask a domain: this hub is being stopped")
 
-// Request implements hub.Requester. An error that wraps that of ctx reports that no reply
-// arrived although the bus works.
+// Request implements hub.Requester. An error that wraps that of ctx means that
+// no reply arrived although the bus works.
 func (r *Requests) Request(ctx context.Context, q hub.ContentRequest) (hub.Reply, error) {
 	queues, ok := r.opts.Queues[q.Origin]
 	if !ok {
@@ -172,12 +174,13 @@ func (r *Requests) sendRequest(ctx context.Context, q hub.ContentRequest, queues
 	return a.awaitReply(ctx)
 }
 
-// timeLeft returns the time that the domain has, rounded to what the message can express.
+// timeLeft returns the time that the domain has, rounded to the precision of
+// the message.
 func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
 	if q.By.IsZero() {
 		return 0, domain.Errorf(domain.Invalid, "ask domain %s: the request has no deadline; set By", q.Origin)
 	}
-	left := time.Until(q.By).Truncate(time.Millisecond) // whatever becomes of the clock that stamps messages
+	left := time.Until(q.By).Truncate(time.Millisecond) // independent of the clock that stamps messages
 	if err := ctx.Err(); err != nil || left <= 0 {
 		return 0, fmt.Errorf("ask domain %s: no time is left: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
 	}
@@ -185,7 +188,7 @@ func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Du
 	return min(left, longest), nil
 }
 
-// newAttempt writes the message of a request.
+// newAttempt makes the message of a request.
 func (r *Requests) newAttempt(ctx context.Context, q hub.ContentRequest, queues contract.Queues, left time.Duration) (*attempt, error) {
 	id, process := r.opts.NewID().String(), hub.ProcessID(q.Bundle, q.Recipient)
 	format := contract.FormatJSON
@@ -216,8 +219,8 @@ func (r *Requests) newAttempt(ctx context.Context, q hub.ContentRequest, queues 
 	}, nil
 }
 
-// versionOf is what the original makes of the version of a format: a number, and 1
-// if it is none.
+// versionOf returns the version of a format as the original reads it: a number,
+// or 1 for any other text.
 func versionOf(text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {

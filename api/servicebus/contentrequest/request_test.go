@@ -65,8 +65,8 @@ func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
 	}
 }
 
-// The original's domains leave the idempotency id out, and .NET writes a GUID in
-// five ways.
+// The original's domains omit the idempotency id, and .NET writes a GUID in
+// five formats.
 func TestARequestIsRecognisedInAnyFormOfItsGUID(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		forms := map[string]func(d, n string) string{
@@ -83,7 +83,7 @@ func TestARequestIsRecognisedInAnyFormOfItsGUID(t *testing.T) {
 			},
 		}
 		n := bustest.Open(t, embedded.Options{})
-		form := forms["D"] // changed between requests only
+		form := forms["D"] // changed only between requests
 		serve(t, n, func(q asked) []*azservicebus.Message {
 			id := form(q.RequestId, strings.ReplaceAll(q.RequestId, "-", ""))
 			return one(q.reply(&contract.DataBundleResponseContract{RequestId: id, Reply: success(uri)}))
@@ -128,7 +128,7 @@ func TestAReplyToAnotherRequestIsNone(t *testing.T) {
 			dead := d.deadReply(t)
 			require.Equal(t, tc.reason, *dead.DeadLetterReason)
 			require.Contains(t, *dead.DeadLetterErrorDescription, tc.description)
-			d.send(t, q.content(uri)) // which is still awaited
+			d.send(t, q.content(uri)) // the reply that is still awaited
 			reply, err := a.wait()
 			require.NoError(t, err)
 			require.Equal(t, uri, reply.URI)
@@ -227,7 +227,8 @@ func TestALateReplyIsNotThatOfTheNextRequest(t *testing.T) {
 	})(t)
 }
 
-// heardOut returns once the request listens to its session, and the domain has it.
+// heardOut waits until the request listens to its session and the domain has
+// received it, and returns it.
 func heardOut(t *testing.T, d *simulated) asked {
 	t.Helper()
 	q := d.nextRequest(t)
@@ -237,7 +238,7 @@ func heardOut(t *testing.T, d *simulated) asked {
 	return q
 }
 
-func TestADomainThatNeverAnswersIsNoTroubleOfTheBus(t *testing.T) {
+func TestADomainThatNeverAnswersIsNotReportedAsABusFailure(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)

@@ -10,8 +10,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// startSpan starts the span of a request, from its sending to the reply, below that of the Peek that asks for it. The
-// message to the domain carries it.
+// startSpan starts the span of a request, from its sending to the reply, whose
+// parent is the span of the Peek. The message to the domain has its trace
+// context.
 func (r *Requests) startSpan(ctx context.Context, q *hub.ContentRequest, queue string) (context.Context, trace.Span) {
 	start := tracing.Start{Name: "send " + queue, Kind: trace.SpanKindProducer, Parent: q.Trace}
 	if r.tracer.IsOn() {
@@ -34,7 +35,7 @@ func endSpan(span trace.Span, reply hub.Reply, err error) {
 // startSettling starts the span of the settlement of a reply.
 func (r *Requests) startSettling(ctx context.Context, queue, message, refusal string) (context.Context, trace.Span) {
 	if !r.tracer.IsOn() {
-		return ctx, trace.SpanFromContext(context.Background()) // which records nothing
+		return ctx, trace.SpanFromContext(context.Background()) // this span records nothing
 	}
 	name := "complete"
 	if refusal != "" {

@@ -26,7 +26,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// oneConnection is for tests of what the sessions on a connection do to each other.
+// oneConnection is an option for tests about sessions that share a connection.
 func oneConnection(o *contentrequest.Options) { o.Connections = 1 }
 
 func TestAReplySurvivesThatConnectionsAreLostBeforeIt(t *testing.T) {
@@ -44,12 +44,12 @@ func TestAReplySurvivesThatConnectionsAreLostBeforeIt(t *testing.T) {
 			cancel()
 			require.NoError(t, err)
 			require.Equal(t, uri, reply.URI)
-			n.DropConnections() // and the next request finds its sender dead
+			n.DropConnections() // the sender of the next request is dead then
 		}
 	})(t)
 }
 
-// Connections are lost again and again while many are asking.
+// Connections are lost repeatedly while many requests are under way.
 func TestRequestsSurviveThatConnectionsAreLostAtAnyTime(t *testing.T) {
 	bustest.WithoutLeaks(t)
 	n := bustest.Open(t, embedded.Options{})
@@ -78,13 +78,13 @@ func TestRequestsSurviveThatConnectionsAreLostAtAnyTime(t *testing.T) {
 	}
 	asking.Wait()
 	require.Positive(t, answered.Load())
-	reply, err := ask(t, r, aRequest()) // and afterwards all is well
+	reply, err := ask(t, r, aRequest()) // afterwards requests succeed
 	require.NoError(t, err)
 	require.Equal(t, uri, reply.URI)
 	t.Logf("%d answered, %d failed", answered.Load(), failed.Load())
 }
 
-// The client panics at properties of a type that it does not expect.
+// The client panics on properties of a type that it does not expect.
 func TestAReplyAtWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
 	for _, property := range []string{"DeadLetterReason", "DeadLetterErrorDescription"} {
 		t.Run(property, bustest.InBubble(func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestAClientThatCannotBeMadeIsNoFaultOfTheDomain(t *testing.T) {
 	})(t)
 }
 
-// Nothing comes back from the bus, and the caller does not wait longer than it has.
-func TestABusThatDoesNotAnswerIsTheTroubleAndNotTheDomain(t *testing.T) {
+// The bus answers nothing, and the caller does not wait longer than its time.
+func TestABusThatDoesNotAnswerIsReportedInsteadOfTheDomain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var far []net.Conn
 		var mu sync.Mutex
@@ -213,7 +213,7 @@ func TestABusThatDoesNotAnswerIsTheTroubleAndNotTheDomain(t *testing.T) {
 }
 
 // Callers that leave while links are opened do not disturb other callers.
-func TestCallersWhoLeaveDisturbNobody(t *testing.T) {
+func TestCancelledRequestsDoNotAffectOthers(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)

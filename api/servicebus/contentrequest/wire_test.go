@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A request is, byte for byte, what domains were built for.
+// A request has, byte for byte, the format for which domains were built.
 func TestARequestIsWhatTheContractSays(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
@@ -99,7 +99,7 @@ func TestARequestLivesAsLongAsItIsOfUse(t *testing.T) {
 	}
 }
 
-func TestAClockThatHasJumpedLeavesADomainItsTime(t *testing.T) {
+func TestAClockJumpDoesNotShortenTheTimeOfADomain(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		ctx, leave := context.WithTimeout(t.Context(), amply)
 		n := bustest.Open(t, embedded.Options{})

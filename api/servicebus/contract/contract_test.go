@@ -12,14 +12,15 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// golden are messages and their bytes, which were put together by hand from the
-// field table of the original and the encoding of protobuf: for each field its
-// number times 8 plus its wire type, then the length or the value. What .NET writes
-// is this, with fields in the order of their numbers and defaults left out.
+// golden has messages and their bytes, which were written by hand from the
+// field table of the original and the encoding of protobuf: for each field, its
+// number times 8 plus its wire type, then the length or the value. .NET writes
+// the same bytes, with fields in the order of their numbers and without default
+// values.
 var golden = []struct {
 	name    string
 	message proto.Message
-	bytes   string // hexadecimal; blanks and text in quotes are put in below
+	bytes   string // hexadecimal, with blanks and quoted text; decoded below
 }{
 	{
 		"an announcement",
@@ -140,7 +141,7 @@ func TestMessagesAreTheBytesOfTheOriginal(t *testing.T) {
 	}
 }
 
-// fromText reads hexadecimal digits and text in quotes.
+// fromText decodes hexadecimal digits and quoted text.
 func fromText(t *testing.T, text string) []byte {
 	t.Helper()
 	var b []byte
@@ -169,7 +170,7 @@ func TestAReasonOfALaterVersionKeepsItsNumber(t *testing.T) {
 	require.Equal(t, "99", reply.GetFailure().GetReason().String())
 }
 
-func TestAReplyMaySayNothing(t *testing.T) {
+func TestAReplyMayBeEmpty(t *testing.T) {
 	var reply contract.DataBundleResponseContract
 	require.NoError(t, proto.Unmarshal(fromText(t, `0a 01 "r"`), &reply))
 	require.Nil(t, reply.GetReply())
@@ -177,8 +178,8 @@ func TestAReplyMaySayNothing(t *testing.T) {
 	require.Nil(t, reply.GetFailure())
 }
 
-// FuzzMessages reads any bytes as each message. What can be read can be written,
-// and is read again as the same.
+// FuzzMessages decodes arbitrary bytes as each message. A decoded message can
+// be encoded, and is the same when it is decoded again.
 func FuzzMessages(f *testing.F) {
 	for _, tc := range golden {
 		b, err := proto.Marshal(tc.message)

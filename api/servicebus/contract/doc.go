@@ -1,11 +1,11 @@
 // Package contract has the messages between the hub and the domains over Service Bus
-// (contract.proto and the Go code generated from it), and all names around them. It promises to
-// equal the original MessageHub's contract byte for byte, so that clients of the original keep
-// working. Other packages send and receive: the hub's side is package servicebus, the domains'
-// side is package domainclient.
+// (contract.proto and the Go code generated from it), and the names of queues and properties. It
+// equals the contract of the original MessageHub byte for byte, so that clients of the original
+// keep working. Package servicebus sends and receives the messages for the hub, and package
+// domainclient for domains.
 //
-// A domain is the part of the energy market that data comes from, and its name is
-// its origin. An actor is who the data is for. The original calls the origin
+// A domain is a part of the energy market from which data comes; its name is the
+// origin. An actor is a recipient of data. The original calls the origin
 // Aggregations by the name Wholesale ([WireOrigin]).
 //
 // # A domain announces data
@@ -13,17 +13,17 @@
 //	domain ── DataAvailable ──▶ dataavailable-fifo   session id = recipient
 //	                      or ─▶ dataavailable        no session
 //
-// The body says by its content type what it is: a
+// The content type tells what the body is: a
 // [DataAvailableNotificationContract] ([Protobuf], and also if there is no content
 // type), or one event or many in JSON ([JSON], [CloudEvent], [CloudEventBatch]).
 // Both queues take every form. On the first, events of one recipient keep their
-// order; the second is for the original's senders, which set no session, and keeps
-// no promise of order.
+// order; the second is for senders of the original, which set no session, and has no
+// order.
 //
 // A domain that is not sure whether an event arrived sends it again with the same
-// UUID, and the hub takes it once. The message id is the sender's own business. A
-// message that the hub can never use goes to the dead letters of its queue, with a
-// reason and a description; one that it cannot take just now stays.
+// UUID, and the hub stores it once. The sender may choose any message id. A message
+// that can never be stored becomes a dead letter of its queue, with a reason and a
+// description; one that cannot be stored now stays in the queue.
 //
 // # The hub asks for content
 //
@@ -45,17 +45,17 @@
 // original's domains put it) and answer with the same URI. Asking again is normal, since the
 // actor's own request may end before the reply comes; so an answer may come late or twice, and
 // the first that the hub stores counts. The hub looks for the blob in the shared container
-// only, and refuses a URI of another account or container. It never dials what a URI says. A
-// signature in the URI is neither used nor passed on; leave it out.
+// only, and refuses a URI of another account or container. It never connects to the host
+// in a URI. A signature in the URI is not used, so leave it out.
 //
-// # The hub says that it is done
+// # The hub notifies the domain
 //
 //	hub ── Dequeue ──▶ <domain>-dequeue   no session
 //	                                      DataAvailableNotificationReferenceId = ids
 //	                                      message id = the bundle's process id
 //
-// The actor holds the bundle safely, and the domain may forget it. The notice comes at least
-// once. A repeated notice has the same message id.
+// The actor has confirmed the bundle, and the domain may delete its data. The notice comes at
+// least once. A repeated notice has the same message id.
 //
 // # Every message
 //

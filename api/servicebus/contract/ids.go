@@ -10,8 +10,8 @@ import (
 // idSize is the number of bytes of an id in a list.
 const idSize = 16
 
-// AppendID appends an id as .NET writes a GUID into bytes: the first three of the
-// five groups of its text have their bytes in reverse.
+// AppendID appends an id in the byte order of a .NET GUID: the first three of
+// the five groups of its text have their bytes reversed.
 func AppendID(b []byte, id uuid.UUID) []byte {
 	return append(b, id[3], id[2], id[1], id[0], id[5], id[4], id[7], id[6],
 		id[8], id[9], id[10], id[11], id[12], id[13], id[14], id[15])
@@ -26,9 +26,8 @@ func EncodeIDs(ids []uuid.UUID) []byte {
 	return list
 }
 
-// DecodeIDs returns the ids of a list. A list that is no whole number of ids, which
-// was cut, fails with io.ErrUnexpectedEOF: without its end, it says nothing about
-// the bundle.
+// DecodeIDs returns the ids in a list. A truncated list fails with
+// io.ErrUnexpectedEOF, because only a complete list describes the bundle.
 func DecodeIDs(list []byte) ([]uuid.UUID, error) {
 	if len(list)%idSize != 0 {
 		return nil, fmt.Errorf("list of ids: %d bytes are no whole number of ids of %d bytes: %w", len(list), idSize, io.ErrUnexpectedEOF)
@@ -36,7 +35,7 @@ func DecodeIDs(list []byte) ([]uuid.UUID, error) {
 	ids := make([]uuid.UUID, 0, len(list)/idSize)
 	for ; len(list) > 0; list = list[idSize:] {
 		swapped := uuid.UUID(list[:idSize])
-		ids = append(ids, uuid.UUID(AppendID(nil, swapped))) // swapping again swaps back
+		ids = append(ids, uuid.UUID(AppendID(nil, swapped))) // swapping twice restores the order
 	}
 	return ids, nil
 }

@@ -7,10 +7,10 @@ import (
 
 // The application properties of every message.
 const (
-	PropertyTimestamp      = "OperationTimestamp"     // string: when it was made, such as 2026-03-01T12:00:00Z
-	PropertyCorrelation    = "OperationCorrelationId" // string: the operation that it is part of
+	PropertyTimestamp      = "OperationTimestamp"     // string: when the message was made, such as 2026-03-01T12:00:00Z
+	PropertyCorrelation    = "OperationCorrelationId" // string: the operation to which it belongs
 	PropertyVersion        = "MessageVersion"         // int: Version
-	PropertyMessageType    = "MessageType"            // string: what the body is
+	PropertyMessageType    = "MessageType"            // string: the type of the body
 	PropertyIdentification = "EventIdentification"    // string: a random GUID
 )
 
@@ -22,7 +22,7 @@ const (
 	PropertyFormerMessageID = "FormerMessageId" // string: the message id that its sender has set
 )
 
-// Version is the one version of the messages.
+// Version is the only version of the messages.
 const Version = 1
 
 // The message types.
@@ -48,31 +48,32 @@ const (
 	FormatJSON = "Json"
 )
 
-// ReplyWithin is how long an actor waits for content in all: the longest that a
-// request lives, and how long a reply does.
+// ReplyWithin is the total time that an actor waits for content. It limits the
+// life of a request and of a reply.
 const ReplyWithin = 30 * time.Second
 
 // The queues on which domains announce data.
 const (
-	DataAvailableFIFO  = "dataavailable-fifo" // sessions, one for each recipient
-	DataAvailableQueue = "dataavailable"      // no sessions
+	DataAvailableFIFO  = "dataavailable-fifo" // with sessions, one for each recipient
+	DataAvailableQueue = "dataavailable"      // without sessions
 )
 
-// Queues are those of one domain.
+// Queues are the queues of one domain.
 type Queues struct {
-	Request string // sessions: the hub asks for content
-	Reply   string // sessions: the domain answers
-	Dequeue string // no sessions: the hub says that a bundle arrived
+	Request string // with sessions: the hub requests content
+	Reply   string // with sessions: the domain answers
+	Dequeue string // without sessions: the hub notifies that an actor has confirmed a bundle
 }
 
-// DefaultQueues are those of the domain with an origin, named after the origin on
-// the wire: timeseries, timeseries-reply, timeseries-dequeue.
+// DefaultQueues returns the queues of the domain with an origin, which are
+// named after the origin on the wire: timeseries, timeseries-reply,
+// timeseries-dequeue.
 func DefaultQueues(origin string) Queues {
 	name := strings.ToLower(WireOrigin(origin))
 	return Queues{Request: name, Reply: name + "-reply", Dequeue: name + "-dequeue"}
 }
 
-// One origin has two names.
+// The two names of one origin.
 const (
 	aggregations = "Aggregations"
 	wholesale    = "Wholesale"
@@ -86,9 +87,9 @@ func WireOrigin(origin string) string {
 	return origin
 }
 
-// ParseOrigin returns the origin that a text on the wire stands for. Like the original, it also
-// reads the numbers of the original's origins. Any other text is the name of an origin; the hub
-// decides whether that domain exists.
+// ParseOrigin returns the origin for a text on the wire. Like the original, it
+// also accepts the numbers of the original's origins. Any other text is the
+// name of an origin; the hub decides whether that domain exists.
 func ParseOrigin(text string) string {
 	switch text {
 	case "1":
@@ -105,13 +106,13 @@ func ParseOrigin(text string) string {
 	return text
 }
 
-// ExchangeContainer is the blob container that the hub shares with the domains,
-// unless it is configured otherwise.
+// ExchangeContainer is the default name of the blob container that the hub
+// shares with the domains.
 const ExchangeContainer = "messagehub-exchange"
 
-// ContentName is the name of the blob in which the original's domains leave the
-// content of a bundle. The hub takes any name that a reply states, but that of a list
-// of ids. When it has a copy it removes the blob if that is named after the
-// IdempotencyId (ID, ID_anything or ID.anything, in any folder); what has another name
-// is the domain's to remove.
+// ContentName returns the name of the blob to which the original's domains
+// write the content of a bundle. The hub accepts any name in a reply, except
+// that of a list of ids. Once it has a copy, it deletes the blob if its name
+// contains the IdempotencyId (ID, ID_anything or ID.anything, in any folder).
+// The domain has to delete blobs with other names.
 func ContentName(idempotencyID string) string { return idempotencyID + "_data" }

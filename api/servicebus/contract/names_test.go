@@ -32,7 +32,7 @@ func TestAnOriginIsReadByNameAndByNumber(t *testing.T) {
 		"MarketRoles": "MarketRoles", "4": "MarketRoles",
 		"MeteringPoints": "MeteringPoints", "5": "MeteringPoints",
 		"Settlements": "Settlements",
-		"wholesale":   "wholesale", // names are compared letter by letter
+		"wholesale":   "wholesale", // names are compared case-sensitively
 		"0":           "0", "6": "6", "99": "99", "": "",
 	} {
 		require.Equal(t, want, contract.ParseOrigin(text), "%q", text)
@@ -80,7 +80,7 @@ func TestAnEmptyListHasNoIds(t *testing.T) {
 	require.Empty(t, ids)
 }
 
-func TestAListThatWasCutSaysNothing(t *testing.T) {
+func TestATruncatedListIsRefused(t *testing.T) {
 	list := contract.EncodeIDs([]uuid.UUID{uuid.New(), uuid.New()})
 	for n := 1; n < len(list); n++ {
 		if n == 16 {

@@ -16,16 +16,19 @@ import (
 	"github.com/messagehub/messagehub/domain/deadletters"
 )
 
-// Options set up a Bus. Open is required.
+// Options are the options of a Bus. Open is required.
 type Options struct {
-	// Open makes a client, and no call. It is called again when a client has failed.
+	// Open makes a client without making a call. It is called again when a
+	// client has failed.
 	Open func() (*azservicebus.Client, error)
 
-	// FetchesAny reports that a receiver can fetch any dead letter by its sequence number, as
-	// it can on the embedded bus. Without it, only deferred ones can be fetched.
+	// FetchesAny reports whether a receiver can fetch any dead letter by its
+	// sequence number, as on the embedded bus. Otherwise only deferred ones can
+	// be fetched.
 	FetchesAny bool
 
-	// Count returns the number of dead letters of a queue. Default: it is not known.
+	// Count returns the number of dead letters of a queue. Default: the number
+	// is not known.
 	Count func(queue string) (n int64, isKnown bool)
 
 	Clock  func() time.Time // default: the system's
@@ -38,12 +41,13 @@ type Bus struct {
 	bus  *busclient.Connection
 
 	mu     sync.Mutex
-	orders map[string]*semaphore.Weighted // by queue; held by the order that is carried out
+	orders map[string]*semaphore.Weighted // by queue; held by the order that is being executed
 }
 
 var _ deadletters.Bus = (*Bus)(nil)
 
-// New returns a Bus that connects when it is first used. Close ends it.
+// New returns a Bus that connects at its first use. Close closes the
+// connection.
 func New(o Options) *Bus {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
@@ -58,7 +62,7 @@ func New(o Options) *Bus {
 	}
 }
 
-// Close closes the connection, also for the calls that are under way.
+// Close closes the connection, even if calls are under way.
 func (b *Bus) Close(ctx context.Context) error {
 	return busclient.Outlast(ctx, busclient.CloseTimeout, b.bus.Close)
 }
@@ -66,8 +70,9 @@ func (b *Bus) Close(ctx context.Context) error {
 // Count implements deadletters.Bus.
 func (b *Bus) Count(queue string) (n int64, isKnown bool) { return b.opts.Count(queue) }
 
-// callTimeout is how long one call of the client may take. A call does not end with the
-// context of its caller: the client must not be interrupted while it opens a link.
+// callTimeout is the limit of one call of the client. A call is not cancelled
+// with the context of its caller: the client must not be interrupted while it
+// opens a link.
 const callTimeout = 20 * time.Second
 
 // A callError is the failure of a call to the client. It is classified once, by asDomainError.
@@ -77,8 +82,8 @@ type callError struct {
 
 func (e *callError) Error() string { return e.failure.Error() }
 
-// callClient has f make a call of the client within the callTimeout. It returns a *callError, or a
-// *busclient.PanicError if the client panicked.
+// callClient calls f, which makes a call of the client, with callTimeout. It
+// returns a *callError, or a *busclient.PanicError if the client panicked.
 func callClient(ctx context.Context, f func(ctx context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -119,7 +124,8 @@ func (b *Bus) withReceiver(ctx context.Context, queue string, f func(*azserviceb
 	return asDomainError(queue, err)
 }
 
-// asDomainError classifies the error of a call to the client. Others are classified already.
+// asDomainError classifies the error of a call to the client. Other errors are
+// already classified.
 func asDomainError(queue string, err error) error {
 	failed, ok := errors.AsType[*callError](err)
 	if !ok {

@@ -48,7 +48,7 @@ func newSite(t *testing.T) *busSite {
 	return s
 }
 
-// newClient returns a client whose connections wire may change.
+// newClient returns a client whose connections wire may wrap.
 func (s *busSite) newClient(wire func(net.Conn) net.Conn) *azservicebus.Client {
 	s.Helper()
 	c, err := s.open(wire)()
@@ -91,7 +91,8 @@ func (s *busSite) send(queue string, messages ...*azservicebus.Message) {
 	}
 }
 
-// A lockedReceiver is what receivers of sessions and of queues have in common.
+// A lockedReceiver is either receiver of the client, for sessions or for
+// queues.
 type lockedReceiver interface {
 	ReceiveMessages(ctx context.Context, limit int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 	DeadLetterMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.DeadLetterOptions) error
@@ -124,7 +125,7 @@ func (s *busSite) receive(queue, session string, n int) (got []*azservicebus.Rec
 	return got
 }
 
-// deadLetter sends messages and makes dead letters of them, with a reason.
+// deadLetter sends messages and turns them into dead letters with a reason.
 func (s *busSite) deadLetter(queue, session, reason string, messages ...*azservicebus.Message) {
 	s.Helper()
 	s.send(queue, messages...)
@@ -138,7 +139,8 @@ func (s *busSite) deadLetter(queue, session, reason string, messages ...*azservi
 	}
 }
 
-// expired makes n dead letters of messages that have expired, at once. The test is in a bubble.
+// expired makes n dead letters at once, of messages that have expired. The test
+// is in a bubble.
 func (s *busSite) expired(queue string, n int) {
 	s.Helper()
 	const atOnce = 100
@@ -154,11 +156,11 @@ func (s *busSite) expired(queue string, n int) {
 		}
 		require.NoError(s, sender.SendMessageBatch(s.Context(), batch, nil))
 	}
-	<-time.After(2 * time.Second) // of the bubble
+	<-time.After(2 * time.Second) // on the clock of the bubble
 	require.EqualValues(s, n, s.bus.Stats().DeadLetters)
 }
 
-// texts returns messages with the bodies.
+// texts returns messages with the given bodies.
 func texts(bodies ...string) (messages []*azservicebus.Message) {
 	for _, b := range bodies {
 		messages = append(messages, &azservicebus.Message{Body: []byte(b), MessageID: to.Ptr("id-" + b)})
@@ -184,18 +186,19 @@ func (s *busSite) numbers(b *deadletterqueue.Bus, queue string) (numbers []int64
 	return numbers
 }
 
-// What the client writes to settle a message: a request for one that it has fetched by its number or
-// whose link is lost, and a disposition for others.
+// The client settles a message with a management request if it was fetched by
+// its number or its link is lost, and with a disposition otherwise.
 const (
 	settleRequest = "com.microsoft:update-disposition"
 	disposition   = "\x00\x53\x15"
 )
 
-// resentCopy is in every copy that is sent.
+// resentCopy is a text that every resent copy contains.
 const resentCopy = "FormerMessageId"
 
-// A cutConn ends when a message is settled, or a copy is sent if isOfCopy: before the bus gets that, or, if
-// isLate, after that and before the answer.
+// A cutConn breaks when a message is settled, or, if isOfCopy is true, when a
+// copy is sent: before the bus receives that or, if isLate is true, after that
+// and before the answer.
 type cutConn struct {
 	net.Conn
 	isOfCopy bool
@@ -214,7 +217,8 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// inBothWays runs a test with a bus that fetches any dead letter, and with one that does not.
+// inBothWays runs a test with a bus whose receivers can fetch any dead letter,
+// and with one whose receivers cannot.
 func inBothWays(t *testing.T, test func(s *busSite, fetchesAny bool)) {
 	t.Helper()
 	for name, fetchesAny := range map[string]bool{"fetch": true, "receive": false} {

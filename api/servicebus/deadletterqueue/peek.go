@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain/deadletters"
 )
 
-// Peek implements deadletters.Bus. A dead letter that the client cannot read ends the result
-// before it; if it is the first one, Peek fails with Damaged.
+// Peek implements deadletters.Bus. The result ends before a dead letter that
+// the client cannot read; if that is the first one, Peek fails with Damaged.
 func (b *Bus) Peek(ctx context.Context, queue string, after int64, limit int) ([]deadletters.DeadLetter, error) {
 	found, err := b.peekMessages(ctx, queue, after, limit)
 	letters := make([]deadletters.DeadLetter, 0, len(found))
@@ -39,7 +39,7 @@ func (b *Bus) peekMessages(ctx context.Context, queue string, after int64, limit
 			one, err := peek(ctx, r, after, 1)
 			if len(one) == 0 {
 				if busclient.IsPanic(err) && len(found) > 0 {
-					err = nil // it is the first of the next page
+					err = nil // it will be the first of the next page
 				}
 				unreadable = nil
 				return err
@@ -94,7 +94,7 @@ const (
 	maxProperty   = 4 << 10 // bytes
 )
 
-// cutText returns the beginning of text that is shown.
+// cutText returns the part of text that is shown.
 func cutText(text string) string {
 	if len(text) <= maxProperty {
 		return text
@@ -113,8 +113,8 @@ func textOf(value any) string {
 	return fmt.Sprint(value)
 }
 
-// bodyOf returns the data sections of a message, which the client shows as a Body only if there
-// is one.
+// bodyOf returns the data sections of a message. The client returns a Body only
+// if there is exactly one.
 func bodyOf(m *azservicebus.ReceivedMessage) [][]byte {
 	if m.RawAMQPMessage == nil {
 		return [][]byte{m.Body}
@@ -147,13 +147,15 @@ func deadLetterOf(m *azservicebus.ReceivedMessage) deadletters.DeadLetter {
 	}
 }
 
-// propertyOf returns an application property that is text, "" if the message has no such text.
+// propertyOf returns an application property as text, "" if it is missing or
+// not a text.
 func propertyOf(m *azservicebus.ReceivedMessage, name string) string {
 	text, _ := m.ApplicationProperties[name].(string)
 	return text
 }
 
-// formerID returns the message id that the sender has set, also of a message that was sent again.
+// formerID returns the message id that the original sender has set, even if the
+// message was sent again.
 func formerID(m *azservicebus.ReceivedMessage) string {
 	return contract.FormerMessageID(m.MessageID, m.ApplicationProperties)
 }

@@ -85,7 +85,8 @@ func TestRead_ReturnsBodyAndProperties(t *testing.T) {
 	})(t)
 }
 
-// A list reads it too, and the bus answers with as much as fits.
+// Listing reads the message, too, and the bus answers with as many messages as
+// fit.
 func TestRead_CutsNothingThatFits(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)

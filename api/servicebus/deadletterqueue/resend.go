@@ -30,8 +30,8 @@ func (b *Bus) Delete(ctx context.Context, queue string, numbers []int64) (delete
 	})
 }
 
-// resend sends a copy of a dead letter that r has locked, and removes the dead letter. A crash
-// between the two leaves both.
+// resend sends a copy of a dead letter that r has locked, and then deletes the
+// dead letter. A crash in between leaves both.
 func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage, who string) error {
 	if err := b.send(ctx, queue, b.copyOf(m, who)); err != nil {
 		b.abandon(ctx, r, m)
@@ -61,8 +61,8 @@ func (b *Bus) send(ctx context.Context, queue string, m *azservicebus.AMQPAnnota
 	return asDomainError(queue, err)
 }
 
-// remove removes a dead letter that r has locked. When the bus does not answer, a look decides
-// whether it is gone.
+// remove deletes a dead letter that r has locked. If the bus does not answer,
+// it peeks to find out whether the dead letter is gone.
 func (b *Bus) remove(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 	err := callClient(ctx, func(ctx context.Context) error { return r.CompleteMessage(ctx, m, nil) })
 	if err == nil {
@@ -74,7 +74,7 @@ func (b *Bus) remove(ctx context.Context, queue string, r *azservicebus.Receiver
 	return asDomainError(queue, err)
 }
 
-// isThere reports whether a dead letter is there, locked or not.
+// isThere reports whether a dead letter exists, locked or not.
 func (b *Bus) isThere(ctx context.Context, queue string, number int64) (isThere bool, err error) {
 	err = b.withReceiver(context.WithoutCancel(ctx), queue, func(r *azservicebus.Receiver) error {
 		found, err := peek(ctx, r, number-1, 1)
@@ -84,7 +84,7 @@ func (b *Bus) isThere(ctx context.Context, queue string, number int64) (isThere 
 	return isThere, err
 }
 
-// copyOf returns the message that is sent again in place of a dead letter.
+// copyOf returns the message that is sent in place of a dead letter.
 func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.AMQPAnnotatedMessage {
 	properties := maps.Clone(m.ApplicationProperties)
 	if properties == nil {
@@ -105,14 +105,14 @@ func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.
 	}
 	raw := m.RawAMQPMessage
 	message.Body, message.Footer = raw.Body, raw.Footer
-	if p := raw.Properties; p != nil { // without what says when it expires
+	if p := raw.Properties; p != nil { // without the properties for its expiry
 		message.Properties = &azservicebus.AMQPAnnotatedMessageProperties{
 			MessageID: id, ContentEncoding: p.ContentEncoding, ContentType: p.ContentType, CorrelationID: p.CorrelationID,
 			GroupID: p.GroupID, GroupSequence: p.GroupSequence, ReplyTo: p.ReplyTo, ReplyToGroupID: p.ReplyToGroupID,
 			Subject: p.Subject, To: p.To, UserID: p.UserID,
 		}
 	}
-	for name, value := range raw.MessageAnnotations { // those that the sender has set
+	for name, value := range raw.MessageAnnotations { // annotations that the sender has set
 		if text, ok := name.(string); !ok || text == partitionKey || !strings.HasPrefix(text, busAnnotation) {
 			message.MessageAnnotations[name] = value
 		}
@@ -120,16 +120,17 @@ func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.
 	return message
 }
 
-// Names of the bus.
+// Names that the bus uses.
 const (
 	propertyReason      = "DeadLetterReason"
 	propertyDescription = "DeadLetterErrorDescription"
-	busAnnotation       = "x-opt-"              // annotations of the bus begin with it
-	partitionKey        = "x-opt-partition-key" // this one is of the sender
+	busAnnotation       = "x-opt-"              // prefix of the annotations of the bus
+	partitionKey        = "x-opt-partition-key" // an annotation of the sender in spite of the prefix
 )
 
-// copyID returns the message id of the copy of a dead letter: always the same, and that of no
-// other message. A message id has up to 128 characters.
+// copyID returns the message id of the copy of a dead letter: always the same,
+// and different from that of any other message. A message id has up to 128
+// characters.
 func copyID(number int64, former string) string {
 	sum := sha256.Sum256([]byte(former))
 	return "resent-" + strconv.FormatInt(number, 10) + "-" + hex.EncodeToString(sum[:8])

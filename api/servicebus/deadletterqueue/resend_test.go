@@ -44,7 +44,8 @@ func TestResend_SendsTheMessageAsItWas(t *testing.T) {
 	})
 }
 
-// Its bus would drop a copy with the same message id, and the message with it.
+// The bus would drop a copy with the same message id, and the message would be
+// lost.
 func TestResend_LosesNothingToDuplicateDetection(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.letters(fetchesAny)
@@ -59,7 +60,7 @@ func TestResend_LosesNothingToDuplicateDetection(t *testing.T) {
 			}
 			_, err = b.Resend(s.Context(), dedup, []int64{found[0].Number}, who)
 			require.NoError(s, err)
-			s.deadLetter(dedup, "", "damaged again", &azservicebus.Message{Body: []byte("b"), MessageID: to.Ptr("id-a")}) // which is a duplicate, so that the copy comes
+			s.deadLetter(dedup, "", "damaged again", &azservicebus.Message{Body: []byte("b"), MessageID: to.Ptr("id-a")}) // a duplicate of its id, so that the copy would be dropped without a new id
 		}
 	})
 }
@@ -78,7 +79,7 @@ func TestOrder_IsAboutTheDeadLettersThatItNames(t *testing.T) {
 		require.Equal(s, []int64{3, 6}, s.numbers(b, plain))
 		require.Zero(s, s.bus.Stats().Active)
 
-		// Those that were passed over are free.
+		// The locks of the passed-over dead letters are released.
 		n, err = b.Delete(s.Context(), plain, []int64{3, 6})
 		require.NoError(s, err)
 		require.Equal(s, 2, n)
@@ -116,7 +117,7 @@ func TestOrder_FailsWithBusyForWhatAnotherHasLocked(t *testing.T) {
 		n, err := b.Delete(s.Context(), plain, []int64{2})
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
-		<-time.After(2 * time.Minute) // of the bubble: the lock ends
+		<-time.After(2 * time.Minute) // on the clock of the bubble: the lock ends
 		n, err = b.Delete(s.Context(), plain, []int64{1})
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
@@ -157,7 +158,7 @@ func TestResend_LeavesBothWhenItCannotRemove(t *testing.T) {
 		require.Zero(s, n)
 		require.Equal(s, []int64{1}, s.numbers(b, plain))
 
-		<-time.After(2 * time.Minute) // of the bubble: the lock ends
+		<-time.After(2 * time.Minute) // on the clock of the bubble: the lock ends
 		n, err = s.letters(fetchesAny).Resend(s.Context(), plain, []int64{1}, who)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
@@ -178,7 +179,7 @@ func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 		s.deadLetter(dedup, "", "damaged", texts("a")...)
 		_, err := b.Resend(t.Context(), dedup, []int64{1}, who)
 		require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
-		<-time.After(2 * time.Minute) // of the bubble: the lock ends
+		<-time.After(2 * time.Minute) // on the clock of the bubble: the lock ends
 		_, err = s.letters(true).Resend(t.Context(), dedup, []int64{1}, who)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, s.bus.Stats().Active)
@@ -188,7 +189,7 @@ func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 
 func TestOrder_IsCarriedOutWhenTheReplyIsLost(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		var cut atomic.Bool // one connection is
+		var cut atomic.Bool // one connection was cut
 		b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
 			o.Open = s.open(func(conn net.Conn) net.Conn {
 				if cut.Swap(true) {
@@ -206,7 +207,8 @@ func TestOrder_IsCarriedOutWhenTheReplyIsLost(t *testing.T) {
 	})
 }
 
-// The client sends a second time by itself, and the copies have one message id.
+// The client itself sends a second time, and the copies have the same message
+// id.
 func TestResend_LosesNothingWhenTheBusDoesNotAnswer(t *testing.T) {
 	for _, always := range []bool{false, true} {
 		inBothWays(t, func(s *busSite, fetchesAny bool) {

@@ -13,17 +13,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Limits of the dead letters that are passed over, and times.
+// Limits of the dead letters that are passed over, and timeouts.
 const (
 	maxPassed      = 1_000
 	maxPassedBytes = 64 << 20
-	receiveTimeout = 3 * time.Second  // what is not received in it is locked by another receiver, or gone
-	abandonTimeout = 10 * time.Second // what is not abandoned in it is free when its lock ends
+	receiveTimeout = 3 * time.Second  // a dead letter that is not received by then is locked by another receiver, or gone
+	abandonTimeout = 10 * time.Second // a lock that is not released by then ends by itself
 )
 
-// carryOut locks the dead letters with numbers, one after the other, and has act settle each. It
-// returns how many were settled, and ends with the first failure. Numbers without a dead letter
-// are passed over.
+// carryOut locks the dead letters with numbers one after another, and settles
+// each with act. It returns the number of settled ones, and stops at the first
+// failure. It skips numbers without a dead letter.
 func (b *Bus) carryOut(ctx context.Context, queue string, numbers []int64, act func(*azservicebus.Receiver, *azservicebus.ReceivedMessage) error) (n int, err error) {
 	order := b.orderOf(queue)
 	if err := order.Acquire(ctx, 1); err != nil {
@@ -49,7 +49,7 @@ func (b *Bus) carryOut(ctx context.Context, queue string, numbers []int64, act f
 	return n, err
 }
 
-// orderOf returns the semaphore of the orders about a queue.
+// orderOf returns the semaphore of orders about a queue.
 func (b *Bus) orderOf(queue string) *semaphore.Weighted {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,21 +59,22 @@ func (b *Bus) orderOf(queue string) *semaphore.Weighted {
 	return b.orders[queue]
 }
 
-// A taking locks and settles dead letters of one queue by one receiver.
+// A taking locks and settles dead letters of one queue with one receiver.
 type taking struct {
 	*Bus
 	queue    string
 	receiver *azservicebus.Receiver
 	settle   func(*azservicebus.ReceivedMessage) error
 
-	wanted  []int64 // numbers of those that are not settled, ascending
+	wanted  []int64 // numbers that are not settled yet, ascending
 	settled int
 
 	passed      []*azservicebus.ReceivedMessage // locked, but not requested
 	passedBytes int64
 }
 
-// receiveWanted receives dead letters and settles those that are wanted, until no more come.
+// receiveWanted receives dead letters and settles the wanted ones, until no
+// more come.
 func (t *taking) receiveWanted(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -90,7 +91,7 @@ func (t *taking) receiveWanted(ctx context.Context) error {
 		if !isWanted {
 			t.passed, t.passedBytes = append(t.passed, m), t.passedBytes+sizeOf(m)
 			if numberOf(m) > t.wanted[len(t.wanted)-1] {
-				return nil // those that are wanted are locked by another receiver, deferred, or gone
+				return nil // the wanted ones are locked by another receiver, deferred, or gone
 			}
 			continue
 		}
@@ -110,7 +111,7 @@ func (t *taking) settleOne(at int, m *azservicebus.ReceivedMessage) error {
 	return nil
 }
 
-// receiveNext locks the next dead letter that is free, nil if none is free.
+// receiveNext locks the next unlocked dead letter, nil if there is none.
 func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage, error) {
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiveTimeout)
 	defer cancel()
@@ -127,7 +128,8 @@ func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage
 	}
 }
 
-// fetchWanted fetches the dead letters that are wanted by their numbers, and settles them.
+// fetchWanted fetches the wanted dead letters by their numbers, and settles
+// them.
 func (t *taking) fetchWanted(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -185,7 +187,7 @@ func (t *taking) abandonPassed(ctx context.Context) {
 	}
 }
 
-// abandon makes a dead letter that r has locked free again.
+// abandon releases the lock of a dead letter.
 func (b *Bus) abandon(ctx context.Context, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) {
 	err := callClient(ctx, func(ctx context.Context) error { return r.AbandonMessage(ctx, m, nil) })
 	if err != nil {

@@ -25,13 +25,13 @@ import (
 // since it replaces a connection only when it retries.
 type Connect func() (*azservicebus.Client, error)
 
-// ConnectionString connects by a connection string. That of an embedded bus, which
-// has no TLS, ends in UseDevelopmentEmulator=true.
+// ConnectionString connects with a connection string. That of an embedded bus
+// without TLS ends in UseDevelopmentEmulator=true.
 func ConnectionString(text string) Connect { return ConnectionStringWithTLS(text, nil) }
 
-// ConnectionStringWithTLS is ConnectionString for a namespace whose certificate authority is
-// unknown to the system, or that requires a client certificate. The Endpoint may have a port,
-// as that of a hub has.
+// ConnectionStringWithTLS is ConnectionString for a namespace whose certificate
+// authority is unknown to the system, or that requires a client certificate.
+// The Endpoint may have a port, as that of a hub does.
 func ConnectionStringWithTLS(text string, secured *tls.Config) Connect {
 	return func() (*azservicebus.Client, error) {
 		text, endpoint := splitPort(text)
@@ -39,8 +39,10 @@ func ConnectionStringWithTLS(text string, secured *tls.Config) Connect {
 	}
 }
 
-// splitPort returns a connection string without the port of its Endpoint, and the address as HOST:PORT, which is "" for an Endpoint without a port.
-// The client takes the port for a part of the name of the host, except for an emulator without TLS.
+// splitPort returns a connection string without the port of its Endpoint, and
+// the address as HOST:PORT, "" for an Endpoint without a port. The client would
+// take the port for a part of the host name, except for an emulator without
+// TLS.
 func splitPort(text string) (connection, endpoint string) {
 	parts := strings.Split(text, ";")
 	for i, part := range parts {
@@ -61,37 +63,38 @@ func splitPort(text string) (connection, endpoint string) {
 	return strings.Join(parts, ";"), endpoint
 }
 
-// shortRetries are those inside Microsoft's client. They are few, because this package retries
-// after them, and logs it.
+// shortRetries are the retries inside Microsoft's client. They are few, because
+// this package retries after them, and logs its retries.
 var shortRetries = azservicebus.RetryOptions{MaxRetries: 2, RetryDelay: 250 * time.Millisecond, MaxRetryDelay: 2 * time.Second}
 
-// Options say who a domain is and how it reaches the hub.
+// Options identify a domain and say how it reaches the hub.
 type Options struct {
-	// Origin is the name of the domain, as the hub knows it: Charges. An event may
-	// name another.
+	// Origin is the name of the domain in the hub, such as Charges. An event
+	// may have another.
 	Origin string
 
 	// Connect reaches the namespace. Required.
 	Connect Connect
 
-	// Exchange is the container shared with the hub, messagehub-exchange. Serve needs it, and
-	// so does EventIDs.
+	// Exchange is the container shared with the hub, messagehub-exchange. Serve
+	// and EventIDs require it.
 	Exchange *container.Client
 
-	// Form is how events are sent. Default: Protobuf.
+	// Form is the encoding of events that are sent. Default: Protobuf.
 	Form Form
 
-	// EventsPerMessage is the maximum number of events of one recipient in a message in the
-	// form JSON. Default: 1.
+	// EventsPerMessage is the maximum number of events of one recipient in a
+	// JSON message. Default: 1.
 	EventsPerMessage int
 
-	// RequestsAtOnce bounds the requests that Serve works at. Default: 16.
+	// RequestsAtOnce is the maximum number of concurrent requests of Serve.
+	// Default: 16.
 	RequestsAtOnce int
 
 	// Events is the queue for events. Default: dataavailable-fifo.
 	Events string
 
-	// Queues are the others. Default: those named after Origin.
+	// Queues are the other queues. Default: those named after Origin.
 	Queues contract.Queues
 
 	// Answered, if set, is called with each answer that Serve has sent. It must be fast and
@@ -132,7 +135,7 @@ func New(o Options) (*Client, error) {
 	return &Client{o: o, events: newSenders(&o, o.Events)}, nil
 }
 
-// Close ends the connection that Send has made. Serve and Notices end theirs
+// Close closes the connection of Send. Serve and Notices close theirs
 // themselves.
 func (c *Client) Close(ctx context.Context) error { return c.events.close(ctx) }
 

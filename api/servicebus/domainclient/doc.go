@@ -1,7 +1,6 @@
-// Package domainclient is the hub as a domain sees it over Service Bus: a team
-// whose domain is written in Go imports it, and gets no hub along with it. It needs
-// Microsoft's clients for Service Bus and for Blob Storage, and of ours the contract
-// (package contract) and the layer over the client for Service Bus.
+// Package domainclient is a client of the hub for domains that are written in Go and
+// use Service Bus. It imports Microsoft's clients for Service Bus and Blob Storage,
+// package contract and the layer over the client for Service Bus, but not the hub.
 //
 //	domain, err := domainclient.New(domainclient.Options{
 //		Origin:   "Charges",
@@ -13,7 +12,7 @@
 //
 //	Send     informs the hub that data waits for an actor
 //	Serve    makes the content of a bundle when the hub asks for it
-//	Notices  learns that an actor holds a bundle safely
+//	Notices  is informed that an actor has confirmed a bundle
 //
 // Serve and Notices run until their context ends. Both may run concurrently, in any number of
 // processes. They wait for every goroutine that they start.
@@ -21,30 +20,30 @@
 // # What it promises
 //
 //   - Events of one recipient reach the hub in the order in which Send gets them.
-//     What is sent again has the same message ids, and the hub takes each event once.
+//     A repeated message has the same id, and the hub stores each event once.
 //   - A request is answered, if only with a [Failure], before it is completed. A
 //     process that dies in between leaves it to the next one.
-//   - Content is streamed into the exchange and never held in memory; half of it is
-//     never seen.
-//   - A notice is completed when the handler says so, and comes again otherwise.
-//   - What is unreadable becomes a dead letter with a reason, alone. A message that
-//     makes Microsoft's client panic costs one receiver, not the process.
-//   - Trouble that may pass (a lost connection, a busy server) is waited out with
-//     growing pauses. What will not pass by itself, such as a queue that does not
+//   - Content is streamed into the exchange and never held in memory. The hub never
+//     sees an incomplete content.
+//   - A notice is completed when the handler returns nil, and comes again otherwise.
+//   - A message that cannot be decoded becomes a dead letter with a reason; others
+//     are not affected. If a message makes Microsoft's client panic, its receiver is
+//     replaced, and the process continues.
+//   - After a temporary failure (a lost connection, a busy server), the client tries
+//     again, with growing pauses. A permanent one, such as a queue that does not
 //     exist, is returned.
 //
-// # What it leaves to others
+// # Repetitions
 //
-// A request may come twice, and so may a notice: the hub asks again when its actor
-// does, and Service Bus delivers at least once. Content is written under a name
-// that depends on the bundle alone, so that making it again does no harm. A notice
-// has the same ID each time; a domain that must not count it twice keeps the IDs
-// that it has seen, together with what it does about them. What is written into the
-// exchange is removed by the hub.
+// A request may come twice, because the actor repeats its Peek; and so may a notice,
+// because Service Bus delivers at least once. Content may be made again: the name of
+// its blob depends only on the bundle. A notice has the same ID each time; a domain
+// that must not count it twice stores the ID together with the effects of the notice.
+// The hub deletes the content in the exchange.
 //
-// # What a failure leaves behind
+// # Failures
 //
-// Send may fail after it has sent some events: those that it counts, and possibly one more
+// Send may fail after it has sent some events: as many as it returns, and possibly one more
 // batch for each recipient. It is safe to send all of them again. Serve and Notices leave
 // unfinished messages on their queue.
 package domainclient

@@ -20,15 +20,16 @@ import (
 
 // An Event says that data waits for a recipient.
 type Event struct {
-	ID               uuid.UUID // of the data, the same when the event is sent again
+	ID               uuid.UUID // id of the data, the same when the event is sent again
 	Recipient        string    // the actor: a GUID, a GLN, or another id that the hub knows
-	Origin           string    // "" is that of the Client
-	ContentType      string    // events of one content type travel together
-	DocumentType     string    // what the recipient calls it; "" is the content type
+	Origin           string    // "": the origin of the Client
+	ContentType      string    // events of one content type share bundles
+	DocumentType     string    // the recipient's name for it; "": the content type
 	SupportsBundling bool      // false: it is alone in its bundle
-	Weight           int64     // of the data in KB, at least 1
+	Weight           int64     // size of the data in KB, at least 1
 
-	// Payload is the data itself, if the event carries it. It requires the form JSON.
+	// Payload is the data itself, if the event contains it. It requires the
+	// form JSON.
 	Payload json.RawMessage
 
 	// TraceParent and TraceState are the W3C Trace Context of the cause of the event, if it is
@@ -36,20 +37,20 @@ type Event struct {
 	TraceParent, TraceState string
 }
 
-// A Form is how events are written into messages.
+// A Form is the encoding of events in messages.
 type Form int
 
 // The forms.
 const (
-	Protobuf Form = iota // the original contract, one event a message
-	JSON                 // what the hub takes over HTTP, one event a message or many
+	Protobuf Form = iota // the original contract, one event per message
+	JSON                 // the format of the hub's HTTP API, one or more events per message
 )
 
-// messageBytes is how large a message of several events becomes. It is somewhat
-// less than the 256 KB that a namespace of the tier Standard takes.
+// messageBytes is the limit of a message with several events, below the 256 KB
+// that a namespace of the tier Standard accepts.
 const messageBytes = 200 << 10
 
-// An outgoingMessage is what one or several events of a recipient have become.
+// An outgoingMessage is a message with one or more events of a recipient.
 type outgoingMessage struct {
 	events int
 	sent   *azservicebus.Message
@@ -64,7 +65,7 @@ type recipientMessages struct {
 // encodeEvents writes events into messages. The order of each recipient is kept.
 func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
 	var lanes []recipientMessages
-	number := make(map[string]int) // index in lanes, by recipient
+	number := make(map[string]int) // index in the result, by recipient
 	grouped := make([][]*Event, 0)
 	for i := range events {
 		e := events[i]
@@ -88,8 +89,8 @@ func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
 	return lanes, nil
 }
 
-// completeEvent sets the optional fields that an event omits, and rejects what every hub would
-// refuse, regardless of its settings.
+// completeEvent sets the optional fields that an event omits, and rejects what
+// every hub would refuse, whatever its settings are.
 func (c *Client) completeEvent(e *Event) error {
 	e.Origin = cmp.Or(e.Origin, c.o.Origin)
 	e.DocumentType = cmp.Or(e.DocumentType, e.ContentType)
@@ -112,7 +113,7 @@ func (c *Client) completeEvent(e *Event) error {
 	return nil
 }
 
-// writeMessages turns the events of one recipient into messages.
+// writeMessages encodes the events of one recipient as messages.
 func (c *Client) writeMessages(recipient string, events []*Event) ([]outgoingMessage, error) {
 	if c.o.Form == JSON {
 		return c.writeJSON(recipient, events)
@@ -136,7 +137,8 @@ func (c *Client) writeMessages(recipient string, events []*Event) ([]outgoingMes
 	return messages, nil
 }
 
-// writeJSON writes the first events into a message, as many as fit and may share one.
+// writeJSON encodes the events as JSON messages, with as many events in each as
+// fit and may share one.
 func (c *Client) writeJSON(recipient string, events []*Event) ([]outgoingMessage, error) {
 	var messages []outgoingMessage
 	var texts [][]byte
@@ -171,7 +173,7 @@ func (c *Client) writeJSON(recipient string, events []*Event) ([]outgoingMessage
 	return messages, flush()
 }
 
-// encodeJSON is the event as the hub reads it.
+// encodeJSON returns the event in the format that the hub reads.
 func (e *Event) encodeJSON() ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -189,9 +191,10 @@ func (e *Event) encodeJSON() ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// newAnnouncement returns the message with a body. Its id depends only on its content and
-// recipient. So the bus detects a message that is sent twice, while an event that was changed
-// under its old id is another message, which the hub rejects with a reason.
+// newAnnouncement returns a message with a body. Its id depends only on its
+// content and recipient. So the bus detects a message that is sent twice, while
+// an event that was changed under its old id is another message, which the hub
+// rejects with a reason.
 func (c *Client) newAnnouncement(recipient, contentType string, body []byte) (*azservicebus.Message, error) {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%q %q ", recipient, contentType)

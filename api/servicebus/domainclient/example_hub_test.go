@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// An exampleHub is a hub of one event, for an example, which is no test and so has
-// nothing to fail but the process.
+// An exampleHub is a hub for one event in an example. An example is not a test,
+// so it panics if something fails.
 type exampleHub struct {
 	*market
 	connect  domainclient.Connect
@@ -23,7 +23,7 @@ type exampleHub struct {
 	end      *ending
 }
 
-// An ending is as much of a test as the hub of an example needs.
+// An ending takes the place of a test for the hub of an example.
 type ending struct {
 	testing.TB
 	last []func()
@@ -48,7 +48,7 @@ func (h *exampleHub) close() {
 	}
 }
 
-// peek makes a bundle of what came for an actor, and asks for its content.
+// peek requests the content of a bundle with the announced event of an actor.
 func (h *exampleHub) peek(actor string) string {
 	var e contract.DataAvailableNotificationContract
 	require.NoError(h.end, proto.Unmarshal(h.received(actor, 1)[0].Body, &e))
@@ -56,5 +56,5 @@ func (h *exampleHub) peek(actor string) string {
 	return string(h.content(h.ask(testBundle{process: process, events: []uuid.UUID{uuid.MustParse(e.GetUUID())}}), process))
 }
 
-// dequeue says that the actor holds the bundle.
-func (h *exampleHub) dequeue(actor string) { h.tell("bundle_"+actor, actor) }
+// dequeue notifies that the actor has confirmed the bundle.
+func (h *exampleHub) dequeue(actor string) { h.notify("bundle_"+actor, actor) }

@@ -13,9 +13,10 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// A domain tells the hub about data, makes the content when it is asked, and hears
-// that the actor has it. The hub, the bus and the exchange are stand-ins within the
-// process; with ConnectionString and Azure's container client it is the same code.
+// A domain announces data to the hub, makes the content when it is requested,
+// and gets a notice when the actor has confirmed it. The hub, the bus and the
+// exchange are stand-ins within the process; with ConnectionString and Azure's
+// container client the code is the same.
 func Example() {
 	hub := openExampleHub()
 	defer hub.close()
@@ -73,7 +74,7 @@ func Example() {
 	hub.dequeue("5790001330552")
 	fmt.Println("heard:", <-heard)
 
-	stop() // the domain ends, and leaves nothing behind
+	stop() // stops the domain and waits for its goroutines
 	running.Wait()
 	// Output:
 	// told: 1

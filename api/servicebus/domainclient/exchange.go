@@ -19,10 +19,11 @@ import (
 // A contentContainer is the container that the hub shares with the domain.
 type contentContainer struct{ container *container.Client }
 
-// errNoExchange reports a client that was made without one.
+// errNoExchange reports a client without an exchange.
 var errNoExchange = errors.New("domainclient: no Options.Exchange; set it to the container that is shared with the hub")
 
-// largestList is the limit for a list of ids: 20 times that of the largest bundle.
+// largestList is the limit for a list of ids: 20 times the list of the largest
+// bundle.
 const largestList = 16 << 20
 
 // readIDs reads a list of ids.
@@ -35,7 +36,7 @@ func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID
 		return nil, fmt.Errorf("read the ids in %s: %w", list, err)
 	}
 	body := resp.NewRetryReader(ctx, nil)
-	defer func() { _ = body.Close() }() // only read
+	defer func() { _ = body.Close() }() // the body was only read
 	text, err := io.ReadAll(io.LimitReader(body, largestList+1))
 	switch {
 	case err != nil:
@@ -56,8 +57,8 @@ const blockBytes = 4 << 20
 // errEmpty is content that the hub would refuse.
 var errEmpty = errors.New("the content is empty")
 
-// putContent writes content under a name, over what is there, and returns its URI and
-// size. Until all of it is there nothing of it is.
+// putContent writes content to a blob, which it creates or replaces atomically,
+// and returns its URI and size.
 func (x contentContainer) putContent(ctx context.Context, name, mediaType string, content io.Reader) (uri string, size int64, err error) {
 	safe := &safeReader{ctx: ctx, from: content}
 	buffered := bufio.NewReader(safe)
@@ -75,12 +76,12 @@ func (x contentContainer) putContent(ctx context.Context, name, mediaType string
 	if err != nil {
 		return "", 0, err
 	}
-	at.RawQuery = "" // a signature in it must not be shared
+	at.RawQuery = "" // the URI must not contain a signature
 	return at.String(), safe.size, nil
 }
 
-// A safeReader counts, ends with its context, and has no panics: the uploader's
-// memory would be freed under its own feet.
+// A safeReader counts bytes, ends with its context, and turns panics into
+// errors: a panic would free the uploader's memory while it is in use.
 type safeReader struct {
 	ctx  context.Context //nolint:containedctx // the error of the upload
 	from io.Reader

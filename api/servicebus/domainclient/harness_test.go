@@ -19,11 +19,13 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// patience is how long a test waits for what must happen; none passes by waiting.
+// patience is how long a test waits for something that must happen; no test
+// passes by waiting.
 const patience = time.Minute
 
-// entities are the queues of a hub and one domain. What is on the way to a notices'
-// receiver when its connection breaks stays locked, so the lock is short.
+// entities are the queues of a hub and one domain. A message that is in flight
+// to a receiver of notices when its connection breaks stays locked, so the lock
+// is short.
 const entities = `{"Queues": [
 	{"Name": "dataavailable-fifo", "Properties": {"RequiresSession": true}},
 	{"Name": "charges", "Properties": {"RequiresSession": true}},
@@ -63,8 +65,8 @@ func newClient(t testing.TB, o domainclient.Options) *domainclient.Client {
 	return c
 }
 
-// A busHub is the other end of the bus: as little of a hub as a domain can tell
-// from one.
+// A busHub is the other end of the bus: the part of a hub that a domain can
+// see.
 type busHub struct {
 	t      testing.TB
 	client *azservicebus.Client
@@ -78,7 +80,7 @@ func newHub(t testing.TB, n *embedded.Namespace) *busHub {
 	return &busHub{t, client}
 }
 
-// received takes count messages of a recipient from the queue for events.
+// received receives count messages of a recipient from the queue for events.
 func (h *busHub) received(recipient string, count int) []*azservicebus.ReceivedMessage {
 	h.t.Helper()
 	return h.takeSession(contract.DataAvailableFIFO, recipient, count)
@@ -112,7 +114,7 @@ func (h *busHub) send(queue string, m *azservicebus.Message) {
 	require.NoError(h.t, sender.Close(h.t.Context()))
 }
 
-// eventIDs returns the ids of the events in messages, one after the other.
+// eventIDs returns the ids of the events in messages, in their order.
 func eventIDs(t testing.TB, messages []*azservicebus.ReceivedMessage) []string {
 	t.Helper()
 	var ids []string
@@ -133,10 +135,10 @@ func eventIDs(t testing.TB, messages []*azservicebus.ReceivedMessage) []string {
 	return ids
 }
 
-// id is event number n.
+// id returns the id of event number n.
 func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("0b9f4c5e-7a52-4d57-9d0c-%012d", n)) }
 
-// ids are the texts of the ids of events.
+// ids returns the texts of the ids of events.
 func ids(events []domainclient.Event) []string {
 	texts := make([]string, len(events))
 	for i := range events {
@@ -145,7 +147,7 @@ func ids(events []domainclient.Event) []string {
 	return texts
 }
 
-// eventsFor makes events from number on.
+// eventsFor returns events with numbers from from to to.
 func eventsFor(recipient string, from, to int) []domainclient.Event {
 	var events []domainclient.Event
 	for n := from; n <= to; n++ {

@@ -34,7 +34,7 @@ func openExchange(t testing.TB) *container.Client {
 	return client.ServiceClient().NewContainerClient(contract.ExchangeContainer)
 }
 
-// A market is a bus, an exchange, a hub and what is needed to be a domain.
+// A market has a bus, an exchange, a hub and the options of a domain.
 type market struct {
 	*busHub
 	bus      *embedded.Namespace
@@ -50,8 +50,8 @@ func (m *market) options() domainclient.Options {
 	return domainclient.Options{Origin: "Charges", Connect: connectTo(m.bus), Exchange: m.exchange}
 }
 
-// run runs a part of a domain until stop is called, which returns how it ended. The The test
-// stops it at its end.
+// run runs a part of a domain until stop is called, which returns its error. It
+// is stopped at the end of the test.
 func run(t testing.TB, part func(context.Context) error) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -77,15 +77,15 @@ func serve(t testing.TB, o domainclient.Options, h domainclient.Handler) (stop f
 	return run(t, func(ctx context.Context) error { return domain.Serve(ctx, h) })
 }
 
-// A testBundle whose content is asked for.
+// A testBundle is a bundle whose content is requested.
 type testBundle struct {
 	process string
 	events  []uuid.UUID
 	format  string
-	wait    time.Duration // what is left of the time; 30 s if zero
+	wait    time.Duration // remaining time; 30 s if zero
 }
 
-// ask asks for the content of a bundle, and returns the id of the attempt.
+// ask requests the content of a bundle, and returns the id of the attempt.
 func (m *market) ask(b testBundle) (request string) {
 	m.t.Helper()
 	request, list := uuid.NewString(), b.process+"_ids"
@@ -123,7 +123,8 @@ func (m *market) answer(request string) *contract.DataBundleResponseContract {
 	return &got
 }
 
-// failure waits for the answer to an attempt, which must be a failure.
+// failure waits for the answer to an attempt, and requires that it is a
+// failure.
 func (m *market) failure(request string) (reason, description string) {
 	m.t.Helper()
 	got := m.answer(request)
@@ -131,7 +132,8 @@ func (m *market) failure(request string) (reason, description string) {
 	return got.GetFailure().GetReason().String(), got.GetFailure().GetFailureDescription()
 }
 
-// content waits for the answer to an attempt and reads what it names.
+// content waits for the answer to an attempt and returns the content at its
+// URI.
 func (m *market) content(request, process string) []byte {
 	m.t.Helper()
 	got := m.answer(request)
@@ -145,15 +147,15 @@ func (m *market) content(request, process string) []byte {
 	return text
 }
 
-// tell sends a notice.
-func (m *market) tell(process, recipient string) {
+// notify sends a notice.
+func (m *market) notify(process, recipient string) {
 	m.t.Helper()
 	body, err := proto.Marshal(&contract.DequeueContract{DataAvailableNotificationReferenceId: process + "_ids", MarketOperator: recipient})
 	require.NoError(m.t, err)
 	m.send("charges-dequeue", &azservicebus.Message{MessageID: &process, Body: body})
 }
 
-// await waits for something that comes by a channel.
+// await receives from a channel, with a time limit.
 func await[T any](t testing.TB, from <-chan T) (got T) {
 	t.Helper()
 	select {
@@ -164,5 +166,5 @@ func await[T any](t testing.TB, from <-chan T) (got T) {
 	return got
 }
 
-// text is content.
+// text returns a reader of content.
 func text(s string) io.Reader { return bytes.NewReader([]byte(s)) }

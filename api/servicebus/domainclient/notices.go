@@ -13,11 +13,11 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// A Notice reports that an actor holds a bundle safely.
+// A Notice reports that an actor has confirmed a bundle.
 type Notice struct {
-	ID        string // of the bundle, its IdempotencyID: the same each time the notice comes
+	ID        string // IdempotencyID of the bundle: the same each time the notice comes
 	Recipient string // the actor
-	List      string // the blob that lists the ids of the events
+	List      string // URI of the blob with the ids of the events
 
 	// TraceParent and TraceState are the W3C Trace Context of the Peek that opened the bundle, "" if it is not known.
 	TraceParent, TraceState string
@@ -30,12 +30,12 @@ func (n *Notice) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
 	return n.exchange.readIDs(ctx, n.List)
 }
 
-// Notices hands notices to h, one after the other, until ctx ends; then it returns
-// nil. A notice is done with when h returns nil. After an error or a panic h gets
-// the same notice again, later, and the others wait behind it: what will never
-// work should be put aside by h, with nil.
+// Notices passes notices to h one after another until ctx ends; then it returns
+// nil. A notice is complete when h returns nil. After an error or a panic, h
+// gets the same notice again after a pause, and later notices wait. For a
+// notice that can never be processed, h should return nil.
 //
-// A notice may come twice, also much later. See [Notice.ID].
+// A notice may come twice, even after a long time. See [Notice.ID].
 func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Notice) error) (err error) {
 	if c.o.Queues.Dequeue == "" {
 		return errNoQueues
@@ -66,7 +66,7 @@ type listening struct {
 	client *azservicebus.Client
 }
 
-// drainQueue opens a receiver and uses it for as long as it is good.
+// drainQueue opens a receiver and uses it until it fails.
 func (l *listening) drainQueue(ctx context.Context, p *patience) error {
 	from, err := l.client.NewReceiverForQueue(l.c.o.Queues.Dequeue, nil)
 	if err != nil {
@@ -95,8 +95,8 @@ func (l *listening) drainQueue(ctx context.Context, p *patience) error {
 	}
 }
 
-// handleNotice hands over one notice until it is done with. The lock is held meanwhile,
-// so that the pauses count as no deliveries.
+// handleNotice passes one notice to the handler until that returns nil. The
+// lock is held meanwhile, so that the pauses do not count as deliveries.
 func (l *listening) handleNotice(ctx context.Context, from *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 	n, err := l.c.parseNotice(m)
 	if err != nil {
@@ -115,7 +115,7 @@ func (l *listening) handleNotice(ctx context.Context, from *azservicebus.Receive
 			break
 		}
 		if holding.Err() != nil {
-			return nil // it comes again
+			return nil // the bus delivers it again
 		}
 		l.c.o.Logger.Error("a notice was not taken, and is offered again", "id", n.ID, "error", err)
 		if !p.wait(holding) {
@@ -124,10 +124,10 @@ func (l *listening) handleNotice(ctx context.Context, from *azservicebus.Receive
 	}
 	settling, cancel := closingContext(ctx)
 	defer cancel()
-	return from.CompleteMessage(settling, m, nil) // or it comes again
+	return from.CompleteMessage(settling, m, nil) // otherwise it would be delivered again
 }
 
-// parseNotice reads a notice.
+// parseNotice parses a notice.
 func (c *Client) parseNotice(m *azservicebus.ReceivedMessage) (*Notice, error) {
 	if len(m.Body) > largestRequest {
 		return nil, fmt.Errorf("%d bytes are no notice", len(m.Body))

@@ -15,20 +15,20 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// listen hands notices to h until the test ends, or stop is called.
+// listen passes notices to h until the test ends, or stop is called.
 func listen(t testing.TB, o domainclient.Options, h func(context.Context, *domainclient.Notice) error) (stop func() error) {
 	t.Helper()
 	domain := newClient(t, o)
 	return run(t, func(ctx context.Context) error { return domain.Notices(ctx, h) })
 }
 
-func TestNoticesComeInOrderAndAreDoneWith(t *testing.T) {
+func TestNoticesComeInOrderAndAreCompleted(t *testing.T) {
 	m := newMarket(t)
 	ids := []uuid.UUID{id(1), id(2)}
 	_, err := m.exchange.NewBlockBlobClient("b0_a1_ids").UploadBuffer(t.Context(), contract.EncodeIDs(ids), nil)
 	require.NoError(t, err)
 	for n := range 5 {
-		m.tell(fmt.Sprintf("b%d_a1", n), "a1")
+		m.notify(fmt.Sprintf("b%d_a1", n), "a1")
 	}
 	got, events := make(chan domainclient.Notice, 5), make(chan []uuid.UUID, 1)
 	listen(t, m.options(), func(ctx context.Context, n *domainclient.Notice) error {
@@ -52,8 +52,8 @@ func TestNoticesComeInOrderAndAreDoneWith(t *testing.T) {
 
 func TestANoticeThatWasNotTakenComesAgainBeforeTheOthers(t *testing.T) {
 	m := newMarket(t)
-	m.tell("b1_a1", "a1")
-	m.tell("b2_a1", "a1")
+	m.notify("b1_a1", "a1")
+	m.notify("b2_a1", "a1")
 	got := make(chan string, 8)
 	tries := 0
 	listen(t, m.options(), func(_ context.Context, n *domainclient.Notice) error {
@@ -74,7 +74,7 @@ func TestANoticeThatWasNotTakenComesAgainBeforeTheOthers(t *testing.T) {
 
 func TestAStoppedDomainLeavesTheNoticeOnItsQueue(t *testing.T) {
 	m := newMarket(t)
-	m.tell("b1_a1", "a1")
+	m.notify("b1_a1", "a1")
 	began := make(chan struct{})
 	stop := listen(t, m.options(), func(ctx context.Context, _ *domainclient.Notice) error {
 		close(began)
@@ -91,7 +91,7 @@ func TestANoticeThatNobodyCanReadBecomesADeadLetterAlone(t *testing.T) {
 	name := "garbage"
 	m.send("charges-dequeue", &azservicebus.Message{MessageID: &name, Body: []byte("\xff\xff")})
 	m.send("charges-dequeue", &azservicebus.Message{MessageID: &name})
-	m.tell("b1_a1", "a1")
+	m.notify("b1_a1", "a1")
 	got := make(chan string, 1)
 	listen(t, m.options(), func(_ context.Context, n *domainclient.Notice) error {
 		got <- n.ID
@@ -104,7 +104,7 @@ func TestANoticeThatNobodyCanReadBecomesADeadLetterAlone(t *testing.T) {
 func TestNoticesGoOnPastAMessageThatMakesMicrosoftsClientPanic(t *testing.T) {
 	m := newMarket(t)
 	m.send("charges-dequeue", &azservicebus.Message{ApplicationProperties: map[string]any{"DeadLetterReason": int64(1)}})
-	m.tell("b1_a1", "a1")
+	m.notify("b1_a1", "a1")
 	got := make(chan string, 1)
 	listen(t, m.options(), func(_ context.Context, n *domainclient.Notice) error {
 		got <- n.ID
@@ -122,9 +122,9 @@ func TestNoticesGoOnWhenConnectionsBreak(t *testing.T) {
 	})
 	for n := range 3 {
 		process := fmt.Sprintf("b%d_a1", n)
-		m.tell(process, "a1")
+		m.notify(process, "a1")
 		require.Equal(t, process, await(t, got))
-		m.drained() // or it would come again, when its lock is over
+		m.drained() // otherwise it would come again when its lock ends
 		m.bus.DropConnections()
 		m.busHub = newHub(t, m.bus)
 	}
@@ -138,12 +138,12 @@ func TestListeningToWhatDoesNotExistFails(t *testing.T) {
 	require.ErrorContains(t, err, "notices from weather-dequeue: ")
 }
 
-func TestAListThatWasCutIsNoList(t *testing.T) {
+func TestATruncatedListIsAnError(t *testing.T) {
 	m := newMarket(t)
 	_, err := m.exchange.NewBlockBlobClient("b1_a1_ids").UploadBuffer(t.Context(), make([]byte, 17), nil)
 	require.NoError(t, err)
-	m.tell("b1_a1", "a1")
-	m.tell("b2_a1", "a1") // whose list is not there
+	m.notify("b1_a1", "a1")
+	m.notify("b2_a1", "a1") // its list does not exist
 	said := make(chan error, 2)
 	listen(t, m.options(), func(ctx context.Context, n *domainclient.Notice) error {
 		_, err := n.EventIDs(ctx)

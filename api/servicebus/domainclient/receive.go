@@ -14,11 +14,12 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// closeTimeout bounds what has to be done at the end of something: on a connection
-// that is lost, Microsoft's client would take minutes to give up.
+// closeTimeout limits work at the end of a task: on a lost connection,
+// Microsoft's client would take minutes to give up.
 const closeTimeout = 5 * time.Second
 
-// closingContext returns a context for what has to be done even though ctx has ended.
+// closingContext returns a context for work that must be done even though ctx
+// has ended.
 func closingContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 }
@@ -41,8 +42,9 @@ func recoverPanic(f func() error) (err error) {
 	return f()
 }
 
-// receiveNext returns the next message, or nil if the link is lost, which is to pass. After a
-// [busclient.PanicError] the receiver must not be used again.
+// receiveNext returns the next message, or nil if the link is lost, which is
+// temporary. After a [busclient.PanicError] the receiver must not be used
+// again.
 func receiveNext(ctx context.Context, from busclient.Receiver) (*azservicebus.ReceivedMessage, error) {
 	m, err := busclient.ReceiveOne(ctx, from)
 	if errors.Is(err, busclient.ErrLinkLost) {
@@ -56,7 +58,7 @@ type settler interface {
 	DeadLetterMessage(ctx context.Context, message *azservicebus.ReceivedMessage, options *azservicebus.DeadLetterOptions) error
 }
 
-// deadLetter makes an unreadable message a dead letter with the reason why.
+// deadLetter turns an unreadable message into a dead letter with the reason.
 func (c *Client) deadLetter(ctx context.Context, at settler, m *azservicebus.ReceivedMessage, why error) error {
 	c.o.Logger.Error("a message became a dead letter", "message_id", m.MessageID, "error", why)
 	settling, cancel := closingContext(ctx)
@@ -65,7 +67,7 @@ func (c *Client) deadLetter(ctx context.Context, at settler, m *azservicebus.Rec
 	return at.DeadLetterMessage(settling, m, &azservicebus.DeadLetterOptions{Reason: &reason, ErrorDescription: &description})
 }
 
-// clipText makes a text fit for a message: short, and valid.
+// clipText makes a text short and valid for a message.
 func clipText(text string) string {
 	const most = 1000
 	if len(text) > most {
@@ -74,11 +76,11 @@ func clipText(text string) string {
 	return strings.ToValidUTF8(text, "\ufffd")
 }
 
-// keepLock renews a lock until release is called. The context that it returns ends when the
-// lock is lost, because another receiver has the work then.
+// keepLock renews a lock until release is called. The context that it returns
+// ends when the lock is lost, because then another receiver gets the work.
 func (c *Client) keepLock(ctx context.Context, until time.Time, renew func(context.Context) error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	// The clock of the bus may be another, so the time left is but a hint.
+	// The clock of the bus may differ, so the time left is only a hint.
 	every := min(max(until.Sub(c.o.Now())/2, time.Second), 10*time.Second)
 	var renewing sync.WaitGroup
 	renewing.Go(func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// contentName is where the content of the bundle is put.
+// contentName returns the name of the blob for the content of the bundle.
 func (r *Request) contentName() string { return contract.ContentName(r.IdempotencyID) }
 
 // sendReply sends the result of a request to the hub.

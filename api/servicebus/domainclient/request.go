@@ -15,15 +15,15 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// A Handler makes the content of a bundle. The context ends when the hub no longer
-// waits for it. What it returns is read to its end, and closed if it is an
-// io.Closer; reading must fail or end when the context has.
+// A Handler makes the content of a bundle. The context ends when the hub no
+// longer waits for it. Its result is read to the end, and closed if it is an
+// io.Closer; reading must fail or end once the context has ended.
 //
-// A *Failure is sent unchanged. Any other error, and a panic, becomes a Failure with the reason
-// InternalError.
+// A *Failure is sent unchanged. Any other error, and a panic, becomes a Failure
+// with the reason InternalError.
 type Handler func(ctx context.Context, r *Request) (io.Reader, error)
 
-// A Format is the form in which the actor wants the content.
+// A Format is the format in which the actor wants the content.
 type Format string
 
 // The formats.
@@ -32,17 +32,17 @@ const (
 	FormatXML  Format = "xml"
 )
 
-// mediaTypes are how content of a format is labelled in the exchange.
+// mediaTypes are the media types of content in the exchange by its format.
 var mediaTypes = map[Format]string{FormatJSON: "application/json", FormatXML: "application/xml"}
 
 // A Request asks for the content of one bundle.
 type Request struct {
-	ID            string  // of this attempt
-	IdempotencyID string  // of the bundle, the same for each attempt
-	ContentType   string  // of the events
-	Format        Format  // of the content
-	Version       float64 // of the format, 1.0 unless the actor asked for another
-	List          string  // the blob that lists the ids of the events
+	ID            string  // id of this attempt
+	IdempotencyID string  // id of the bundle, the same for each attempt
+	ContentType   string  // content type of the events
+	Format        Format  // format of the content
+	Version       float64 // version of the format, 1.0 unless the actor has asked for another
+	List          string  // URI of the blob with the ids of the events
 
 	// TraceParent and TraceState are the W3C Trace Context of the hub's request, "" if it has none.
 	TraceParent, TraceState string
@@ -50,12 +50,13 @@ type Request struct {
 	exchange contentContainer
 }
 
-// EventIDs returns the ids of the events whose data is asked for, in their order.
+// EventIDs returns the ids of the events whose data is requested, in their
+// order.
 func (r *Request) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
 	return r.exchange.readIDs(ctx, r.List)
 }
 
-// A Failure says that a domain has no content, and why.
+// A Failure is the reply of a domain without content, with its reason.
 type Failure struct { //nolint:errname // the protocol calls it so
 	Reason      Reason
 	Description string // for the operators of the hub
@@ -63,13 +64,13 @@ type Failure struct { //nolint:errname // the protocol calls it so
 
 func (f *Failure) Error() string { return f.Reason.String() + ": " + f.Description }
 
-// A Reason why there is no content.
+// A Reason is the reason why there is no content.
 type Reason int32
 
 // The reasons.
 const (
 	DatasetNotFound     = Reason(contract.DataBundleResponseContract_RequestFailure_DatasetNotFound)     // the domain does not know the events
-	DatasetNotAvailable = Reason(contract.DataBundleResponseContract_RequestFailure_DatasetNotAvailable) // not now
+	DatasetNotAvailable = Reason(contract.DataBundleResponseContract_RequestFailure_DatasetNotAvailable) // the data is not available now
 	InternalError       = Reason(contract.DataBundleResponseContract_RequestFailure_InternalError)       // a fault of the domain
 )
 
@@ -77,19 +78,19 @@ func (r Reason) String() string {
 	return contract.DataBundleResponseContract_RequestFailure_Reason(r).String()
 }
 
-// An Answer is the answer that Serve has sent to the hub.
+// An Answer is an answer that Serve has sent to the hub.
 type Answer struct {
 	Request *Request
-	URI     string   // of the content; "" after a failure
-	Bytes   int64    // of the content
+	URI     string   // URI of the content; "" after a failure
+	Bytes   int64    // size of the content
 	Failure *Failure // nil if there is content
 	Took    time.Duration
 }
 
-// largestRequest is far above what a request can be.
+// largestRequest is far above the size of any request.
 const largestRequest = 64 << 10
 
-// parseRequest reads a request.
+// parseRequest parses a request.
 func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error) {
 	if len(m.Body) > largestRequest {
 		return nil, fmt.Errorf("%d bytes are no request", len(m.Body))
@@ -119,9 +120,9 @@ func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error)
 	}, nil
 }
 
-// timeLeft is how long the hub waits for the answer to a request that was just
-// received. Where the clocks of the bus and of this process disagree, it is the
-// whole time to live: an expired message is not delivered.
+// timeLeft returns how long the hub waits for the answer to a request that was
+// just received. If the clocks of the bus and of this process disagree, it is
+// the whole time to live, because the bus does not deliver expired messages.
 func (c *Client) timeLeft(m *azservicebus.ReceivedMessage) time.Duration {
 	left := contract.ReplyWithin
 	if m.TimeToLive != nil && *m.TimeToLive < left {

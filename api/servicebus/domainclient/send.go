@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Send announces events to the hub, and returns how many the bus has certainly accepted. Events
-// of one recipient arrive in their order, in batches that the bus stores completely or not;
-// batches of other recipients may overtake them. If the fate of a batch is unknown, it is sent
-// again with the same ids, until ctx ends.
+// Send announces events to the hub, and returns how many the bus has certainly
+// accepted. Events of one recipient arrive in their order, in batches that the
+// bus stores completely or not at all; batches of other recipients may overtake
+// them. If the outcome of a batch is unknown, it is sent again with the same
+// ids, until ctx ends.
 //
 // After an error, sending all events again is safe and keeps the order: the hub
-// takes each once.
+// stores each event once.
 func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error) {
 	lanes, err := c.encodeEvents(events)
 	if err != nil || len(lanes) == 0 {
@@ -70,7 +71,7 @@ func sendBatch(ctx context.Context, sender *azservicebus.Sender, messages []outg
 		}
 		n++
 	}
-	if n == 0 { // too large for a batch, but perhaps not by itself
+	if n == 0 { // too large for a batch, but perhaps not for a single message
 		return 1, sender.SendMessage(ctx, messages[0].sent, nil)
 	}
 	return n, sender.SendMessageBatch(ctx, batch, nil)

@@ -177,8 +177,8 @@ func TestTroubleThatDoesNotPassIsReturnedAtOnce(t *testing.T) {
 	}
 }
 
-// A forgetfulConn loses the acknowledgement of events, and breaks, as often as it
-// is told to.
+// A forgetfulConn loses the acknowledgement of events and breaks, a number of
+// times.
 type forgetfulConn struct {
 	net.Conn
 	sent atomic.Bool
@@ -204,7 +204,7 @@ func (c *forgetfulConn) Read(p []byte) (int, error) {
 func TestABatchWhoseFateIsUnknownIsSentAgainWithTheSameIDs(t *testing.T) {
 	bus := openBus(t)
 	var lose atomic.Int32
-	lose.Store(2) // Microsoft's client gives up after the second, and we do not
+	lose.Store(2) // Microsoft's client gives up after the second loss, and Send does not
 	domain := newClient(t, domainclient.Options{EventsPerMessage: 2, Form: domainclient.JSON, Connect: func() (*azservicebus.Client, error) {
 		return azservicebus.NewClientFromConnectionString(bus.ConnectionString(""), &azservicebus.ClientOptions{
 			NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
@@ -237,7 +237,7 @@ func TestSendTriesUntilItsContextEnds(t *testing.T) {
 	require.Zero(t, taken)
 }
 
-// inside brings requests to a handler without a network.
+// inside passes requests to a handler without a network.
 type inside struct{ handler http.Handler }
 
 func (i inside) Do(r *http.Request) (*http.Response, error) {

@@ -9,10 +9,10 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// maxSends bounds what is sent at the same time to one queue.
+// maxSends is the maximum number of concurrent sends to one queue.
 const maxSends = 16
 
-// senders are the links to one queue. Each concurrent send has a separate link.
+// senders has the links to one queue. Each concurrent send has a separate link.
 type senders struct {
 	connection *busclient.Connection
 	queue      string

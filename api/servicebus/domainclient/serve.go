@@ -14,9 +14,10 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// Serve answers the hub's requests for content with what h produces, many concurrently. It
-// returns nil when ctx ends: it cancels the work in progress, whose requests stay for the next
-// process that serves. It fails if the queues do not exist or it has no right to use them.
+// Serve answers the hub's requests for content with what h returns, many
+// concurrently. When ctx ends, it cancels the work in progress and returns nil;
+// the unanswered requests stay for the next process that serves. It fails if
+// the queues do not exist or it has no right to use them.
 func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 	if c.o.Exchange == nil {
 		return errNoExchange
@@ -33,7 +34,7 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 	defer func() {
 		closing, cancel := closingContext(ctx)
 		defer cancel()
-		_ = s.replies.close(closing) // all of them were sent, or were not
+		_ = s.replies.close(closing) // no reply is under way any longer
 	}()
 	g, working := errgroup.WithContext(ctx)
 	for range c.o.RequestsAtOnce {
@@ -42,11 +43,11 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 	return g.Wait()
 }
 
-// errNoQueues reports a client that does not know where to look.
+// errNoQueues reports a client without the names of queues.
 var errNoQueues = errors.New("domainclient: no Options.Queues; set Options.Origin, or name them")
 
-// closeClient closes a client, in a bounded time. What it says then is only worth
-// knowing if nothing else went wrong, and the end was not called for.
+// closeClient closes a client with a time limit. It returns the error of
+// closing only if there was no other error and ctx has not ended.
 func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
 	closing, cancel := closingContext(ctx)
 	defer cancel()
@@ -62,13 +63,14 @@ type serving struct {
 	requests *azservicebus.Client
 	replies  *senders
 
-	making singleflight.Group // by bundle: two attempts for one share the work
+	making singleflight.Group // by bundle: two attempts for one bundle share the work
 }
 
-// acceptFor is how long a worker waits for a session before it asks again.
+// acceptFor is how long a worker waits for a session before it repeats the
+// request.
 const acceptFor = time.Minute
 
-// answerRequests answers one request after the other.
+// answerRequests answers one request after another.
 func (s *serving) answerRequests(ctx context.Context) error {
 	p := s.c.newPatience()
 	for ctx.Err() == nil {
@@ -102,7 +104,7 @@ func (s *serving) answerNextSession(ctx context.Context) error {
 	defer func() {
 		closing, cancel := closingContext(ctx)
 		defer cancel()
-		_ = session.Close(closing) // its lock ends by itself if this fails
+		_ = session.Close(closing) // the lock ends by itself if this fails
 	}()
 	receiving, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
@@ -111,7 +113,7 @@ func (s *serving) answerNextSession(ctx context.Context) error {
 		s.c.o.Logger.Error("a request makes the client panic; its session is held back until it has expired", "session", session.SessionID(), "error", err)
 		p := s.c.newPatience()
 		p.next = longestPause
-		p.wait(ctx) // with the session, so that no other process receives it meanwhile
+		p.wait(ctx) // while the session is open, so that no other process receives it
 		return nil
 	}
 	switch {
@@ -136,7 +138,7 @@ func (s *serving) answerRequest(ctx context.Context, session *azservicebus.Sessi
 	defer release()
 	a, ok := s.makeContent(holding, r, s.c.timeLeft(m))
 	if !ok {
-		return nil // the next process that receives the request answers
+		return nil // the next process that receives the request answers it
 	}
 	a.Request, a.Took = r, s.c.o.Now().Sub(began)
 	settling, cancel := closingContext(ctx)
@@ -147,12 +149,13 @@ func (s *serving) answerRequest(ctx context.Context, session *azservicebus.Sessi
 	if s.c.o.Answered != nil {
 		s.c.o.Answered(a)
 	}
-	return session.CompleteMessage(settling, m, nil) // or the hub is answered twice, which it bears
+	return session.CompleteMessage(settling, m, nil) // otherwise the hub would get a second answer, which is harmless
 }
 
-// makeContent produces the content of a bundle and writes it to the exchange. Two concurrent
-// attempts for one bundle share the content that one of them produces; if that one runs out of
-// time, the other continues in its own time. It returns false if ctx ended first.
+// makeContent makes the content of a bundle and writes it to the exchange. Two
+// concurrent attempts for one bundle share the content that one of them makes;
+// if that one runs out of time, the other continues within its own time. It
+// returns false if ctx ended first.
 func (s *serving) makeContent(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
 	key := fmt.Sprintf("%q %q %s %g", r.IdempotencyID, r.List, r.Format, r.Version)
 	inTime, cancel := context.WithTimeout(ctx, left)
@@ -161,7 +164,7 @@ func (s *serving) makeContent(ctx context.Context, r *Request, left time.Duratio
 		shared, late, _ := s.making.Do(key, func() (any, error) {
 			uri, size, err := s.makeAndPut(inTime, r)
 			if err != nil && ctx.Err() != nil {
-				return nil, ctx.Err() // given up
+				return nil, ctx.Err() // the attempt has ended
 			}
 			a := Answer{URI: uri, Bytes: size, Failure: s.newFailure(inTime, r, err)}
 			if a.Failure != nil {
@@ -194,7 +197,7 @@ func (s *serving) makeAndPut(ctx context.Context, r *Request) (uri string, size 
 	return r.exchange.putContent(ctx, r.contentName(), mediaTypes[r.Format], content)
 }
 
-// newFailure says what an error is to the hub.
+// newFailure returns the failure that the hub gets for an error.
 func (s *serving) newFailure(ctx context.Context, r *Request, err error) *Failure {
 	if err == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The next receiver of the request has a new time and a new attempt.
+// The next receiver of the request starts a new attempt with a new time limit.
 func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := make(chan struct{})
@@ -28,7 +28,7 @@ func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
 			assert.Equal(t, DatasetNotAvailable, a.Failure.Reason)
 		})
 		<-began
-		holding, cancel := context.WithTimeout(t.Context(), time.Second) // the lock
+		holding, cancel := context.WithTimeout(t.Context(), time.Second) // ends as the lock would
 		defer cancel()
 		_, ok := s.makeContent(holding, new(Request), 20*time.Second)
 		require.False(t, ok)

@@ -20,16 +20,16 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// drained waits until no message is left on the bus: every request was completed.
+// drained waits until the bus has no message: every request was completed.
 func (m *market) drained() {
 	m.t.Helper()
 	require.Eventually(m.t, func() bool { return m.bus.Stats().Active == 0 }, patience, 5*time.Millisecond)
 	require.Zero(m.t, m.bus.Stats().DeadLetters)
 }
 
-// serves returns when the first request is answered: opening the connection takes its
-// time, which is not that of the request that a test is about.
-func (m *market) serves(o domainclient.Options, h domainclient.Handler) {
+// startServing starts to serve and returns when a first request was answered, so that
+// opening the connection does not use up the time of later requests.
+func (m *market) startServing(o domainclient.Options, h domainclient.Handler) {
 	m.t.Helper()
 	serve(m.t, o, func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 		if r.IdempotencyID == "first" {
@@ -97,7 +97,7 @@ func TestContentThatIsMadeAgainReplacesWhatWasThere(t *testing.T) {
 	require.Equal(t, "version 2", string(m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")))
 }
 
-func TestWhatGoesWrongIsSaidToTheHub(t *testing.T) {
+func TestFailuresAreReportedToTheHub(t *testing.T) {
 	panicking := iotest.ErrReader(nil)
 	for _, tc := range []struct {
 		name, reason, description string
@@ -164,7 +164,7 @@ func TestTheDeadlineOfARequestIsItsTimeToLive(t *testing.T) {
 	answered := make(chan domainclient.Answer, 1)
 	o := m.options()
 	o.Answered = func(a domainclient.Answer) { answered <- a }
-	m.serves(o, func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
+	m.startServing(o, func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
@@ -234,8 +234,9 @@ func TestAttemptsForOneBundleShareTheWork(t *testing.T) {
 	first := m.ask(testBundle{process: "b1_a1"})
 	await(t, began)
 	second := m.ask(testBundle{process: "b1_a1"})
-	// Whether the second has joined the first by now or comes a moment later, each gets its
-	// answer, and no attempt removes the blocks of another.
+	// Whether the second attempt has joined the first by now or comes a moment
+	// later, each gets its answer, and no attempt deletes the blocks of
+	// another.
 	close(finish)
 	m.content(first, "b1_a1")
 	m.content(second, "b1_a1")
@@ -247,7 +248,7 @@ func TestAnAttemptIsNotOverWithTheTimeOfTheOneItJoined(t *testing.T) {
 	m := newMarket(t)
 	began := make(chan struct{})
 	var made atomic.Int32
-	m.serves(m.options(), func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
+	m.startServing(m.options(), func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
 		if made.Add(1) == 1 {
 			close(began)
 			<-ctx.Done()
@@ -291,7 +292,7 @@ func TestARequestThatNobodyCanReadBecomesADeadLetterAlone(t *testing.T) {
 	m.drained()
 }
 
-func TestAPropertyThatMakesMicrosoftsClientPanicStopsNobody(t *testing.T) {
+func TestAPropertyThatMakesMicrosoftsClientPanicDoesNotStopOthers(t *testing.T) {
 	m := newMarket(t)
 	poison := "poison"
 	short := 2 * time.Second

@@ -2,14 +2,15 @@ package domainclient
 
 import "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
-// The application properties that carry a W3C Trace Context. Clients of Microsoft write the third one.
+// The application properties with a W3C Trace Context. Clients of Microsoft
+// write the third one.
 const (
 	parentProperty     = "traceparent"
 	stateProperty      = "tracestate"
 	diagnosticProperty = "Diagnostic-Id"
 )
 
-// setTrace gives a message the trace context of an event.
+// setTrace adds the trace context of an event to a message.
 func setTrace(m *azservicebus.Message, e *Event) {
 	if e.TraceParent == "" {
 		return
@@ -20,7 +21,8 @@ func setTrace(m *azservicebus.Message, e *Event) {
 	}
 }
 
-// traceOf returns the trace context of a message, "" if it has none. It is as the hub has written it.
+// traceOf returns the trace context of a message as the hub has written it, ""
+// if it has none.
 func traceOf(m *azservicebus.ReceivedMessage) (parent, state string) {
 	parent, _ = m.ApplicationProperties[parentProperty].(string)
 	state, _ = m.ApplicationProperties[stateProperty].(string)

@@ -11,13 +11,13 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// Pauses grow from the shortest to the longest while trouble lasts.
+// The pauses grow from the shortest to the longest while failures continue.
 const (
 	shortestPause = 100 * time.Millisecond
 	longestPause  = 10 * time.Second
 )
 
-// A patience makes the pauses between tries, and ends.
+// A patience makes the pauses between attempts, and decides when to stop.
 type patience struct {
 	random  io.Reader // for jitter
 	next    time.Duration
@@ -26,10 +26,10 @@ type patience struct {
 
 func (c *Client) newPatience() patience { return patience{random: c.o.Random} }
 
-// endsWith reports whether trying again after err makes no sense. It does a few times
-// when access is refused: where many share a connection that is lost, Microsoft's
-// client may open the link of one on the next connection before it has shown its
-// token there.
+// endsWith reports whether another attempt after err makes no sense. It allows
+// a few attempts when access is refused: if many share a connection that is
+// lost, Microsoft's client may open a link on the next connection before it has
+// sent its token there.
 func (p *patience) endsWith(err error) bool {
 	const enough = 3
 	failure := busclient.Classify(err)
@@ -46,24 +46,24 @@ func (p *patience) endsWith(err error) bool {
 	return p.refused >= enough
 }
 
-// wait waits for the next pause, of which some is random. It returns false if ctx
-// ends first.
+// wait waits for the next pause, of which a part is random. It returns false if
+// ctx ends first.
 func (p *patience) wait(ctx context.Context) bool {
 	p.next = min(max(2*p.next, shortestPause), longestPause)
 	return busclient.Sleep(ctx, p.next/2+p.jitter(p.next/2))
 }
 
-// jitter returns a random time up to limit, so that many who failed together do not
-// come back together.
+// jitter returns a random time up to limit, so that clients that failed
+// together do not retry together.
 func (p *patience) jitter(limit time.Duration) time.Duration {
 	var b [8]byte
 	if _, err := io.ReadFull(p.random, b[:]); err != nil {
-		return 0 // which is an acceptable pause
+		return 0 // without randomness, 0 is acceptable
 	}
 	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(limit+1)) //nolint:gosec // limit is positive, and so is what is less
 }
 
-// retryUntilDone tries until it works, or will not, or ctx ends.
+// retryUntilDone calls try until it succeeds, fails permanently, or ctx ends.
 func (c *Client) retryUntilDone(ctx context.Context, what string, try func() error) error {
 	p := c.newPatience()
 	for {

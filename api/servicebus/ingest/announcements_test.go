@@ -19,16 +19,16 @@ const (
 	someActor = "6f1c2d3e-4b5a-4678-8a9b-0c1d2e3f4a5b"
 )
 
-// testDecoder returns the decoder of a hub that knows the usual origins, and has
-// the content of Charges sent along.
+// testDecoder returns the decoder of a hub that knows the usual origins. Events
+// of Charges have payloads.
 func testDecoder(limits MessageLimits) *decoder {
 	store := memory.New(memory.Options{})
 	options := hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.Charges: domain.Inline}}
 	return newDecoder(limits, hub.New(store, store, store, options).Check)
 }
 
-// soundNotification is an announcement in the original's contract.
-func soundNotification(change ...func(*contract.DataAvailableNotificationContract)) *contract.DataAvailableNotificationContract {
+// validNotification returns an announcement in the original's contract.
+func validNotification(change ...func(*contract.DataAvailableNotificationContract)) *contract.DataAvailableNotificationContract {
 	sent := &contract.DataAvailableNotificationContract{
 		UUID: someID, Recipient: someActor, MessageType: "timeseries", Origin: "TimeSeries",
 		SupportsBundling: true, RelativeWeight: 3, DocumentType: "RSM012",
@@ -39,16 +39,16 @@ func soundNotification(change ...func(*contract.DataAvailableNotificationContrac
 	return sent
 }
 
-// soundFields are the fields of an announcement in JSON.
-func soundFields() map[string]any {
+// validFields returns the fields of an announcement in JSON.
+func validFields() map[string]any {
 	return map[string]any{
 		"id": someID, "recipient": someActor, "origin": "TimeSeries", "contentType": "timeseries",
 		"documentType": "RSM012", "supportsBundling": true, "weight": 3,
 	}
 }
 
-// soundEvent is what either says.
-func soundEvent(t testing.TB) domain.Event {
+// validEvent returns the event in both announcements.
+func validEvent(t testing.TB) domain.Event {
 	id, err := domain.ParseEventID(someID)
 	require.NoError(t, err)
 	recipient, err := domain.ParseActorID(someActor)
@@ -79,7 +79,7 @@ func inJSON(t testing.TB, contentType string, body any) *azservicebus.ReceivedMe
 	return &azservicebus.ReceivedMessage{Body: []byte(text), ContentType: &contentType}
 }
 
-// cloudEventOf has data in a CloudEvent.
+// cloudEventOf returns a CloudEvent with data.
 func cloudEventOf(data any) map[string]any {
 	return map[string]any{"specversion": "1.0", "id": "ce-1", "source": "/timeseries", "type": "DataAvailable", "data": data}
 }

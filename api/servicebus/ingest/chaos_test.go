@@ -21,7 +21,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A jumpyClock is the clock of the system, plus its jumps.
+// A jumpyClock is the clock of the system plus its jumps.
 type jumpyClock struct {
 	mu     sync.Mutex
 	ahead  time.Duration
@@ -56,7 +56,7 @@ func (c *jumpyClock) AfterFunc(d time.Duration, f func()) embedded.Timer {
 	return t
 }
 
-// isOver reports whether the timer had not been over before.
+// isOver stops the timer, and reports whether it was still running.
 func (t *jumpyTimer) isOver() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
@@ -70,8 +70,8 @@ func (t *jumpyTimer) Stop() bool {
 	return t.isOver()
 }
 
-// jumps moves the clock ahead, past the ends of locks.
-func (c *jumpyClock) jumps(d time.Duration) {
+// moveAhead moves the clock ahead, past the ends of locks.
+func (c *jumpyClock) moveAhead(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead += d
@@ -82,43 +82,44 @@ func (c *jumpyClock) jumps(d time.Duration) {
 
 const pastLocks = 61 * time.Second
 
-// A lane that lost its lock while it saves neither loses nor doubles, regardless of which
-// receiver has the session then.
+// A loop that has lost its lock during a save neither loses nor duplicates
+// events, whichever receiver has the session then.
 func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		clock := &jumpyClock{}
 		s := newSite(t, func(o *embedded.Options) { o.Clock = clock })
 		actor := rt.NewActor()
 		events := rt.Events(20, actor)
-		const enough = time.Second // for more to be received, and for lanes to notice
+		const enough = time.Second // enough to receive more, and for loops to notice the lost lock
 		late := func(next func()) *storeFault {
 			f := func(context.Context, []domain.Event) error {
 				next()
 				<-time.After(enough)
-				clock.jumps(pastLocks)
+				clock.moveAhead(pastLocks)
 				<-time.After(enough)
 				return nil
 			}
 			return &f
 		}
-		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next one after
+		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next one after that
 			s.hub.before.Store(nil)
 			s.hub.after.Store(late(func() { s.hub.after.Store(nil) }))
 		}))
-		stop := s.ingests(func(o *ingest.Options) { o.Clock = clock.Now })
-		s.announcesAnew(queue, events)
-		s.stores(len(events))
+		stop := s.startIngestion(func(o *ingest.Options) { o.Clock = clock.Now })
+		s.announcesByNewClient(queue, events)
+		s.waitUntilStored(len(events))
 		eventually(t, "redeliveries", func() bool { return s.metric("events_duplicates_total") > 0 })
 		stop()
 		require.Positive(t, s.metric("locks_lost_total", queue))
-		require.Empty(t, s.left(sessionOf(queue, actor)))
+		require.Empty(t, s.deliveryCounts(sessionOf(queue, actor)))
 		s.has(actor, events...)
 		require.Zero(t, s.metric("inversions_total"))
 	})
 }
 
-// serves offers the bus on a port, and returns how to make clients of it.
-func (s *ingestSite) serves() func() (*azservicebus.Client, error) {
+// serveOnPort serves the bus on a port, and returns a function that makes clients of
+// it.
+func (s *ingestSite) serveOnPort() func() (*azservicebus.Client, error) {
 	s.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s, err)
@@ -135,10 +136,10 @@ func (s *ingestSite) serves() func() (*azservicebus.Client, error) {
 	}
 }
 
-// Two consumers over TCP, 64 sessions, and everything that can happen to them: each
-// event is stored once, in the order of its cabinet. MESSAGEHUB_CHAOS says how many
-// seeds to try.
-func TestTwoConsumersInTroubleStoreEachEventOnceAndInOrder(t *testing.T) {
+// Two consumers over TCP with 64 sessions and all kinds of faults: each event
+// is stored once, in the order of its cabinet. MESSAGEHUB_CHAOS is the number
+// of seeds.
+func TestTwoConsumersWithFaultsStoreEachEventOnceAndInOrder(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("MESSAGEHUB_CHAOS"))
 	if err != nil {
 		seeds = 1
@@ -153,15 +154,15 @@ func chaos(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 64))
 	clock := &jumpyClock{}
 	s := newSite(t, locking("PT1M", 1000), func(o *embedded.Options) { o.Clock = clock })
-	open := s.serves()
+	open := s.serveOnPort()
 	s.hub.failsAtRandom(seed)
 
 	var stops [2]func()
 	starts := func() func() {
-		return s.ingests(func(o *ingest.Options) {
+		return s.startIngestion(func(o *ingest.Options) {
 			o.Open, o.Clock, o.SessionQueue, o.Queue = open, clock.Now, fifo, ""
 			o.Registerer = nil
-			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // or zero
+			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // or zero, in half of the cases
 			o.Limits.Turn = 50 * time.Millisecond
 			o.Sessions = 40
 		})
@@ -183,19 +184,19 @@ func chaos(t *testing.T, seed uint64) {
 	sending.Go(func() { s.sendsInTurn(open, sent) })
 
 	for disaster := range disasters {
-		s.stores(actors * each * (disaster + 1) / (disasters + 1))
+		s.waitUntilStored(actors * each * (disaster + 1) / (disasters + 1))
 		switch random.IntN(4) {
 		case 0:
 			s.bus.Load().DropConnections()
 		case 1:
-			clock.jumps(pastLocks)
-		default: // a process ends, whatever it has in hand, and another starts
+			clock.moveAhead(pastLocks)
+		default: // a process ends, whatever it holds, and another one starts
 			one := random.IntN(2)
 			stops[one]()
 			stops[one] = starts()
 		}
 	}
-	s.stores(actors * each)
+	s.waitUntilStored(actors * each)
 	sending.Wait()
 	for _, stop := range stops {
 		stop()
@@ -205,7 +206,8 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// sendsInTurn sends events to the actors in turn, and repeats those that may not have arrived.
+// sendsInTurn sends events to the actors in turn, and repeats those that may
+// not have arrived.
 func (s *ingestSite) sendsInTurn(open func() (*azservicebus.Client, error), sent [][]domain.Event) {
 	client, err := open()
 	require.NoError(s, err)
@@ -222,7 +224,7 @@ func (s *ingestSite) sendsInTurn(open func() (*azservicebus.Client, error), sent
 	}
 }
 
-// failsAtRandom has one Ingest in eight fail: before it stores, or after.
+// failsAtRandom lets one Ingest in eight fail, before or after it stores.
 func (h *faultyHub) failsAtRandom(seed uint64) {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 128))

@@ -16,7 +16,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A damagedStore is one in which some mailboxes are damaged, or in other trouble.
+// A damagedStore is a store with some mailboxes that are damaged, or that fail
+// in another way.
 type damagedStore struct {
 	*memory.Store
 
@@ -42,27 +43,27 @@ func (d *damagedStore) has(trouble error, recipients ...domain.ActorID) {
 	}
 }
 
-// damages has mailboxes of a site be damaged.
-func (s *ingestSite) damages(recipients ...domain.ActorID) *damagedStore {
+// damageMailboxes makes mailboxes of a site damaged.
+func (s *ingestSite) damageMailboxes(recipients ...domain.ActorID) *damagedStore {
 	d := &damagedStore{Store: s.store, trouble: map[domain.ActorID]error{}}
 	d.has(domain.Errorf(domain.Damaged, "the head makes no sense"), recipients...)
 	s.hub.Hub = hub.New(d, s.store, s.store, hub.Options{})
 	return d
 }
 
-func TestOnThePlainQueueADamagedMailboxIsNoTroubleForOthers(t *testing.T) {
+func TestOnThePlainQueueADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, well := rt.NewActor(), rt.NewActor()
-		d := s.damages(ill)
+		d := s.damageMailboxes(ill)
 		out := s.sender(plainRecipient)
 		lost, events := rt.Events(10, ill), rt.Events(10, well)
 		for i := range lost {
-			out.announces(lost[i], events[i])
+			out.sendEvents(lost[i], events[i])
 		}
-		stop := s.ingests(func(o *ingest.Options) { o.Limits.ReceiverMessages = 4 })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Limits.ReceiverMessages = 4 })
 		began := time.Now()
-		s.stores(len(events))
+		s.waitUntilStored(len(events))
 		require.Less(t, time.Since(began), 10*time.Second)
 
 		dead := s.deadLetters(plainRecipient, len(lost))
@@ -72,22 +73,22 @@ func TestOnThePlainQueueADamagedMailboxIsNoTroubleForOthers(t *testing.T) {
 		require.Contains(t, dead[0].description, "messagehub check")
 		stop()
 		require.EqualValues(t, len(lost), s.metric("messages_dead_lettered_total", "damaged", plainRecipient))
-		require.Empty(t, s.left(""))
+		require.Empty(t, s.deliveryCounts(""))
 		require.Zero(t, s.metric("sessions_holding"))
 		s.has(well, events...)
 
 		d.has(nil, ill)
-		stop = s.ingests(func(o *ingest.Options) { o.Registerer = nil })
-		for i := range lost { // what an operator does
-			out.announces(lost[i])
+		stop = s.startIngestion(func(o *ingest.Options) { o.Registerer = nil })
+		for i := range lost { // an operator sends the dead letters again
+			out.sendEvents(lost[i])
 		}
-		s.stores(len(events) + len(lost))
+		s.waitUntilStored(len(events) + len(lost))
 		stop()
 		s.has(ill, lost...)
 	})
 }
 
-// What looks like damage for a moment, between other trouble, is none.
+// Reports of damage between other errors do not count as damage.
 func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
@@ -99,30 +100,30 @@ func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 			return domain.Errorf(domain.Damaged, "no sense")
 		}
 		s.hub.before.Store(&flicker)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
-		s.announcesAnew(queue, events)
+		s.announcesByNewClient(queue, events)
 		<-time.After(5 * time.Minute)
 		require.EqualValues(t, len(events), s.metric("messages_received_total"), "none was delivered again")
 		s.hub.before.Store(nil)
-		s.stores(len(events))
+		s.waitUntilStored(len(events))
 		stop()
 		require.Zero(t, s.metric("messages_dead_lettered_total"))
 		s.has(actor, events...)
 	})
 }
 
-// As long as some of its events may still be stored, it is tried again.
+// The message is retried as long as some of its events may still be stored.
 func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, busy := rt.NewActor(), rt.NewActor()
-		d := s.damages(ill)
+		d := s.damageMailboxes(ill)
 		d.has(domain.Errorf(domain.Busy, "throttled"), busy)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		event := rt.Event(busy)
-		s.sender(plainRecipient).announces(rt.Event(ill), event)
+		s.sender(plainRecipient).sendEvents(rt.Event(ill), event)
 		<-time.After(5 * time.Minute)
 		require.Zero(t, s.metric("messages_dead_lettered_total"))
 		d.has(nil, busy)
@@ -132,7 +133,7 @@ func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
 	})
 }
 
-// damagedSessions are some that together could fill all there is room for.
+// damagedSessions returns sessions that together could fill the budget.
 func damagedSessions() (ill []domain.ActorID, sent [][]domain.Event, change func(*ingest.Options)) {
 	for range 6 {
 		ill = append(ill, rt.NewActor())
@@ -143,43 +144,43 @@ func damagedSessions() (ill []domain.ActorID, sent [][]domain.Event, change func
 	}
 }
 
-func TestSessionsWithDamagedMailboxesAreNoTroubleForOthers(t *testing.T) {
+func TestSessionsWithDamagedMailboxesDoNotAffectOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, sent, change := damagedSessions()
-		s.damages(ill...)
+		s.damageMailboxes(ill...)
 		out := s.sender(fifo)
 		for _, events := range sent {
 			for _, e := range events {
-				out.announces(e)
+				out.sendEvents(e)
 			}
 		}
-		stop := s.ingests(change)
+		stop := s.startIngestion(change)
 		for stored := range 10 {
 			<-time.After(time.Minute)
 			began := time.Now()
-			out.announces(rt.Event(rt.NewActor()))
-			s.stores(1 + stored)
+			out.sendEvents(rt.Event(rt.NewActor()))
+			s.waitUntilStored(1 + stored)
 			require.Less(t, time.Since(began), 2*time.Second)
 		}
 		stop()
 	})
 }
 
-// However long that takes, nothing is a dead letter, for that would be a gap; and the
-// store is not asked all the time.
+// Even if that takes long, no message becomes a dead letter, because that would
+// be a gap, and the store is not called all the time.
 func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 2))
 		ill, sent, change := damagedSessions()
-		d := s.damages(ill...)
+		d := s.damageMailboxes(ill...)
 		out := s.sender(fifo)
 		for _, events := range sent {
 			for _, e := range events {
-				out.announces(e)
+				out.sendEvents(e)
 			}
 		}
-		stop := s.ingests(change)
+		stop := s.startIngestion(change)
 		<-time.After(time.Minute)
 		require.True(t, s.logs.has("the mailbox of a session is damaged"))
 		require.True(t, s.logs.has("the head makes no sense"))
@@ -189,11 +190,11 @@ func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
 		require.LessOrEqual(t, s.metric("messages_in_hand"), 20.0)
 
 		d.has(nil, ill...)
-		s.stores(6 * 8)
+		s.waitUntilStored(6 * 8)
 		eventually(t, "all at rest", func() bool { return s.metric("messages_in_hand") == 0 })
 		stop()
 		for i := range ill {
-			require.Empty(t, s.left(ill[i].String()))
+			require.Empty(t, s.deliveryCounts(ill[i].String()))
 			s.has(ill[i], sent[i]...)
 		}
 		require.Zero(t, s.metric("messages_dead_lettered_total"))

@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// MessageLimits are those of one announcement. A zero limit is the default.
+// MessageLimits are the limits of one announcement. A zero limit means the
+// default.
 type MessageLimits struct {
 	Body          int // bytes; default 32 MB
 	Payload       int // bytes of one payload in compact form; default 1 MB
@@ -26,14 +27,14 @@ type MessageLimits struct {
 	Events        int // default 10,000
 }
 
-// A decoder reads the events of messages. It is safe for concurrent use.
+// A decoder decodes the events in messages. It is safe for concurrent use.
 type decoder struct {
 	limits MessageLimits
 	check  func([]domain.Event) error
 }
 
-// newDecoder returns a decoder within limits. check says what the hub would say of
-// the events of one message: it is the method Check of a hub.Hub.
+// newDecoder returns a decoder with limits. check returns the errors of the hub
+// about the events of one message: it is the method Check of a hub.Hub.
 func newDecoder(limits MessageLimits, check func([]domain.Event) error) *decoder {
 	const megabyte = 1 << 20
 	return &decoder{
@@ -48,9 +49,9 @@ func newDecoder(limits MessageLimits, check func([]domain.Event) error) *decoder
 	}
 }
 
-// decode returns the events of a message in their order, or why the message can never be used.
-// hub.Ingest accepts each of the events. They share no memory with the message, and there may
-// be zero. causes are the spans that CloudEvents name.
+// decode returns the events of a message in their order, or why the message can
+// never be used. hub.Ingest accepts each of the events. They share no memory
+// with the message, and there may be zero. causes are the spans in CloudEvents.
 func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event, causes []domain.TraceContext, _ *rejection) {
 	if rejected := checkMessageType(m.ApplicationProperties); rejected != nil {
 		return nil, nil, rejected
@@ -68,19 +69,19 @@ func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event
 	return sent.events, sent.causes, nil
 }
 
-// A decodedBody has the events and faults of a body of any form.
+// A decodedBody has the events and faults of a body, in any encoding.
 type decodedBody struct {
-	events []domain.Event    // without a fault of their own
-	faults []eventjson.Fault // of the others; the first of them
-	total  int               // of all faults
+	events []domain.Event    // events without a fault
+	faults []eventjson.Fault // the first faults of the other events
+	total  int               // number of all faults
 	causes []domain.TraceContext
 
-	// fault returns what else is wrong with a field of events[i].
+	// fault returns a fault in a field of events[i] that the hub has found.
 	fault func(i int, field, detail string) eventjson.Fault
 }
 
-// checkMessageType accepts a message without a type, because only the original's senders set
-// it.
+// checkMessageType accepts a message without a type, because only the
+// original's senders set one.
 func checkMessageType(properties map[string]any) *rejection {
 	switch stated := properties[contract.PropertyMessageType].(type) {
 	case nil:
@@ -95,7 +96,7 @@ func checkMessageType(properties map[string]any) *rejection {
 	}
 }
 
-// readBody reads the body in the form that the content type names.
+// readBody decodes the body according to the content type.
 func (d *decoder) readBody(m *azservicebus.ReceivedMessage) (*decodedBody, *rejection) {
 	if m.Body == nil {
 		return nil, reject(reasonNoBody, "The message has no body of one AMQP data section; a value, a sequence or several sections cannot be read. Send the bytes of the body as they are.")
@@ -126,8 +127,8 @@ func (d *decoder) readBody(m *azservicebus.ReceivedMessage) (*decodedBody, *reje
 	return &decodedBody{events: sent.Events, faults: sent.Faults.List, total: sent.Faults.Total, causes: sent.Causes, fault: sent.Fault}, nil
 }
 
-// mediaType returns the content type that a message has by the contract, or why it
-// has none.
+// mediaType returns the content type of a message according to the contract, or
+// why it has none.
 func mediaType(stated *string) (string, *rejection) {
 	const accepted = contract.Protobuf + " (or none), " + contract.JSON + ", " + contract.CloudEvent + " and " + contract.CloudEventBatch
 	if stated == nil || strings.TrimSpace(*stated) == "" {
@@ -149,7 +150,8 @@ func mediaType(stated *string) (string, *rejection) {
 	return "", reject(reasonContentType, "The content type %q is not accepted; accepted are %s.", domain.Clip(*stated), accepted)
 }
 
-// rejectUnreadable returns why a body could not be read to its end.
+// rejectUnreadable returns the rejection of a body that could not be read to
+// its end.
 func rejectUnreadable(err error, media string) *rejection {
 	if many, ok := errors.AsType[*eventjson.TooManyError](err); ok {
 		return reject(reasonTooMany, "There are %v in the message. Send them in several messages.", many)
@@ -197,9 +199,9 @@ func countedFaults(faults int) string {
 	return fmt.Sprintf("%d faults", faults)
 }
 
-// checkSession rejects a message whose events are not all for the recipient that its session
-// names: in another session they could overtake earlier events of their recipient. A message
-// without a session may have any recipients.
+// checkSession rejects a message unless all its events are for the recipient of
+// its session: in another session they could overtake earlier events of their
+// recipient. A message without a session may have events for any recipients.
 func checkSession(session *string, events []domain.Event) *rejection {
 	if session == nil {
 		return nil
@@ -213,8 +215,8 @@ func checkSession(session *string, events []domain.Event) *rejection {
 	return nil
 }
 
-// checkOrigin makes sure that a queue of one domain brings events of it only; the zero Origin
-// stands for each one.
+// checkOrigin rejects events of other origins in the queue of one domain; the
+// zero Origin allows all.
 func checkOrigin(origin domain.Origin, events []domain.Event) *rejection {
 	if origin == (domain.Origin{}) {
 		return nil
@@ -228,7 +230,8 @@ func checkOrigin(origin domain.Origin, events []domain.Event) *rejection {
 	return nil
 }
 
-// plainRecipient returns a GUID in its canonical form, and any other text unchanged.
+// plainRecipient returns a GUID in its canonical format, and any other text
+// unchanged.
 func plainRecipient(recipient string) string {
 	if uuid, ok := domain.FromGUID(recipient); ok {
 		return uuid

@@ -37,7 +37,7 @@ func TestNoFieldOfTheContractIsGuessed(t *testing.T) {
 		{"a document type with a comma", func(c *notification) { c.DocumentType = "a,b" }, "documentType: document type: want printable ASCII"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			events, _, rejected := testDecoder(MessageLimits{}).decode(inContract(t, soundNotification(tc.change)))
+			events, _, rejected := testDecoder(MessageLimits{}).decode(inContract(t, validNotification(tc.change)))
 			require.Empty(t, events)
 			require.NotNil(t, rejected)
 			require.Equal(t, "invalid", rejected.Reason)
@@ -58,7 +58,7 @@ func TestAWeightThatOverflowsIsRefused(t *testing.T) {
 		"one that a sound one follows":        {"\x30\x81\x80\x80\x80\x10\x30\x05", "4294967297"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := inContract(t, soundNotification(func(c *contract.DataAvailableNotificationContract) { c.RelativeWeight = 0 }))
+			m := inContract(t, validNotification(func(c *contract.DataAvailableNotificationContract) { c.RelativeWeight = 0 }))
 			m.Body = append(m.Body, tc.bytes...)
 			events, _, rejected := testDecoder(MessageLimits{}).decode(m)
 			require.Empty(t, events)
@@ -70,7 +70,7 @@ func TestAWeightThatOverflowsIsRefused(t *testing.T) {
 
 func TestTheContractIsReadAsTheOriginalReadIt(t *testing.T) {
 	type notification = contract.DataAvailableNotificationContract
-	sound := soundEvent(t)
+	sound := validEvent(t)
 	gln, err := domain.ParseActorID("5790001330552")
 	require.NoError(t, err)
 	documentType, err := domain.ParseDocumentType("timeseries")
@@ -100,7 +100,7 @@ func TestTheContractIsReadAsTheOriginalReadIt(t *testing.T) {
 			if tc.want != nil {
 				tc.want(&want)
 			}
-			events, _, rejected := testDecoder(MessageLimits{}).decode(inContract(t, soundNotification(tc.change)))
+			events, _, rejected := testDecoder(MessageLimits{}).decode(inContract(t, validNotification(tc.change)))
 			require.Nil(t, rejected)
 			require.Equal(t, []domain.Event{want}, events)
 		})
@@ -113,7 +113,7 @@ func TestAnOriginThatTheHubIsConfiguredWithIsTaken(t *testing.T) {
 	store := memory.New(memory.Options{})
 	options := hub.Options{Groups: domain.DefaultGroups().With(settlements, domain.Group{})}
 	d := newDecoder(MessageLimits{}, hub.New(store, store, store, options).Check)
-	events, _, rejected := d.decode(inContract(t, soundNotification(func(c *contract.DataAvailableNotificationContract) { c.Origin = "Settlements" })))
+	events, _, rejected := d.decode(inContract(t, validNotification(func(c *contract.DataAvailableNotificationContract) { c.Origin = "Settlements" })))
 	require.Nil(t, rejected)
 	require.Equal(t, settlements, events[0].Origin)
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzDecode: whatever a message says, decoding it does not panic. It brings events
-// that the hub takes, of the session's recipient, or it is rejected in terms that the
-// bus takes; nothing in between.
+// FuzzDecode decodes arbitrary messages without a panic. The result is events
+// that the hub accepts, all for the session's recipient, or a rejection that
+// the bus accepts.
 func FuzzDecode(f *testing.F) {
 	const object, cloud, batch = "application/json", "application/cloudevents+json", "application/cloudevents-batch+json"
 	for _, m := range []*azservicebus.ReceivedMessage{
-		inContract(f, soundNotification()),
+		inContract(f, validNotification()),
 		{Body: []byte("\x30\x81\x80\x80\x80\x10")},
-		inJSON(f, object, soundFields()),
-		inJSON(f, object, []any{soundFields(), map[string]any{"weight": 0}}),
-		inJSON(f, cloud, cloudEventOf(soundFields())),
+		inJSON(f, object, validFields()),
+		inJSON(f, object, []any{validFields(), map[string]any{"weight": 0}}),
+		inJSON(f, cloud, cloudEventOf(validFields())),
 		inJSON(f, cloud, `{"specversion":"1.0","id":"`+someID+`","subject":"`+someActor+`","source":"s","type":"t","data":{"weight":1},"x":null,"time":"2026-03-01T12:00:00Z"}`),
-		inJSON(f, batch, []any{cloudEventOf([]any{soundFields()}), 7}),
+		inJSON(f, batch, []any{cloudEventOf([]any{validFields()}), 7}),
 		inJSON(f, "application/json; charset=\xff", "{"),
 	} {
 		contentType := ""

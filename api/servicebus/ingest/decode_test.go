@@ -16,14 +16,14 @@ import (
 )
 
 func TestEveryFormSaysTheSameEvent(t *testing.T) {
-	fields := soundFields()
-	lean := soundFields()
+	fields := validFields()
+	lean := validFields()
 	delete(lean, "id")
 	delete(lean, "recipient")
 	leanly := cloudEventOf(lean)
 	leanly["id"], leanly["subject"] = someID, someActor
 	for name, m := range map[string]*azservicebus.ReceivedMessage{
-		"the contract":                                   inContract(t, soundNotification()),
+		"the contract":                                   inContract(t, validNotification()),
 		"one event in JSON":                              inJSON(t, "application/json", fields),
 		"an array of one event in JSON":                  inJSON(t, "application/json; charset=utf-8", []any{fields}),
 		"a CloudEvent":                                   inJSON(t, "application/cloudevents+json", cloudEventOf(fields)),
@@ -36,21 +36,21 @@ func TestEveryFormSaysTheSameEvent(t *testing.T) {
 			m.SessionID = &session
 			events, _, rejected := testDecoder(MessageLimits{}).decode(m)
 			require.Nil(t, rejected)
-			require.Equal(t, []domain.Event{soundEvent(t)}, events)
+			require.Equal(t, []domain.Event{validEvent(t)}, events)
 		})
 	}
 }
 
 func TestTheContentTypeSaysTheForm(t *testing.T) {
 	for _, stated := range []string{"", " ", "application/x-protobuf", "Application/X-Protobuf; proto=DataAvailable", "application/protobuf", "application/octet-stream"} {
-		m := inContract(t, soundNotification())
+		m := inContract(t, validNotification())
 		m.ContentType = &stated
 		events, _, rejected := testDecoder(MessageLimits{}).decode(m)
 		require.Nil(t, rejected, "%q", stated)
 		require.Len(t, events, 1)
 	}
 	for _, stated := range []string{"application/json", "APPLICATION/JSON", "application/json; charset=utf-8", `application/json;charset="UTF-8"; v=1`, "application/json; charset=us-ascii", "application/json; ="} {
-		events, _, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, stated, soundFields()))
+		events, _, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, stated, validFields()))
 		require.Nil(t, rejected, "%q", stated)
 		require.Len(t, events, 1)
 	}
@@ -59,7 +59,7 @@ func TestTheContentTypeSaysTheForm(t *testing.T) {
 func TestAMessageBringsItsEventsInOrder(t *testing.T) {
 	var all []any
 	for n := range 100 {
-		fields := soundFields()
+		fields := validFields()
 		fields["id"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", 100-n)
 		all = append(all, fields)
 	}
@@ -88,7 +88,7 @@ func TestAMessageMayHaveNoEvents(t *testing.T) {
 }
 
 func TestAnEventOverTheBusMayHaveAPayload(t *testing.T) {
-	fields := soundFields()
+	fields := validFields()
 	fields["payload"] = map[string]any{"kWh": []int{1, 2}}
 	for contentType, body := range map[string]any{"application/json": fields, "application/cloudevents+json": cloudEventOf(fields)} {
 		events, _, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, contentType, body))
@@ -98,10 +98,10 @@ func TestAnEventOverTheBusMayHaveAPayload(t *testing.T) {
 }
 
 func TestEventsKeepNothingOfTheMessage(t *testing.T) {
-	fields := soundFields()
+	fields := validFields()
 	fields["payload"] = "a payload"
 	for _, m := range []*azservicebus.ReceivedMessage{
-		inContract(t, soundNotification()),
+		inContract(t, validNotification()),
 		inJSON(t, "application/json", []any{fields}),
 		inJSON(t, "application/cloudevents+json", cloudEventOf(fields)),
 	} {
@@ -115,20 +115,21 @@ func TestEventsKeepNothingOfTheMessage(t *testing.T) {
 	}
 }
 
-// A wrongMessage is one that is rejected, and what its dead letter says.
+// A wrongMessage is a message that is rejected, with the text of its dead
+// letter.
 type wrongMessage struct {
 	name    string
 	message *azservicebus.ReceivedMessage
 	reason  string
-	says    []string // parts of the description
+	says    []string // substrings of the description
 }
 
 func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 	typed := func(contentType string) *azservicebus.ReceivedMessage {
-		return inJSON(t, contentType, soundFields())
+		return inJSON(t, contentType, validFields())
 	}
 	property := func(value any) *azservicebus.ReceivedMessage {
-		m := inContract(t, soundNotification())
+		m := inContract(t, validNotification())
 		m.ApplicationProperties = map[string]any{"MessageType": value}
 		return m
 	}
@@ -137,7 +138,7 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 		return m
 	}
 	event := func(field string, value any) map[string]any {
-		fields := soundFields()
+		fields := validFields()
 		fields[field] = value
 		return fields
 	}
@@ -165,7 +166,7 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 		{"too many CloudEvents", inJSON(t, "application/cloudevents-batch+json", "["+strings.Repeat(`{"data":[]},`, 10_000)+"{}]"), "too-many-events", nil},
 
 		{"JSON that says it is nothing", &azservicebus.ReceivedMessage{Body: []byte(`{"id":"x"}`)}, "not-protobuf", []string{"needs its content type, such as application/json"}},
-		{"protobuf that was cut", &azservicebus.ReceivedMessage{Body: inContract(t, soundNotification()).Body[:50]}, "not-protobuf", nil},
+		{"protobuf that was cut", &azservicebus.ReceivedMessage{Body: inContract(t, validNotification()).Body[:50]}, "not-protobuf", nil},
 		{"protobuf with text that is no text", &azservicebus.ReceivedMessage{Body: []byte("\x0a\x02\xff\xfe")}, "not-protobuf", nil},
 		{"an empty body that is protobuf", &azservicebus.ReceivedMessage{Body: []byte{}}, "invalid", []string{"5 faults", "UUID: ", "recipient: ", "messageType: ", "origin: ", "relativeWeight: "}},
 
@@ -175,13 +176,13 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 		{"two events without an array", inJSON(t, "application/json", `{} {}`), "not-json", []string{"want nothing after the event, at byte 2"}},
 		{"JSON that is no event", inJSON(t, "application/json", `7`), "not-json", []string{"want an array of events"}},
 		{"broken JSON further in", inJSON(t, "application/json", `[{},{"id":}]`), "not-json", []string{"/1: want a value"}},
-		{"a batch that is none", inJSON(t, "application/cloudevents-batch+json", cloudEventOf(soundFields())), "not-json", []string{"want an array of CloudEvents"}},
-		{"a CloudEvent that is a batch", inJSON(t, "application/cloudevents+json", []any{cloudEventOf(soundFields())}), "invalid", []string{"the body: want a CloudEvent, an object, got an array"}},
+		{"a batch that is none", inJSON(t, "application/cloudevents-batch+json", cloudEventOf(validFields())), "not-json", []string{"want an array of CloudEvents"}},
+		{"a CloudEvent that is a batch", inJSON(t, "application/cloudevents+json", []any{cloudEventOf(validFields())}), "invalid", []string{"the body: want a CloudEvent, an object, got an array"}},
 
 		{"a fault of one event", inJSON(t, "application/json", event("weight", 0)), "invalid", []string{"because of a fault.", "\n/weight: weight: want at least 1 (KB), got 0"}},
-		{"a fault in an array", inJSON(t, "application/json", []any{soundFields(), event("weight", 0)}), "invalid", []string{"\n/1/weight: "}},
+		{"a fault in an array", inJSON(t, "application/json", []any{validFields(), event("weight", 0)}), "invalid", []string{"\n/1/weight: "}},
 		{"a fault in a CloudEvent", inJSON(t, "application/cloudevents+json", cloudEventOf(event("weight", 0))), "invalid", []string{"\n/data/weight: "}},
-		{"a fault in a batch", inJSON(t, "application/cloudevents-batch+json", []any{cloudEventOf(soundFields()), cloudEventOf([]any{soundFields(), event("weight", 0)})}), "invalid", []string{"\n/1/data/1/weight: "}},
+		{"a fault in a batch", inJSON(t, "application/cloudevents-batch+json", []any{cloudEventOf(validFields()), cloudEventOf([]any{validFields(), event("weight", 0)})}), "invalid", []string{"\n/1/data/1/weight: "}},
 		{"bytes instead of data", inJSON(t, "application/cloudevents+json", map[string]any{"specversion": "1.0", "id": "1", "source": "s", "type": "t", "data_base64": "AAAA"}), "invalid", []string{"\n/data_base64: data_base64: want the event as JSON in data instead"}},
 		{"a payload heavier than its event", inJSON(t, "application/json", event("payload", strings.Repeat("x", 3<<10))), "invalid", []string{"/payload: payload: has 3074 bytes, more than the weight"}},
 		{"a payload over the limit", inJSON(t, "application/json", heavy), "invalid", []string{"/payload: payload: want at most 1048576 bytes, got 1048578"}},
@@ -193,13 +194,13 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 		{"an origin that the hub does not know", inJSON(t, "application/json", event("origin", "Gas")), "invalid", []string{`/origin: origin: "Gas" is unknown here; known are Aggregations`}},
 		{"the original's name of an origin in JSON", inJSON(t, "application/json", event("origin", "Wholesale")), "invalid", []string{`"Wholesale" is unknown here; known are Aggregations`}},
 		{"content that is sent along, and is not there", inJSON(t, "application/json", inline), "invalid", []string{"/payload: payload: missing"}},
-		{"content that the contract cannot send along", inContract(t, soundNotification(func(c *contract.DataAvailableNotificationContract) { c.Origin = "Charges" })), "invalid", []string{"\npayload: payload: missing"}},
+		{"content that the contract cannot send along", inContract(t, validNotification(func(c *contract.DataAvailableNotificationContract) { c.Origin = "Charges" })), "invalid", []string{"\npayload: payload: missing"}},
 		{"faults of all kinds, in the order of the events", inJSON(t, "application/json", []any{event("origin", "Gas"), event("weight", 0)}), "invalid", []string{"2 faults", "\n/0/origin: ", "\n/1/weight: "}},
-		{"one id for two contents", inJSON(t, "application/json", []any{soundFields(), event("weight", 4)}), "id-conflict", []string{"\n/0/id: id: " + someID + " stands for different contents", "\n/1/id: "}},
+		{"one id for two contents", inJSON(t, "application/json", []any{validFields(), event("weight", 4)}), "id-conflict", []string{"\n/0/id: id: " + someID + " stands for different contents", "\n/1/id: "}},
 
-		{"an event for another recipient", session("5790001330552", inContract(t, soundNotification())), "other-recipient", []string{"An event for another recipient than its session", someID, someActor, `"5790001330552"`}},
-		{"one of many for another recipient", session(someActor, inJSON(t, "application/json", []any{soundFields(), event("recipient", "5790001330552")})), "other-recipient", []string{"is for 5790001330552"}},
-		{"a session without a name", session("", inContract(t, soundNotification())), "other-recipient", nil},
+		{"an event for another recipient", session("5790001330552", inContract(t, validNotification())), "other-recipient", []string{"An event for another recipient than its session", someID, someActor, `"5790001330552"`}},
+		{"one of many for another recipient", session(someActor, inJSON(t, "application/json", []any{validFields(), event("recipient", "5790001330552")})), "other-recipient", []string{"is for 5790001330552"}},
+		{"a session without a name", session("", inContract(t, validNotification())), "other-recipient", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			events, _, rejected := testDecoder(MessageLimits{}).decode(tc.message)
@@ -214,7 +215,7 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 	}
 }
 
-// requireFits holds a rejection to what the bus takes.
+// requireFits requires that the bus accepts a rejection.
 func requireFits(t testing.TB, r *rejection) {
 	t.Helper()
 	require.NotEmpty(t, r.Reason)
@@ -226,20 +227,20 @@ func requireFits(t testing.TB, r *rejection) {
 
 func TestASessionMayWriteItsRecipientInAnyForm(t *testing.T) {
 	for _, session := range []string{someActor, strings.ToUpper(someActor), "{" + someActor + "}", strings.ReplaceAll(someActor, "-", "")} {
-		m := inContract(t, soundNotification())
+		m := inContract(t, validNotification())
 		m.SessionID = &session
 		_, _, rejected := testDecoder(MessageLimits{}).decode(m)
 		require.Nil(t, rejected, session)
 	}
 	gln := "5790001330552"
-	m := inContract(t, soundNotification(func(c *contract.DataAvailableNotificationContract) { c.Recipient = gln }))
+	m := inContract(t, validNotification(func(c *contract.DataAvailableNotificationContract) { c.Recipient = gln }))
 	m.SessionID = &gln
 	_, _, rejected := testDecoder(MessageLimits{}).decode(m)
 	require.Nil(t, rejected)
 }
 
-func TestPropertiesThatSayNothingOfUseAreLeftAlone(t *testing.T) {
-	m := inContract(t, soundNotification())
+func TestUselessPropertiesAreIgnored(t *testing.T) {
+	m := inContract(t, validNotification())
 	m.ApplicationProperties = map[string]any{
 		"MessageType": "DataAvailable", "MessageVersion": "one", "OperationTimestamp": time.Now(), "OperationCorrelationId": 7,
 		"EventIdentification": nil, "messageType": 7, "DeadLetterReason": []byte{1},
@@ -254,7 +255,7 @@ func TestPropertiesThatSayNothingOfUseAreLeftAlone(t *testing.T) {
 
 func TestLimitsAreThoseOfTheConfiguration(t *testing.T) {
 	d := testDecoder(MessageLimits{Body: 600, Events: 2, Payload: 10})
-	two := inJSON(t, "application/json", []any{soundFields(), soundFields()})
+	two := inJSON(t, "application/json", []any{validFields(), validFields()})
 	require.Less(t, len(two.Body), 600)
 	_, _, rejected := d.decode(two)
 	require.Nil(t, rejected)
@@ -268,7 +269,7 @@ func TestLimitsAreThoseOfTheConfiguration(t *testing.T) {
 
 	_, _, rejected = d.decode(inJSON(t, "application/json", "[{},{},{}]"))
 	require.Equal(t, "too-many-events", rejected.Reason)
-	fields := soundFields()
+	fields := validFields()
 	fields["payload"] = strings.Repeat("x", 8)
 	_, _, rejected = d.decode(inJSON(t, "application/json", fields))
 	require.Nil(t, rejected)
@@ -284,7 +285,7 @@ func TestLimitsAreThoseOfTheConfiguration(t *testing.T) {
 }
 
 func TestADescriptionOfManyFaultsIsCutToWhatTheBusKeeps(t *testing.T) {
-	fields := soundFields()
+	fields := validFields()
 	fields["origin"] = strings.Repeat("æ", 100)
 	var all []any
 	for range 500 {
@@ -300,7 +301,7 @@ func TestADescriptionOfManyFaultsIsCutToWhatTheBusKeeps(t *testing.T) {
 
 // withPayload returns a valid event with a payload.
 func withPayload(text string) string {
-	event, err := json.Marshal(soundFields())
+	event, err := json.Marshal(validFields())
 	if err != nil {
 		panic(err)
 	}
@@ -311,7 +312,7 @@ func TestADeadLetterTellsNoPayload(t *testing.T) {
 	const secret = "canary-4711"
 	_, _, repeated := testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", withPayload(`{"`+secret+`":1,"`+secret+`":2}`)))
 	require.NotContains(t, repeated.Description, secret)
-	fields := soundFields()
+	fields := validFields()
 	fields["payload"] = strings.Repeat(secret, 1000)
 	_, _, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", fields))
 	require.NotContains(t, rejected.Description, secret)

@@ -24,11 +24,11 @@ func TestDomainQueue_TakesEventsOfItsOriginAlone(t *testing.T) {
 		foreign := rt.Event(actor, rt.From(domain.TimeSeries))
 		out, shared := s.sender(own), s.sender(fifo)
 		out.sessions = true
-		out.announces(mine[0])
-		out.announces(mine[1], foreign)
-		out.announces(foreign)
-		out.announces(mine[2])
-		stop := s.ingests(func(o *ingest.Options) {
+		out.sendEvents(mine[0])
+		out.sendEvents(mine[1], foreign)
+		out.sendEvents(foreign)
+		out.sendEvents(mine[2])
+		stop := s.startIngestion(func(o *ingest.Options) {
 			o.DomainQueues = []ingest.DomainQueue{{Queue: own, Origin: domain.Charges}}
 		})
 		eventually(t, "two dead letters", func() bool { return s.metric("messages_dead_lettered_total", "wrong-origin", own) == 2 })
@@ -37,11 +37,11 @@ func TestDomainQueue_TakesEventsOfItsOriginAlone(t *testing.T) {
 			require.Equal(t, "wrong-origin", dead[0].reason)
 			require.Contains(t, dead[0].description, "This queue is for events of Charges, and event "+foreign.ID.String()+" is of TimeSeries.")
 		}
-		s.stores(2)
+		s.waitUntilStored(2)
 		require.True(t, s.logs.has("wrong-origin"))
 
-		shared.announces(foreign) // a queue of no domain takes it
-		s.stores(3)
+		shared.sendEvents(foreign) // the shared queue accepts it
+		s.waitUntilStored(3)
 		stop()
 		s.has(actor, mine[0], mine[2], foreign)
 	})

@@ -2,5 +2,5 @@ package ingest
 
 import "github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 
-// CloseTimeout lets tests say how long stopping may take.
+// CloseTimeout is the limit for closing, for tests.
 const CloseTimeout = busclient.CloseTimeout

@@ -13,15 +13,15 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A faultyHub is a hub of which each Ingest can fail: before it stores, or after.
+// A faultyHub is a hub whose Ingest can fail, before or after it stores.
 type faultyHub struct {
 	*hub.Hub
 	before, after atomic.Pointer[func(context.Context, []domain.Event) error]
 	calls         atomic.Int64
 
 	mu       sync.Mutex
-	saves    [][]domain.EventID // those that went through
-	accepted int                // events
+	saves    [][]domain.EventID // saves that succeeded
+	accepted int                // number of accepted events
 	changed  chan struct{}      // closed when accepted changes
 }
 
@@ -53,8 +53,8 @@ func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.Inge
 	return ingested, err
 }
 
-// stores waits until a number of events are stored.
-func (s *ingestSite) stores(events int) {
+// waitUntilStored waits until a number of events are stored.
+func (s *ingestSite) waitUntilStored(events int) {
 	s.Helper()
 	for {
 		s.hub.mu.Lock()
@@ -75,7 +75,7 @@ func (s *ingestSite) stores(events int) {
 	}
 }
 
-// failing returns a fault that always is err.
+// failing returns a fault whose error is always err.
 func failing(err error) *storeFault {
 	f := func(context.Context, []domain.Event) error { return err }
 	return &f

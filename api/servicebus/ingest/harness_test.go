@@ -30,12 +30,12 @@ import (
 
 const fifo, plainRecipient = "dataavailable-fifo", "dataavailable"
 
-// An ingestSite is a bus and a hub over a store, and what lies between them.
+// An ingestSite is a bus, a hub over a store, and the ingestion between them.
 type ingestSite struct {
 	*testing.T
 	options  embedded.Options
 	bus      atomic.Pointer[embedded.Namespace]
-	key      atomic.Pointer[embedded.Key] // that clients show
+	key      atomic.Pointer[embedded.Key] // key of the clients
 	wire     func(near net.Conn) net.Conn // nil: a direct connection to the bus
 	store    *memory.Store
 	hub      *faultyHub
@@ -43,7 +43,7 @@ type ingestSite struct {
 	logs     logCapture
 }
 
-// newSite returns one with both queues. change may alter the namespace.
+// newSite returns a site with both queues. change may alter the namespace.
 func newSite(t *testing.T, change ...func(*embedded.Options)) *ingestSite {
 	t.Helper()
 	s := &ingestSite{T: t, store: memory.New(memory.Options{}), registry: prometheus.NewRegistry()}
@@ -53,7 +53,7 @@ func newSite(t *testing.T, change ...func(*embedded.Options)) *ingestSite {
 		c(&s.options)
 	}
 	s.key.Store(&embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey})
-	s.opens()
+	s.openNamespace()
 	t.Cleanup(func() { require.NoError(t, s.bus.Load().Close()) })
 	return s
 }
@@ -64,8 +64,8 @@ func queues() (e embedded.Entities) {
 	return e
 }
 
-// locking makes locks end after a while, and makes messages dead letters after a number of
-// deliveries.
+// locking sets the duration of locks, and the number of deliveries after which
+// a message becomes a dead letter.
 func locking(duration string, deliveries uint32) func(*embedded.Options) {
 	return func(o *embedded.Options) {
 		for i := range o.Entities.Queues {
@@ -75,8 +75,8 @@ func locking(duration string, deliveries uint32) func(*embedded.Options) {
 	}
 }
 
-// opens opens the namespace, or opens it again.
-func (s *ingestSite) opens() {
+// openNamespace opens the namespace, or reopens it.
+func (s *ingestSite) openNamespace() {
 	s.Helper()
 	n, err := embedded.Open(s.options)
 	require.NoError(s, err)
@@ -101,8 +101,8 @@ func (s *ingestSite) clientOver(wire func(net.Conn) net.Conn) (*azservicebus.Cli
 	})
 }
 
-// connects returns a client that is closed at the end of the test.
-func (s *ingestSite) connects() *azservicebus.Client {
+// newClient returns a client that is closed at the end of the test.
+func (s *ingestSite) newClient() *azservicebus.Client {
 	s.Helper()
 	c, err := s.clientOver(nil)
 	require.NoError(s, err)
@@ -110,8 +110,8 @@ func (s *ingestSite) connects() *azservicebus.Client {
 	return c
 }
 
-// ingests runs an Ingestion until stop is called, or the test ends.
-func (s *ingestSite) ingests(change ...func(*ingest.Options)) (stop func()) {
+// startIngestion runs an Ingestion until stop is called, or the test ends.
+func (s *ingestSite) startIngestion(change ...func(*ingest.Options)) (stop func()) {
 	s.Helper()
 	o := ingest.Options{
 		Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient,
@@ -120,12 +120,12 @@ func (s *ingestSite) ingests(change ...func(*ingest.Options)) (stop func()) {
 	for _, c := range change {
 		c(&o)
 	}
-	end := s.runs(o)
+	end := s.runIngestion(o)
 	return func() { end(nil) }
 }
 
-// runs runs an ingestion until the test ends, or end is called with the cause.
-func (s *ingestSite) runs(o ingest.Options) (end func(cause error)) {
+// runIngestion runs an ingestion until the test ends, or end is called with the cause.
+func (s *ingestSite) runIngestion(o ingest.Options) (end func(cause error)) {
 	s.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	done := make(chan error, 1)
@@ -150,15 +150,15 @@ type queueSender struct {
 
 func (s *ingestSite) sender(queue string) *queueSender {
 	s.Helper()
-	out, err := s.connects().NewSender(queue, nil)
+	out, err := s.newClient().NewSender(queue, nil)
 	require.NoError(s, err)
 	return &queueSender{s.T, out, queue == fifo}
 }
 
-// announces sends one message with events, the first of which says for whom it is.
-func (s *queueSender) announces(events ...domain.Event) {
+// sendEvents sends one message with events, to the recipient of the first one.
+func (s *queueSender) sendEvents(events ...domain.Event) {
 	s.Helper()
-	s.sends(s.message(events...))
+	s.sendMessage(s.message(events...))
 }
 
 func (s *queueSender) message(events ...domain.Event) *azservicebus.Message {
@@ -169,7 +169,7 @@ func (s *queueSender) message(events ...domain.Event) *azservicebus.Message {
 	return m
 }
 
-func (s *queueSender) sends(m *azservicebus.Message) {
+func (s *queueSender) sendMessage(m *azservicebus.Message) {
 	s.Helper()
 	require.NoError(s, s.SendMessage(s.Context(), m, nil))
 }
@@ -189,8 +189,8 @@ func decodedBody(events ...domain.Event) []byte {
 	return text
 }
 
-// stored returns the ids of an actor's events in the order of the store. It looks
-// at them as the actor does, and so takes them away.
+// stored returns the ids of an actor's events in the order of the store. It
+// peeks and dequeues them, so they are gone then.
 func (s *ingestSite) stored(actor domain.ActorID) []domain.EventID {
 	s.Helper()
 	ids := []domain.EventID{}
@@ -204,7 +204,8 @@ func (s *ingestSite) stored(actor domain.ActorID) []domain.EventID {
 	return ids
 }
 
-// has demands that the store has exactly these events of an actor, in this order.
+// has requires that the store has exactly these events of an actor, in this
+// order.
 func (s *ingestSite) has(actor domain.ActorID, events ...domain.Event) {
 	s.Helper()
 	require.Equal(s, idsOf(events), s.stored(actor))
@@ -218,8 +219,8 @@ func idsOf(events []domain.Event) []domain.EventID {
 	return ids
 }
 
-// metric returns the sum of a metric over the values of its labels, of which each
-// of wanted has to be one.
+// metric returns the sum of a metric over the series whose labels have all
+// values in wanted.
 func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	s.Helper()
 	families, err := s.registry.Gather()
@@ -241,13 +242,13 @@ func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	return sum
 }
 
-// A deadLettered is what an operator sees of a message that was not taken.
+// A deadLettered has the text of a dead letter that an operator sees.
 type deadLettered struct{ body, reason, description string }
 
 // deadLetters receives count messages from the dead letters of a queue.
 func (s *ingestSite) deadLetters(queue string, count int) (dead []deadLettered) {
 	s.Helper()
-	r, err := s.connects().NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter, ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
+	r, err := s.newClient().NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter, ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)
 	for len(dead) < count {
 		got, err := r.ReceiveMessages(s.Context(), 1, nil)
@@ -267,11 +268,11 @@ func value(s *string) string {
 	return *s
 }
 
-// left returns the delivery counts of what is left in a queue without sessions, or
-// in a session of the other one.
-func (s *ingestSite) left(session string) (counts []uint32) {
+// deliveryCounts returns the delivery counts of the messages in a queue without
+// sessions, or in a session of the other one.
+func (s *ingestSite) deliveryCounts(session string) (counts []uint32) {
 	s.Helper()
-	c := s.connects()
+	c := s.newClient()
 	var r interface {
 		PeekMessages(context.Context, int, *azservicebus.PeekMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 		Close(context.Context) error
@@ -295,7 +296,7 @@ func (s *ingestSite) left(session string) (counts []uint32) {
 	return counts
 }
 
-// logCapture keeps what is logged.
+// logCapture records the log.
 type logCapture struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -313,14 +314,14 @@ func (l *logCapture) has(what string) bool {
 	return strings.Contains(l.text.String(), what)
 }
 
-// inBubble runs a test in which waiting costs no time: the clock moves on when
-// nothing else happens.
+// inBubble runs a test in which waiting takes no time: the clock advances when
+// all goroutines wait.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
 }
 
-// eventually waits until something is so, in steps of a while, in a bubble.
+// eventually waits in a bubble until a condition holds.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for waited := time.Duration(0); !is(); waited += 50 * time.Millisecond {

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// An ingester stores events. It is a [hub.Hub].
+// An ingester stores events. [hub.Hub] implements it.
 type ingester interface {
 	// Check returns the *hub.RejectionError with which Ingest would refuse events.
 	Check(events []domain.Event) error
@@ -28,54 +28,56 @@ type ingester interface {
 	Ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error)
 }
 
-// Options set up an Ingestion. Hub and Open are required.
+// Options are the options of an Ingestion. Hub and Open are required.
 type Options struct {
 	Hub ingester
 
-	// Open returns a client for this queue alone, with the ClientRetries of package servicebus,
-	// because the failure of a receiver can end all links of its client. It is called once for
-	// each queue, and again when a client no longer works, so that new credentials are found.
+	// Open returns a client for this queue alone, with the ClientRetries of
+	// package servicebus, because the failure of a receiver can end all links
+	// of its client. It is called once for each queue, and again when a client
+	// no longer works, so that new credentials are used.
 	Open func() (*azservicebus.Client, error)
 
-	SessionQueue string // with sessions, named after the recipients; "" for none
-	Queue        string // without sessions; "" for none
+	SessionQueue string // queue with sessions, named after the recipients; "": none
+	Queue        string // queue without sessions; "": none
 	DomainQueues []DomainQueue
 
-	Sessions int // of a queue that are served at the same time; default 64
+	Sessions int // concurrent sessions of a queue; default 64
 	Message  MessageLimits
 	Limits   Limits
-	Grace    time.Duration // to finish what is in hand when the context of Run ends; default 20 s
+	Grace    time.Duration // time to finish held messages when the context of Run ends; default 20 s
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
-	Traces     trace.TracerProvider  // of the spans of messages; default: none are recorded
+	Traces     trace.TracerProvider  // for the spans of messages; default: none are recorded
 	Clock      func() time.Time      // default: the system's
 	Random     func() float64        // from 0 to 1, for jitter; default: the system's
 }
 
-// A DomainQueue is a queue with sessions, named after the recipients, that one domain alone may
-// send to. A message does not say who has sent it, so the queue does.
+// A DomainQueue is a queue with sessions, named after the recipients, to which
+// only one domain may send. A message does not say who has sent it, but its
+// queue does.
 type DomainQueue struct {
 	Queue  string
-	Origin domain.Origin // of each event in it
+	Origin domain.Origin // origin of each event in it
 }
 
-// Limits bound the messages that an Ingestion holds, and how long it waits.
-// The zero value is a good one.
+// Limits are the limits of the messages that an Ingestion holds, and its
+// timeouts. The zero value means good defaults.
 type Limits struct {
-	ReceiverMessages int // of one session; default 256
-	ReceiverBytes    int // of one session; default 4 MB. The message that exceeds it is still taken.
-	Messages         int // of all; default 4096
-	Bytes            int // of all; default 64 MB
-	Saves            int // under way at the same time; default 8. With more, each is smaller.
+	ReceiverMessages int // held messages of one session; default 256
+	ReceiverBytes    int // held bytes of one session; default 4 MB. The message that exceeds it is still received.
+	Messages         int // held messages in total; default 4096
+	Bytes            int // held bytes in total; default 64 MB
+	Saves            int // concurrent saves; default 8. With more, each save is smaller.
 
-	Attempt time.Duration // for one try to save; default 30 s
-	Settle  time.Duration // for one message to be completed; default 5 s
-	Wait    time.Duration // for the next session, before the request is repeated; default 30 s
+	Attempt time.Duration // limit of one attempt to save; default 30 s
+	Settle  time.Duration // limit for completing one message; default 5 s
+	Wait    time.Duration // how long a request for the next session waits before it is repeated; default 30 s
 
-	Linger       time.Duration // that a session without messages is kept; default 5 s
-	Turn         time.Duration // after which a session makes way for those that wait; default 1 s
-	TurnMessages int           // default 1000
+	Linger       time.Duration // how long a session without messages is kept; default 5 s
+	Turn         time.Duration // time after which a session makes way for waiting ones; default 1 s
+	TurnMessages int           // messages after which a session makes way for waiting ones; default 1000
 }
 
 func (l Limits) withDefaults() Limits {
@@ -93,8 +95,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// An Ingestion brings events from the queues of a bus to the hub. Any number of
-// them may do so at the same time, in one process or several.
+// An Ingestion moves events from the queues of a bus to the hub. Any number of
+// them may run at the same time, in one process or several.
 type Ingestion struct {
 	opts    Options
 	limits  Limits
@@ -118,8 +120,9 @@ func New(o Options) *Ingestion {
 		o.Random = rand.Float64
 	}
 	limits := o.Limits.withDefaults()
-	// A loop that waits for a message has acquired room for it. There must be more room
-	// than loops, or those that wait would keep the others from receiving.
+	// A loop that waits for a message has acquired room for it. There must be
+	// more room than loops, otherwise waiting loops would prevent the others
+	// from receiving.
 	limits.Messages = max(limits.Messages, 2*(o.Sessions*(1+len(o.DomainQueues))+2))
 	return &Ingestion{
 		opts: o, limits: limits,
@@ -132,11 +135,11 @@ func New(o Options) *Ingestion {
 	}
 }
 
-// ErrAtOnce stops Run, as the cause of the end of its context, immediately: messages that are
-// not settled return to the bus.
+// ErrAtOnce stops Run immediately if it is the cause of the end of its context:
+// messages that are not settled return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 
-// queueNames returns the names of the queues that are received from.
+// queueNames returns the names of the queues.
 func (o *Options) queueNames() (names []string) {
 	for _, q := range o.DomainQueues {
 		names = append(names, q.Queue)
@@ -149,8 +152,8 @@ func (o *Options) queueNames() (names []string) {
 	return names
 }
 
-// Run consumes the queues until ctx ends, finishes what is in hand, and returns
-// nil. It never gives up: whatever is wrong with the bus, it keeps trying.
+// Run consumes the queues until ctx ends, finishes the held messages, and
+// returns nil. It retries after every failure of the bus.
 func (in *Ingestion) Run(ctx context.Context) error {
 	work, stop := busclient.WithGrace(ctx, in.opts.Grace)
 	defer stop()
@@ -169,7 +172,8 @@ func (in *Ingestion) Run(ctx context.Context) error {
 	return nil
 }
 
-// retryDelay returns the pause before the next attempt, after a number of failures in a row.
+// retryDelay returns the pause before the next attempt, after a number of
+// consecutive failures.
 func (in *Ingestion) retryDelay(failures int) time.Duration {
 	return busclient.Backoff(failures, in.opts.Random)
 }

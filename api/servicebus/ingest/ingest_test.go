@@ -15,26 +15,26 @@ func TestEventsAreStoredInTheOrderInWhichTheyWereSent(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				const each = 20
 				s := newSite(t)
-				stop := s.ingests()
+				stop := s.startIngestion()
 				out := s.sender(queue)
 				actors := []domain.ActorID{rt.NewActor(), rt.NewActor(), rt.NewActor()}
 				sent := map[domain.ActorID][]domain.Event{}
 				for n := range each {
 					for _, actor := range actors {
-						events := rt.Events(n%3+1, actor) // one message holds one event or several
-						out.announces(events...)
+						events := rt.Events(n%3+1, actor) // a message has one event or several
+						out.sendEvents(events...)
 						sent[actor] = append(sent[actor], events...)
 					}
 				}
-				s.stores(3 * len(sent[actors[0]]))
+				s.waitUntilStored(3 * len(sent[actors[0]]))
 				stop()
 				for _, actor := range actors {
 					s.has(actor, sent[actor]...)
 					if queue == fifo {
-						require.Empty(t, s.left(actor.String()), "what is stored is completed")
+						require.Empty(t, s.deliveryCounts(actor.String()), "what is stored is completed")
 					}
 				}
-				require.Empty(t, s.left(""))
+				require.Empty(t, s.deliveryCounts(""))
 				require.EqualValues(t, 3*each, s.metric("messages_received_total", queue))
 				require.Zero(t, s.metric("inversions_total"))
 				require.Zero(t, s.metric("sessions_held"))

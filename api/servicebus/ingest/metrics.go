@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// ingestMetrics are what Prometheus gets to see of an Ingestion.
+// ingestMetrics are the metrics of an Ingestion.
 type ingestMetrics struct {
 	loops *receiver.Metrics
 
@@ -17,7 +17,7 @@ type ingestMetrics struct {
 	sessions, holding   prometheus.Gauge
 }
 
-// newIngestMetrics returns the metrics of an Ingestion that receives from queues.
+// newIngestMetrics returns the metrics of an Ingestion with these queues.
 func newIngestMetrics(registerer prometheus.Registerer, queues []string) *ingestMetrics {
 	make := promauto.With(registerer)
 	counter := func(name, help string) prometheus.Counter {

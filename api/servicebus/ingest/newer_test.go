@@ -17,17 +17,17 @@ func TestAMailboxOfANewerFormat_KeepsItsMessagesWaitingUncounted(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t, locking("PT20S", 2))
 		newer, known := rt.NewActor(), rt.NewActor()
-		d := s.damages()
+		d := s.damageMailboxes()
 		d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)
 		out := s.sender(queue)
 		waiting, events := rt.Events(10, newer), rt.Events(10, known)
 		for i := range waiting {
-			out.announces(waiting[i])
-			out.announces(events[i])
+			out.sendEvents(waiting[i])
+			out.sendEvents(events[i])
 		}
-		stop := s.ingests(func(o *ingest.Options) { o.Limits.ReceiverMessages = 40 })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Limits.ReceiverMessages = 40 })
 		began := time.Now()
-		s.stores(len(events))
+		s.waitUntilStored(len(events))
 		require.Less(t, time.Since(began), 10*time.Second, "others are not affected")
 
 		<-time.After(10 * time.Minute)
@@ -38,7 +38,7 @@ func TestAMailboxOfANewerFormat_KeepsItsMessagesWaitingUncounted(t *testing.T) {
 		require.Less(t, s.hub.calls.Load()-calls, int64(2*len(waiting)*10*4), "twice for each message in 30 seconds")
 
 		d.has(nil, newer)
-		s.stores(len(waiting) + len(events))
+		s.waitUntilStored(len(waiting) + len(events))
 		eventually(t, "all at rest", func() bool { return s.metric("messages_in_hand") == 0 })
 		stop()
 		s.has(newer, waiting...)
@@ -49,23 +49,23 @@ func TestAMailboxOfANewerFormat_KeepsItsMessagesWaitingUncounted(t *testing.T) {
 	})
 }
 
-// When too many messages wait, the queue waits with them.
+// When too many messages wait, the whole queue waits.
 func TestAMailboxOfANewerFormat_TakesHalfTheRoomOfTheQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 2))
 		newer, known := rt.NewActor(), rt.NewActor()
-		d := s.damages()
+		d := s.damageMailboxes()
 		d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)
 		out := s.sender(plainRecipient)
 		waiting, event := rt.Events(10, newer), rt.Event(known)
 		for _, e := range append(waiting, event) {
-			out.announces(e)
+			out.sendEvents(e)
 		}
-		stop := s.ingests(func(o *ingest.Options) { o.Limits.ReceiverMessages = 8 })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Limits.ReceiverMessages = 8 })
 		<-time.After(5 * time.Minute)
 		require.LessOrEqual(t, s.metric("messages_in_hand"), 8.0)
 		d.has(nil, newer)
-		s.stores(len(waiting) + 1)
+		s.waitUntilStored(len(waiting) + 1)
 		stop()
 		s.has(newer, waiting...)
 		s.has(known, event)

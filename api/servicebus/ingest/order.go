@@ -7,24 +7,25 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// watchedRecipients is how many recipients an order remembers.
+// watchedRecipients is the maximum number of recipients in an orderMonitor.
 const watchedRecipients = 10_000
 
-// An orderMonitor watches whether messages are stored in the order of their sequence
-// numbers, which the bus gives them in the order in which it accepted them. It
-// raises an alarm, and refuses nothing: by then there is no better order left.
+// An orderMonitor watches whether messages are stored in the order of their
+// sequence numbers, which the bus assigns in the order in which it accepts
+// them. It only raises an alarm and refuses nothing: by then the order cannot
+// be restored.
 //
-// Redeliveries have lower numbers too. They are recognized by the store, which has their
-// events, and not by the delivery count: sessions return messages without counting, and an
-// event that was overtaken because its message had to be delivered twice is out of order all
-// the same.
+// Redelivered messages have lower numbers, too. They are recognized by the
+// store, which has their events, and not by the delivery count: sessions return
+// messages without counting, and an event that was overtaken because its
+// message had to be delivered twice is out of order all the same.
 type orderMonitor struct {
 	mu      sync.Mutex
-	marks   map[domain.ActorID]*list.Element // of *mark
-	byUsage *list.List                       // the one used last in front
+	marks   map[domain.ActorID]*list.Element // elements are *mark
+	byUsage *list.List                       // most recently used first
 }
 
-// A mark is the highest number of a message with events for recipient.
+// A mark is the highest number of a stored message with events for recipient.
 type mark struct {
 	recipient domain.ActorID
 	highest   int64
@@ -34,9 +35,9 @@ func newOrder() *orderMonitor {
 	return &orderMonitor{marks: make(map[domain.ActorID]*list.Element), byUsage: list.New()}
 }
 
-// observe notes the messages of one save, in its order, and returns how many events
-// were late in it: those below the mark of their recipient, less the duplicates,
-// each of which may be one of them.
+// observe records the messages of one save, in its order, and returns how many
+// events were late: those below the mark of their recipient, minus the
+// duplicates, each of which may be one of them.
 func (o *orderMonitor) observe(saved []*busMessage, duplicates int) (inversions int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -17,18 +17,18 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// distant makes connections slow: every byte takes its time, in either direction.
-func distant(away time.Duration, lines *sync.WaitGroup) func(net.Conn) net.Conn {
+// delayConnections makes connections slow: every byte is delayed in both directions.
+func delayConnections(away time.Duration, lines *sync.WaitGroup) func(net.Conn) net.Conn {
 	return func(near net.Conn) net.Conn {
 		client, far := net.Pipe()
-		lines.Go(func() { carry(near, far, away) })
-		lines.Go(func() { carry(far, near, away) })
+		lines.Go(func() { copyDelayed(near, far, away) })
+		lines.Go(func() { copyDelayed(far, near, away) })
 		return client
 	}
 }
 
-// carry brings what it reads to the other side, each part after its time.
-func carry(to, from net.Conn, away time.Duration) {
+// copyDelayed copies what it reads to the other side, each part after a delay.
+func copyDelayed(to, from net.Conn, away time.Duration) {
 	type part struct {
 		bytes []byte
 		due   time.Time
@@ -43,7 +43,7 @@ func carry(to, from net.Conn, away time.Duration) {
 			}
 		}
 		_ = to.Close()
-		for range parts { // so that the other side is not held up
+		for range parts { // so that the writer is not blocked
 		}
 	})
 	for {
@@ -62,14 +62,14 @@ func carry(to, from net.Conn, away time.Duration) {
 	_ = from.Close()
 }
 
-// bursts sends events to an actor, three at a time, with pauses between.
+// bursts sends events to an actor, three at a time, with pauses in between.
 func bursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
 	random := rand.New(rand.NewPCG(1, 2))
 	out := s.sender(fifo)
 	events := rt.Events(count, actor)
 	for three := range slices.Chunk(events, 3) {
 		for _, e := range three {
-			out.announces(e)
+			out.sendEvents(e)
 		}
 		<-time.After(40*time.Millisecond + time.Duration(random.IntN(40))*time.Millisecond)
 	}
@@ -78,14 +78,15 @@ func bursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
 
 const burstEvents = 300
 
-// The client, asked for more than one message, hands out those of a session in the wrong order.
-// Should this fail one day, the client has been fixed, and a lane may ask for more than one.
+// If it is asked for more than one message, the client returns those of a
+// session in the wrong order. If this test fails one day, the client has been
+// fixed, and a loop may ask for more than one.
 func TestTheClientReordersASessionWhenAskedForMoreThanOneMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var lines sync.WaitGroup
 		defer lines.Wait()
 		s := newSite(t)
-		s.wire = distant(5*time.Millisecond, &lines)
+		s.wire = delayConnections(5*time.Millisecond, &lines)
 		client, err := s.client()
 		require.NoError(t, err)
 		defer client.Close(context.Background())
@@ -114,37 +115,38 @@ func TestTheClientReordersASessionWhenAskedForMoreThanOneMessage(t *testing.T) {
 	})
 }
 
-func TestASessionKeepsItsOrderOverASlowLine(t *testing.T) {
+func TestASessionKeepsItsOrderOverASlowConnection(t *testing.T) {
 	var lines sync.WaitGroup
 	defer lines.Wait()
 	s := newSite(t)
-	s.wire = distant(5*time.Millisecond, &lines)
-	stop := s.ingests()
+	s.wire = delayConnections(5*time.Millisecond, &lines)
+	stop := s.startIngestion()
 	actor := rt.NewActor()
 	events := bursts(s, actor, burstEvents/5)
-	s.stores(len(events))
+	s.waitUntilStored(len(events))
 	stop()
 	s.has(actor, events...)
 	require.Zero(t, s.metric("inversions_total"))
 }
 
-// A message that was sent before another of its recipient and stored after it raises
-// an alarm, and is stored. A queue without sessions lets that happen.
+// A message that was sent before another of its recipient and is stored after
+// it raises an alarm, and is stored. That can happen on a queue without
+// sessions.
 func TestAnEventThatWasOvertakenRaisesAnAlarm(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT30S", 10))
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
 		out := s.sender(plainRecipient)
-		out.announces(events[0])
-		slow, err := s.connects().NewReceiverForQueue(plainRecipient, nil)
+		out.sendEvents(events[0])
+		slow, err := s.newClient().NewReceiverForQueue(plainRecipient, nil)
 		require.NoError(t, err)
 		_, err = slow.ReceiveMessages(t.Context(), 1, nil)
 		require.NoError(t, err)
-		out.announces(events[1])
-		out.announces(events[2])
-		stop := s.ingests()
-		s.stores(3) // when the lock of the slow receiver has ended
+		out.sendEvents(events[1])
+		out.sendEvents(events[2])
+		stop := s.startIngestion()
+		s.waitUntilStored(3) // after the lock of the slow receiver has ended
 		stop()
 		s.has(actor, events[1], events[2], events[0])
 		require.EqualValues(t, 1, s.metric("inversions_total"))
@@ -159,21 +161,21 @@ func TestARedeliveryRaisesNoAlarm(t *testing.T) {
 		out := s.sender(fifo)
 		events := rt.Events(10, actor)
 		for _, e := range events {
-			out.announces(e)
+			out.sendEvents(e)
 		}
 		dropping := func(context.Context, []domain.Event) error {
 			s.hub.after.Store(nil)
-			s.bus.Load().DropConnections() // stored, but not completed
+			s.bus.Load().DropConnections() // the message is stored, but not completed
 			synctest.Wait()
 			return nil
 		}
 		s.hub.after.Store(&dropping)
-		stop := s.ingests()
-		s.stores(len(events))
+		stop := s.startIngestion()
+		s.waitUntilStored(len(events))
 		eventually(t, "redeliveries", func() bool { return s.metric("events_duplicates_total") > 0 })
 		stop()
 		s.has(actor, events...)
-		require.Empty(t, s.left(actor.String()))
+		require.Empty(t, s.deliveryCounts(actor.String()))
 		require.Zero(t, s.metric("inversions_total"))
 	})
 }

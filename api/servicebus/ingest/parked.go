@@ -9,33 +9,35 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// isNewerFormat reports whether a newer version keeps the mailbox of a recipient in a
-// format that this node does not know. A node of that version can store the events.
+// isNewerFormat reports whether the mailbox of a recipient has the format of a
+// newer version, which this node does not know. A node of that version can
+// store the events.
 func isNewerFormat(err error) bool {
 	return err != nil && domain.KindOf(err) == domain.NewerFormat
 }
 
-// parkedMessages are those of a queue without sessions that only a node of a newer
-// version can store. They stay locked, so that no delivery of theirs is counted, and
-// those behind them are served.
+// parkedMessages are messages of a queue without sessions that only a node of a
+// newer version can store. They stay locked, so that their deliveries are not
+// counted, and later messages are served.
 type parkedMessages struct {
 	messages   []*busMessage
-	recipients map[domain.ActorID]bool // whose events failed: what comes for them alone waits behind
+	recipients map[domain.ActorID]bool // recipients whose events failed: later messages for them alone wait, too
 	weight     int
-	retries    int // in a row
+	retries    int // consecutive retries
 	retryAt    time.Time
 }
 
-// IsFull implements receiver.Parker. It reports whether the parked messages take half of
-// the room of the loop. Then the queue waits with them.
+// IsFull implements receiver.Parker. It reports whether the parked messages
+// take half of the room of the loop. Then the queue waits.
 func (s *eventStore) IsFull() bool {
 	w, limits := &s.parked, &s.in.limits
 	return len(w.messages) > 0 &&
 		(len(w.messages) >= min(limits.ReceiverMessages, limits.Messages)/2 || w.weight >= min(limits.ReceiverBytes, limits.Bytes)/2)
 }
 
-// waitsBehind reports whether a message has to wait because earlier messages of all its
-// recipients wait. A message that also has other recipients is saved for those.
+// waitsBehind reports whether a message has to wait because earlier messages of
+// all its recipients wait. A message that also has other recipients is saved
+// for those.
 func (p *parkedMessages) waitsBehind(m *busMessage) bool {
 	for i := range m.Content.events {
 		if !p.recipients[m.Content.events[i].Recipient] {
@@ -45,8 +47,8 @@ func (p *parkedMessages) waitsBehind(m *busMessage) bool {
 	return len(m.Content.events) > 0
 }
 
-// parkMessage lets a message wait for a node of a newer version, or for its mailbox to be
-// restored.
+// parkMessage lets a message wait for a node of a newer version, or for the
+// repair of its mailbox.
 func (s *eventStore) parkMessage(m *busMessage, err error) {
 	w := &s.parked
 	if w.recipients == nil {
@@ -72,8 +74,8 @@ func (s *eventStore) RetryAt() (at time.Time, parked bool) {
 	return s.parked.retryAt, len(s.parked.messages) > 0
 }
 
-// Retry implements receiver.Parker. It stores the parked messages, in their order, if
-// that is due.
+// Retry implements receiver.Parker. It stores the parked messages in their
+// order, if that is due.
 func (s *eventStore) Retry(ctx context.Context) {
 	w := &s.parked
 	if len(w.messages) == 0 || time.Now().Before(w.retryAt) {
@@ -96,7 +98,8 @@ func (s *eventStore) Retry(ctx context.Context) {
 	}
 }
 
-// AbandonParked implements receiver.Parker. It gives the parked messages back to the bus.
+// AbandonParked implements receiver.Parker. It returns the parked messages to
+// the bus.
 func (s *eventStore) AbandonParked() {
 	if len(s.parked.messages) > 0 {
 		s.loop.Abandon(s.parked.messages...)

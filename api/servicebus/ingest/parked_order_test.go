@@ -20,7 +20,7 @@ type flickeringStore struct {
 	damaged, slow domain.ActorID
 
 	mu   sync.Mutex
-	left int // reports of damage
+	left int // remaining reports of damage
 }
 
 func (s *flickeringStore) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
@@ -44,17 +44,17 @@ func TestAMailboxOfANewerFormat_DoesNotHastenADeadLetter(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		newer, other := rt.NewActor(), rt.NewActor()
-		d := s.damages()
+		d := s.damageMailboxes()
 		d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)
 		slow := &flickeringStore{damagedStore: d, damaged: other, slow: rt.NewActor(), left: 2}
 		s.hub.Hub = hub.New(slow, s.store, s.store, hub.Options{})
 		out := s.sender(plainRecipient)
-		out.announces(rt.Event(slow.slow)) // the others gather behind it
+		out.sendEvents(rt.Event(slow.slow)) // later messages wait behind it
 		for i := range 3 {
-			out.announces(rt.Events(3, newer)[i])
-			out.announces(rt.Events(3, other)[i])
+			out.sendEvents(rt.Events(3, newer)[i])
+			out.sendEvents(rt.Events(3, other)[i])
 		}
-		stop := s.ingests()
+		stop := s.startIngestion()
 		<-time.After(time.Minute)
 		stop()
 		require.Zero(t, s.metric("messages_dead_lettered_total"))
@@ -67,17 +67,17 @@ func TestAMailboxOfANewerFormat_KeepsTheOrderOfOthers(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := newSite(t)
 				newer, other := rt.NewActor(), rt.NewActor()
-				d := s.damages()
+				d := s.damageMailboxes()
 				d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)
 				s.hub.Hub = hub.New(&flickeringStore{damagedStore: d, damaged: other, left: damages}, s.store, s.store, hub.Options{})
 				out := s.sender(plainRecipient)
 				first, second := rt.Events(2, newer), rt.Events(2, other)
-				stop := s.ingests()
-				out.announces(first[0])
+				stop := s.startIngestion()
+				out.sendEvents(first[0])
 				<-time.After(time.Second)
-				out.announces(first[1], second[0])
+				out.sendEvents(first[1], second[0])
 				<-time.After(5 * time.Millisecond)
-				out.announces(second[1])
+				out.sendEvents(second[1])
 				<-time.After(5 * time.Minute)
 				require.EqualValues(t, len(second), s.metric("events_accepted_total"), "those of the other mailbox")
 				d.has(nil, newer)

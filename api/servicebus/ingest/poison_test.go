@@ -21,51 +21,52 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// panicking is a message on which the client panics, because it assumes that this property is a
-// text.
-func panicking(m *azservicebus.Message) *azservicebus.Message {
+// panickingMessage returns a message on which the client panics, because it assumes
+// that this property is a text.
+func panickingMessage(m *azservicebus.Message) *azservicebus.Message {
 	m.ApplicationProperties = map[string]any{"DeadLetterReason": int64(1)}
 	return m
 }
 
-// Should this fail one day, the client has been fixed, and receiving no longer needs a guard.
+// If this test fails one day, the client has been fixed, and receiving no
+// longer needs a guard.
 func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		out := s.sender(plainRecipient)
-		out.sends(panicking(out.message(rt.Event(rt.NewActor()))))
-		r, err := s.connects().NewReceiverForQueue(plainRecipient, nil)
+		out.sendMessage(panickingMessage(out.message(rt.Event(rt.NewActor()))))
+		r, err := s.newClient().NewReceiverForQueue(plainRecipient, nil)
 		require.NoError(t, err)
 		require.Panics(t, func() { _, _ = r.ReceiveMessages(t.Context(), 1, nil) })
 	})
 }
 
-// The message becomes a dead letter after the maximum number of deliveries. Until then its own
-// session waits, and no other.
+// The message becomes a dead letter after the maximum number of deliveries.
+// Until then only its own session waits.
 func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
 	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := newSite(t, locking("PT20S", 3))
-				stop := s.ingests()
+				stop := s.startIngestion()
 				out := s.sender(queue)
 				stricken, other := rt.NewActor(), rt.NewActor()
 				before, after, others := rt.Events(2, stricken), rt.Events(2, stricken), rt.Events(3, other)
 				poison := out.message(rt.Event(stricken))
 				for _, e := range before {
-					out.announces(e)
+					out.sendEvents(e)
 				}
-				out.sends(panicking(poison))
+				out.sendMessage(panickingMessage(poison))
 				for _, e := range after {
-					out.announces(e)
+					out.sendEvents(e)
 				}
 				began := time.Now()
 				for _, e := range others {
-					out.announces(e)
+					out.sendEvents(e)
 				}
-				s.stores(len(before) + len(others))
+				s.waitUntilStored(len(before) + len(others))
 				require.Less(t, time.Since(began), 2*time.Second, "others are not held up")
-				s.stores(len(before) + len(others) + len(after))
+				s.waitUntilStored(len(before) + len(others) + len(after))
 				eventually(t, "three deliveries", func() bool { return s.metric("receiver_panics_total", queue) == 3 })
 				dead := s.deadLetters(queue, 1)
 				require.Equal(t, string(poison.Body), dead[0].body)
@@ -117,16 +118,16 @@ func TestAMessageThatCanNeverBeStoredIsADeadLetterAlone(t *testing.T) {
 				out := s.sender(fifo)
 				others := rt.Events(6, actor)
 				poison := tc.message(out)
-				out.announces(stored)
+				out.sendEvents(stored)
 				for _, e := range others[:3] {
-					out.announces(e)
+					out.sendEvents(e)
 				}
-				out.sends(poison)
+				out.sendMessage(poison)
 				for _, e := range others[3:] {
-					out.announces(e)
+					out.sendEvents(e)
 				}
-				stop := s.ingests()
-				s.stores(1 + len(others))
+				stop := s.startIngestion()
+				s.waitUntilStored(1 + len(others))
 				dead := s.deadLetters(fifo, 1)
 				require.Equal(t, tc.reason, dead[0].reason)
 				require.NotEmpty(t, dead[0].description)
@@ -134,7 +135,7 @@ func TestAMessageThatCanNeverBeStoredIsADeadLetterAlone(t *testing.T) {
 				stop()
 				s.has(actor, append([]domain.Event{stored}, others...)...)
 				s.has(stranger)
-				require.Empty(t, s.left(actor.String()))
+				require.Empty(t, s.deliveryCounts(actor.String()))
 				require.EqualValues(t, 1, s.metric("messages_dead_lettered_total"))
 				require.EqualValues(t, 1, s.metric("messages_dead_lettered_total", tc.reason, fifo))
 			})
@@ -142,7 +143,7 @@ func TestAMessageThatCanNeverBeStoredIsADeadLetterAlone(t *testing.T) {
 	}
 }
 
-// heldUp has the first save wait until n messages have come in behind it, so that
+// heldUp lets the first save wait until n more messages have arrived, so that
 // these are saved together.
 func (s *ingestSite) heldUp(n float64) {
 	f := func(context.Context, []domain.Event) error {
@@ -163,11 +164,11 @@ func TestOfTwoContentsWithOneIDTheFirstIsStored(t *testing.T) {
 		sent := slices.Insert(slices.Clone(events), 4, second)
 		out := s.sender(fifo)
 		for _, e := range sent {
-			out.announces(e)
+			out.sendEvents(e)
 		}
 		s.heldUp(float64(len(sent)))
-		stop := s.ingests()
-		s.stores(len(events))
+		stop := s.startIngestion()
+		s.waitUntilStored(len(events))
 		dead := s.deadLetters(fifo, 1)
 		stop()
 		require.Equal(t, string(decodedBody(second)), dead[0].body)
@@ -184,10 +185,10 @@ func TestTheEventsOfAMessageBesideAConflictAreStored(t *testing.T) {
 		changed := events[0]
 		changed.Weight++
 		out := s.sender(plainRecipient)
-		out.announces(events[0])
-		out.announces(events[1], changed, events[2])
-		stop := s.ingests()
-		s.stores(len(events))
+		out.sendEvents(events[0])
+		out.sendEvents(events[1], changed, events[2])
+		stop := s.startIngestion()
+		s.waitUntilStored(len(events))
 		dead := s.deadLetters(plainRecipient, 1)
 		stop()
 		require.Contains(t, dead[0].description, changed.ID.String())
@@ -196,7 +197,8 @@ func TestTheEventsOfAMessageBesideAConflictAreStored(t *testing.T) {
 	})
 }
 
-// A pickyStore never takes the events of one recipient, and those of others not yet.
+// A pickyStore never stores the events of one recipient, and those of others
+// only later.
 type pickyStore struct {
 	*memory.Store
 	refused domain.ActorID
@@ -219,10 +221,10 @@ func TestAMessageIsNoDeadLetterWhileSomeOfItMayStillBeStored(t *testing.T) {
 		picky := &pickyStore{Store: s.store, refused: rt.NewActor()}
 		picky.away.Store(true)
 		s.hub.Hub = hub.New(picky, s.store, s.store, hub.Options{})
-		stop := s.ingests()
+		stop := s.startIngestion()
 		other := rt.NewActor()
 		events := rt.Events(2, other)
-		s.sender(plainRecipient).announces(rt.Event(picky.refused), events[0], events[1])
+		s.sender(plainRecipient).sendEvents(rt.Event(picky.refused), events[0], events[1])
 		<-time.After(5 * time.Minute)
 		require.Zero(t, s.metric("messages_dead_lettered_total"))
 		picky.away.Store(false)
@@ -239,29 +241,29 @@ func TestAMessageWithoutEventsIsCompleted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		out := s.sender(plainRecipient)
-		out.sends(&azservicebus.Message{Body: []byte("[]"), ContentType: to.Ptr("application/json")})
-		out.announces(rt.Event(rt.NewActor()))
-		stop := s.ingests()
-		s.stores(1)
+		out.sendMessage(&azservicebus.Message{Body: []byte("[]"), ContentType: to.Ptr("application/json")})
+		out.sendEvents(rt.Event(rt.NewActor()))
+		stop := s.startIngestion()
+		s.waitUntilStored(1)
 		stop()
-		require.Empty(t, s.left(""))
+		require.Empty(t, s.deliveryCounts(""))
 		require.Zero(t, s.metric("messages_dead_lettered_total"))
 	})
 }
 
-// What a dead letter was about is for those who may read the queue, not for those who
-// read logs.
+// Only those who may read the queue may see the payload of a dead letter, not
+// those who read logs.
 func TestThePayloadOfADeadLetterIsNotLogged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		out := s.sender(plainRecipient)
 		secret, err := json.Marshal("consumption of Mrs. Jensen")
 		require.NoError(t, err)
 		m := out.message(rt.Event(rt.NewActor()))
 		m.Body = fmt.Appendf(nil, `[{"id":"x","payload":%s}`, secret)
 		m.MessageID = to.Ptr("message 17")
-		out.sends(m)
+		out.sendMessage(m)
 		s.deadLetters(plainRecipient, 1)
 		synctest.Wait()
 		stop()

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// serveQueue takes the messages of a queue without sessions until ctx ends.
+// serveQueue receives the messages of a queue without sessions until ctx ends.
 func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
 	bus := receiver.NewConnection(queue, in.opts.Open, in.metrics.loops, in.opts.Logger)
 	receiver.ServeQueue(ctx, work, bus, in.retryDelay, func(r *azservicebus.Receiver) *receiver.Loop[messageEvents] {

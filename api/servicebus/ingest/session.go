@@ -13,11 +13,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// acceptors is how many look for sessions at the same time.
+// acceptors is the number of goroutines that search for sessions at the same
+// time.
 const acceptors = 8
 
-// serveSessions serves the sessions of a queue, as many at a time as there are
-// slots, until ctx ends. Its events have to be of origin; the zero Origin stands for each one.
+// serveSessions serves the sessions of a queue until ctx ends, as many
+// concurrently as there are slots. Their events must be of origin; the zero
+// Origin allows all.
 func (in *Ingestion) serveSessions(ctx, work context.Context, queue string, origin domain.Origin) {
 	s := &sessions{
 		Ingestion: in, queue: queue, origin: origin,
@@ -35,21 +37,21 @@ func (in *Ingestion) serveSessions(ctx, work context.Context, queue string, orig
 	s.bus.Close(ctx)
 }
 
-// sessions are those of one queue that are being served.
+// sessions are the served sessions of one queue.
 type sessions struct {
 	*Ingestion
 	queue   string
-	origin  domain.Origin // zero: each one
+	origin  domain.Origin // zero: any origin
 	bus     *receiver.Connection
 	slots   *sessionSlots
-	parked  chan struct{} // holds a token for each session that is parked
+	parked  chan struct{} // holds a token for each parked session
 	backoff *backoff
 	loops   sync.WaitGroup
 }
 
-// acceptSessions finds sessions and starts a loop for each, until ctx ends.
+// acceptSessions accepts sessions and starts a loop for each, until ctx ends.
 func (s *sessions) acceptSessions(ctx, work context.Context) {
-	const shortWait = 5 * time.Second // while it is not known whether the bus responds; long enough for a busy machine
+	const shortWait = 5 * time.Second // used until the bus has responded; long enough for a busy machine
 	wait := shortWait
 	for failures := 0; s.slots.takeSlot(ctx) == nil; {
 		client, err := s.bus.Acquire()
@@ -91,10 +93,12 @@ func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, 
 	return client.AcceptNextSessionForQueue(earlier{patient, deadline}, s.queue, nil) //nolint:contextcheck // it is that of the caller
 }
 
-// earlier is a context that ends later than its deadline says. The bus responds at the
-// deadline; a client that stopped waiting at the same time would not receive the response, and
-// could not tell an empty queue from a lost bus. After its time it returns the true deadline:
-// the client has to write when the response arrives, and would find the deadline in the past.
+// earlier is a context that ends later than its Deadline method says. The bus
+// responds at the deadline; a client that stopped waiting at the same time
+// would not receive the response, and could not tell an empty queue from a lost
+// bus. After its time it returns the true deadline, because the client has to
+// write when the response arrives, and the earlier deadline would be in the
+// past.
 type earlier struct {
 	context.Context //nolint:containedctx // it is one
 	deadline        time.Time
@@ -102,14 +106,15 @@ type earlier struct {
 
 // Deadline implements context.Context.
 func (e earlier) Deadline() (time.Time, bool) {
-	const moment = 250 * time.Millisecond // in which a write that has begun should succeed
+	const moment = 250 * time.Millisecond // time in which a started write should succeed
 	if time.Until(e.deadline) > moment {
 		return e.deadline, true
 	}
 	return e.Context.Deadline()
 }
 
-// serveSession runs the loop of a session, from when it was accepted to when it is closed.
+// serveSession runs the loop of an accepted session until the session is
+// closed.
 func (s *sessions) serveSession(ctx, work context.Context, r *azservicebus.SessionReceiver) {
 	id := r.SessionID()
 	store := &eventStore{in: s.Ingestion, logger: s.opts.Logger.With("queue", s.queue, "session", id), isSession: true, origin: s.origin}
@@ -129,7 +134,7 @@ func (s *sessions) serveSession(ctx, work context.Context, r *azservicebus.Sessi
 	}
 	store.loop.Close(ctx)
 	if err != nil && !errors.Is(err, busclient.ErrLinkLost) {
-		busclient.Sleep(ctx, s.retryDelay(1)) // or a session that cannot be served would be accepted at once, again and again
+		busclient.Sleep(ctx, s.retryDelay(1)) // otherwise a session that cannot be served would be accepted again at once
 	}
 	s.slots.returnSlot(store.loop.MadeWay())
 }

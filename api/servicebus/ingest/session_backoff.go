@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// doubtful is how often in a row a link may end before a message comes, and nothing
-	// is wrong with the session: connections are lost now and then.
+	// doubtful is how often in a row a link may end before a message comes
+	// without a fault of the session: connections are lost now and then.
 	doubtful = 2
 
-	// watchedSessions is the number of sessions that a backoff remembers. The count of a
+	// watchedSessions is the number of sessions in a backoff. The count of a
 	// forgotten session starts at zero.
 	watchedSessions = 10_000
 )
 
-// A backoff counts, for each session, how often in a row it could not be served for a
-// reason of its own, and has it wait, longer each time. Who accepts it too early parks
-// it.
+// A backoff counts, for each session, how often in a row it could not be served
+// because of the session itself, and makes it wait, longer each time. A
+// receiver that accepts the session too early parks it.
 type backoff struct {
 	delay func(count int) time.Duration
 
@@ -27,18 +27,19 @@ type backoff struct {
 
 type setbacks struct {
 	count int
-	until time.Time // it is not served before
+	until time.Time // the session is not served before
 }
 
 func newBackoff(delay func(count int) time.Duration) *backoff {
 	return &backoff{delay: delay, bySession: make(map[string]setbacks)}
 }
 
-// addSuspected counts a setback that may have nothing to do with the session. Like addCertain
-// it returns how many there are in a row, without those that are doubtful.
+// addSuspected counts a setback that may not be caused by the session. Like
+// addCertain it returns the number of consecutive setbacks, minus the doubtful
+// ones.
 func (b *backoff) addSuspected(session string) int { return b.addSetback(session, 0) }
 
-// addCertain counts a setback that certainly concerns the session.
+// addCertain counts a setback that is certainly caused by the session.
 func (b *backoff) addCertain(session string) int { return b.addSetback(session, doubtful) }
 
 func (b *backoff) addSetback(session string, least int) int {
@@ -60,7 +61,7 @@ func (b *backoff) addSetback(session string, least int) int {
 	return counted
 }
 
-// waitTime returns for how long a session should still not be served.
+// waitTime returns how long a session should still not be served.
 func (b *backoff) waitTime(session string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

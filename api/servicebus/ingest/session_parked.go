@@ -9,8 +9,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// parkSession keeps the link of a session open for a while, so that no receiver accepts it, and
-// closes it. Meanwhile the session leaves its slot, so that others do not wait with it.
+// parkSession keeps the link of a session open for a while, so that no receiver
+// accepts the session, and then closes it. Meanwhile the session leaves its
+// slot to others.
 func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[messageEvents], wait time.Duration) {
 	select {
 	case s.parked <- struct{}{}:
@@ -18,7 +19,7 @@ func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[messageEven
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		<-s.parked
-	default: // too many: they have to be parked in their slots
+	default: // too many are parked: this one keeps its slot
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		s.slots.returnSlot(l.MadeWay())
@@ -49,5 +50,6 @@ func (s *sessions) recordResult(id string, store *eventStore, err error) {
 	}
 }
 
-// isLogged reports whether the n-th setback is logged: the first, the second, the fourth and so on.
+// isLogged reports whether the n-th setback is logged: the first, the second,
+// the fourth and so on.
 func isLogged(n int) bool { return n > 0 && n&(n-1) == 0 }

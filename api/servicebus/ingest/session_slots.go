@@ -5,26 +5,27 @@ import (
 	"sync"
 )
 
-// sessionSlots limits the sessions that are served at the same time. It has one slot more than
-// that limit, because the search for the next session takes a slot too. So the last slot shows
-// whether a session waits: while it is free, no session waits and no session has to make way.
+// sessionSlots limits the number of sessions that are served at the same time.
+// It has one slot more than that limit, because the search for the next session
+// takes a slot, too. So the last slot shows whether a session waits: while it
+// is free, no session waits and no session has to make way.
 type sessionSlots struct {
 	all       int
-	maxMoving int // sessions that make way at the same time
+	maxMoving int // maximum of sessions that make way at the same time
 
 	mu     sync.Mutex
-	taken  int // by sessions, and by those that look for one
-	served int // sessions
-	moving int // sessions that make way
+	taken  int // slots of sessions and of searches
+	served int // sessions that are served
+	moving int // sessions that are making way
 	free   chan struct{}
-	scarce chan struct{} // closed while every slot is that of a session
+	scarce chan struct{} // closed while every slot is taken by a session
 }
 
 func newSessionSlots(sessions, maxMoving int) *sessionSlots {
 	return &sessionSlots{all: sessions + 1, maxMoving: maxMoving, free: make(chan struct{}), scarce: make(chan struct{})}
 }
 
-// takeSlot waits for a slot in which to look for a session.
+// takeSlot waits for a slot for the search for a session.
 func (p *sessionSlots) takeSlot(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.mu.Lock()
@@ -43,14 +44,14 @@ func (p *sessionSlots) takeSlot(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// giveBack returns a slot in which no session was found.
+// giveBack returns the slot of a search that found no session.
 func (p *sessionSlots) giveBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.freeSlot()
 }
 
-// occupySlot makes it the slot of a session.
+// occupySlot turns the slot of a search into the slot of a session.
 func (p *sessionSlots) occupySlot() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +61,8 @@ func (p *sessionSlots) occupySlot() {
 	}
 }
 
-// returnSlot returns the slot of a session. moved says that it made way for others.
+// returnSlot returns the slot of a session. moved says whether the session made
+// way for others.
 func (p *sessionSlots) returnSlot(moved bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,9 +90,9 @@ func (p *sessionSlots) Wanted() <-chan struct{} {
 	return p.scarce
 }
 
-// MakeWay reports whether a session that has had its turn is to leave. It is then
-// moving. Not all do at the same time: moving costs, and a few are enough to let
-// those in that wait.
+// MakeWay reports whether a session that has had its turn must end. It is then
+// moving. Not all sessions move at the same time, because moving is expensive,
+// and a few are enough to let the waiting ones in.
 func (p *sessionSlots) MakeWay() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

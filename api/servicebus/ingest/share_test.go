@@ -12,7 +12,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A session with one message does not wait until sessions with many are done.
+// A session with one message does not wait until sessions with many messages
+// are done.
 func TestABusySessionMakesWayForOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const busy, turn = 200, 10
@@ -22,17 +23,17 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 		quiet := rt.Event(rt.NewActor())
 		for n := range busy {
 			for i := range loads {
-				out.announces(loads[i][n])
+				out.sendEvents(loads[i][n])
 			}
 			if n == turn {
-				out.announces(quiet)
+				out.sendEvents(quiet)
 			}
 		}
-		stop := s.ingests(func(o *ingest.Options) { o.Sessions, o.Limits.TurnMessages = 1, turn })
-		s.stores(3*busy + 1)
+		stop := s.startIngestion(func(o *ingest.Options) { o.Sessions, o.Limits.TurnMessages = 1, turn })
+		s.waitUntilStored(3*busy + 1)
 		stop()
 		stored := slices.Concat(s.hub.saves...)
-		done := 0 // of the others, before
+		done := 0 // messages of the other actors that are stored before
 		for _, events := range loads {
 			if slices.Index(stored, events[busy-1].ID) < slices.Index(stored, quiet.ID) {
 				done++
@@ -44,13 +45,13 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 	})
 }
 
-// As many sessions as may be served stay where they are: giving them back and
-// accepting them again costs more than serving them.
-func TestSessionsStayWhenNobodyWaits(t *testing.T) {
+// If there are not more sessions than may be served, they stay where they are:
+// returning and accepting them again costs more than serving them.
+func TestSessionsAreNotReturnedWithoutNeed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const sessions = 4
 		s := newSite(t)
-		stop := s.ingests(func(o *ingest.Options) { o.Sessions = sessions })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Sessions = sessions })
 		out := s.sender(fifo)
 		var actors [sessions]domain.ActorID
 		for i := range actors {
@@ -58,7 +59,7 @@ func TestSessionsStayWhenNobodyWaits(t *testing.T) {
 		}
 		for range 30 { // seconds
 			for _, actor := range actors {
-				out.announces(rt.Event(actor))
+				out.sendEvents(rt.Event(actor))
 			}
 			<-time.After(time.Second)
 			require.EqualValues(t, sessions, s.metric("sessions_held"))
@@ -69,8 +70,8 @@ func TestSessionsStayWhenNobodyWaits(t *testing.T) {
 	})
 }
 
-// A slow store lets messages wait in the bus, where they cost nothing.
-func TestWhatIsInHandIsBounded(t *testing.T) {
+// With a slow store, messages wait in the bus, where they cost nothing.
+func TestHeldMessagesAreBounded(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		limits   ingest.Limits
@@ -78,9 +79,9 @@ func TestWhatIsInHandIsBounded(t *testing.T) {
 		most     int
 	}{
 		{"the messages of a lane", ingest.Limits{ReceiverMessages: 7}, 1, 7},
-		{"the bytes of a lane", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400
+		{"the bytes of a lane", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400 bytes
 		{"the messages of all", ingest.Limits{Messages: 20}, 8, 20},
-		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each lane may exceed it by one
+		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each loop may exceed it by one event
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -91,17 +92,17 @@ func TestWhatIsInHandIsBounded(t *testing.T) {
 				for range tc.sessions {
 					events := rt.Events(20, rt.NewActor())
 					for _, e := range events {
-						out.announces(e)
+						out.sendEvents(e)
 					}
 					sent = append(sent, events)
 				}
-				stop := s.ingests(func(o *ingest.Options) { o.Limits, o.Sessions, o.Queue = tc.limits, tc.sessions, "" })
+				stop := s.startIngestion(func(o *ingest.Options) { o.Limits, o.Sessions, o.Queue = tc.limits, tc.sessions, "" })
 				<-time.After(time.Minute)
 				held := int(s.metric("messages_in_hand"))
 				require.LessOrEqual(t, held, tc.most)
 				require.GreaterOrEqual(t, held, min(tc.most, 7)-tc.sessions, "there is room for some")
 				s.hub.before.Store(nil)
-				s.stores(20 * tc.sessions)
+				s.waitUntilStored(20 * tc.sessions)
 				stop()
 				for _, events := range sent {
 					s.has(events[0].Recipient, events...)
@@ -112,15 +113,15 @@ func TestWhatIsInHandIsBounded(t *testing.T) {
 	}
 }
 
-// Messages that come while a save is under way are saved together.
+// Messages that arrive during a save are saved together.
 func TestMessagesThatComeDuringASaveAreSavedTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		events := rt.Events(50, rt.NewActor())
-		s.announcesAnew(queue, events)
+		s.announcesByNewClient(queue, events)
 		s.heldUp(50)
-		stop := s.ingests()
-		s.stores(50)
+		stop := s.startIngestion()
+		s.waitUntilStored(50)
 		stop()
 		require.LessOrEqual(t, len(s.hub.saves), 3)
 		s.has(events[0].Recipient, events...)

@@ -19,26 +19,26 @@ type eventStore struct {
 	in        *Ingestion
 	loop      *receiver.Loop[messageEvents]
 	logger    *slog.Logger
-	isSession bool          // its messages have one recipient
-	origin    domain.Origin // of all events; zero: each one
+	isSession bool          // all its messages have the same recipient
+	origin    domain.Origin // origin of all events; zero: any
 
-	damage error // of the mailbox, for which the session was given up, or its newer format
+	damage error // damage or newer format of the mailbox, because of which the session was given up
 	parked parkedMessages
 }
 
 // A busMessage announces events.
 type busMessage = receiver.Message[messageEvents]
 
-// A messageEvents is what a message says.
+// messageEvents is the content of a message.
 type messageEvents struct {
 	events []domain.Event
-	causes []domain.TraceContext // the spans that the CloudEvents in it name
+	causes []domain.TraceContext // spans in the CloudEvents of the message
 }
 
 // TraceCauses implements receiver.Caused.
 func (c messageEvents) TraceCauses() []domain.TraceContext { return c.causes }
 
-// loopOptions are those of a loop whose messages s stores.
+// loopOptions returns the options of a loop whose messages s stores.
 func (s *eventStore) loopOptions(queue string) receiver.Options[messageEvents] {
 	limits := &s.in.limits
 	return receiver.Options[messageEvents]{
@@ -53,7 +53,7 @@ func (s *eventStore) loopOptions(queue string) receiver.Options[messageEvents] {
 
 // Decode implements receiver.Handler.
 func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (_ messageEvents, weight int, _ *rejection) {
-	const perEvent = 400 // bytes in memory, about; it also keeps a save from becoming very long
+	const perEvent = 400 // approximate bytes in memory; it also limits the duration of a save
 	events, causes, rejected := s.in.decoder.decode(raw)
 	if rejected == nil {
 		rejected = checkOrigin(s.origin, events)
@@ -66,8 +66,8 @@ func (s *eventStore) DeadLettered(m *busMessage) {
 	s.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipientsForLog(m.Content.events), "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
-// Store implements receiver.Handler. When it returns, each message is stored, refused, parked,
-// or has lost its lock.
+// Store implements receiver.Handler. When it returns, each message is stored,
+// refused or parked, or has lost its lock.
 func (s *eventStore) Store(ctx context.Context, ms []*busMessage) {
 	sound := make([]*busMessage, 0, len(ms))
 	for _, m := range ms {
@@ -82,14 +82,14 @@ func (s *eventStore) Store(ctx context.Context, ms []*busMessage) {
 	}
 }
 
-// save stores messages together. If the hub refuses that, it stores them one by one,
-// in their order, so that only those at fault are refused: of two contents with one
-// id, the first is stored. It also stores them one by one if the hub reports
-// damage patience times in a row, or a mailbox of a newer format, so that the messages
-// of other recipients are stored. The messages of a session, which has one recipient,
-// wait instead.
+// save stores messages together. If the hub refuses that, it stores them one by
+// one in their order, so that only the faulty ones are refused: of two contents
+// with one id, the first is stored. It also stores them one by one if the hub
+// reports damage patience times in a row, or a mailbox of a newer format, so
+// that the messages of other recipients are stored. The messages of a session,
+// which has one recipient, wait instead.
 func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
-	if s.damage != nil { // what came before is not stored, so these may not be
+	if s.damage != nil { // an earlier message is not stored, so these must not be stored
 		s.loop.Abandon(ms...)
 		return
 	}
@@ -99,7 +99,7 @@ func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
 	}
 	var ingested hub.Ingested
 	var err error
-	if len(events) > 0 { // a message may bring none
+	if len(events) > 0 { // a message may have no events
 		storing, span := s.startStoring(ctx, ms, len(events))
 		ingested, err = s.untilStored(storing, events, patience)
 		endStoring(span, err)
@@ -120,7 +120,7 @@ func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
 		s.giveUp(err)
 		s.loop.Abandon(ms...)
 	case len(ms) > 1:
-		if isDamage(err) { // else no damage was seen often enough
+		if isDamage(err) { // otherwise damage was not reported often enough
 			patience = 1
 		}
 		for _, m := range ms {
@@ -146,8 +146,8 @@ func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, pat
 		attempt, cancel := context.WithTimeout(ctx, s.in.limits.Attempt)
 		ingested, err := s.in.opts.Hub.Ingest(attempt, events)
 		cancel()
-		s.loop.EndStore()                                  // at the latest: no loop waits for one that fails
-		s.in.metrics.events.AddAccepted(ingested.Accepted) // a failure may have stored those of other recipients
+		s.loop.EndStore()                                  // at the latest now: no loop waits for a store that fails
+		s.in.metrics.events.AddAccepted(ingested.Accepted) // events of other recipients may be stored in spite of the error
 		if damage++; !isDamage(err) {
 			damage = 0
 		}
@@ -169,7 +169,7 @@ func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, pat
 	}
 }
 
-// isRefusal reports whether trying again would not help.
+// isRefusal reports whether a retry cannot succeed.
 func isRefusal(err error) bool {
 	_, rejected := errors.AsType[*hub.RejectionError](err)
 	return rejected || err != nil && domain.KindOf(err) == domain.Invalid
@@ -189,7 +189,7 @@ func logLevel(err error) slog.Level {
 	return slog.LevelError
 }
 
-// rejectionOf says what is wrong with the events of one message.
+// rejectionOf returns the rejection for the events of one message.
 func rejectionOf(err error) *rejection {
 	if domain.KindOf(err) == domain.Conflict {
 		return reject(reasonConflict, "Nothing of the message was taken: %v.", err)
@@ -200,11 +200,11 @@ func rejectionOf(err error) *rejection {
 	return reject(reasonInvalid, "The events of some recipient were not taken: %v. Those of others are stored.", err)
 }
 
-// finishStored passes messages on after a save that succeeded.
+// finishStored settles messages after a successful save.
 func (s *eventStore) finishStored(ms []*busMessage, ingested hub.Ingested) {
 	s.in.metrics.events.AddKnown(ingested.Duplicates, len(ingested.Conflicts))
-	// Another receiver may have saved later messages since a message was saved without its
-	// lock.
+	// If a message was saved without its lock, another receiver may have saved
+	// later messages before.
 	if late := s.in.order.observe(slices.DeleteFunc(slices.Clone(ms), s.loop.IsLost), ingested.Duplicates); late > 0 {
 		s.in.metrics.inversions.Add(float64(late))
 		s.logger.Error("events were stored after later ones of the same recipient", "events", late, "first_of", recipientsForLog(ms[0].Content.events))

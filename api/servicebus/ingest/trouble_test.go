@@ -24,7 +24,7 @@ func onBoth(t *testing.T, test func(t *testing.T, queue string)) {
 	}
 }
 
-// sessionOf is the session of an actor in a queue.
+// sessionOf returns the session of an actor in a queue.
 func sessionOf(queue string, actor domain.ActorID) string {
 	if queue == fifo {
 		return actor.String()
@@ -32,7 +32,7 @@ func sessionOf(queue string, actor domain.ActorID) string {
 	return ""
 }
 
-// kinds are those of the trouble that passes, as far as anybody knows.
+// kinds are errors that may be temporary.
 var kinds = []error{
 	domain.Errorf(domain.Busy, "throttled"),
 	domain.Errorf(domain.Unavailable, "not there"),
@@ -42,40 +42,40 @@ var kinds = []error{
 	context.DeadlineExceeded,
 }
 
-// While the store is in trouble, for much longer than a lock lasts, the messages stay
-// locked, and their deliveries are not counted. When the trouble is over they are
-// stored.
-func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
+// While the store fails, for much longer than a lock lasts, the messages stay
+// locked, and their deliveries are not counted. When the store works again,
+// they are stored.
+func TestMessagesAreHeldWhileTheStoreFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		for _, trouble := range kinds {
 			s := newSite(t, locking("PT1M", 2))
 			s.hub.before.Store(failing(trouble))
-			stop := s.ingests()
+			stop := s.startIngestion()
 			actor := rt.NewActor()
 			events := rt.Events(5, actor)
 			out := s.sender(queue)
 			for _, e := range events {
-				out.announces(e)
+				out.sendEvents(e)
 			}
 			<-time.After(150 * time.Second)
 			require.EqualValues(t, len(events), s.metric("messages_received_total"), trouble)
 			require.EqualValues(t, 1, s.metric("sessions_holding"), trouble)
 			require.Positive(t, s.metric("save_retries_total"))
 			s.hub.before.Store(nil)
-			s.stores(len(events))
+			s.waitUntilStored(len(events))
 			stop()
 			require.EqualValues(t, len(events), s.metric("messages_received_total"), "none was delivered again")
 			require.Zero(t, s.metric("locks_lost_total"))
 			require.Zero(t, s.metric("sessions_holding"))
 			s.has(actor, events...)
-			require.Empty(t, s.left(sessionOf(queue, actor)))
+			require.Empty(t, s.deliveryCounts(sessionOf(queue, actor)))
 		}
 	})
 }
 
-// Recipients whose saves hang do not delay others, even if they are more than the saves that
-// may be under way.
-func TestRecipientsInTroubleHoldUpNobodyElse(t *testing.T) {
+// Recipients whose saves hang do not delay others, even if there are more of
+// them than concurrent saves.
+func TestFailingRecipientsDoNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		stuck := map[domain.ActorID]bool{}
@@ -90,23 +90,23 @@ func TestRecipientsInTroubleHoldUpNobodyElse(t *testing.T) {
 		for range 10 {
 			actor := rt.NewActor()
 			stuck[actor] = true
-			out.announces(rt.Event(actor))
+			out.sendEvents(rt.Event(actor))
 		}
 		s.hub.before.Store(&hang)
-		stop := s.ingests(func(o *ingest.Options) { o.Limits.Saves = 4 })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Limits.Saves = 4 })
 		<-time.After(10 * time.Second)
 		other := rt.Event(rt.NewActor())
 		began := time.Now()
-		out.announces(other)
-		s.stores(1)
+		out.sendEvents(other)
+		s.waitUntilStored(1)
 		require.Less(t, time.Since(began), time.Second)
 		s.hub.before.Store(nil)
-		s.stores(11)
+		s.waitUntilStored(11)
 		stop()
 	})
 }
 
-// A farBus is a connection on which an answer that was waited for arrives late.
+// A farBus is a connection on which an awaited answer arrives late.
 type farBus struct {
 	net.Conn
 	last time.Time
@@ -121,8 +121,8 @@ func (c *farBus) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The renewal of a lock waits while its message is settled, and then finds that the lock has
-// ended.
+// The renewal of a lock waits while its message is settled, and then finds that
+// the lock has ended.
 func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT1M", 2))
@@ -131,34 +131,34 @@ func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.
 			<-time.After(14900 * time.Millisecond) // the lock is renewed after 15 s
 			return nil
 		}))
-		s.sender(plainRecipient).announces(rt.Event(rt.NewActor()))
-		stop := s.ingests(func(o *ingest.Options) { o.SessionQueue = "" })
-		s.stores(1)
+		s.sender(plainRecipient).sendEvents(rt.Event(rt.NewActor()))
+		stop := s.startIngestion(func(o *ingest.Options) { o.SessionQueue = "" })
+		s.waitUntilStored(1)
 		<-time.After(5 * time.Second)
 		require.Zero(t, s.metric("locks_lost_total"))
 		stop()
 	})
 }
 
-// A bus that is not near says only after the time that it was given that there is no
-// session. That is no trouble.
-func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
+// A remote bus reports only after the given time that there is no session. That
+// is not a failure.
+func TestAnIdleQueueOfADistantBusLogsNoFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
-		stop := s.ingests(func(o *ingest.Options) { o.Queue = "" })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Queue = "" })
 		<-time.After(time.Second)
-		require.Empty(t, s.connected(), "not 0, which would be an outage")
-		<-time.After(4300 * time.Millisecond) // it asks for five seconds at first
+		require.Empty(t, s.connectedMetric(), "not 0, which would be an outage")
+		<-time.After(4300 * time.Millisecond) // the first request waits for five seconds
 		require.False(t, s.logs.has("cannot be received from"))
 		require.EqualValues(t, 1, s.metric("connected"))
-		require.Equal(t, []float64{1}, s.connected())
+		require.Equal(t, []float64{1}, s.connectedMetric())
 		stop()
 	})
 }
 
-// connected returns the values of the metric of that name.
-func (s *ingestSite) connected() (values []float64) {
+// connectedMetric returns the values of the metric messagehub_servicebus_connected.
+func (s *ingestSite) connectedMetric() (values []float64) {
 	s.Helper()
 	families, err := s.registry.Gather()
 	require.NoError(s, err)
@@ -172,25 +172,25 @@ func (s *ingestSite) connected() (values []float64) {
 	return values
 }
 
-// A process that is stopped while the store fails leaves the messages to the next one, as if
-// they had never been delivered.
+// A process that is stopped while the store fails leaves the messages to the
+// next process, without counting their deliveries.
 func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		s.hub.before.Store(failing(errBroken))
 		const grace = 10 * time.Second
-		stop := s.ingests(func(o *ingest.Options) { o.Grace = grace })
+		stop := s.startIngestion(func(o *ingest.Options) { o.Grace = grace })
 		actor := rt.NewActor()
 		events := rt.Events(5, actor)
 		out := s.sender(fifo)
 		for _, e := range events {
-			out.announces(e)
+			out.sendEvents(e)
 		}
 		<-time.After(time.Minute)
 		began := time.Now()
 		stop()
 		require.Less(t, time.Since(began), grace+ingest.CloseTimeout)
-		r, err := s.connects().AcceptSessionForQueue(t.Context(), fifo, actor.String(), nil)
+		r, err := s.newClient().AcceptSessionForQueue(t.Context(), fifo, actor.String(), nil)
 		require.NoError(t, err)
 		for range events {
 			got, err := r.ReceiveMessages(t.Context(), 1, nil)
@@ -204,8 +204,8 @@ func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		s.hub.before.Store(failing(errBroken))
-		end := s.runs(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient, Grace: time.Hour})
-		s.sender(fifo).announces(rt.Event(rt.NewActor()))
+		end := s.runIngestion(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient, Grace: time.Hour})
+		s.sender(fifo).sendEvents(rt.Event(rt.NewActor()))
 		<-time.After(time.Minute)
 		began := time.Now()
 		end(ingest.ErrAtOnce)
@@ -213,8 +213,8 @@ func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
 	})
 }
 
-// What was stored although the store said it was not is skipped when it is tried
-// again.
+// If the store has stored events and reports an error, they are skipped at the
+// retry.
 func TestAnAnswerOfTheStoreThatIsLostDoublesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
@@ -226,44 +226,44 @@ func TestAnAnswerOfTheStoreThatIsLostDoublesNothing(t *testing.T) {
 			return nil
 		}
 		s.hub.after.Store(&lose)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(30, actor)
 		out := s.sender(queue)
 		for _, e := range events {
-			out.announces(e)
+			out.sendEvents(e)
 		}
-		s.stores(len(events))
+		s.waitUntilStored(len(events))
 		stop()
 		s.has(actor, events...)
-		require.Empty(t, s.left(sessionOf(queue, actor)))
+		require.Empty(t, s.deliveryCounts(sessionOf(queue, actor)))
 		require.Zero(t, s.metric("inversions_total"))
 	})
 }
 
-func TestTheGraceIsEnoughForWhatIsInHand(t *testing.T) {
+func TestTheGraceIsEnoughForHeldMessages(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		actor := rt.NewActor()
 		events := rt.Events(40, actor)
 		out := s.sender(queue)
 		for _, e := range events {
-			out.announces(e)
+			out.sendEvents(e)
 		}
 		saving := make(chan struct{})
 		slow := func(context.Context, []domain.Event) error {
 			s.hub.before.Store(nil)
 			close(saving)
-			<-time.After(3 * time.Second) // in which more is received
+			<-time.After(3 * time.Second) // time in which more messages are received
 			return nil
 		}
 		s.hub.before.Store(&slow)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		<-saving
 		stop()
 		received := int(s.metric("messages_received_total"))
 		require.Positive(t, received)
-		require.Len(t, s.left(sessionOf(queue, actor)), len(events)-received, "what was received is stored and completed")
+		require.Len(t, s.deliveryCounts(sessionOf(queue, actor)), len(events)-received, "what was received is stored and completed")
 		s.has(actor, events[:received]...)
 		require.Zero(t, s.metric("messages_unsettled_total"))
 	})
@@ -273,19 +273,19 @@ func TestABusThatIsAwayIsTriedAgain(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })
-		stop := s.ingests()
+		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(20, actor)
-		s.announcesAnew(queue, events[:10])
-		s.stores(10)
+		s.announcesByNewClient(queue, events[:10])
+		s.waitUntilStored(10)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		require.NoError(t, s.bus.Load().Close())
 		eventually(t, "no connection", func() bool { return s.metric("connected", queue) == 0 })
 		<-time.After(10 * time.Minute)
 		require.True(t, s.logs.has("the queue cannot be received from; trying again"))
-		s.opens()
-		s.announcesAnew(queue, events[10:])
-		s.stores(20)
+		s.openNamespace()
+		s.announcesByNewClient(queue, events[10:])
+		s.waitUntilStored(20)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		require.True(t, s.logs.has("the queue can be received from again"))
 		stop()
@@ -294,36 +294,36 @@ func TestABusThatIsAwayIsTriedAgain(t *testing.T) {
 	})
 }
 
-// announcesAnew sends events one by one, over a new connection.
-func (s *ingestSite) announcesAnew(queue string, events []domain.Event) {
+// announcesByNewClient sends events one by one, over a new connection.
+func (s *ingestSite) announcesByNewClient(queue string, events []domain.Event) {
 	s.Helper()
 	out := s.sender(queue)
 	for _, e := range events {
-		out.announces(e)
+		out.sendEvents(e)
 	}
 }
 
-// The keys of a namespace can be changed while it is in use: then new clients get the
-// new ones, and until they are there the log says what is missing.
+// The keys of a namespace can be changed while it is in use: then new clients
+// get the new keys, and until then the log says what is missing.
 func TestNewKeysAreFound(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })
-		stop := s.ingests()
+		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(2, actor)
-		s.announcesAnew(queue, events[:1])
-		s.stores(1)
+		s.announcesByNewClient(queue, events[:1])
+		s.waitUntilStored(1)
 
 		require.NoError(t, s.bus.Load().Close())
 		rotated := embedded.Key{Name: embedded.WellKnownKeyName, Secret: "another secret", Rights: embedded.All}
 		s.options.Keys = []embedded.Key{rotated}
-		s.opens()
+		s.openNamespace()
 		eventually(t, "a complaint", func() bool { return s.logs.has("credentials") && s.metric("connected", queue) == 0 })
 
 		s.key.Store(&rotated)
-		s.announcesAnew(queue, events[1:])
-		s.stores(2)
+		s.announcesByNewClient(queue, events[1:])
+		s.waitUntilStored(2)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		stop()
 		s.has(actor, events...)
@@ -334,15 +334,15 @@ func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir, o.Entities = dir, embedded.Entities{} })
-		stop := s.ingests()
+		stop := s.startIngestion()
 		eventually(t, "a complaint", func() bool { return s.logs.has("create the queue") })
 		require.NoError(t, s.bus.Load().Close())
 		s.options.Entities = queues()
-		s.opens()
+		s.openNamespace()
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
-		s.announcesAnew(queue, events)
-		s.stores(3)
+		s.announcesByNewClient(queue, events)
+		s.waitUntilStored(3)
 		stop()
 		s.has(actor, events...)
 	})
@@ -351,7 +351,7 @@ func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
 func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		stop := s.ingests()
+		stop := s.startIngestion()
 		var sent [4][]domain.Event
 		for i := range sent {
 			sent[i] = rt.Events(40, rt.NewActor())
@@ -361,11 +361,11 @@ func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
 				s.bus.Load().DropConnections()
 			}
 			for i := range sent {
-				s.announcesAnew(fifo, sent[i][n:n+1])
+				s.announcesByNewClient(fifo, sent[i][n:n+1])
 			}
 			<-time.After(time.Millisecond)
 		}
-		s.stores(4 * 40)
+		s.waitUntilStored(4 * 40)
 		stop()
 		for i := range sent {
 			s.has(sent[i][0].Recipient, sent[i]...)

@@ -17,11 +17,11 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// asDecimal is a number that arrives as a decimal, which the embedded bus lets no client send,
-// and another broker may.
+// asDecimal is a number that arrives as a decimal. Clients of the embedded bus
+// cannot send a decimal, but those of another broker can.
 const asDecimal = int64(0x7EC17A1B0A7DECAF)
 
-// A tampering connection makes a decimal of that number where it is received.
+// A tampering connection turns that number into a decimal where it is received.
 type tampering struct {
 	net.Conn
 	rest []byte
@@ -31,7 +31,7 @@ func (c *tampering) Read(b []byte) (int, error) {
 	const long, decimal64, frames = 0x81, 0x84, 1 << 20
 	number := func(code byte) []byte { return binary.BigEndian.AppendUint64([]byte{code}, uint64(asDecimal)) }
 	if len(c.rest) == 0 {
-		whole := make([]byte, frames) // has room for all that the bus writes at once
+		whole := make([]byte, frames) // large enough for everything that the bus writes at once
 		n, err := c.Conn.Read(whole)
 		if err != nil {
 			return 0, err
@@ -43,17 +43,17 @@ func (c *tampering) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// sendsUndecodable sends an announcement that the client cannot decode when the hub
-// receives it. It ends the link then.
+// sendsUndecodable sends an announcement that the client of the hub cannot
+// decode, so that the client ends its link.
 func (s *ingestSite) sendsUndecodable(queue string, e domain.Event) {
 	s.Helper()
 	s.wire = func(near net.Conn) net.Conn { return &tampering{Conn: near} }
-	raw, err := s.connects().NewSender(queue, nil)
+	raw, err := s.newClient().NewSender(queue, nil)
 	require.NoError(s, err)
 	out := &queueSender{s.T, raw, queue == fifo}
 	m := out.message(e)
 	m.ApplicationProperties = map[string]any{"Price": asDecimal}
-	out.sends(m)
+	out.sendMessage(m)
 }
 
 // receives returns a receiver that gets the same messages as the hub.
@@ -67,7 +67,8 @@ func (s *ingestSite) receives(queue string) *azservicebus.Receiver {
 	return r
 }
 
-// Should this fail one day, the client has been fixed, and no session has to be parked for it.
+// If this test fails one day, the client has been fixed, and no session has to
+// be parked for this reason.
 func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -81,22 +82,22 @@ func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
 	})
 }
 
-// The plain queue is received from, past it. The message comes again when its lock has
-// ended, until the bus makes it a dead letter.
-func TestAMessageThatCannotBeDecodedHoldsUpNobodyElse(t *testing.T) {
+// Other messages of the plain queue are received. The message comes again when
+// its lock has ended, until it becomes a dead letter.
+func TestAMessageThatCannotBeDecodedDoesNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 3))
 		actor := rt.NewActor()
 		events := rt.Events(5, actor)
 		s.sendsUndecodable(plainRecipient, rt.Event(actor))
-		stop := s.ingests()
+		stop := s.startIngestion()
 		began := time.Now()
-		s.announcesAnew(plainRecipient, events)
-		s.stores(len(events))
+		s.announcesByNewClient(plainRecipient, events)
+		s.waitUntilStored(len(events))
 		require.Less(t, time.Since(began), 2*time.Second)
 		<-time.After(2 * time.Minute)
 		stop()
-		require.Empty(t, s.left(""), "it is a dead letter")
+		require.Empty(t, s.deliveryCounts(""), "it is a dead letter")
 		s.has(actor, events...)
 	})
 }
@@ -113,16 +114,17 @@ func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
 	})
 }
 
-// Nothing of the session can be received before an operator has removed the message. It waits
-// ever longer between the tries, and then continues.
+// No message of the session can be received before an operator has removed the
+// undecodable one. The session waits ever longer between attempts, and then
+// continues.
 func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 3))
 		stricken, other := rt.NewActor(), rt.NewActor()
 		s.sendsUndecodable(fifo, rt.Event(stricken))
 		events, others := rt.Events(5, stricken), rt.Events(5, other)
-		s.announcesAnew(fifo, events)
-		stop := s.ingests()
+		s.announcesByNewClient(fifo, events)
+		stop := s.startIngestion()
 		<-time.After(time.Minute)
 		require.True(t, s.logs.has("a session cannot be received from"))
 		began := s.metric("locks_lost_total")
@@ -130,29 +132,29 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 		require.LessOrEqual(t, s.metric("locks_lost_total")-began, 10*60/5.0)
 		require.Positive(t, s.metric("locks_lost_total")-began, "it is still tried")
 		sent := time.Now()
-		s.announcesAnew(fifo, others)
-		s.stores(len(others))
+		s.announcesByNewClient(fifo, others)
+		s.waitUntilStored(len(others))
 		require.Less(t, time.Since(sent), 2*time.Second)
 
 		stop()
-		<-time.After(20 * time.Second) // the lock of a session whose link was lost has ended
+		<-time.After(20 * time.Second) // the lock of a session whose link was lost ends
 		s.takesOne(stricken)
-		stop = s.ingests(func(o *ingest.Options) { o.Registerer = nil })
-		s.stores(len(others) + len(events))
+		stop = s.startIngestion(func(o *ingest.Options) { o.Registerer = nil })
+		s.waitUntilStored(len(others) + len(events))
 		stop()
-		require.Empty(t, s.left(stricken.String()))
+		require.Empty(t, s.deliveryCounts(stricken.String()))
 		s.has(stricken, events...)
 		s.has(other, others...)
 		require.Zero(t, s.metric("inversions_total"))
 	})
 }
 
-// takesOne takes the first message of a session out of its queue, unseen.
+// takesOne removes the first message of a session from its queue.
 func (s *ingestSite) takesOne(session domain.ActorID) {
 	s.Helper()
-	r, err := s.connects().AcceptSessionForQueue(s.Context(), fifo, session.String(), &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
+	r, err := s.newClient().AcceptSessionForQueue(s.Context(), fifo, session.String(), &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)
 	_, err = r.ReceiveMessages(s.Context(), 1, nil)
 	require.NoError(s, err)
-	_ = r.Close(s.Context()) // its link is lost
+	_ = r.Close(s.Context()) // its link is lost already
 }

@@ -17,7 +17,7 @@
 //   - The messages that are held are bounded, in number and bytes. Others stay in the queue.
 //
 // Events may be stored in any order, since the state of an object does not depend on it. So one
-// receiver takes what has come, and stores it together.
+// receiver takes all received messages, and stores their events together.
 //
 // A process that ends leaves messages locked, and perhaps stored. The bus delivers them again; then their
 // events are counted as duplicates, and change nothing else.

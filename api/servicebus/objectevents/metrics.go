@@ -11,7 +11,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// receiverMetrics are those of a Receiver. The label reason takes its values from package objectjson and from this one.
+// receiverMetrics are the metrics of a Receiver. The values of the label reason
+// come from package objectjson and from this one.
 type receiverMetrics struct {
 	loops   *receiver.Metrics
 	events  *prometheus.CounterVec // outcome

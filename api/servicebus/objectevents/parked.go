@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// parked are messages with events that the store could not store for the moment. They stay locked, so that no
-// delivery of theirs is counted, and those behind them are served.
+// parked are messages with events that the store cannot store for now. They
+// stay locked, so that their deliveries are not counted, and later messages are
+// served.
 type parked struct {
 	tasks    []*task
 	weight   int
@@ -14,13 +15,13 @@ type parked struct {
 	retryAt  time.Time
 }
 
-// parkMessage lets a message wait until it is due again.
+// parkMessage lets a message wait until it is retried.
 func (s *eventStore) parkMessage(t *task, cause error) {
 	p := &s.parked
 	if len(p.tasks) == 0 {
 		p.failures++
 		p.retryAt = time.Now().Add(s.receiver.retryDelay(p.failures))
-		if n := p.failures; n&(n-1) == 0 { // the first time, the second, the fourth …
+		if n := p.failures; n&(n-1) == 0 { // the first failure, the second, the fourth …
 			s.receiver.opts.Logger.Warn("events of objects cannot be stored; their messages are held, and tried again", "error", cause, "message_id", t.MessageID, "failures", n)
 		}
 	}
@@ -56,7 +57,8 @@ func (s *eventStore) Retry(ctx context.Context) {
 	}
 }
 
-// IsFull implements receiver.Parker. Half of the room of the loop is for other messages.
+// IsFull implements receiver.Parker. Half of the room of the loop is reserved
+// for other messages.
 func (s *eventStore) IsFull() bool {
 	return len(s.parked.tasks) >= maxMessages/2 || s.parked.weight >= maxBytes/2
 }

@@ -18,37 +18,37 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// A Ledger stores events. It is a [ledger.Service].
+// A Ledger stores events. [ledger.Service] implements it.
 type Ledger interface {
-	// Ingest stores events, each of which ends alone.
+	// Ingest stores events, each with its own outcome.
 	Ingest(ctx context.Context, reports []ledger.Report) ledger.Ingested
 }
 
-// Options set up a Receiver. Ledger, Open and Queue are required.
+// Options are the options of a Receiver. Ledger, Open and Queue are required.
 type Options struct {
 	Ledger Ledger
 
-	// Open returns a client that has no other user. It is called again when a client has
-	// failed, so that new credentials are found.
+	// Open returns a client for the Receiver alone. It is called again when a
+	// client has failed, so that new credentials are used.
 	Open func() (*azservicebus.Client, error)
 
-	Queue string // without sessions
+	Queue string // queue without sessions
 
-	Body   int           // limit in bytes of one message; default 32 MB
-	Events int           // limit of one message; default 10,000
-	Grace  time.Duration // to finish what is in hand when the context of Run ends; default 20 s
+	Body   int           // bytes of one message; default 32 MB
+	Events int           // events of one message; default 10,000
+	Grace  time.Duration // time to finish held messages when the context of Run ends; default 20 s
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
-	Traces     trace.TracerProvider  // of the spans of messages; default: none are recorded
+	Traces     trace.TracerProvider  // for the spans of messages; default: none are recorded
 	Clock      func() time.Time      // default: the system's
 	Random     func() float64        // from 0 to 1, for jitter; default: the system's
 }
 
-// ErrAtOnce stops Run, as the cause of the end of its context, immediately.
+// ErrAtOnce stops Run immediately if it is the cause of the end of its context.
 var ErrAtOnce = busclient.ErrAtOnce
 
-// Limits of the messages in hand, and of one attempt to store them.
+// Limits of the held messages, and of one attempt to store them.
 const (
 	maxMessages   = 256
 	maxBytes      = 8 << 20

@@ -42,7 +42,7 @@ type objectSite struct {
 	registry *prometheus.Registry
 
 	mu   sync.Mutex
-	errs map[string]error // by key
+	errs map[string]error // errors by key
 	logs bytes.Buffer
 }
 
@@ -74,20 +74,20 @@ func (s *objectSite) Ingest(ctx context.Context, reports []repository.ObjectRepo
 	return results, nil
 }
 
-func (s *objectSite) fails(key string, err error) {
+func (s *objectSite) setFailure(key string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.errs[key] = err
 }
 
-// Write takes the log.
+// Write records the log.
 func (s *objectSite) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logs.Write(p)
 }
 
-// eventStore is the port of a ledger that calls the site.
+// eventStore is the store of a ledger, which calls the site.
 type eventStore struct {
 	*memory.Objects
 	site *objectSite
@@ -97,8 +97,8 @@ func (s eventStore) Ingest(ctx context.Context, reports []repository.ObjectRepor
 	return s.site.Ingest(ctx, reports)
 }
 
-// runs runs a receiver until the test ends, or stop is called.
-func (s *objectSite) runs(change ...func(*objectevents.Options)) (stop func()) {
+// startReceiver runs a receiver until the test ends, or stop is called.
+func (s *objectSite) startReceiver(change ...func(*objectevents.Options)) (stop func()) {
 	o := objectevents.Options{
 		Ledger: ledger.New(ledger.Ports{Objects: eventStore{s.objects, s}}, ledger.Options{}), Open: bustest.Clients(s.bus), Queue: queue,
 		Logger: slog.New(slog.NewTextHandler(s, nil)), Registerer: s.registry,
@@ -120,8 +120,8 @@ func (s *objectSite) runs(change ...func(*objectevents.Options)) (stop func()) {
 	return stop
 }
 
-// sends sends messages with ids 0, 1 and so on.
-func (s *objectSite) sends(bodies ...string) {
+// sendMessages sends messages with ids 0, 1 and so on.
+func (s *objectSite) sendMessages(bodies ...string) {
 	s.Helper()
 	out, err := s.client.NewSender(queue, nil)
 	require.NoError(s, err)
@@ -132,10 +132,10 @@ func (s *objectSite) sends(bodies ...string) {
 	require.NoError(s, out.Close(s.Context()))
 }
 
-// passes lets time pass in the bubble, in which all that can be done is done.
-func passes(d time.Duration) { <-time.After(d) }
+// waitInBubble lets time pass in the bubble, and waits until all due work is done.
+func waitInBubble(d time.Duration) { <-time.After(d) }
 
-// keys returns the keys that are stored, and for each its duplicates.
+// keys returns the stored keys, each with the number of its duplicates.
 func (s *objectSite) keys() map[string]int64 {
 	s.Helper()
 	page, err := s.objects.List(context.Background(), repository.ObjectRange{Bucket: "readings"}, 100)
@@ -184,9 +184,9 @@ func inBubble(t *testing.T, test func(s *objectSite)) {
 
 func TestEventsOfAQueueAreStored(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
-		s.sends(records(record("a"), record("b")), record("c"), records(record("a")))
-		stop := s.runs()
-		passes(time.Second)
+		s.sendMessages(records(record("a"), record("b")), record("c"), records(record("a")))
+		stop := s.startReceiver()
+		waitInBubble(time.Second)
 		require.Equal(s, map[string]int64{"a": 1, "b": 0, "c": 0}, s.keys())
 		require.Zero(s, s.bus.Stats().Active, "they are completed")
 		require.Empty(s, s.deadLetters())
@@ -201,18 +201,18 @@ func TestEventsOfAQueueAreStored(t *testing.T) {
 
 func TestAMessageWithNothingToStoreIsADeadLetter(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
-		s.sends(
-			records(`{}`, `{"eventName":"ObjectCreated:Put"}`), // 0
-			"{",                        // 1
-			`[]`,                       // 2
-			records(record("a"), `{}`), // 3
-			records(`{"eventName":"ObjectTagging:Put"}`, `{}`),           // 4
-			`{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":""}`, // 5
-			records(record("1"), record("2"), record("3")),               // 6
-			record(strings.Repeat("k", 700)),                             // 7
+		s.sendMessages(
+			records(`{}`, `{"eventName":"ObjectCreated:Put"}`), // message 0
+			"{",                        // message 1
+			`[]`,                       // message 2
+			records(record("a"), `{}`), // message 3
+			records(`{"eventName":"ObjectTagging:Put"}`, `{}`),           // message 4
+			`{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":""}`, // message 5
+			records(record("1"), record("2"), record("3")),               // message 6
+			record(strings.Repeat("k", 700)),                             // message 7
 		)
-		s.runs(func(o *objectevents.Options) { o.Events, o.Body = 2, 700 })
-		passes(time.Second)
+		s.startReceiver(func(o *objectevents.Options) { o.Events, o.Body = 2, 700 })
+		waitInBubble(time.Second)
 		dead := s.deadLetters()
 		reasons := map[string]string{}
 		for id, d := range dead {
@@ -235,9 +235,9 @@ func TestEventsThatAreTooOldAreCountedAndLogged(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		s.objects = memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: time.Now})
 		old := func(key string) string { return strings.Replace(record(key), "2026-", "1999-", 1) }
-		s.sends(records(old("a"), old("b")), old("c"))
-		s.runs()
-		passes(time.Second)
+		s.sendMessages(records(old("a"), old("b")), old("c"))
+		s.startReceiver()
+		waitInBubble(time.Second)
 		require.Empty(s, s.keys())
 		require.Zero(s, s.bus.Stats().Active, "they are completed")
 		require.Empty(s, s.deadLetters())
@@ -251,10 +251,10 @@ func TestEventsThatAreTooOldAreCountedAndLogged(t *testing.T) {
 
 func TestAMessageForAFullPartitionIsADeadLetterAlone(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
-		s.fails("full", fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403")))
-		s.sends(record("a"), records(record("b"), record("full"), record("c")), record("d"))
-		s.runs()
-		passes(time.Second)
+		s.setFailure("full", fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403")))
+		s.sendMessages(record("a"), records(record("b"), record("full"), record("c")), record("d"))
+		s.startReceiver()
+		waitInBubble(time.Second)
 		dead := s.deadLetters()
 		require.Len(s, dead, 1)
 		require.Equal(s, "partition-full", dead["1"][0])
@@ -266,14 +266,14 @@ func TestAMessageForAFullPartitionIsADeadLetterAlone(t *testing.T) {
 
 func TestAMessageIsHeldWhileTheStoreFailsAndOthersAreStored(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
-		s.fails("a", domain.Errorf(domain.Unavailable, "down"))
-		s.sends(records(record("a"), record("b")), record("c"))
-		s.runs()
-		passes(10 * time.Minute)
+		s.setFailure("a", domain.Errorf(domain.Unavailable, "down"))
+		s.sendMessages(records(record("a"), record("b")), record("c"))
+		s.startReceiver()
+		waitInBubble(10 * time.Minute)
 		require.Equal(s, map[string]int64{"b": 0, "c": 0}, s.keys(), "what is stored is not sent to the store again")
 		require.EqualValues(s, 1, s.bus.Stats().Active, "the other message is completed")
-		s.fails("a", nil)
-		passes(time.Minute)
+		s.setFailure("a", nil)
+		waitInBubble(time.Minute)
 		require.Equal(s, map[string]int64{"a": 0, "b": 0, "c": 0}, s.keys())
 		require.Zero(s, s.bus.Stats().Active)
 		require.Empty(s, s.deadLetters())
@@ -281,7 +281,7 @@ func TestAMessageIsHeldWhileTheStoreFailsAndOthersAreStored(t *testing.T) {
 	})
 }
 
-// When the messages that are held take half of the room, the queue waits.
+// When the parked messages take half of the room, the queue waits.
 func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		var bodies []string
@@ -289,18 +289,18 @@ func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing
 		for i := range 300 {
 			key := fmt.Sprintf("%03d", i)
 			bodies = append(bodies, record(key))
-			s.fails(key, domain.Errorf(domain.Unavailable, "down"))
+			s.setFailure(key, domain.Errorf(domain.Unavailable, "down"))
 			want[key] = 0
 		}
-		s.sends(bodies...)
-		s.runs()
-		passes(10 * time.Minute)
+		s.sendMessages(bodies...)
+		s.startReceiver()
+		waitInBubble(10 * time.Minute)
 		require.Empty(s, s.keys())
 		require.EqualValues(s, 300, s.bus.Stats().Active)
 		for key := range want {
-			s.fails(key, nil)
+			s.setFailure(key, nil)
 		}
-		passes(2 * time.Minute)
+		waitInBubble(2 * time.Minute)
 		require.Len(s, s.keys(), 100, "a page")
 		require.Zero(s, s.bus.Stats().Active)
 		require.Empty(s, s.deadLetters())
@@ -310,10 +310,10 @@ func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing
 
 func TestADamagedObjectIsADeadLetterOnceThatIsCertain(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
-		s.fails("a", domain.Errorf(domain.Damaged, "two documents contradict each other"))
-		s.sends(record("a"), record("b"))
-		s.runs()
-		passes(time.Minute)
+		s.setFailure("a", domain.Errorf(domain.Damaged, "two documents contradict each other"))
+		s.sendMessages(record("a"), record("b"))
+		s.startReceiver()
+		waitInBubble(time.Minute)
 		require.Equal(s, "damaged", s.deadLetters()["0"][0])
 		require.Equal(s, map[string]int64{"b": 0}, s.keys())
 		require.Zero(s, s.bus.Stats().Active)
@@ -322,15 +322,15 @@ func TestADamagedObjectIsADeadLetterOnceThatIsCertain(t *testing.T) {
 
 func TestAnObjectOfANewerFormatDoesNotHoldTheQueue(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
-		s.fails("a", domain.Errorf(domain.NewerFormat, "format 2"))
-		s.sends(record("a"))
-		s.runs()
-		passes(10 * time.Second)
-		s.sends(record("b"))
-		passes(10 * time.Second)
+		s.setFailure("a", domain.Errorf(domain.NewerFormat, "format 2"))
+		s.sendMessages(record("a"))
+		s.startReceiver()
+		waitInBubble(10 * time.Second)
+		s.sendMessages(record("b"))
+		waitInBubble(10 * time.Second)
 		require.Equal(s, map[string]int64{"b": 0}, s.keys())
-		s.fails("a", nil)
-		passes(2 * time.Minute) // its lock ends
+		s.setFailure("a", nil)
+		waitInBubble(2 * time.Minute) // its lock ends
 		require.Equal(s, map[string]int64{"a": 0, "b": 0}, s.keys())
 		require.Empty(s, s.deadLetters())
 	})
@@ -338,15 +338,15 @@ func TestAnObjectOfANewerFormatDoesNotHoldTheQueue(t *testing.T) {
 
 func TestARunThatEndsGivesItsMessagesBack(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
-		s.fails("a", domain.Errorf(domain.Unavailable, "down"))
-		s.sends(record("a"))
-		stop := s.runs(func(o *objectevents.Options) { o.Grace = time.Second })
-		passes(5 * time.Second)
+		s.setFailure("a", domain.Errorf(domain.Unavailable, "down"))
+		s.sendMessages(record("a"))
+		stop := s.startReceiver(func(o *objectevents.Options) { o.Grace = time.Second })
+		waitInBubble(5 * time.Second)
 		stop()
 		require.EqualValues(s, 1, s.bus.Stats().Active)
-		s.fails("a", nil)
-		s.runs(func(o *objectevents.Options) { o.Registerer = nil })
-		passes(2 * time.Minute)
+		s.setFailure("a", nil)
+		s.startReceiver(func(o *objectevents.Options) { o.Registerer = nil })
+		waitInBubble(2 * time.Minute)
 		require.Equal(s, map[string]int64{"a": 0}, s.keys())
 	})
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// An event without a sequencer is known by the message that carries it, and a message that an
-// operator sends again has another id.
+// An event without a sequencer is identified by its message, and a message that
+// an operator sends again has another id.
 func TestAMessageThatIsSentAgain_IsKnownByItsFormerID(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		const body = `{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":"a"}}}`
-		s.sends(body) // with id 0
-		s.runs()
-		passes(time.Second)
+		s.sendMessages(body) // its id is 0
+		s.startReceiver()
+		waitInBubble(time.Second)
 		require.Equal(s, map[string]int64{"a": 0}, s.keys())
 
 		out, err := s.client.NewSender(queue, nil)
@@ -26,7 +26,7 @@ func TestAMessageThatIsSentAgain_IsKnownByItsFormerID(t *testing.T) {
 		resent := map[string]any{contract.PropertyResentBy: "an operator", contract.PropertyFormerMessageID: "0"}
 		require.NoError(s, out.SendMessage(s.Context(), &azservicebus.Message{Body: []byte(body), MessageID: to.Ptr("resent-1"), ApplicationProperties: resent}, nil))
 		require.NoError(s, out.Close(s.Context()))
-		passes(time.Second)
+		waitInBubble(time.Second)
 		require.EqualValues(s, 1, s.metric("object_events_total", "stored"))
 		require.EqualValues(s, 1, s.metric("object_events_total", "duplicate"))
 		require.Empty(s, s.deadLetters())

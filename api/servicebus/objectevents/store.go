@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// The reasons of dead letters, besides those of package objectjson.
+// The reasons of dead letters, in addition to those of package objectjson.
 const (
 	reasonNoBody   = "no-body" // the body is not one data section
 	reasonTooLarge = "body-too-large"
@@ -23,13 +23,13 @@ const (
 	reasonNoEvents = "no-events"
 	reasonInvalid  = "invalid"
 	reasonFull     = "partition-full" // the store has no room for an object of the message
-	reasonDamaged  = "damaged"        // what is stored of an object of the message contradicts itself
+	reasonDamaged  = "damaged"        // what is stored of an object in the message contradicts itself
 )
 
 // reasons are the reasons above.
 var reasons = []string{reasonNoBody, reasonTooLarge, reasonTooMany, reasonNoEvents, reasonInvalid, reasonFull, reasonDamaged}
 
-// messageContent is what a message says.
+// messageContent is the content of a message.
 type messageContent = *objectjson.Events
 
 type busMessage = receiver.Message[messageContent]
@@ -43,7 +43,7 @@ type eventStore struct {
 
 // Decode implements receiver.Handler.
 func (s *eventStore) Decode(m *azservicebus.ReceivedMessage) (messageContent, int, *receiver.Rejection) {
-	const perEvent = 700 // bytes in memory, about
+	const perEvent = 700 // approximate bytes in memory
 	o := &s.receiver.opts
 	switch {
 	case m.Body == nil:
@@ -51,7 +51,8 @@ func (s *eventStore) Decode(m *azservicebus.ReceivedMessage) (messageContent, in
 	case len(m.Body) > o.Body:
 		return nil, len(m.Body), receiver.Reject(reasonTooLarge, "The body has %d bytes; the hub takes at most %d.", len(m.Body), o.Body)
 	}
-	// Events that have no ids are known by the message. A message that is sent again has the former id.
+	// Events without ids are identified by the message. A message that is sent
+	// again keeps its former id here.
 	id := contract.FormerMessageID(m.MessageID, m.ApplicationProperties)
 	sent, err := objectjson.Parse(m.Body, objectjson.Options{MaxEvents: o.Events, MessageID: id})
 	weight := len(m.Body) + perEvent*len(sent.Events)
@@ -87,7 +88,7 @@ func (s *eventStore) recordIgnored(m *azservicebus.ReceivedMessage, sent message
 	}
 }
 
-// describeFaults returns the places and reasons of faults, a line for each.
+// describeFaults returns the positions and reasons of faults, one per line.
 func describeFaults(faults []objectjson.Fault) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events cannot be stored.", len(faults))
@@ -106,11 +107,11 @@ func (s *eventStore) DeadLettered(m *busMessage) {
 	s.receiver.opts.Logger.Error("a message with events of objects is a dead letter now", "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
-// A task is a message with the events that have no outcome yet.
+// A task is a message with its events that have no outcome yet.
 type task struct {
 	*busMessage
 	left   []ledger.Report
-	damage int // how often in a row the store reported damage
+	damage int // consecutive reports of damage
 }
 
 // Store implements receiver.Handler. A message is settled once all of its events have an outcome. Until then it
@@ -140,7 +141,7 @@ func (s *eventStore) tryStore(ctx context.Context, tasks []*task) {
 	attempted, cancel := context.WithTimeout(ctx, attempt)
 	done := s.receiver.opts.Ledger.Ingest(attempted, reports)
 	cancel()
-	s.loop.EndStore() // another loop need not wait while messages are parked
+	s.loop.EndStore() // other loops need not wait while messages are parked
 	s.receiver.metrics.events.WithLabelValues("stored").Add(float64(done.Stored))
 	s.receiver.metrics.events.WithLabelValues("duplicate").Add(float64(done.Duplicates))
 	if done.TooOld > 0 {
@@ -175,9 +176,11 @@ func (s *eventStore) tryStore(ctx context.Context, tasks []*task) {
 	}
 }
 
-// finalReason returns the reason of a dead letter if trying again would not help, else "".
+// finalReason returns the reason of a dead letter if a retry cannot succeed, ""
+// otherwise.
 func (t *task) finalReason(f *ledger.Failure) string {
-	// Damage is believed when it was seen this often: what was read may have been about to change.
+	// consecutive reports before damage is believed: one read may have seen a
+	// change in progress
 	const patience = 4
 	switch {
 	case f.IsInvalid():

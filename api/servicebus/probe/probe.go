@@ -9,14 +9,14 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// A Link is a use of a queue.
+// A Link is a link to a queue, for receiving or sending.
 type Link struct {
 	Queue    string
 	Sends    bool // false: it receives
 	Sessions bool // the queue has sessions
 }
 
-// An Outcome is what opening a link has shown.
+// An Outcome is the result of opening a link.
 type Outcome int
 
 // The outcomes.
@@ -24,9 +24,9 @@ const (
 	Granted       Outcome = iota
 	Denied                // the credential does not have the right
 	Missing               // the queue does not exist
-	OtherSessions         // the queue has sessions and must not, or the other way round
+	OtherSessions         // the queue has sessions and must have none, or the other way round
 	Disabled              // the queue is disabled
-	Unreachable           // the bus did not answer, or in a way that is not known
+	Unreachable           // the bus did not answer, or in an unknown way
 )
 
 // A Result is the outcome of a link.
@@ -55,11 +55,12 @@ func Run(ctx context.Context, client *azservicebus.Client, session string, links
 			return nil
 		})
 	}
-	_ = group.Wait() // every error is in a result
+	_ = group.Wait() // errors are in the results
 	return results
 }
 
-// openLink opens a link and closes it. An error of closing is not one of the right.
+// openLink opens a link and closes it. An error of closing does not concern the
+// right.
 func openLink(ctx context.Context, client *azservicebus.Client, session string, link Link) error {
 	var opened interface{ Close(context.Context) error }
 	var err error
@@ -68,7 +69,7 @@ func openLink(ctx context.Context, client *azservicebus.Client, session string, 
 		var sender *azservicebus.Sender
 		if sender, err = client.NewSender(link.Queue, nil); err == nil {
 			opened = sender
-			_, err = sender.NewMessageBatch(ctx, nil) // it opens the link to learn the size of a message
+			_, err = sender.NewMessageBatch(ctx, nil) // opens the link to get the maximum size of a message
 		}
 	case link.Sessions:
 		var receiver *azservicebus.SessionReceiver
@@ -79,7 +80,7 @@ func openLink(ctx context.Context, client *azservicebus.Client, session string, 
 		var receiver *azservicebus.Receiver
 		if receiver, err = client.NewReceiverForQueue(link.Queue, nil); err == nil {
 			opened = receiver
-			_, err = receiver.PeekMessages(ctx, 1, nil) // it opens the link, and leaves the message where it is
+			_, err = receiver.PeekMessages(ctx, 1, nil) // opens the link, and does not remove the message
 		}
 	}
 	if opened != nil {

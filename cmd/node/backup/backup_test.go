@@ -21,13 +21,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sample is what the archives of tests hold.
+// sample has the files in the archives of tests.
 var sample = map[string]string{
 	"bus/store.db": "messages", "cosmos/store.db": strings.Repeat("document ", 2000), "identity": "{}", "push.key": "key",
 	"content/payloads/a=": "payload", "content/+identity": "id", "exchange/c/+": "", "exchange/c/0123": "blob",
 }
 
-// tree returns a tree with the files of sample below a folder, which it makes.
+// tree creates the files of sample in a folder, and returns the tree.
 func tree(t testing.TB, folder string) Tree {
 	dir := t.TempDir()
 	for name, text := range sample {
@@ -147,7 +147,7 @@ func TestVerify_RefusesAnArchiveWithOneByteChanged(t *testing.T) {
 			changed := slices.Clone(whole)
 			changed[i] ^= flip
 			_, err := Verify(t.Context(), bytes.NewReader(changed), nil)
-			if !errors.Is(err, ErrNewerFormat) { // the byte was its number
+			if !errors.Is(err, ErrNewerFormat) { // the changed byte was the number of the format
 				require.ErrorIs(t, err, ErrDamaged, "byte %d of %d, %#x", i, len(whole), flip)
 			}
 		}
@@ -170,7 +170,7 @@ func TestRestore_OfADamagedArchiveLeavesTheFolderEmpty(t *testing.T) {
 	}
 }
 
-// crafted is an archive with other members, sealed as ours are.
+// crafted returns an archive with the given members, sealed as real ones are.
 func crafted(t testing.TB, members ...tar.Header) []byte {
 	var b bytes.Buffer
 	sum := sha256.New()
@@ -192,7 +192,7 @@ func crafted(t testing.TB, members ...tar.Header) []byte {
 	return append(append(b.Bytes(), trailerStart+trailerMagic...), sum.Sum(nil)...)
 }
 
-// regular returns a member with a text.
+// regular returns the header of a member.
 func regular(name, text string) tar.Header {
 	return tar.Header{Typeflag: tar.TypeReg, Name: name, Linkname: text, Mode: 0o600}
 }
@@ -253,7 +253,7 @@ func TestRestore_RefusesAFolderThatIsNotEmpty(t *testing.T) {
 	require.NoError(t, err, "a new disk, locked")
 }
 
-// A limit is a disk with room for some bytes.
+// A limit is a disk with room for a number of bytes.
 type limit int
 
 func (l *limit) write(f *os.File, p []byte) (int, error) {
@@ -292,8 +292,8 @@ func TestRestore_BeginsAgainAfterAKill(t *testing.T) {
 	require.Equal(t, sample, filesOf(t, dir))
 }
 
-// sealed makes a folder of which a restore has become visible, and in which n entries are at
-// their places.
+// sealed makes a folder in which a restore has become visible, with n entries
+// moved into place.
 func sealed(t testing.TB, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -344,7 +344,7 @@ func TestRestore_CompletesARestoreOfTheSameArchive(t *testing.T) {
 	require.Equal(t, sample, filesOf(t, dir), "the first one is complete")
 }
 
-// A failingWriter takes some bytes, and then fails.
+// A failingWriter accepts a number of bytes, and then fails.
 type failingWriter struct {
 	to   io.Writer
 	room int

@@ -15,9 +15,9 @@ import (
 // partSuffix ends the name of a file that is being written.
 const partSuffix = ".part"
 
-// CreateFile makes a file of what write writes, in place of any other of its name, in one step
-// and durably. If it fails, or the process dies, a file that was there before is as it was; what
-// a killed process leaves beside it, the next CreateFile replaces.
+// CreateFile creates or replaces a file with what write writes, atomically and
+// durably. If it fails, or the process dies, a previous file is unchanged. The
+// next CreateFile replaces the temporary file that a killed process has left.
 func CreateFile(path string, write func(io.Writer) error) (err error) {
 	dir, name := filepath.Split(path)
 	if dir == "" {
@@ -30,7 +30,7 @@ func CreateFile(path string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return explainFile(path, err)
 	}
-	defer func() { _ = root.Close() }() // what was written is synced
+	defer func() { _ = root.Close() }() // the writes are synced already
 	part := name + partSuffix
 	lock, err := datafolder.Lock(root, part)
 	if errors.Is(err, datafolder.ErrLocked) {
@@ -64,7 +64,8 @@ func writePart(root *os.Root, part string, write func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// explainFile says what to do about a file that cannot be written.
+// explainFile returns an error that says what to do about a file that cannot be
+// written.
 func explainFile(path string, err error) error {
 	what := ""
 	switch {

@@ -16,7 +16,7 @@ const (
 	endMember    = "end.json"
 )
 
-// digestsEach is how many files a member with digests is about.
+// digestsEach is the number of files in a member with digests.
 const digestsEach = 1000
 
 // maxSmall is the size of the longest member that is read into memory.
@@ -33,9 +33,9 @@ const (
 // A Head describes an archive. It is its first member.
 type Head struct {
 	Format  int       `json:"format"`
-	Version string    `json:"version"` // of the program that wrote it
+	Version string    `json:"version"` // version of the program that wrote it
 	Folder  string    `json:"folder"`  // id of the data folder
-	Began   time.Time `json:"began"`   // when its state was taken
+	Began   time.Time `json:"began"`   // time of the state in the archive
 }
 
 // An end is the last member.
@@ -44,14 +44,15 @@ type end struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Progress is how much was written or read.
+// Progress is how much has been written or read.
 type Progress struct {
-	Files int64 // complete
-	Bytes int64 // of files
+	Files int64 // files that are complete
+	Bytes int64 // bytes of files
 }
 
 // ErrNewerFormat reports an archive that a newer version has written.
 var ErrNewerFormat = errors.New("a newer version has written the archive; use that version")
 
-// ErrDamaged reports a file that is no archive, or is not what was written.
+// ErrDamaged reports a file that is not an archive, or that differs from what
+// was written.
 var ErrDamaged = errors.New("the archive is damaged or incomplete, or the file is no archive; nothing of it was restored; use another backup")

@@ -19,7 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A Summary describes an archive that was read to its end and is what was written.
+// A Summary describes an archive that was read to its end and verified.
 type Summary struct {
 	Head
 	Progress
@@ -34,13 +34,14 @@ func (d damage) Error() string { return fmt.Sprintf("%v (%v)", ErrDamaged, d.err
 
 func damagedError(format string, args ...any) error { return damage{fmt.Errorf(format, args...)} }
 
-// Verify reads an archive and compares it with its digests. It fails with ErrDamaged or with
-// ErrNewerFormat; other errors are those of from. progress may be nil.
+// Verify reads an archive and compares it with its digests. It fails with
+// ErrDamaged or with ErrNewerFormat; other errors are those of from. progress
+// may be nil.
 func Verify(ctx context.Context, from io.Reader, progress func(Progress)) (Summary, error) {
 	return readArchive(ctx, from, discard{}, progress)
 }
 
-// ReadHead reads the head of an archive, and nothing that follows.
+// ReadHead reads only the head of an archive.
 func ReadHead(ctx context.Context, from io.Reader) (Head, error) {
 	r, err := newReader(ctx, from, discard{}, nil)
 	if err != nil {
@@ -50,13 +51,13 @@ func ReadHead(ctx context.Context, from io.Reader) (Head, error) {
 	return r.readHead()
 }
 
-// A destination keeps files that are read.
+// A destination stores the files that are read.
 type destination interface {
-	// createFile begins a file, in place of any other of its name. Close makes it durable.
+	// createFile creates or replaces a file. Close makes it durable.
 	createFile(name string) (io.WriteCloser, error)
 }
 
-// discard keeps nothing.
+// discard stores nothing.
 type discard struct{}
 
 func (discard) createFile(string) (io.WriteCloser, error) { return nopCloser{io.Discard}, nil }
@@ -87,14 +88,14 @@ type archiveReader struct {
 	report  func(Progress)
 	done    Progress
 	digests []string // lines for the files since the last member with digests
-	names   int      // members with digests
+	names   int      // number of members with digests
 }
 
 func newReader(ctx context.Context, from io.Reader, to destination, progress func(Progress)) (*archiveReader, error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	const window = 64 << 20 // that a decoder keeps; an archive of ours needs 4 MB
+	const window = 64 << 20 // limit for the window of the decoder; our archives need 4 MB
 	body := &sealedReader{ctx: ctx, from: bufio.NewReaderSize(from, 64<<10), sum: sha256.New()}
 	frame, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true))
 	if err != nil {
@@ -105,7 +106,7 @@ func newReader(ctx context.Context, from io.Reader, to destination, progress fun
 
 func (r *archiveReader) close() { r.frame.Close() }
 
-// explainError distinguishes errors of the reader below from those of the archive.
+// explainError tells errors of the underlying reader from those of the archive.
 func (r *archiveReader) explainError(err error) error {
 	if r.body.failed != nil {
 		return r.body.failed
@@ -157,7 +158,7 @@ func (r *archiveReader) readMembers() error {
 	}
 }
 
-// The names in a data folder that an archive may hold.
+// The names of a data folder that an archive may contain.
 var (
 	archivedFiles   = []string{"identity", "push.key"}
 	archivedFolders = []string{"bus", "cosmos", "content", "exchange"}
@@ -202,8 +203,8 @@ func (r *archiveReader) readFile(member *tar.Header) error {
 	return nil
 }
 
-// A countingWriter writes a file of an archive. It keeps its error apart from those of the
-// archive.
+// A countingWriter writes a file of an archive. It keeps its error, so that it
+// can be told from those of the archive.
 type countingWriter struct {
 	file   io.Writer
 	sum    hash.Hash
@@ -286,7 +287,7 @@ type sealedReader struct {
 	ctx    context.Context //nolint:containedctx // of one call
 	from   *bufio.Reader
 	sum    hash.Hash
-	failed error // of from or ctx
+	failed error // error of from or ctx
 }
 
 func (s *sealedReader) Read(p []byte) (int, error) {
@@ -307,7 +308,8 @@ func (s *sealedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkSeal compares the trailer with what was read. All of it was read before.
+// checkSeal compares the trailer with the digest of what was read, after
+// everything was read.
 func (s *sealedReader) checkSeal() error {
 	if _, err := io.Copy(io.Discard, s); err != nil {
 		return err

@@ -17,26 +17,26 @@ import (
 
 // The folders in a data folder that is being restored.
 const (
-	draftFolder  = ".restore"  // what is being extracted
-	sealedFolder = ".restored" // verified and durable: the folder is restored
-	filesFolder  = "data"      // in either
+	draftFolder  = ".restore"  // files that are being extracted
+	sealedFolder = ".restored" // the files are verified and durable: the folder is restored
+	filesFolder  = "data"      // subfolder of both
 )
 
-// FrozenFile is the file of a data folder whose hub hands out nothing until an operator has
-// decided.
+// FrozenFile is a file of the data folder. While it exists, queues are frozen
+// until an operator thaws them.
 const FrozenFile = "frozen"
 
 // ErrInterrupted reports a data folder in which a restore was not completed.
 var ErrInterrupted = errors.New("a restore into it was interrupted, and nothing of it counts; repeat messagehub restore, or remove the folder " + draftFolder + " to start without data")
 
-// A NotEmptyError reports a folder that holds something.
+// A NotEmptyError reports a folder that is not empty.
 type NotEmptyError struct{ Folder, Name string }
 
 func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("data folder %s: it is not empty: it holds %s; restore into a new folder, or move what is there away", e.Folder, e.Name)
 }
 
-// RestoreOptions say how a folder is restored.
+// RestoreOptions are the options of Restore.
 type RestoreOptions struct {
 	Frozen   []byte // content of FrozenFile; nil: no such file
 	Progress func(Progress)
@@ -52,7 +52,7 @@ func Restore(ctx context.Context, dir string, from io.ReadSeeker, o RestoreOptio
 	if err != nil {
 		return s, err
 	}
-	defer func() { _ = root.Close() }() // what was written is synced
+	defer func() { _ = root.Close() }() // the writes are synced already
 	if done, isSame, err := completeSame(ctx, root, from); err != nil || isSame {
 		return done, err
 	}
@@ -101,8 +101,9 @@ func completeSame(ctx context.Context, root *os.Root, from io.ReadSeeker) (s Sum
 	return s, head == s.Head, err
 }
 
-// requireEmpty fails with a *NotEmptyError unless the folder is empty except for a lock, what is on
-// every new disk, and what a killed restore has left.
+// requireEmpty fails with a *NotEmptyError unless the folder is empty. A lock,
+// the entries of a new file system, and what a killed restore has left do not
+// count.
 func requireEmpty(dir string, root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -116,7 +117,7 @@ func requireEmpty(dir string, root *os.Root) error {
 	return nil
 }
 
-// extractArchive makes draftFolder of an archive, durably.
+// extractArchive extracts an archive to draftFolder, durably.
 func extractArchive(ctx context.Context, root *os.Root, from io.Reader, o *RestoreOptions) (s Summary, err error) {
 	files := path.Join(draftFolder, filesFolder)
 	if err := errors.Join(root.Mkdir(draftFolder, datafolder.PrivateFolder), root.Mkdir(files, datafolder.PrivateFolder)); err != nil {
@@ -144,7 +145,8 @@ func extractArchive(ctx context.Context, root *os.Root, from io.Reader, o *Resto
 	return s, syncFolders(root, draftFolder)
 }
 
-// syncFolders makes the names in a folder and all below it durable.
+// syncFolders syncs a folder and all folders below it, so that their entries
+// are durable.
 func syncFolders(root *os.Root, folder string) error {
 	return fs.WalkDir(root.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -154,7 +156,7 @@ func syncFolders(root *os.Root, folder string) error {
 	})
 }
 
-// An extraction is the destination of an archive in a folder below root.
+// An extraction writes the files of an archive to a folder below root.
 type extraction struct {
 	root   *os.Root
 	folder string
@@ -192,15 +194,15 @@ func (f *extractedFile) Write(p []byte) (int, error) { return f.write(f.file, p)
 
 func (f *extractedFile) Close() error { return errors.Join(f.file.Sync(), f.file.Close()) }
 
-// Finish moves what a killed restore has made visible to its place, and does nothing to other
-// folders. It fails with ErrInterrupted if a restore was killed before that. The caller holds the
-// lock of the folder.
+// Finish moves the files of a killed restore into place if the restore had
+// become visible, and otherwise does nothing. It fails with ErrInterrupted if a
+// restore was killed before. The caller holds the lock of the folder.
 func Finish(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // what was written is synced
+	defer func() { _ = root.Close() }() // the writes are synced already
 	if _, err := root.Lstat(sealedFolder); err == nil {
 		return moveIntoPlace(root)
 	}
@@ -210,7 +212,7 @@ func Finish(dir string) error {
 	return nil
 }
 
-// IsRestored reports whether Finish has something to move.
+// IsRestored reports whether Finish has files to move.
 func IsRestored(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, sealedFolder))
 	return err == nil
@@ -222,7 +224,7 @@ func IsInterrupted(dir string) bool {
 	return err == nil && !IsRestored(dir)
 }
 
-// moveIntoPlace moves the files to their places. It may be interrupted and repeated.
+// moveIntoPlace moves the files into place. It may be interrupted and repeated.
 func moveIntoPlace(root *os.Root) error {
 	files := path.Join(sealedFolder, filesFolder)
 	entries, err := fs.ReadDir(root.FS(), files)

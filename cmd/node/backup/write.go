@@ -17,22 +17,24 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A Source is what is written to an archive: first the files, then the trees, in their order.
+// A Source is the content of an archive: first the files, then the trees, in
+// their order.
 type Source struct {
-	Version string // of the program
+	Version string // version of the program
 	Folder  string // id of the data folder
 	Began   time.Time
 	Files   []File
 	Trees   []Tree
 
-	// Rest is how many times as long as it has worked Write rests, in turn, so that others have the
-	// processors and the disk. 0: it does not rest.
+	// Rest is how long Write pauses, as a multiple of the time that it has
+	// worked, so that others can use the processors and the disk. 0: it does
+	// not pause.
 	Rest int
 }
 
 // A File is one file of a data folder.
 type File struct {
-	Name string // in the folder, with slashes
+	Name string // name in the folder, with slashes
 	Size int64
 	From io.WriterTo // writes Size bytes
 }
@@ -44,9 +46,9 @@ type Tree struct {
 	Each func(visit func(name string, file *os.File, info fs.FileInfo) error) error
 }
 
-// Write writes an archive. It reads each file once and uses little memory. progress, which may
-// be nil, is called after each file and now and then in a long one. After an error, what was
-// written is no archive.
+// Write writes an archive. It reads each file once and uses little memory.
+// progress, which may be nil, is called after each file and from time to time
+// within a long one. After an error, what was written is not a valid archive.
 func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)) error {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -58,7 +60,7 @@ func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)
 	}
 	w := &archiveWriter{ctx: ctx, tar: tar.NewWriter(compressed), now: s.Began, report: progress, rest: s.Rest, rested: time.Now()}
 	if err := w.writeAll(s); err != nil {
-		_ = compressed.Close() // frees it; what it writes is no archive
+		_ = compressed.Close() // only releases memory; the written bytes are not an archive
 		return err
 	}
 	if err := compressed.Close(); err != nil {
@@ -76,16 +78,16 @@ type archiveWriter struct {
 	report  func(Progress)
 	done    Progress
 	digests bytes.Buffer
-	members int // with digests
+	members int // number of members with digests
 	rest    int
 	rested  time.Time
 }
 
-// pause rests if it is time to.
+// pause pauses if enough work was done.
 func (w *archiveWriter) pause() {
 	const (
 		turn    = 2 * time.Millisecond
-		longest = 50 * time.Millisecond // a reader that is slow is no work
+		longest = 50 * time.Millisecond // waiting for a slow reader does not count as work
 	)
 	worked := time.Since(w.rested)
 	if w.rest == 0 || worked < turn {
@@ -126,7 +128,7 @@ func (w *archiveWriter) writeAll(s *Source) error {
 	return w.tar.Close()
 }
 
-// copied writes what a file holds.
+// copied writes the content of a reader.
 type copied struct{ from io.Reader }
 
 // WriteTo implements io.WriterTo.
@@ -156,7 +158,8 @@ func (w *archiveWriter) writeFile(name string, size int64, from io.WriterTo) err
 	return nil
 }
 
-// A memberWriter writes a member, until the context of its archive ends.
+// A memberWriter writes a member, and fails once the context of its archive
+// ends.
 type memberWriter struct {
 	*archiveWriter
 	sum hash.Hash
@@ -169,7 +172,7 @@ func (m *memberWriter) Write(p []byte) (n int, err error) {
 	n, err = m.tar.Write(p)
 	m.sum.Write(p[:n])
 	m.pause()
-	const step = 64 << 20 // of a long file
+	const step = 64 << 20 // bytes of a long file between two reports
 	before := m.done.Bytes / step
 	if m.done.Bytes += int64(n); m.done.Bytes/step > before {
 		m.report(m.done)
@@ -177,7 +180,8 @@ func (m *memberWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// writeDigests writes the digests of the files since the last.
+// writeDigests writes the digests of the files since the last member with
+// digests.
 func (w *archiveWriter) writeDigests() error {
 	if w.digests.Len() == 0 {
 		return nil

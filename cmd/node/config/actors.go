@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Client is an entry of the registry of actors: a client that may act for an actor. Texts that are
-// empty may be anything.
+// A Client is an entry of the registry of actors: a client that may act for an
+// actor. Empty texts match anything.
 type Client struct {
-	Issuer, Client, Tenant string // of its tokens
+	Issuer, Client, Tenant string // claims of its tokens
 
 	CertificateName   string // a DNS name, a URI or an e-mail address of its certificate
-	CertificateSHA256 string // of its certificate, in lower-case hexadecimal digits
+	CertificateSHA256 string // fingerprint of its certificate, in lower-case hexadecimal digits
 
 	Actor  domain.ActorID
 	Groups []domain.Group // none: all
@@ -28,8 +28,8 @@ type Client struct {
 // Clients are in the order of the file.
 type Clients []Client
 
-// CheckIssuers fails if an entry is of no issuer that the hub trusts, or could be of several: each may have
-// a client with the same id.
+// CheckIssuers fails if an entry belongs to no issuer that the hub trusts, or
+// could belong to several, which may have clients with the same id.
 func (c Clients) CheckIssuers(issuers []string) error {
 	for _, client := range c {
 		switch {
@@ -57,7 +57,8 @@ func (v *clientsValue) String() string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// Set reads the list as it stands in the file; YAML has a form that fits on one line.
+// Set parses the list in the syntax of the file. YAML also has a syntax that
+// fits on one line.
 func (v *clientsValue) Set(s string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
@@ -66,7 +67,7 @@ func (v *clientsValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode reads the list and names every fault by its place.
+// decode decodes the list. Its error has the position of every fault.
 func (v *clientsValue) decode(list *yaml.Node, _ string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + clientsExample)
@@ -135,7 +136,8 @@ func decodeGroups(list *yaml.Node) ([]domain.Group, error) {
 	return groups, nil
 }
 
-// readFingerprint reads a SHA-256 in hexadecimal digits, with or without colons.
+// readFingerprint parses a SHA-256 in hexadecimal digits, with or without
+// colons.
 func readFingerprint(text string) (string, error) {
 	const bytes = 32
 	plain := strings.ToLower(strings.ReplaceAll(text, ":", ""))
@@ -145,16 +147,17 @@ func readFingerprint(text string) (string, error) {
 	return plain, nil
 }
 
-// File returns the path of the file that the configuration was read from, "" if none was.
+// File returns the path of the configuration file, "" without one.
 func (c *Config) File() string { return c.file }
 
-// AreActorsInFile reports whether the registry of actors is read from a file, in which it can change.
+// AreActorsInFile reports whether the registry of actors is in the file, where
+// it can change.
 func (c *Config) AreActorsInFile() bool {
 	return c.file != "" && c.from["actors"].layer <= byFile
 }
 
-// ReadActors reads the registry of actors of a configuration file. The other keys have to be valid,
-// and are not used.
+// ReadActors reads the registry of actors in a configuration file. The other
+// keys must be valid, and are ignored.
 func ReadActors(path string, text []byte) (Clients, error) {
 	c := Default()
 	c.from = make(map[string]source)

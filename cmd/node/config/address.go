@@ -7,12 +7,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// RequireLoopback returns an error if other machines can reach address. All listeners
-// without protection use it. reason says why such an address is refused, and otherwise
-// what the caller can do instead of using a loopback address.
+// RequireLoopback returns an error if other machines can reach address. All
+// listeners without protection use it. reason says why such an address is
+// refused, and otherwise says what the caller can do instead of using a
+// loopback address.
 func RequireLoopback(address, reason, otherwise string) error {
 	host, port, err := net.SplitHostPort(address)
-	if err == nil && !loopback.IsDestination(host) { // an address that is not valid is refused elsewhere
+	if err == nil && !loopback.IsDestination(host) { // invalid addresses are refused elsewhere
 		return fmt.Errorf("%s; use 127.0.0.1:%s, or %s", reason, port, otherwise)
 	}
 	return nil

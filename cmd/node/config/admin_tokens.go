@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An AdminToken is a token of operators of which only the hash is known.
+// An AdminToken is a token of operators. Only its hash is configured.
 type AdminToken struct {
-	Name   string // in the records of orders
+	Name   string // name in the records of orders
 	SHA256 [32]byte
 }
 
@@ -33,7 +33,8 @@ func (v *adminTokensValue) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Set reads the list as it stands in the file; YAML has a form that fits on one line.
+// Set parses the list in the syntax of the file. YAML also has a syntax that
+// fits on one line.
 func (v *adminTokensValue) Set(s string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
@@ -42,7 +43,7 @@ func (v *adminTokensValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode reads the list and names every fault by its place.
+// decode decodes the list. Its error has the position of every fault.
 func (v *adminTokensValue) decode(list *yaml.Node, _ string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + adminTokensExample)
@@ -75,7 +76,7 @@ func decodeAdminToken(item *yaml.Node) (t AdminToken, err error) {
 	if err != nil {
 		return t, err
 	}
-	id, err := domain.ParseActorID(texts["name"]) // whose alphabet may stand in logs and records
+	id, err := domain.ParseActorID(texts["name"]) // an id of this type can be in logs and records
 	if err != nil {
 		return t, errors.New("name: want 1 to 64 characters of A-Z a-z 0-9 . _ -")
 	}

@@ -11,24 +11,24 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// Broker says how the webhook broker works.
+// Broker has the settings of the webhook broker.
 type Broker struct {
-	MaxRetry      int           // attempts after the first one, until a job is dead
-	RetryDelay    time.Duration // before the first retry; each further one comes after twice the time
+	MaxRetry      int           // attempts after the first one, before a job is dead
+	RetryDelay    time.Duration // pause before the first retry, which doubles for each further one
 	FailSafe      string        // FailSafeOn, FailSafeOff or FailSafeWorker
-	RationalDelay time.Duration // for which a job has to be overdue before the worker of FailSafeWorker re-triggers it
-	RetriggerURL  string        // of the hubs that the worker asks; "": the node itself
-	TokenHeader   string        // of calls, with the token of the consumer
+	RationalDelay time.Duration // how long a job must be overdue before the worker re-triggers it
+	RetriggerURL  string        // URL of the hubs that the worker asks; "": the node itself
+	TokenHeader   string        // header with the token of the consumer in calls
 
-	// What a node creates or changes at its start.
+	// Parties that a node creates or changes at its start.
 	Producers, Channels, Consumers BrokerParties
 }
 
-// What a node does about the deliveries of one that has died.
+// What a node does about the deliveries of a node that has died.
 const (
 	FailSafeOn     = "on"     // it takes them over
-	FailSafeOff    = "off"    // it takes them over if it starts later, or is asked for a re-trigger
-	FailSafeWorker = "worker" // as off, and it has the re-triggers made
+	FailSafeOff    = "off"    // it takes them over only if it starts later, or is asked for a re-trigger
+	FailSafeWorker = "worker" // as off, and its worker asks for the re-triggers
 )
 
 func defaultBroker() Broker {
@@ -51,7 +51,7 @@ func (v *retryValue) Set(s string) error {
 	return nil
 }
 
-// A pauseValue is a time between two steps. A number without a unit is in seconds.
+// A pauseValue is a pause. A number without a unit is in seconds.
 type pauseValue time.Duration
 
 const (
@@ -73,7 +73,7 @@ func (v *pauseValue) Set(s string) error {
 	return nil
 }
 
-// A hubURL is the address of hubs, with the path that is in front of their own paths.
+// A hubURL is the URL of hubs, with a prefix of their paths.
 type hubURL string
 
 func (v *hubURL) String() string { return string(*v) }
@@ -87,11 +87,11 @@ func (v *hubURL) Set(s string) error {
 	return nil
 }
 
-// validateBroker checks the address of the worker.
+// validateBroker checks the URL of the worker.
 func (c *Config) validateBroker(fault faultFunc) {
 	u, err := url.Parse(c.Broker.RetriggerURL)
 	switch {
-	case err != nil: // Set has refused it
+	case err != nil: // Set has already refused it
 	case c.Broker.RetriggerURL == "" && c.Broker.FailSafe == FailSafeWorker && c.TLS.Certificate != "":
 		fault("broker.retrigger-url", "the worker of broker.fail-safe needs the address for which tls.cert is; set it, such as https://hub.example.org")
 	case u.Scheme == "http" && !loopback.IsDestination(u.Hostname()) && !c.Insecure:
@@ -99,7 +99,7 @@ func (c *Config) validateBroker(fault faultFunc) {
 	}
 }
 
-// A headerValue is the name of a header that a call carries for the hub.
+// A headerValue is the name of a header that the hub sets in calls.
 type headerValue string
 
 func (v *headerValue) String() string { return string(*v) }
@@ -115,7 +115,8 @@ func (v *headerValue) Set(s string) error {
 
 const headerLetters = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// isOwnHeader reports whether calls have a header with another meaning.
+// isOwnHeader reports whether calls have a header of that name with another
+// meaning.
 func isOwnHeader(name string) bool {
 	for _, prefix := range []string{"Webhook-", "Proxy-", "Sec-", "X-Broker-Message-", "X-Broker-Channel-", "X-Broker-Consumer-Id", "X-Broker-Metadata-"} {
 		if strings.HasPrefix(name, prefix) {

@@ -18,18 +18,18 @@ import (
 // A BrokerParty is a producer, a channel or a consumer that a node creates or changes at its start.
 type BrokerParty struct {
 	ID          domain.PartyID
-	Name        string // "": as it is, or the id
-	CallbackURL string // of a consumer
+	Name        string // "": unchanged, or the id for a new party
+	CallbackURL string // only of a consumer
 	Token       TokenSource
 }
 
-// A TokenSource says where the token of a party is. The zero value says that the token stays as it
-// is.
+// A TokenSource says where the token of a party is. With the zero value, the
+// token is not changed.
 type TokenSource struct {
 	File     string
-	Variable string // of the environment
-	Value    Secret // of the variable, or of the configuration itself
-	what     string // in keys and errors; "": token
+	Variable string // variable of the environment
+	Value    Secret // value of the variable, or in the configuration itself
+	what     string // name of the token in keys and errors; "": token
 }
 
 func (s *TokenSource) name() string { return cmp.Or(s.what, "token") }
@@ -37,7 +37,8 @@ func (s *TokenSource) name() string { return cmp.Or(s.what, "token") }
 // maxTokenFile is the limit for the file of a token, in bytes.
 const maxTokenFile = 4 << 10
 
-// Read returns the token, and false if the source is the zero value. The error does not repeat it.
+// Read returns the token, and false if the source is the zero value. Its error
+// does not contain the token.
 func (s *TokenSource) Read() (token Secret, ok bool, err error) {
 	switch {
 	case s.File != "":
@@ -49,7 +50,7 @@ func (s *TokenSource) Read() (token Secret, ok bool, err error) {
 	return s.Value, s.Value != "", nil
 }
 
-// readTokenFile returns the text of a file without blanks around it. what says what the text is.
+// readTokenFile returns the text of a file without surrounding blanks. what names the text in errors.
 func readTokenFile(what, name string) (token Secret, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -89,7 +90,8 @@ func lookUpVariable(environ []string, name string) (found string) {
 	return found
 }
 
-// Parties returns all parties that a node stores: a channel before its consumers.
+// Parties returns all parties that a node stores, each channel before its
+// consumers.
 func (b *Broker) Parties() BrokerParties {
 	return slices.Concat(b.Producers, b.Channels, b.Consumers)
 }
@@ -99,8 +101,8 @@ func (b *Broker) hasTokens() bool {
 	return slices.ContainsFunc(b.Parties(), func(p BrokerParty) bool { return p.Token.Value != "" && p.Token.Variable == "" })
 }
 
-// ReadBroker reads the producers, channels and consumers of a configuration file, as [Load] does.
-// The other keys have to be valid, and are not used.
+// ReadBroker reads the producers, channels and consumers in a configuration
+// file, as [Load] does. The other keys must be valid, and are ignored.
 func ReadBroker(r io.Reader, name string, environ []string) (*Broker, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBrokerFile+1))
 	if err != nil {
@@ -136,7 +138,7 @@ func (b *Broker) readVariables(environ []string) {
 // A partiesValue is one of the lists of the broker.
 type partiesValue struct {
 	at   *BrokerParties
-	list domain.PartyList // the zero value: consumers, of any channel
+	list domain.PartyList // the zero value: consumers of any channel
 }
 
 func (v partiesValue) String() string {
@@ -147,7 +149,8 @@ func (v partiesValue) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Set reads the list as it stands in the file; YAML has a form that fits on one line.
+// Set parses the list in the syntax of the file. YAML also has a syntax that
+// fits on one line.
 func (v partiesValue) Set(s string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
@@ -165,8 +168,8 @@ func (v partiesValue) example() string {
 	return "[{id: prices, name: Prices of today, token-file: prices.token}]"
 }
 
-// decode reads the list and names every fault by its place. Files are in folder, unless their paths
-// are absolute.
+// decode decodes the list. Its error has the position of every fault. Files are
+// in folder, unless their paths are absolute.
 func (v partiesValue) decode(list *yaml.Node, folder string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + v.example())
@@ -219,8 +222,8 @@ func (v partiesValue) decodeParty(item *yaml.Node, folder string) (p BrokerParty
 	return p, asKey(p.ID.FullName(), err)
 }
 
-// readEntry returns the texts of an entry of a list by their keys. secret is the key of which the text may
-// be a secret.
+// readEntry returns the texts of an entry of a list by their keys. secret is
+// the key whose text may be a secret.
 func readEntry(item *yaml.Node, known []string, secret string) (map[string]string, error) {
 	texts := make(map[string]string)
 	for i := 0; i < len(item.Content); i += 2 {
@@ -261,7 +264,8 @@ func (v partiesValue) parseID(texts map[string]string) (domain.PartyID, error) {
 	return id, asKey("id", err)
 }
 
-// tokenSourceOf returns where an entry says that its token is. what is the key of the token itself.
+// tokenSourceOf returns the source of the token in an entry. what is the key of
+// the token itself.
 func tokenSourceOf(texts map[string]string, what, folder string) (TokenSource, error) {
 	inFile, inVariable := what+"-file", what+"-env"
 	s := TokenSource{File: texts[inFile], Variable: texts[inVariable], Value: Secret(texts[what])}

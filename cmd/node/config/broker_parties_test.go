@@ -52,7 +52,8 @@ func TestBrokerParties_AreReadWithTheirTokens(t *testing.T) {
 	}
 }
 
-// A command that asks a hub loads the configuration without the tokens of the broker.
+// A command that calls a hub loads the configuration without the tokens of the
+// broker.
 func TestLoad_DoesNotNeedTheTokensOfBrokerParties(t *testing.T) {
 	cfg, err := load(t, brokerFile, nil)
 	require.NoError(t, err)

@@ -16,36 +16,39 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// ServiceBus says which namespace the domains use, and what of it this node takes
-// from. Without a Namespace and a Connection the node runs a bus of its own.
+// ServiceBus says which namespace the domains use, and from which of its queues
+// this node receives. Without a Namespace and a Connection the node runs an
+// embedded bus.
 type ServiceBus struct {
-	Namespace  string // host name; the default credential of azidentity opens it
-	Connection Secret // in its place, with a shared access key
+	Namespace  string // host name; it is opened with the default credential of azidentity
+	Connection Secret // replaces Namespace; has a shared access key
 	FIFO       string // queue with sessions, one for each recipient; "": none
-	Plain      string // queue without; "": none
-	Sessions   int    // of FIFO at a time
+	Plain      string // queue without sessions; "": none
+	Sessions   int    // concurrent sessions of FIFO
 }
 
-// Blob says which account keeps what hub and domains exchange, and what the hub
-// keeps for itself. Without an Endpoint the node keeps both in its own folder.
+// Blob says which account has the content that hub and domains exchange, and
+// the hub's own content. Without an Endpoint the node stores both in its
+// folder.
 type Blob struct {
 	Endpoint  string
 	Key       Secret // for emulators; without it, the default credential of azidentity
-	Container string // what the names of the two containers begin with
+	Container string // prefix of the names of the two containers
 }
 
-// ContentContainer is the container that the hub keeps for itself.
+// ContentContainer returns the name of the container for the hub's own content.
 func (b *Blob) ContentContainer() string { return b.Container + "-content" }
 
-// ExchangeContainer is the container that the hub shares with the domains.
+// ExchangeContainer returns the name of the container that the hub shares with
+// the domains.
 func (b *Blob) ExchangeContainer() string { return b.Container + "-exchange" }
 
-// EmbeddedBus reports whether the node runs a bus of its own.
+// EmbeddedBus reports whether the node runs an embedded bus.
 func (c *Config) EmbeddedBus() bool {
 	return c.ServiceBus.Namespace == "" && c.ServiceBus.Connection == ""
 }
 
-// EmbeddedBlob reports whether the node keeps content in its own folder.
+// EmbeddedBlob reports whether the node stores content in its own folder.
 func (c *Config) EmbeddedBlob() bool { return c.Blob.Endpoint == "" }
 
 // IsDefault reports whether no layer sets a key.
@@ -68,7 +71,8 @@ func (c *Config) Queues() map[domain.Origin]contract.Queues {
 	return queues
 }
 
-// isNamespace reports whether a text is the host name of a namespace. An emulator may have a port.
+// isNamespace reports whether a text is the host name of a namespace. That of
+// an emulator may have a port.
 func isNamespace(name string) bool {
 	if host, port, err := net.SplitHostPort(name); err == nil {
 		_, err := strconv.ParseUint(port, 10, 16)
@@ -89,7 +93,7 @@ func (c *Config) validateBus(fault faultFunc) {
 		fault("in-memory", "what is taken from the bus would be lost when the hub stops; remove one of the two")
 	}
 	c.validateDoor(fault, "bus-listen", c.BusListen, "bus.key", c.Bus.Key, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
-	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // by name, compared as the bus compares names
+	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // keys by the names of queues, which the bus compares without case
 	if bus.Plain != "" && strings.EqualFold(bus.Plain, bus.FIFO) {
 		fault("servicebus.plain-queue", "it is servicebus.fifo-queue too; a queue has sessions, or it has none")
 	}
@@ -149,8 +153,9 @@ func (c *Config) validateBlob(fault faultFunc) {
 	}
 }
 
-// validateDoor checks the address at which domains reach an engine of this node, and the key
-// that they need. Other machines may reach it only with a key of its own, over TLS.
+// validateDoor checks the address at which domains reach an embedded engine,
+// and the key that they need. Other machines may reach the engine only with a
+// non-default key, over TLS.
 func (c *Config) validateDoor(fault faultFunc, name, address, keyName string, key Secret, embedded bool, instead string) {
 	if !embedded && !c.IsDefault(name) && address != "" {
 		fault(name, "there is nothing of the hub's own behind it, because of %s; remove one of the two", instead)
@@ -195,7 +200,7 @@ var (
 	containerPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 )
 
-// queueName reads the name of a queue.
+// queueName parses the name of a queue.
 func queueName(at *string, text string) error {
 	if !queuePattern.MatchString(text) {
 		return fmt.Errorf("want the name of a queue, 1 to 260 characters of A-Z a-z 0-9 . _ - /, got %.64q", text)
@@ -224,13 +229,13 @@ func (v *queueValue) Set(s string) error {
 	return queueName((*string)(v), s)
 }
 
-// A doorValue is an address, or nothing.
+// A doorValue is an address, or "".
 type doorValue string
 
 func (v *doorValue) String() string     { return string(*v) }
 func (v *doorValue) Set(s string) error { *v = doorValue(strings.TrimSpace(s)); return nil }
 
-// A containerValue is what the names of containers begin with.
+// A containerValue is the prefix of the names of containers.
 type containerValue string
 
 func (v *containerValue) String() string { return string(*v) }

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// chartFolder is the Helm chart. It is rendered by a module of its own, .ci/deploy, which writes the settings
-// of every combination of its options to a file.
+// chartFolder has the Helm chart. The module .ci/deploy renders it, and writes
+// the settings of every combination of its options to a file.
 const chartFolder = "../../../deploy/helm/messagehub"
 
 func TestChart_MakesSettingsThatTheHubAccepts(t *testing.T) {
@@ -60,8 +60,9 @@ func TestChart_MakesSettingsThatTheHubAccepts(t *testing.T) {
 	require.Greater(t, n, 20)
 }
 
-// ownSettings are set by the chart alone, are secrets, which must not be in a ConfigMap, or do what its preStop
-// does: to wait before the hub stops.
+// ownSettings are settings that are not values of the chart: the chart sets
+// them itself, or they are secrets, which must not be in a ConfigMap, or its
+// preStop hook does the same.
 var ownSettings = []string{
 	"listen", "admin-listen", "bus-listen", "blob-listen", "data", "in-memory", "drain-delay",
 	"tls.cert", "tls.key", "tls.client-ca",
@@ -70,8 +71,8 @@ var ownSettings = []string{
 	"console.client-secret", "console.client-secret-file", "console.session-key", "console.session-key-file",
 }
 
-// TestChart_KnowsEverySetting holds the schema of the chart's values to the table of keys: a misspelt setting is
-// refused before it reaches a cluster.
+// The schema of the chart's values is compared with the table of keys, so that
+// a misspelt setting is refused before it reaches a cluster.
 func TestChart_KnowsEverySetting(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartFolder, "values.schema.json"))
 	require.NoError(t, err)

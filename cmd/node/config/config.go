@@ -11,27 +11,27 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Config holds all settings of a node. One that Load has returned is valid.
+// A Config has all settings of a node. A Config from Load is valid.
 type Config struct {
 	Listen      string // HOST:PORT
 	TLS         TLS
-	AdminListen string // HOST:PORT for operators and their tools; "" or Listen: all is on Listen, as Default has it
-	Data        string // folder
+	AdminListen string // HOST:PORT for operators and their tools; "" or the same as Listen: there is one listener, as in Default
+	Data        string // data folder
 	InMemory    bool
-	Insecure    bool          // listen to others than this machine, though nothing proves who an actor is
-	DrainDelay  time.Duration // for which a hub that stops still answers requests, while it is not ready
-	Production  bool          // no key of Azure is used, and no identity of a developer
+	Insecure    bool          // allow other machines although nothing proves who an actor is
+	DrainDelay  time.Duration // how long a hub that stops still answers requests while it is not ready
+	Production  bool          // refuse keys of Azure accounts and identities of developers
 	Cosmos      Cosmos
 	Survey      Survey
 
 	ServiceBus ServiceBus
-	BusListen  string // HOST:PORT at which domains reach the bus of this node; "": nowhere
+	BusListen  string // HOST:PORT at which domains reach the embedded bus; "": no listener
 	Bus        OwnEngine
 	Blob       Blob
-	BlobListen string // HOST:PORT at which domains reach the exchange of this node; "": nowhere
+	BlobListen string // HOST:PORT at which domains reach the embedded exchange; "": no listener
 	Exchange   OwnEngine
 
-	SecretFiles SecretFiles // which Load has read
+	SecretFiles SecretFiles // files that Load has read
 
 	Admin    Admin
 	OIDC     OIDC
@@ -51,64 +51,67 @@ type Config struct {
 	Log     Log
 	Limits  Limits
 
-	file     string            // that was read; "": none
-	from     map[string]source // of the keys that are not defaults
+	file     string            // path of the file that was read; "": none
+	from     map[string]source // sources of the values that are not defaults
 	warnings []string
 }
 
-// TLS says which certificate the hub has. Without one it speaks plain HTTP.
+// TLS has the certificate of the hub. Without one the hub speaks plain HTTP.
 type TLS struct {
 	Certificate, Key string // PEM files
-	ClientCA         string // PEM file with the authorities of client certificates; "": none is asked for
+	ClientCA         string // PEM file with the authorities of client certificates; "": clients are not asked for one
 	Terminated       bool   // a gateway in front of the hub has TLS
 }
 
-// IsOn reports whether clients reach the hub over TLS, its own or that of a gateway.
+// IsOn reports whether clients reach the hub over TLS, terminated by the hub or
+// by a gateway.
 func (t *TLS) IsOn() bool { return t.Certificate != "" || t.Terminated }
 
-// Cosmos says where the account is. Without an Endpoint the node runs an engine
-// of its own.
+// Cosmos says where the account is. Without an Endpoint the node runs an
+// embedded engine.
 type Cosmos struct {
 	Endpoint    string
 	Key         Secret // for emulators; without it, the default credential of azidentity
 	Database    string
-	Consistency string // "" means what the account says of itself
-	TailEvents  int    // how many events of a kind may stay in the head of a recipient; 0: none
-	SweepUnits  int    // request units a second that a sweep takes of an account, at most
-	IDMemory    Size   // bytes for the ids of received events, of which one recipient gets up to a half
+	Consistency string // "": the consistency that the account reports
+	TailEvents  int    // maximum number of events of a kind in the head of a recipient; 0: none
+	SweepUnits  int    // maximum request units per second of a sweep of an account
+	IDMemory    Size   // bytes for the ids of received events, of which one recipient gets up to half
 }
 
-// Survey says what the survey of mailboxes may cost.
+// Survey has the costs of the survey of mailboxes.
 type Survey struct {
-	Units int // request units a second, at most; 0: this node does not survey
+	Units int // maximum request units per second; 0: this node does not survey
 }
 
-// An OwnEngine is the bus, or the exchange, of a node that has its own.
+// An OwnEngine has the settings of the embedded bus, or of the embedded
+// exchange.
 type OwnEngine struct {
-	Key Secret // of the domains; "": the well-known one
+	Key Secret // key of the domains; "": the well-known one
 }
 
-// Admin says who may operate the hub over HTTP.
+// Admin has the tokens of operators.
 type Admin struct {
-	Token  Secret      // "": the node makes one, and keeps it in Data, unless there are Tokens
-	Tokens AdminTokens // each of them counts as Token does
+	Token  Secret      // "": the node generates one and stores it in Data, unless there are Tokens
+	Tokens AdminTokens // further tokens with the same rights
 }
 
-// Console says how operators sign in to the pages at /console/, besides by a token of Admin.
+// Console says how operators sign in to the pages at /console/, in addition to
+// a token of Admin.
 type Console struct {
-	ClientID     string // at the first issuer of OIDC; "": operators do not sign in there
+	ClientID     string // client at the first issuer of OIDC; "": operators do not sign in there
 	ClientSecret Secret // "": the client is a public one
-	SessionKey   Secret // from which the key of sessions is derived; "": from Admin.Token
+	SessionKey   Secret // secret from which the key of sessions is derived; "": Admin.Token
 }
 
-// A Domain is an origin of events that the configuration names, on top of the five of the energy
-// market.
+// A Domain is an origin of events in the configuration, in addition to the five
+// of the energy market.
 type Domain struct {
 	Name    domain.Origin
-	Group   domain.Group       // zero: its default one, else a group of its own
+	Group   domain.Group       // zero: the default group of the origin, otherwise a separate group
 	Content domain.ContentMode // "": manifest
-	Queues  contract.Queues    // "": named after it
-	Ingest  string             // queue with sessions by which events of this origin alone come; "": none
+	Queues  contract.Queues    // "": named after the domain
+	Ingest  string             // queue with sessions for events of this origin only; "": none
 }
 
 // Domains are in the order of the file.
@@ -124,30 +127,30 @@ type Log struct {
 type Limits struct {
 	RequestBody Size
 	Payload     Size
-	Content     Size // that a domain makes for one bundle
+	Content     Size // content that a domain makes for one bundle
 	Events      int
 	Waiting     int  // Peeks that wait for data at the same time
-	FreeDisk    Size // the node is not ready while a disk of Data has less free
+	FreeDisk    Size // the node is not ready while a disk of Data has less free space
 
 	PayloadDepth  int // levels of nesting in a payload
 	PayloadNumber int // characters of a number in a payload
 
-	BusConnections  int           // to the embedded bus; a quarter is kept for the node itself
-	BusBuffer       Size          // bytes that all connections to the embedded bus may buffer together
-	BusTokenTimeout time.Duration // a connection to the embedded bus must present a valid token within that time
+	BusConnections  int           // connections to the embedded bus; a quarter is reserved for the node itself
+	BusBuffer       Size          // bytes that all connections to the embedded bus together may buffer
+	BusTokenTimeout time.Duration // time in which a connection to the embedded bus must present a valid token
 
-	Bodies           Size // of large request bodies in memory; 0: the node chooses
-	BodiesPerAddress Size // of these, from one address; 0: half of them
-	Answers          Size // that large answers take in memory while they are read
-	AnswersPerActor  Size // of these, for one actor; 0: a third of them
-	MinRate          Size // in a second, that a client has to send or read
+	Bodies           Size // memory of large request bodies; 0: the node chooses
+	BodiesPerAddress Size // part of Bodies for one address; 0: half
+	Answers          Size // memory of large answers while their clients read
+	AnswersPerActor  Size // part of Answers for one actor; 0: a third
+	MinRate          Size // bytes per second that a client has to send or read
 
-	Requests        int            // of one client over HTTP in a second; 0: no limit
-	EventsPerSecond int            // of one client over HTTP; 0: no limit
-	TrustedProxies  []netip.Prefix // whose X-Forwarded-For says which address a client has
+	Requests        int            // HTTP requests of one client per second; 0: no limit
+	EventsPerSecond int            // events of one client per second over HTTP; 0: no limit
+	TrustedProxies  []netip.Prefix // proxies whose X-Forwarded-For is trusted
 
-	Connections           int // over HTTP; 0: the node chooses
-	ConnectionsPerAddress int // of these, from one address other than loopback; 0: half of them
+	Connections           int // HTTP connections; 0: the node chooses
+	ConnectionsPerAddress int // part of Connections for one address other than loopback; 0: half
 }
 
 // Default returns the settings of a node that is not configured.
@@ -183,13 +186,13 @@ func Default() Config {
 	}
 }
 
-// HasOperatorListener reports whether operators have a listener of their own.
+// HasOperatorListener reports whether operators have a separate listener.
 func (c *Config) HasOperatorListener() bool { return c.AdminListen != "" && c.AdminListen != c.Listen }
 
-// Embedded reports whether the node runs an engine of its own.
+// Embedded reports whether the node runs an embedded engine.
 func (c *Config) Embedded() bool { return c.Cosmos.Endpoint == "" }
 
-// UsesFolder reports whether the node keeps anything of its own, in Data or in
+// UsesFolder reports whether the node stores anything itself, in Data or in
 // memory.
 func (c *Config) UsesFolder() bool { return c.Embedded() || c.EmbeddedBus() || c.EmbeddedBlob() }
 
@@ -200,14 +203,14 @@ func (c *Config) Groups() domain.Groups {
 	for _, d := range c.Domains {
 		group := d.Group
 		if group == (domain.Group{}) {
-			group, _ = groups.Of(d.Name) // the zero Group if there is none, and then one of its own
+			group, _ = groups.Of(d.Name) // the zero Group if there is none; then the domain gets a separate one
 		}
 		groups = groups.With(d.Name, group)
 	}
 	return groups
 }
 
-// Content returns the content mode of the origins that are not manifest.
+// Content returns the content mode of the origins whose mode is not manifest.
 func (c *Config) Content() map[domain.Origin]domain.ContentMode {
 	modes := make(map[domain.Origin]domain.ContentMode)
 	for _, d := range c.Domains {
@@ -216,7 +219,7 @@ func (c *Config) Content() map[domain.Origin]domain.ContentMode {
 	return modes
 }
 
-// A Secret is a text that must not be seen. Reveal is the one way to it.
+// A Secret is a text that must not be shown. Only Reveal returns it.
 type Secret string
 
 const redacted = "[redacted]"
@@ -224,7 +227,7 @@ const redacted = "[redacted]"
 // Reveal returns the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// String hides the secret; an empty one may be seen to be empty.
+// String hides the secret. It shows whether the secret is empty.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -244,7 +247,8 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // Warnings returns the problems of a valid configuration that an operator should correct.
 func (c *Config) Warnings() []string { return c.warnings }
 
-// LogValue is a group of the keys whose values differ from their defaults, secrets hidden.
+// LogValue returns a group of the keys whose values differ from their defaults.
+// Secrets are hidden.
 func (c Config) LogValue() slog.Value {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
@@ -256,7 +260,8 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// String is one line a key: the value, secrets hidden, and where it came from.
+// String returns one line for each key: the value and its source. Secrets are
+// hidden.
 func (c Config) String() string {
 	var b strings.Builder
 	for _, k := range keys {

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// load reads a file with this text, if any, these variables and these flags.
+// load loads the given text of a file, if any, variables and flags.
 func load(t *testing.T, yaml string, environ []string, args ...string) (config.Config, error) {
 	t.Helper()
 	in := config.Inputs{Environ: environ, Flags: pflag.NewFlagSet("serve", pflag.ContinueOnError)}
@@ -31,8 +31,8 @@ func load(t *testing.T, yaml string, environ []string, args ...string) (config.C
 	return config.Load(in)
 }
 
-// write makes a file hub.yaml and enters its folder, so that errors name it as
-// it would be named on a command line.
+// write creates a file hub.yaml and changes to its folder, so that errors
+// contain its name as on a command line.
 func write(t *testing.T, yaml string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -55,7 +55,7 @@ func TestOperatorsHaveAListenerOfTheirOwn(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                        "127.0.0.1:8081",
 		"--listen 127.0.0.1:9000": "127.0.0.1:8081",
-		"--listen 127.0.0.1:0":    "", // any free port for all
+		"--listen 127.0.0.1:0":    "", // any free port for each listener
 		"--listen [::1]:0":        "127.0.0.1:0",
 		"--listen 127.0.0.1:0 --admin-listen 127.0.0.1:9001":    "127.0.0.1:9001",
 		"--listen 127.0.0.1:9000 --admin-listen 127.0.0.1:9000": "",
@@ -157,7 +157,7 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"limits: {free-disk: 1GB}", "MESSAGEHUB_LIMITS_FREE_DISK=1GB", "limits.free-disk = 1GB"},
 	} {
 		t.Run(tc.variable, func(t *testing.T) {
-			var endpoint []string // what some keys need beside them
+			var endpoint []string // some keys require another one
 			if strings.Contains(tc.yaml, "cosmos") && !strings.Contains(tc.yaml, "endpoint") {
 				endpoint = []string{"MESSAGEHUB_COSMOS_ENDPOINT=https://a.example/"}
 			}

@@ -15,8 +15,8 @@ type domainsValue Domains
 
 func (v *domainsValue) String() string { return domainNames(Domains(*v)) }
 
-// Set reads the list as it would stand in the file; YAML has a form that fits on
-// one line.
+// Set parses the list in the syntax of the file. YAML also has a syntax that
+// fits on one line.
 func (v *domainsValue) Set(s string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
@@ -25,7 +25,7 @@ func (v *domainsValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode reads the list and names every fault by its place.
+// decode decodes the list. Its error has the position of every fault.
 func (v *domainsValue) decode(list *yaml.Node, _ string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as [{name: Billing, group: masterdata, content: inline}]")
@@ -92,8 +92,8 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 	return d, nil
 }
 
-// checkOnWire refuses a name by which the original's senders mean another domain: no
-// event of theirs would ever be of this one.
+// checkOnWire refuses a name that the original's senders use for another
+// domain: its events would never belong to this one.
 func checkOnWire(name domain.Origin) error {
 	if other := contract.ParseOrigin(name.String()); other != name.String() {
 		return fmt.Errorf("name: on the bus, %s is another name of %s; use that, or choose one of its own", name, other)

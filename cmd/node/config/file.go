@@ -11,13 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readYAML takes the values of a file's text.
+// readYAML sets the values in a file's text.
 func (c *Config) readYAML(path string, text []byte) []error {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil // an empty file says nothing
+		return nil // an empty file sets nothing
 	case err != nil:
 		return []error{fmt.Errorf("%s: %w; messagehub help configuration has an example", path, err)}
 	}
@@ -42,7 +42,7 @@ func (f *configFile) addFault(name string, at *yaml.Node, what string) {
 
 func (f *configFile) lineOf(n *yaml.Node) string { return fmt.Sprintf("%s line %d", f.path, n.Line) }
 
-// walkSection takes the keys below section, which is "" or ends in a dot.
+// walkSection reads the keys of section, which is "" or ends in a dot.
 func (f *configFile) walkSection(section string, n *yaml.Node) {
 	n = resolveAlias(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -71,15 +71,15 @@ func (f *configFile) walkSection(section string, n *yaml.Node) {
 	}
 }
 
-// A listValue is a value that the file has as a list.
+// A listValue is a value that is a list in the file.
 type listValue interface {
 	value
-	// decode reads the list. Paths in it are relative to folder.
+	// decode decodes the list. Relative paths in it are relative to folder.
 	decode(list *yaml.Node, folder string) error
 }
 
-// mayHaveSecrets reports whether a value has places for secrets in n, and refuses those in other
-// places by itself.
+// mayHaveSecrets reports whether v allows secrets in n. Such a value refuses
+// secrets in wrong places itself.
 func mayHaveSecrets(v value, n *yaml.Node) bool {
 	switch v.(type) {
 	case partiesValue, *storesValue:
@@ -94,7 +94,7 @@ func mayTextHaveSecrets(v value, text string) bool {
 	return yaml.Unmarshal([]byte(text), &doc) == nil && len(doc.Content) == 1 && mayHaveSecrets(v, doc.Content[0])
 }
 
-// setKey gives k the value of v.
+// setKey sets the value of k from v.
 func (f *configFile) setKey(k key, v *yaml.Node) {
 	from := source{byFile, f.lineOf(v)}
 	if list, ok := k.in(f.c).(listValue); ok {
@@ -124,7 +124,7 @@ func wantedValue(n *yaml.Node) string {
 	return "want one value"
 }
 
-// knownKeys returns the names that a key of section may have.
+// knownKeys returns the names of the keys of section.
 func (f *configFile) knownKeys(section string) []string {
 	var names []string
 	for _, k := range keys {
@@ -135,7 +135,7 @@ func (f *configFile) knownKeys(section string) []string {
 	return names
 }
 
-// secretIn returns a text below n that holds a secret, "" if none does.
+// secretIn returns a text below n that contains a secret, "" if there is none.
 func secretIn(n *yaml.Node) string {
 	if hasSecret(n.Value) {
 		return n.Value

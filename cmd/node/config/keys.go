@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A key is one thing that can be configured.
+// A key is a setting.
 type key struct {
 	name  string // with a dot between section and key
-	flag  bool   // can be given on the command line, where other users may see it
+	flag  bool   // it may be a flag, although other users can read flags
 	usage string
 	in    func(*Config) value
 }
 
-// A value is a field of a Config as text. Set says what is wrong with a text
-// and what would be right.
+// A value is a field of a Config as text. The error of Set says what is wrong
+// with a text and what would be right.
 type value interface {
 	Set(text string) error
 	String() string
@@ -41,7 +41,7 @@ var keys = []key{
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
 	{"insecure", true, "listen to other machines without tokens: every client that reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
 	{"production", true, "use no key of Azure, and no identity of a developer: refuse cosmos.key, blob.key, servicebus.connection and keys of objects.stores on Azure, and require AZURE_TOKEN_CREDENTIALS", func(c *Config) value { return (*boolValue)(&c.Production) }},
-	{"drain-delay", true, "how long a hub that was asked to stop still answers requests, while /readyz answers 503: the time that a load balancer needs to send requests to other nodes; up to 5m", func(c *Config) value { return (*delayValue)(&c.DrainDelay) }},
+	{"drain-delay", true, "`TIME` for which a hub that was asked to stop still answers requests, while /readyz answers 503: as long as a load balancer needs to send requests to other nodes; up to 5m", func(c *Config) value { return (*delayValue)(&c.DrainDelay) }},
 	{"cosmos.endpoint", true, "`URL` of an Azure Cosmos DB account, in place of the embedded engine", func(c *Config) value { return (*textValue)(&c.Cosmos.Endpoint) }},
 	{"cosmos.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
 		return &secretValue{&c.Cosmos.Key, "leave it out to use the default credential"}
@@ -70,7 +70,7 @@ var keys = []key{
 		return &secretValue{&c.Blob.Key, "leave it out to use the default credential"}
 	}},
 	{"blob.key-file", false, "file with the account key, in place of blob.key", fileKey("blob.key-file")},
-	{"blob.container", true, "`NAME` with which the names of the containers for content and exchange begin", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
+	{"blob.container", true, "`PREFIX` with which the names of the containers for content and exchange begin", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
 	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty: they cannot reach it", func(c *Config) value { return (*doorValue)(&c.BlobListen) }},
 	{"exchange.key", false, "key of the embedded exchange, in base64; with it and tls.cert, blob-listen may be an address that other machines reach, by HTTPS only", func(c *Config) value {
 		return &secretValue{&c.Exchange.Key, "leave it out to have the well-known key"}
@@ -96,7 +96,7 @@ var keys = []key{
 	}},
 	{"console.session-key-file", false, "file with the secret, in place of console.session-key", fileKey("console.session-key-file")},
 	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue, ingest-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
-	{"ordering", true, "keep the events of each `NAME` in order: cabinet (recipient, origin and content type), or recipient (all events of its group)", func(c *Config) value {
+	{"ordering", true, "keep the events of each `SCOPE` in order: cabinet (recipient, origin and content type), or recipient (all events of its group)", func(c *Config) value {
 		return choiceOf((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
 	}},
 	{"retention", true, "keep dequeued events for this `TIME`, such as 36h or 7d, or forever", func(c *Config) value { return (*retentionValue)(&c.Retention) }},
@@ -140,7 +140,7 @@ var keys = []key{
 	{"objects.link-time", false, "maximum time, and the default, for which a link to an object can be used, up to 7d", func(c *Config) value { return (*linkTimeValue)(&c.Objects.LinkTime) }},
 	{"objects.link-limit", false, "maximum bytes of an object that may have a link; auto: no limit", func(c *Config) value { return auto((*sizeValue)(&c.Objects.LinkLimit)) }},
 	{"log.level", true, "lowest `LEVEL` of records in the log: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
-	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choiceOf(&c.Log.Format, "auto", "text", "json") }},
+	{"log.format", true, "`FORMAT` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choiceOf(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "maximum bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},
 	{"limits.payload", false, "maximum bytes of one payload", func(c *Config) value { return (*sizeValue)(&c.Limits.Payload) }},
 	{"limits.payload-depth", false, "maximum levels of nesting in one payload", func(c *Config) value { return (*countValue)(&c.Limits.PayloadDepth) }},
@@ -166,10 +166,11 @@ var keys = []key{
 
 var levels = []string{"Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"}
 
-// formerNames are names of keys in earlier versions, which files and environments may still have.
+// formerNames are names of keys in earlier versions, which files and
+// environments may still use.
 var formerNames = map[string]string{"tls.certificate": "tls.cert"}
 
-// currentName returns the name of a key that may have a former one.
+// currentName returns the current name of a key.
 func currentName(name string) string { return cmp.Or(formerNames[name], name) }
 
 func findKey(name string) (key, bool) {
@@ -180,7 +181,7 @@ func findKey(name string) (key, bool) {
 	return keys[i], true
 }
 
-// sections are the names before a dot.
+// isSection reports whether name is the part of keys before a dot.
 func isSection(name string) bool {
 	return slices.ContainsFunc(keys, func(k key) bool { return strings.HasPrefix(k.name, name+".") })
 }
@@ -191,7 +192,7 @@ func envName(name string) string {
 
 func flagName(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
-// fileKey returns the field of the file that a key names.
+// fileKey returns the field for the file in a key.
 func fileKey(name string) func(*Config) value {
 	return func(c *Config) value {
 		i := slices.IndexFunc(secretFiles, func(f secretFile) bool { return f.name == name })
@@ -212,7 +213,7 @@ func (v *textValue) Set(s string) error {
 
 type secretValue struct {
 	at      *Secret
-	without string // says what to do to have none
+	without string // what to do to have none
 }
 
 func (v *secretValue) String() string { return v.at.String() }
@@ -239,7 +240,7 @@ func (v *boolValue) Set(s string) error {
 	return nil
 }
 
-// IsBoolFlag lets a flag stand without a value.
+// IsBoolFlag allows the flag without a value.
 func (v *boolValue) IsBoolFlag() bool { return true }
 
 type levelValue slog.Level
@@ -255,7 +256,8 @@ func (v *levelValue) Set(s string) error {
 	return errors.New("want debug, info, warn or error")
 }
 
-// choiceOf is a text out of a few, in any case.
+// choiceOf returns a value that is one of several texts, in upper or lower
+// case.
 func choiceOf(at *string, from ...string) value { return &choiceValue{at, from} }
 
 type choiceValue struct {
@@ -285,7 +287,7 @@ func (v *countValue) Set(s string) error {
 	return nil
 }
 
-// A unitsValue is a number of request units a second.
+// A unitsValue is a number of request units per second.
 type unitsValue int
 
 func (v *unitsValue) String() string { return strconv.Itoa(int(*v)) }
@@ -298,7 +300,7 @@ func (v *unitsValue) Set(s string) error {
 	return nil
 }
 
-// A tailValue is how many events stay in a head.
+// A tailValue is the number of events that stay in a head.
 type tailValue int
 
 func (v *tailValue) String() string { return strconv.Itoa(int(*v)) }
@@ -344,10 +346,10 @@ func (v *timeoutValue) Set(s string) error {
 	return nil
 }
 
-// autoText stands for a value that the node chooses: the zero value.
+// autoText stands for the zero value, for which the node chooses a value.
 const autoText = "auto"
 
-// autoValue is a number that may be left to the node.
+// autoValue is a number that the node can choose.
 type autoValue[T interface{ countValue | sizeValue }, P interface {
 	*T
 	value
@@ -426,7 +428,7 @@ func ParseSize(s string) (Size, error) {
 
 var _ encoding.TextMarshaler = Secret("")
 
-// domainNames helps an error to say what there is.
+// domainNames lists the domains for an error.
 func domainNames(ds Domains) string {
 	names := make([]string, len(ds))
 	for i, d := range ds {

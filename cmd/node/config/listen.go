@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// ListenError returns what to do about an error of listening at the address that a flag names.
+// ListenError returns an error that says what to do about an error of
+// listening. flag is the flag with the address.
 func ListenError(address, flag string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

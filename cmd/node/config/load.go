@@ -14,7 +14,7 @@ import (
 
 const envPrefix = "MESSAGEHUB_"
 
-// envFile names the file, as --config does.
+// envFile is the variable with the path of the file, as --config.
 const envFile = envPrefix + "CONFIG"
 
 // envToken is not a setting. The variable holds the token that the commands send to a hub.
@@ -35,7 +35,7 @@ const (
 	byFlag
 )
 
-// source returns in words where the value of a key came from.
+// source returns the source of the value of a key, as text.
 func (c *Config) source(name string) string {
 	if s, ok := c.from[name]; ok {
 		return s.text
@@ -45,17 +45,17 @@ func (c *Config) source(name string) string {
 
 // Inputs are the layers over the defaults.
 type Inputs struct {
-	File    string         // path of a YAML file; "" means none, or what the environment names
+	File    string         // path of a YAML file; "": none, or the one in the environment
 	Environ []string       // as from os.Environ
-	Flags   *pflag.FlagSet // on which AddFlags was called, parsed; nil means none
+	Flags   *pflag.FlagSet // parsed flags, for which AddFlags was called; nil: none
 
-	// Check is called before the result is validated, for a command that has reasons of its own to refuse
-	// something. nil: nothing is refused.
+	// Check is called before the result is validated. A command uses it to
+	// refuse settings for its own reasons. nil: nothing is refused.
 	Check func(*Config) error
 }
 
-// AddFlags adds a flag for every key that may have one, or for those of them that
-// are named, to a command that has no use for the others.
+// AddFlags adds a flag for every key that may have one. If names are given, it
+// adds only their flags, for a command that does not use the others.
 func AddFlags(flags *pflag.FlagSet, names ...string) {
 	defaults := loadDefaults()
 	for _, k := range keys {
@@ -71,8 +71,7 @@ func AddFlags(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// A flagValue only remembers its text: what it means is decided by Load, after
-// the layers below.
+// A flagValue only stores its text. Load parses it, after the lower layers.
 type flagValue struct {
 	value
 	text string
@@ -81,13 +80,13 @@ type flagValue struct {
 func (v *flagValue) Set(s string) error { v.text = s; return nil }
 
 func (v *flagValue) String() string {
-	if v.value == nil { // pflag asks the zero value what it is
+	if v.value == nil { // pflag calls String on the zero value
 		return ""
 	}
 	return v.value.String()
 }
 
-// Type returns what pflag shows for the value, if the usage names nothing.
+// Type returns what pflag shows for the value if the usage has no name.
 func (v *flagValue) Type() string {
 	if _, ok := v.value.(*boolValue); ok {
 		return "bool"
@@ -95,22 +94,23 @@ func (v *flagValue) Type() string {
 	return "string"
 }
 
-// The address of the operators' listener that Load returns unless a layer names one. Default has none:
-// programs that open a node by themselves need one listener. If listen asks for any free port, so does this.
+// The address of the operators' listener in the result of Load, unless a layer
+// sets it. Default has none, because programs that open a node themselves need
+// only one listener. If listen has port 0, this address has port 0, too.
 const (
 	usualAdminListen   = "127.0.0.1:8081"
 	anyPortAdminListen = "127.0.0.1:0"
 )
 
-// loadDefaults returns what is below all layers.
+// loadDefaults returns the settings below all layers.
 func loadDefaults() Config {
 	c := Default()
 	c.AdminListen = usualAdminListen
 	return c
 }
 
-// Load reads the layers and validates the result. Its error is an [InvalidError] that
-// names every fault, one a line.
+// Load reads the layers and validates the result. Its error is an
+// [InvalidError] with every fault, one per line.
 func Load(in Inputs) (Config, error) {
 	c, err := readLayers(in)
 	if err != nil {
@@ -140,13 +140,13 @@ func readLayers(in Inputs) (Config, error) {
 		}
 		f := in.Flags.Lookup(flagName(k.name))
 		if f == nil {
-			continue // the command has no use for it
+			continue // the command does not use it
 		}
 		if v, ok := f.Value.(*flagValue); ok && f.Changed {
 			faults = append(faults, c.set(k, v.text, source{byFlag, "--" + f.Name})...)
 		}
 	}
-	if len(faults) > 0 { // what is left of a Config with faults says nothing
+	if len(faults) > 0 { // with faults, the Config is incomplete
 		for i := range faults {
 			faults[i] = redactError(faults[i])
 		}
@@ -168,7 +168,7 @@ func readLayers(in Inputs) (Config, error) {
 	return c, c.Validate()
 }
 
-// set gives the key a value from text.
+// set sets the key from a text.
 func (c *Config) set(k key, text string, from source) []error {
 	v := k.in(c)
 	if !c.isSecretKey(k) && hasSecret(text) && !mayTextHaveSecrets(v, text) {
@@ -188,7 +188,8 @@ func (c *Config) set(k key, text string, from source) []error {
 	return nil
 }
 
-// secretFault says that a value holds a secret, and where that belongs.
+// secretFault returns an error that says that a value contains a secret, and to
+// which setting it belongs.
 func secretFault(name, text string, from source) error {
 	seen := ""
 	if from.layer == byFlag {
@@ -197,8 +198,7 @@ func secretFault(name, text string, from source) error {
 	return fmt.Errorf("%s (%s): the value holds a secret, so it is not shown; put it in %s%s", name, from.text, secretPlace(name, text), seen)
 }
 
-// environment returns the variables that are ours. One that nobody knows is a
-// fault.
+// environment returns our variables. An unknown one is a fault.
 func environment(environ []string) (map[string]string, []error) {
 	known := []string{envFile, envToken}
 	for _, k := range keys {
@@ -237,7 +237,7 @@ func (c *Config) hasFileSecret() bool {
 	})
 }
 
-// readFile takes the values of a file.
+// readFile sets the values in a file.
 func (c *Config) readFile(path string) []error {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// suggestName names the known name that is nearest to name or, if none is near, all
-// of them.
+// suggestName returns a text with the most similar known name or, if none is
+// similar, with all of them.
 func suggestName(name string, known []string) string {
 	best, least := "", 1+len(name)/2
 	for _, k := range known {
@@ -22,7 +22,7 @@ func suggestName(name string, known []string) string {
 	return "known are " + strings.Join(sorted, ", ")
 }
 
-// editDistance is how many letters must be added, dropped or changed.
+// editDistance returns how many letters must be added, removed or changed.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

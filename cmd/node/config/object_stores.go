@@ -15,12 +15,12 @@ import (
 
 // An ObjectStore is a store whose objects the hub may read.
 type ObjectStore struct {
-	Bucket    string // name of a bucket, or a prefix of names and an asterisk
+	Bucket    string // name of a bucket, or a prefix of names with an asterisk
 	Kind      string // StoreS3, StoreAzure or StoreFolder
 	Endpoint  string // URL
-	Account   string // of Azure; "": that in Endpoint
-	Region    string // of S3; "": us-east-1
-	AccessKey string // of S3
+	Account   string // account of Azure; "": the one in Endpoint
+	Region    string // region of S3; "": us-east-1
+	AccessKey string // access key of S3
 	Key       TokenSource
 	Folder    string
 }
@@ -32,14 +32,15 @@ const (
 	StoreFolder = "folder"
 )
 
-// storeKeys are the keys of each kind, besides bucket and kind.
+// storeKeys are the keys of each kind, in addition to bucket and kind.
 var storeKeys = map[string][]string{
 	StoreS3:     {"endpoint", "region", "access-key", "key-file", "key-env", "key"},
 	StoreAzure:  {"endpoint", "account", "key-file", "key-env", "key"},
 	StoreFolder: {"folder"},
 }
 
-// ObjectStores are in the order of the file. The first one that has a bucket is used.
+// ObjectStores are in the order of the file. For a bucket, the first matching
+// one is used.
 type ObjectStores []ObjectStore
 
 // readVariables looks up the keys that are in the environment.
@@ -68,7 +69,8 @@ func (v *storesValue) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Set reads the list as it stands in the file; YAML has a form that fits on one line.
+// Set parses the list in the syntax of the file. YAML also has a syntax that
+// fits on one line.
 func (v *storesValue) Set(s string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
@@ -77,8 +79,8 @@ func (v *storesValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode reads the list and names every fault by its place. Files are in folder, unless their paths are
-// absolute.
+// decode decodes the list. Its error has the position of every fault. Files are
+// in folder, unless their paths are absolute.
 func (v *storesValue) decode(list *yaml.Node, folder string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + storesExample)
@@ -153,7 +155,7 @@ func (s *ObjectStore) setFolder(folder string) error {
 	return nil
 }
 
-// checkEndpoint checks what the kind of the store needs.
+// checkEndpoint checks the endpoint as the kind of the store requires.
 func (s *ObjectStore) checkEndpoint() error {
 	hasKey := s.Key.File != "" || s.Key.Variable != "" || s.Key.Value != ""
 	u, err := url.Parse(s.Endpoint)

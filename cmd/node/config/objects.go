@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Objects says how what stores report about their objects is kept.
+// Objects says how events of stores about their objects are stored.
 type Objects struct {
-	Shards    int           // partitions of a bucket whose first event comes; those of other buckets stay
-	Queue     string        // without sessions, by which their events come; "": none
-	Retention time.Duration // how long rows are kept that a newer one of their version has replaced; 0: for ever
-	Topic     bool          // changes of the current state of objects are published to domain.ObjectsTopic
+	Shards    int           // partitions of a new bucket; those of existing buckets do not change
+	Queue     string        // queue without sessions for their events; "": none
+	Retention time.Duration // how long rows are kept after a newer one of their version has replaced them; 0: forever
+	Topic     bool          // publish changes of the current state of objects to domain.ObjectsTopic
 
 	Stores    ObjectStores
-	LinkTime  time.Duration // limit, and default, for the time in which a link can be used
-	LinkLimit Size          // of an object that may have a link; 0: no limit
+	LinkTime  time.Duration // maximum and default of the time in which a link can be used
+	LinkLimit Size          // maximum size of an object that may have a link; 0: no limit
 }
 
 const maxObjectShards = 256
@@ -38,7 +38,7 @@ func (v *shardsValue) Set(s string) error {
 	return nil
 }
 
-// A linkTimeValue is a time in which a link can be used.
+// A linkTimeValue is how long a link can be used.
 type linkTimeValue time.Duration
 
 const (

@@ -12,11 +12,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// OIDC says whose tokens the hub accepts. Without an issuer it believes the header X-Actor-Id.
+// OIDC says whose tokens the hub accepts. Without an issuer it trusts the
+// header X-Actor-Id.
 type OIDC struct {
-	Issuers    []string // as the claim iss has them
-	Audiences  []string // a token is for one of them
-	Tenants    []string // of Entra: a token is from one of them; none: from any
+	Issuers    []string // in the spelling of the claim iss
+	Audiences  []string // a token must be for one of them
+	Tenants    []string // tenants of Entra, of which a token must be from one; none: any
 	RolesClaim string
 	ActorClaim string
 }
@@ -26,7 +27,7 @@ func (o *OIDC) IsOn() bool { return len(o.Issuers) > 0 }
 
 func defaultOIDC() OIDC { return OIDC{RolesClaim: "roles", ActorClaim: "actor"} }
 
-// A wordsValue is a list of words, with blanks or commas between them.
+// A wordsValue is a list of words, separated by blanks or commas.
 type wordsValue []string
 
 func (v *wordsValue) String() string { return strings.Join(*v, " ") }
@@ -45,7 +46,7 @@ func (v *wordsValue) Set(s string) error {
 	return nil
 }
 
-// decode reads one text, or a list of texts.
+// decode decodes one text, or a list of texts.
 func (v *wordsValue) decode(n *yaml.Node, _ string) error {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {

@@ -4,7 +4,8 @@ package config
 
 import "io/fs"
 
-// IsOpenToOthers reports false: modes do not say here who may read a file.
+// IsOpenToOthers returns false, because modes do not show here who may read a
+// file.
 func IsOpenToOthers(fs.FileInfo) bool { return false }
 
 func areSettingsOpen(fs.FileInfo) bool { return false }

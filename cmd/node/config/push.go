@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Push says how receivers are called.
+// Push has the settings of calls to receivers.
 type Push struct {
-	Workers     int             // calls under way, in all
-	Concurrency int             // calls under way, of one receiver
-	Timeout     time.Duration   // of a call
+	Workers     int             // concurrent calls in total
+	Concurrency int             // concurrent calls to one receiver
+	Timeout     time.Duration   // limit of a call
 	Delays      []time.Duration // Delays[n] is between the n-th failure of a delivery and its next attempt; Delays[0] is 0
 	Attempts    int             // limit for the calls of a delivery; 0: the number of Delays
 
-	Allow        []netip.Prefix // ranges that may be called besides public addresses
+	Allow        []netip.Prefix // ranges that may be called in addition to public addresses
 	InsecureHTTP bool           // URLs without TLS may be called
 
-	SecretKey Secret // Base64 of the keys that seal secrets, the first one for new secrets; "": one in Data
+	SecretKey Secret // Base64 of the keys that seal secrets, the first one for new secrets; "": the key in Data
 
-	SecretGrace time.Duration // in which calls are signed with the secret before a rotation, too
+	SecretGrace time.Duration // how long calls are also signed with the secret before a rotation
 }
 
-// defaultDelays are those of the original: twelve attempts in a week.
+// defaultDelays returns the delays of the original: twelve attempts in a week.
 func defaultDelays() []time.Duration {
 	delays := []time.Duration{0, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 60_540 * time.Second}
 	for range 6 {
@@ -37,8 +37,8 @@ func defaultDelays() []time.Duration {
 // pushKeySize is the size of a key that seals secrets, in bytes.
 const pushKeySize = 32
 
-// Keys returns the keys of SecretKey, none if it is empty. It fails unless each is the Base64
-// of 32 bytes; the error does not repeat it.
+// Keys returns the keys in SecretKey, none if it is empty. It fails unless each
+// is the Base64 of 32 bytes; the error does not contain them.
 func (p *Push) Keys() ([][]byte, error) {
 	var keys [][]byte
 	for i, text := range strings.FieldsFunc(p.SecretKey.Reveal(), isSeparator) {
@@ -67,12 +67,13 @@ func (c *Config) validatePush(fault faultFunc) {
 	}
 }
 
-// maxPushConcurrency is domain.MaxConcurrency: what one settlement can store.
+// maxPushConcurrency is domain.MaxConcurrency, the number of results that one
+// settlement can store.
 const maxPushConcurrency = 64
 
 func isSeparator(c rune) bool { return c == ' ' || c == ',' }
 
-// A delaysValue is a list of times. A number without a unit is in seconds.
+// A delaysValue is a list of durations. A number without a unit is in seconds.
 type delaysValue []time.Duration
 
 const (
@@ -136,7 +137,7 @@ func (v *prefixesValue) Set(s string) error {
 	return nil
 }
 
-// A graceValue is how long a secret remains live after a rotation.
+// A graceValue is how long a secret stays valid after a rotation.
 type graceValue time.Duration
 
 const maxGrace = 7 * day

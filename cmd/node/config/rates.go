@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A rateValue is a number of things in a second, or none for no limit: the zero value.
+// A rateValue is a number per second. The zero value is none: no limit.
 type rateValue int
 
 const maxRate = 1_000_000

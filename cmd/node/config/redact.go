@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Redact replaces every key, signature and password in text, and reports whether there
-// was one. It decides what of a value may be shown: errors, logs and listings of
-// settings show no value that has a secret in it, for a value in the wrong setting may
-// be a connection string.
+// Redact replaces every key, signature and password in text, and reports
+// whether there was one. It decides what may be shown of a value: errors, logs
+// and listings of settings show no value that contains a secret, because a
+// value in the wrong setting may be a connection string.
 //
-// A secret is what follows a name such as AccountKey or sig, the user of a URL, a token
-// of an operator that a node has made, a JSON web token, and a text that looks like a
-// key in base64.
+// These count as secrets: what follows a name such as AccountKey or sig, the
+// user of a URL, an operator's token that a node has generated, a JSON web
+// token, and a text that looks like a key in base64.
 func Redact(text string) (shown string, hasSecret bool) {
 	shown = namedSecret.ReplaceAllStringFunc(text, func(found string) string {
 		at := strings.IndexByte(found, '=') + 1
@@ -28,8 +28,8 @@ func Redact(text string) (shown string, hasSecret bool) {
 	return shown, shown != text
 }
 
-// The value of a named secret ends where a part of a connection string, of a query or of
-// a sentence does. A value in an example of ours is "…".
+// The value of a named secret ends where a part of a connection string, of a
+// query or of a sentence ends. In our examples, the value is "…".
 var (
 	namedSecret = regexp.MustCompile(`(?i)\b(SharedAccessKey|AccountKey|SharedAccessSignature|AccessKey|password|pwd|secret|client_secret|api_?key|sig|token)\s*=\s*\\?["']?[^\s;&,"'\\]+`)
 	userOfURL   = regexp.MustCompile(`://\S*@`)
@@ -37,7 +37,7 @@ var (
 	base64Run   = regexp.MustCompile(`(?:[A-Za-z0-9+/]|%2[bBfF]){20,}(?:=|%3[dD]){0,2}`)
 )
 
-// redactKeys replaces what looks like a key in base64.
+// redactKeys replaces texts that look like keys in base64.
 func redactKeys(text string) string {
 	var b strings.Builder
 	end := 0
@@ -52,14 +52,14 @@ func redactKeys(text string) string {
 	return b.String()
 }
 
-// continuesWord reports whether text begins with a letter or a digit: then what is
-// before it is no padding, but the equals sign of NAME=VALUE.
+// continuesWord reports whether text begins with a letter or a digit: then the
+// equals sign before it is not padding, but that of NAME=VALUE.
 func continuesWord(text string) bool {
 	return text != "" && kindOf(text[0]) != other
 }
 
-// isPaddedKey reports whether a run of base64 has the padding of a key, and capital and
-// small letters.
+// isPaddedKey reports whether a run of base64 characters has the padding of a
+// key, and capital and small letters.
 func isPaddedKey(run string) bool {
 	plain := unescaped.Replace(run)
 	body := strings.TrimRight(plain, "=")
@@ -67,9 +67,9 @@ func isPaddedKey(run string) bool {
 	return len(body) < len(plain) && len(plain)%4 == 0 && has[small] && has[capital]
 }
 
-// isRandom reports whether a run of base64 without padding is long and random. The parts
-// of a path, and words that are written together, have digits in one place at most and
-// few changes between small and capital letters.
+// isRandom reports whether a run of base64 characters without padding is long
+// and random. Paths and words that are written together have digits in at most
+// one place, and few changes between small and capital letters.
 func isRandom(run string) bool {
 	const minRun, minPart, minDigitGroups = 40, 20, 2
 	if len(run) < minRun {
@@ -91,7 +91,7 @@ var (
 	digits    = regexp.MustCompile(`[0-9]+`)
 )
 
-// A kind of character.
+// The kinds of characters.
 const (
 	small = iota
 	capital
@@ -111,8 +111,8 @@ func kindOf(c byte) int {
 	return other
 }
 
-// characterKinds returns how often the kind changes from one character to the next, and which
-// kinds there are.
+// characterKinds returns how often the kind changes from one character to the
+// next, and which kinds occur.
 func characterKinds(text string) (changes int, has [other + 1]bool) {
 	for i := range len(text) {
 		has[kindOf(text[i])] = true
@@ -129,7 +129,7 @@ func hasSecret(value string) bool {
 	return has
 }
 
-// redactError returns err, with a text that shows no secret.
+// redactError returns err with a text without secrets.
 func redactError(err error) error {
 	if err == nil {
 		return nil
@@ -140,10 +140,12 @@ func redactError(err error) error {
 	return err
 }
 
-// unknownAnchor is how YAML names a value that begins with an asterisk.
+// unknownAnchor matches the error of YAML for a value that begins with an
+// asterisk.
 var unknownAnchor = regexp.MustCompile(`unknown anchor '[^']*'`)
 
-// secretPlace returns the setting to which a secret in the setting name belongs.
+// secretPlace returns the setting to which the secret in the setting name
+// belongs.
 func secretPlace(name, value string) string {
 	place := ""
 	switch {
@@ -174,7 +176,7 @@ func (c *Config) isSecretKey(k key) bool {
 	return is
 }
 
-// shownValue returns the value of k, or what may be shown of it.
+// shownValue returns the value of k, or the part that may be shown.
 func (c *Config) shownValue(k key) string {
 	shown := k.in(c).String()
 	if !c.isSecretKey(k) && hasSecret(shown) {

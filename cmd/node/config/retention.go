@@ -14,7 +14,8 @@ const (
 	forever      = "forever"
 )
 
-// A retentionValue is a time that may be given in days, or for ever, which is 0.
+// A retentionValue is a duration that may be given in days, or forever, which
+// is 0.
 type retentionValue time.Duration
 
 func (v *retentionValue) String() string {
@@ -24,7 +25,8 @@ func (v *retentionValue) String() string {
 	return daysText(time.Duration(*v))
 }
 
-// daysText returns a time in the largest of days, hours and minutes that it is a number of.
+// daysText returns a duration in the largest unit of days, hours and minutes in
+// which it is a whole number.
 func daysText(d time.Duration) string {
 	switch {
 	case d%day == 0:
@@ -52,7 +54,7 @@ func (v *retentionValue) Set(s string) error {
 	return nil
 }
 
-// parseDays reads a time such as 36h, or a number of days such as 7d.
+// parseDays parses a duration such as 36h, or a number of days such as 7d.
 func parseDays(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)

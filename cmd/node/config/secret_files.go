@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
-// SecretFiles name files with secrets, each in place of the secret itself.
+// SecretFiles are paths of files with secrets, each in place of the secret
+// itself.
 type SecretFiles struct {
 	AdminToken, CosmosKey, BusConnection, BlobKey, PushSecretKey, ConsoleClientSecret, ConsoleSessionKey string
 }
 
-// A secretFile is a key that names a file, and the key of the secret in it.
+// A secretFile is a key with the path of a file, and the key of the secret in
+// that file.
 type secretFile struct {
 	name, secret string
 	file         func(*SecretFiles) *string
@@ -29,7 +31,7 @@ var secretFiles = []secretFile{
 	{"console.session-key-file", "console.session-key", func(f *SecretFiles) *string { return &f.ConsoleSessionKey }, func(c *Config) *Secret { return &c.Console.SessionKey }},
 }
 
-// readSecretFiles takes the secrets that are in files. Its errors repeat none.
+// readSecretFiles reads the secrets in files. Its errors contain none.
 func (c *Config) readSecretFiles() error {
 	var faults []error
 	for _, f := range secretFiles {

@@ -2,21 +2,21 @@ package config
 
 import "strings"
 
-// A Setting is a key of a Config as an operator may see it.
+// A Setting is a key of a Config as operators may see it.
 type Setting struct {
 	Name     string // as in the file, with a dot between section and key
-	Value    string // as a file would have it; [redacted] for a secret, "" for a secret that is not set
-	IsSecret bool   // the values of the key are secrets, or the value has a secret in it
+	Value    string // in the syntax of the file; [redacted] for a secret, "" for a secret that is not set
+	IsSecret bool   // the values of the key are secrets, or the value contains a secret
 	Origin   Origin
-	From     string // where the value is: "hub.yaml line 3", the variable, or the flag; "the default" for a default
-	Variable string // of the environment, by which the key can be set
-	Usage    string // what the key is for
+	From     string // source of the value: "hub.yaml line 3", the variable, or the flag; "the default" for a default
+	Variable string // variable of the environment for the key
+	Usage    string // purpose of the key
 }
 
-// An Origin is the layer that a value came from.
+// An Origin is the layer of a value.
 type Origin string
 
-// The origins, each over the ones before it.
+// The origins; each overrides the ones before it.
 const (
 	ByDefault     Origin = "default"
 	ByFile        Origin = "file"
@@ -39,7 +39,8 @@ func (c *Config) Settings() []Setting {
 	return settings
 }
 
-// IsLoaded reports whether c has the values of its layers: [Load] returns none if one of them cannot be read.
+// IsLoaded reports whether c has the values of its layers: [Load] returns none
+// if one of them cannot be read.
 func (c *Config) IsLoaded() bool { return c.from != nil }
 
 // Faults returns the single faults in an error of Load or Validate.

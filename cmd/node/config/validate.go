@@ -12,8 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// Validate checks what no key can check alone. Its error names every fault, one
-// a line: the key, its value, where that came from, what is wrong, what to do.
+// Validate checks what involves several keys. Its error has every fault, one
+// per line: the key, its value, the source of the value, what is wrong, and
+// what to do.
 func (c *Config) Validate() error {
 	var faults []error
 	fault := func(name, format string, args ...any) {
@@ -67,19 +68,21 @@ func (c *Config) Validate() error {
 }
 
 // minBusConnections leaves the hub twice the connections that it uses: for the
-// events, the requests and the notices, and for others while these are replaced.
+// events, the requests and the notices, and for their replacements.
 const minBusConnections = 32
 
-// mostGroups is what one batch has room for: a Freeze writes the gates of all groups and
-// a record, and Cosmos takes a hundred operations.
+// mostGroups is the number of groups for which one batch has room: a Freeze
+// writes the gates of all groups and a record, and Cosmos accepts a hundred
+// operations.
 const mostGroups = 99
 
-// maxPayloadShape is what Jackson reads by default, in levels of nesting and in
-// characters of a number, less the two levels of a bundle around a payload.
+// maxPayloadShape is what Jackson accepts by default, for levels of nesting and
+// for characters of a number, minus the two levels of a bundle around a
+// payload.
 const maxPayloadShape = 998
 
-// validateShares checks that each share fits what it is a share of, and that the memory
-// for bodies has room for the largest one.
+// validateShares checks that each share fits into its total, and that the
+// memory for bodies has room for the largest one.
 func (c *Config) validateShares(fault faultFunc) {
 	l := &c.Limits
 	if l.Bodies > 0 && l.Bodies < l.RequestBody {
@@ -112,7 +115,8 @@ func (c *Config) validateListen(fault faultFunc) {
 	c.validateTLS(fault)
 }
 
-// doPortsCollide reports whether one of two listeners on all addresses of the machine has the port of the other.
+// doPortsCollide reports whether one of two listeners is on all addresses of
+// the machine and both have the same port.
 func doPortsCollide(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)
@@ -123,8 +127,8 @@ func doPortsCollide(a, b string) bool {
 	return errA == nil && errB == nil && portA == portB && portA != "0" && (isForAll(hostA) || isForAll(hostB))
 }
 
-// validateReach checks the address of a listener for HTTP. reason says why other machines must
-// not reach it, unless the operator trusts them all.
+// validateReach checks the address of a listener for HTTP. reason says why
+// other machines must not reach it, unless the operator trusts them all.
 func (c *Config) validateReach(fault faultFunc, name, address, reason string) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -152,7 +156,8 @@ func (c *Config) validateTLS(fault faultFunc) {
 	}
 }
 
-// validateTokensReach refuses an address at which tokens can be read on the way.
+// validateTokensReach refuses an address if tokens that are sent to it can be
+// read on the network.
 func (c *Config) validateTokensReach(fault faultFunc, name, address string) {
 	if c.TLS.Certificate != "" || c.TLS.Terminated || c.Insecure {
 		return
@@ -167,8 +172,8 @@ const (
 	maxToken = 200
 )
 
-// IsToken reports whether the text may be a token: a header can carry it, and it is
-// long enough not to be guessed.
+// IsToken reports whether the text may be a token: a header can contain it, and
+// it is too long to be guessed.
 func IsToken(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {

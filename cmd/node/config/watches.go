@@ -9,11 +9,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Watches says how those that watch resources are called.
+// Watches says how watches are called.
 type Watches struct {
-	Base     string        // URL below which the resources are; "": that of the node
-	Period   time.Duration // between a change and the second attempt to notify a watch of it
-	Attempts int           // limit for the attempts
+	Base     string        // prefix of the URLs of resources; "": the URL of the node
+	Period   time.Duration // time between a change and the second attempt to notify a watch
+	Attempts int           // maximum number of attempts
 }
 
 func defaultWatches() Watches { return Watches{Period: time.Hour, Attempts: 5} }

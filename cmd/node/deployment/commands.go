@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// ContainerArguments returns the arguments of `az cosmosdb sql container create` that say how a
-// container is, without those that say where it is.
+// ContainerArguments returns the arguments of `az cosmosdb sql container
+// create` for the properties of a container, without those for its place.
 func ContainerArguments(c *client.ContainerSpec) string {
 	ttl := ""
 	if c.Expires {
@@ -18,17 +18,18 @@ func ContainerArguments(c *client.ContainerSpec) string {
 		c.Name, c.PartitionKey, ttl, c.Throughput, c.IndexingPolicy())
 }
 
-// Arguments returns the arguments of `az servicebus queue create` that say how a queue is.
+// Arguments returns the arguments of `az servicebus queue create` for the
+// properties of a queue.
 func (q *Queue) Arguments() string {
 	return fmt.Sprintf("--name %s --enable-session %t %s", q.ResourceName(), q.Sessions, q.Changeable())
 }
 
-// ResourceName returns the name of the queue as Azure Resource Manager has it: a slash divides names of
-// resources there.
+// ResourceName returns the name of the queue in Azure Resource Manager, where a
+// slash would separate names of resources.
 func (q *Queue) ResourceName() string { return strings.ReplaceAll(q.Name, "/", "~") }
 
-// Changeable returns the arguments for what can be changed of a queue that exists, as
-// `az servicebus queue update` has them.
+// Changeable returns the arguments of `az servicebus queue update` for the
+// properties that can be changed.
 func (q *Queue) Changeable() string {
 	life := q.TimeToLive
 	if life == "" {
@@ -38,5 +39,5 @@ func (q *Queue) Changeable() string {
 		q.Lock, q.MaxDeliveries, q.DeadLettersExpired, life, q.MaxMegabytes)
 }
 
-// Forever is how Service Bus writes a time to live without an end.
+// Forever is the text of Service Bus for an unlimited time to live.
 const Forever = "P10675199DT2H48M5.4775807S"

@@ -12,8 +12,8 @@ type Queue struct {
 	MaxDeliveries int32  `json:"maxDeliveryCount"`
 	MaxMegabytes  int32  `json:"maxSizeInMegabytes"`
 
-	// DeadLettersExpired reports that a message which expires becomes a dead letter. Without it,
-	// the message is lost.
+	// DeadLettersExpired reports whether an expired message becomes a dead
+	// letter. Otherwise the message is lost.
 	DeadLettersExpired bool `json:"deadLetteringOnMessageExpiration"`
 
 	TimeToLive string `json:"defaultMessageTimeToLive,omitempty"` // such as PT10M; "": forever
@@ -21,12 +21,13 @@ type Queue struct {
 
 const (
 	lock          = "PT1M" // it is renewed while a message takes longer
-	maxDeliveries = 10     // the default of Service Bus, which the embedded bus has, too
+	maxDeliveries = 10     // the default of Service Bus and of the embedded bus
 
-	// answerLife is how long an answer of a domain is kept. No receiver waits for one that is older.
+	// answerLife is how long an answer of a domain is kept. Receivers do not
+	// wait longer for one.
 	answerLife = "PT10M"
 
-	// The sizes are steps of Service Bus, in its tier Standard.
+	// The sizes are those that Service Bus offers in its tier Standard.
 	eventMegabytes  = 5120 // events that wait while no hub runs
 	domainMegabytes = 1024
 )

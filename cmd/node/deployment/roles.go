@@ -5,15 +5,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A DataRole is a role of the data plane of Cosmos, which Azure does not have by itself.
+// A DataRole is a custom role of the data plane of Cosmos.
 type DataRole struct {
 	Name    string   `json:"name"`
 	Actions []string `json:"dataActions"`
 }
 
-// hubDataRole has what the hub does in Cosmos: read the properties of containers, read, write and
-// query documents, and follow their changes. A patch is a read and a replace. No stored procedure and
-// no conflict feed is used.
+// hubDataRole has the actions of the hub in Cosmos: read the properties of
+// containers, read, write and query documents, and read their change feed. A
+// patch is a read and a replace. The hub uses no stored procedures and no
+// conflict feed.
 var hubDataRole = DataRole{
 	Name: "MessageHub",
 	Actions: []string{
@@ -46,10 +47,10 @@ var (
 type Identity struct {
 	Name   string        `json:"name"`
 	Use    string        `json:"use"`
-	Domain domain.Origin `json:"-"` // zero: the identity is the hub's or the scaler's, which a template creates
+	Domain domain.Origin `json:"-"` // zero: the identity is that of the hub or the scaler, which a template creates
 }
 
-// The names of identities that belong to no domain.
+// The names of identities that do not belong to a domain.
 const (
 	Hub    = "hub"
 	Scaler = "scaler"
@@ -69,7 +70,7 @@ func identitiesOf(cfg *config.Config) []Identity {
 	return all
 }
 
-// A ScopeKind says what a role is for.
+// A ScopeKind is the kind of resource to which a role applies.
 type ScopeKind string
 
 // The kinds of scopes.
@@ -80,7 +81,7 @@ const (
 	StorageScope       ScopeKind = "storage account"
 )
 
-// A Scope is a resource that a role is for.
+// A Scope is a resource to which a role applies.
 type Scope struct {
 	Kind ScopeKind `json:"kind"`
 	Name string    `json:"name,omitempty"` // "": the account of the template
@@ -88,7 +89,7 @@ type Scope struct {
 
 // A Grant gives a role to an identity.
 type Grant struct {
-	Identity string `json:"identity"` // its name
+	Identity string `json:"identity"` // name of the identity
 	Role     Role   `json:"role"`
 	Scope    Scope  `json:"scope"`
 	Why      string `json:"why"`

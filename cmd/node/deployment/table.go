@@ -22,18 +22,19 @@ type Table struct {
 	Grants     []Grant
 }
 
-// A BlobContainer is a container of Blob Storage. It cannot be read without a token.
+// A BlobContainer is a private container of Blob Storage.
 type BlobContainer struct {
 	Name string `json:"name"`
 	Use  string `json:"use"`
 
-	// DeleteAfterDays is how long after its last change a blob is deleted by a rule of the
-	// account; 0: never, the hub deletes what it no longer needs.
+	// DeleteAfterDays is the number of days after its last change after which a
+	// rule of the account deletes a blob. 0: never, because the hub deletes
+	// what it no longer needs.
 	DeleteAfterDays int `json:"deleteAfterDays,omitempty"`
 }
 
-// NewTable returns the table of hubs with a configuration. It describes all three services, also those
-// that these hubs would embed.
+// NewTable returns the table of hubs with a configuration. It describes all
+// three services, even those that these hubs would embed.
 func NewTable(cfg *config.Config) Table {
 	return Table{
 		Database:   cfg.Cosmos.Database,
@@ -46,14 +47,15 @@ func NewTable(cfg *config.Config) Table {
 	}
 }
 
-// Containers returns the containers of Cosmos that a hub needs: those of events and bundles, and
-// those of subscriptions and calls and of objects, without which it serves everything else.
+// Containers returns the containers of Cosmos that a hub needs: those of events
+// and bundles, and those of subscriptions, calls and objects, which are
+// optional.
 func Containers() []client.ContainerSpec {
 	return slices.Concat(cosmos.Containers(), pushstore.Containers(), objectstore.Containers())
 }
 
-// exchangeDays is how long the exchange keeps a blob that neither the hub nor a domain has deleted.
-// A request for content lives for seconds.
+// exchangeDays is how long the exchange keeps a blob that neither the hub nor a
+// domain has deleted. A request for content lasts only seconds.
 const exchangeDays = 30
 
 // Blobs returns the containers of Blob Storage.

@@ -19,7 +19,8 @@ func loadConfig(t *testing.T, environ ...string) *config.Config {
 	return &cfg
 }
 
-// testedConfigs are those that the rules of a table are checked for.
+// testedConfigs returns the configurations for which the rules of a table are
+// tested.
 func testedConfigs(t *testing.T) map[string]*config.Config {
 	return map[string]*config.Config{
 		"default": loadConfig(t),
@@ -42,7 +43,7 @@ func TestTable_EachQueueHasOneWhoSendsAndOneWhoReceives(t *testing.T) {
 				})
 			}
 			require.True(t, has(deployment.Receiver), "%s: %s", name, q.Name)
-			if q.Name != cfg.Objects.Queue { // stores send to it
+			if q.Name != cfg.Objects.Queue { // stores send to this queue
 				require.True(t, has(deployment.Sender), "%s: %s", name, q.Name)
 			}
 		}
@@ -76,7 +77,7 @@ func TestTable_GrantsNameWhatIsInIt(t *testing.T) {
 	}
 }
 
-// TestTable_ADomainReachesOnlyItsOwnQueues holds what a domain may do to the queues of other domains.
+// The test covers what a domain may do with the queues of other domains.
 func TestTable_ADomainReachesOnlyItsOwnQueues(t *testing.T) {
 	cfg := loadConfig(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events}]")
 	var scopes []string

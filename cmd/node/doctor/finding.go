@@ -15,14 +15,14 @@ const (
 
 // A Finding is one line of a report.
 type Finding struct {
-	Check   string `json:"check"`             // its name, the same in all releases
+	Check   string `json:"check"`             // name of the check, the same in all releases
 	Subject string `json:"subject,omitempty"` // what was checked, such as the name of a queue; "": the check has one subject
 	State   State  `json:"state"`
 	Text    string `json:"text"`             // what was found; it has no secrets
-	Remedy  string `json:"remedy,omitempty"` // what to do next; never empty for a warning and a fault
+	Remedy  string `json:"remedy,omitempty"` // what to do next; never empty for a warning or a fault
 }
 
-// Passed returns the finding that something is in order.
+// Passed returns a finding without a fault.
 func Passed(subject, format string, args ...any) Finding {
 	return Finding{Subject: subject, State: OK, Text: fmt.Sprintf(format, args...)}
 }
@@ -37,17 +37,17 @@ func Fail(subject, text, remedy string) Finding {
 	return Finding{Subject: subject, State: Fault, Text: text, Remedy: remedy}
 }
 
-// Skip returns the finding that something could not be checked, or was not.
+// Skip returns a finding for something that was not checked.
 func Skip(subject, format string, args ...any) Finding {
 	return Finding{Subject: subject, State: NotChecked, Text: fmt.Sprintf("not checked, since "+format, args...)}
 }
 
-// A Report is what all checks have found, in the order of the table.
+// A Report has the findings of all checks, in the order of the table.
 type Report struct {
 	Findings []Finding
 }
 
-// Count returns the number of findings that have a state.
+// Count returns the number of findings in a state.
 func (r *Report) Count(s State) (n int) {
 	for i := range r.Findings {
 		if r.Findings[i].State == s {

@@ -11,17 +11,18 @@ import (
 // A Check is a row of the table of checks.
 type Check struct {
 	Name  string
-	Needs []string      // names of checks that must end without a fault before; those that are not in the table are ignored
-	Limit time.Duration // 0: that of Options
-	// Run returns at least one finding. It fills in neither Check nor, if the check has one subject,
-	// Subject. A check whose Needs form a circle never runs.
+	Needs []string      // names of checks that must end without a fault before; names that are not in the table are ignored
+	Limit time.Duration // 0: the limit in Options
+	// Run returns at least one finding. It does not set Check, nor Subject if
+	// the check has only one subject. A check never runs if its Needs form a
+	// cycle.
 	Run func(context.Context) []Finding
 }
 
 // Options of Run. The zero value is valid.
 type Options struct {
-	Limit time.Duration // of one check; default 5 s
-	Total time.Duration // of all checks together; default 14 s, which leaves a second of 15 for the report
+	Limit time.Duration // limit of one check; default 5 s
+	Total time.Duration // limit of all checks together; default 14 s, which leaves one second for the report
 }
 
 const (
@@ -60,17 +61,17 @@ func Run(ctx context.Context, checks []Check, opts Options) *Report {
 
 type runner struct {
 	limit    time.Duration
-	outcomes map[string]*checkOutcome // by check
+	outcomes map[string]*checkOutcome // outcomes by the name of the check
 }
 
-// A checkOutcome is complete once ended is closed.
+// A checkOutcome may be read once ended is closed.
 type checkOutcome struct {
 	ended    chan struct{}
 	findings []Finding
-	failed   string // the check with the fault because of which those that need this one do not run; "": none
+	failed   string // name of the check whose fault prevents checks that need this one; "": none
 }
 
-// runCheck waits for what a check needs and runs it.
+// runCheck waits for the checks that a check needs, and runs it.
 func (r *runner) runCheck(ctx context.Context, c *Check) {
 	o := r.outcomes[c.Name]
 	defer close(o.ended)
@@ -107,7 +108,8 @@ func (r *runner) runCheck(ctx context.Context, c *Check) {
 	}
 }
 
-// runWithin calls check with a context that ends after limit. isEnded is false if it did not return then.
+// runWithin calls check with a context that ends after limit. isEnded is false
+// if check has not returned by then.
 func runWithin(ctx context.Context, limit time.Duration, check func(context.Context) []Finding) (findings []Finding, isEnded bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

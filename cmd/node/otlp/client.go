@@ -19,11 +19,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxResponse limits what is read of an answer.
+// maxResponse limits how much of an answer is read.
 const maxResponse = 64 << 10
 
-// A client sends spans to the receiver. It implements otlptrace.Client, whose exporter turns spans into
-// the form of OTLP. Its errors end here: they are counted and logged, because the SDK would print them.
+// A client sends spans to the receiver. It implements otlptrace.Client, whose
+// exporter converts spans to OTLP. It never returns its errors, because the SDK
+// would print them: they are counted and logged.
 type client struct {
 	settings *settings
 	http     *http.Client
@@ -37,7 +38,7 @@ type client struct {
 	end  context.CancelFunc
 
 	mu       sync.Mutex
-	failures int // in a row
+	failures int // consecutive failures
 }
 
 // Start implements otlptrace.Client. The first request connects.
@@ -52,7 +53,8 @@ func (c *client) Stop(context.Context) error {
 // UploadTraces implements otlptrace.Client. It always returns nil.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	n := countSpans(spans)
-	// TracesData has the wire form of ExportTraceServiceRequest, whose package links gRPC.
+	// TracesData has the same wire format as ExportTraceServiceRequest, whose
+	// package links gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err == nil && c.settings.gzip {
 		body, err = compressBody(body)
@@ -99,8 +101,9 @@ func compressBody(body []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// waitBeforeRetry waits before another attempt: as long as the receiver has asked, or longer after
-// each attempt. It reports whether time is left for one.
+// waitBeforeRetry waits before another attempt: as long as the receiver has
+// asked, otherwise longer after each attempt. It returns false if there is no
+// time left for one.
 func (c *client) waitBeforeRetry(ctx context.Context, try int, failure *statusError) bool {
 	const first, longest = time.Second, 30 * time.Second
 	d := min(first<<min(try, 10), longest)
@@ -134,7 +137,7 @@ func (c *client) postSpans(ctx context.Context, body []byte) (refused int64, err
 	answer, err := c.http.Do(r)
 	if err != nil {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // without the URL
+			err = failed.Err // the inner error does not contain the URL
 		}
 		return 0, err
 	}
@@ -143,13 +146,13 @@ func (c *client) postSpans(ctx context.Context, body []byte) (refused int64, err
 	if answer.StatusCode/100 != 2 {
 		return 0, &statusError{answer.StatusCode, c.retryAfter(answer.Header.Get("Retry-After"))}
 	}
-	if readErr != nil { // but it has accepted the spans
-		return 0, nil // sending them again would double them
+	if readErr != nil { // the receiver has accepted the spans
+		return 0, nil // sending them again would duplicate them
 	}
 	return refusedSpans(text), nil
 }
 
-// retryAfter returns how long a receiver asks to wait, 0 if it does not say.
+// retryAfter returns how long a receiver asks to wait, 0 if it does not ask.
 func (c *client) retryAfter(text string) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -160,8 +163,8 @@ func (c *client) retryAfter(text string) time.Duration {
 	return 0
 }
 
-// A statusError is an answer other than 2xx. What the receiver says about it is left out: it may quote
-// the headers.
+// A statusError is an answer other than 2xx. It does not contain the text of
+// the receiver, which may quote the headers.
 type statusError struct {
 	status     int
 	retryAfter time.Duration
@@ -232,8 +235,9 @@ func (c *client) recordSuccess(ctx context.Context, n int, refused int64) {
 	}
 }
 
-// recordDrop counts spans that are not sent. It logs the first failure in a row, the second, the fourth and so
-// on: a long outage fills no disk.
+// recordDrop counts spans that are not sent. Of consecutive failures it logs
+// the first, the second, the fourth and so on, so that a long outage does not
+// fill the disk.
 func (c *client) recordDrop(ctx context.Context, reason string, n int, err error) {
 	c.metrics.countDropped(reason, n)
 	c.mu.Lock()

@@ -7,9 +7,9 @@ import (
 
 // The reasons for which spans are dropped.
 const (
-	queueFull   = "queue_full"  // more have ended than the receiver takes
-	rejected    = "rejected"    // the receiver has refused them, and would again
-	unavailable = "unavailable" // the receiver could not be reached, or has not taken them in time
+	queueFull   = "queue_full"  // more spans have ended than the receiver accepts
+	rejected    = "rejected"    // the receiver has refused them permanently
+	unavailable = "unavailable" // the receiver could not be reached, or has not accepted them in time
 )
 
 type exporterMetrics struct {

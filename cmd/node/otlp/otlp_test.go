@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A receiver decodes what it gets, and answers what a test says.
+// A receiver decodes the requests, and answers as a test wants.
 type receiver struct {
 	t      *testing.T
 	answer func(n int, w http.ResponseWriter) // the n-th request, from 0; nil: 200
@@ -110,14 +110,14 @@ func open(t *testing.T, answer func(int, http.ResponseWriter), environ ...string
 	return f
 }
 
-// pass lets time pass in a bubble, and what is due then end.
+// pass lets time pass in a bubble, and waits until all due work is done.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// ends ends n spans.
-func (f *fixture) ends(n int) {
+// endSpans ends n spans.
+func (f *fixture) endSpans(n int) {
 	tracer := f.traces.Provider().Tracer("test")
 	for range n {
 		_, span := tracer.Start(f.Context(), "span", trace.WithSpanKind(trace.SpanKindServer))
@@ -127,7 +127,7 @@ func (f *fixture) ends(n int) {
 
 func (f *fixture) close() { f.traces.Close(f.Context(), time.Second) }
 
-// dropped returns the spans dropped for a reason.
+// dropped returns the number of spans that were dropped for a reason.
 func (f *fixture) dropped(reason string) float64 {
 	return f.metric("messagehub_trace_spans_dropped_total", reason)
 }
@@ -194,7 +194,7 @@ func TestSpans_AreSentAsTheEnvironmentSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := open(t, nil, append(c.environ, "OTEL_RESOURCE_ATTRIBUTES=deployment.environment=test,service.name=other,note=a%20b", "OTEL_SERVICE_NAME=hub-a")...)
-			f.ends(3)
+			f.endSpans(3)
 			f.close()
 			require.Len(t, f.receiver.requests, 1)
 			r := f.receiver.requests[0]
@@ -214,7 +214,7 @@ func TestSpans_AreSentAsTheEnvironmentSays(t *testing.T) {
 
 func TestSpans_AreSampledAsTheEnvironmentSays(t *testing.T) {
 	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled, Remote: true})
-	for sampler, want := range map[string][2]bool{ // without a parent, with one that is sampled
+	for sampler, want := range map[string][2]bool{ // spans without a parent, and with a sampled parent
 		"": {true, true}, "always_off": {false, false}, "parentbased_always_off": {false, true}, "parentbased_traceidratio": {false, true},
 		"traceidratio": {false, false}, "parentbased_always_on": {true, true}, "always_on": {true, true},
 	} {
@@ -238,7 +238,7 @@ func TestReceiver_ThatIsBusyIsAskedAgainWhenItSays(t *testing.T) {
 					w.WriteHeader(status)
 				}
 			})
-			f.ends(2)
+			f.endSpans(2)
 			pass(20 * time.Second)
 			assert.Equal(t, []time.Duration{7 * time.Second, 2 * time.Second, 4 * time.Second}, f.slept)
 			assert.Len(t, f.receiver.spans, 2)
@@ -254,7 +254,7 @@ func TestReceiver_ThatStaysBusyIsGivenUp(t *testing.T) {
 			w.Header().Set("Retry-After", time.Now().Add(8*time.Second).UTC().Format(http.TimeFormat))
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, "OTEL_BSP_EXPORT_TIMEOUT=20000")
-		f.ends(2)
+		f.endSpans(2)
 		pass(time.Minute)
 		assert.Len(t, f.receiver.requests, 3)
 		assert.InDelta(t, 2, f.dropped("unavailable"), 0)
@@ -270,7 +270,7 @@ func TestReceiver_ThatRefusesIsNotAskedAgain(t *testing.T) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, "your header was hush")
 		}, "OTEL_EXPORTER_OTLP_HEADERS=authorization=hush")
-		f.ends(2)
+		f.endSpans(2)
 		f.close()
 		assert.Len(t, f.receiver.requests, 1, status)
 		assert.InDelta(t, 2, f.dropped("rejected"), 0, status)
@@ -283,24 +283,24 @@ func TestReceiver_ThatTakesAPartCountsTheRest(t *testing.T) {
 	partial = protowire.AppendString(protowire.AppendTag(partial, 2, protowire.BytesType), "too old")
 	answer := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), partial)
 	f := open(t, func(_ int, w http.ResponseWriter) { _, _ = w.Write(answer) })
-	f.ends(5)
+	f.endSpans(5)
 	f.close()
 	assert.InDelta(t, 3, f.metric("messagehub_trace_spans_sent_total", ""), 0)
 	assert.InDelta(t, 2, f.dropped("rejected"), 0)
 
 	f = open(t, func(_ int, w http.ResponseWriter) { _, _ = w.Write([]byte{0x0a, 0xff, 0xff, 0xff}) })
-	f.ends(5)
+	f.endSpans(5)
 	f.close()
 	assert.InDelta(t, 5, f.metric("messagehub_trace_spans_sent_total", ""), 0, "an answer that cannot be decoded")
 }
 
-func TestReceiver_ThatIsSlowHoldsUpNothing(t *testing.T) {
+func TestReceiver_ThatIsSlowDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		f := open(t, func(int, http.ResponseWriter) { <-release }, "OTEL_BSP_MAX_QUEUE_SIZE=10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=4", "OTEL_BSP_SCHEDULE_DELAY=10")
 		begin := time.Now()
 		for range 50 {
-			f.ends(1)
+			f.endSpans(1)
 			synctest.Wait()
 		}
 		assert.Equal(t, begin, time.Now(), "no span waits")
@@ -314,7 +314,7 @@ func TestReceiver_ThatIsSlowHoldsUpNothing(t *testing.T) {
 func TestClose_EndsInTimeWhateverTheReceiverDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, func(_ int, w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) })
-		f.ends(2000)
+		f.endSpans(2000)
 		begin := time.Now()
 		f.traces.Close(t.Context(), 3*time.Second)
 		assert.LessOrEqual(t, time.Since(begin), 3*time.Second)
@@ -333,11 +333,11 @@ func TestReceiver_ThatIsAwayIsLoggedOnceAndWhenItIsBack(t *testing.T) {
 			}
 		}
 		for range 3 {
-			f.ends(1)
+			f.endSpans(1)
 			pass(time.Second)
 		}
 		away = false
-		f.ends(1)
+		f.endSpans(1)
 		pass(time.Second)
 		assert.Equal(t, 2, strings.Count(f.log.String(), "spans were dropped"))
 		assert.Contains(t, f.log.String(), "takes spans again")

@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// An environment is what the variables of OpenTelemetry say. Their names and values are those of its
-// specification. A value that is empty counts as missing.
+// An environment has the variables of OpenTelemetry. Their names and values are
+// those of its specification. An empty value counts as missing.
 type environment map[string]string
 
 const prefix = "OTEL_"
 
-// newEnvironment returns the variables of OpenTelemetry among those of a process, NAME=VALUE.
+// newEnvironment returns the variables of OpenTelemetry in the environment of a
+// process, NAME=VALUE.
 func newEnvironment(environ []string) environment {
 	env := make(environment)
 	for _, e := range environ {
@@ -26,19 +27,19 @@ func newEnvironment(environ []string) environment {
 	return env
 }
 
-// settings are what the environment asks for.
+// settings are the settings in the environment.
 type settings struct {
 	endpoint    *url.URL
 	headers     map[string]string // secrets
-	timeout     time.Duration     // of one request
+	timeout     time.Duration     // limit of one request
 	gzip        bool
-	certificate string // file with the authorities that the receiver's certificate is of; "": those of the system
-	clientCert  string // files of the hub's own certificate and key; "": none
+	certificate string // file with the authorities for the receiver's certificate; "": those of the system
+	clientCert  string // files of the hub's client certificate and key; "": none
 	clientKey   string
 
 	sampler sampler
 
-	attributes []attributeText // of the resource
+	attributes []attributeText // attributes of the resource
 
 	queueSize, batchSize         int
 	scheduleDelay, exportTimeout time.Duration
@@ -56,8 +57,8 @@ func (env environment) isOn() bool {
 		exporter == "" && (env["OTEL_EXPORTER_OTLP_ENDPOINT"] != "" || env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] != "")
 }
 
-// forTraces returns the value of a variable of the exporter: that for traces or, without it, that
-// for every signal; and the name that has it.
+// forTraces returns the value of a variable of the exporter, for traces or
+// otherwise for every signal, and the name of the variable that has it.
 func (env environment) forTraces(what string) (value, name string) {
 	name = "OTEL_EXPORTER_OTLP_TRACES_" + what
 	if value = env[name]; value != "" {
@@ -67,8 +68,8 @@ func (env environment) forTraces(what string) (value, name string) {
 	return env[name], name
 }
 
-// settings returns what env asks for. Its error names a variable, and what it may be. It quotes no
-// header.
+// settings returns the settings in env. Its error names a variable and its
+// valid values. It contains no header.
 func (env environment) settings() (*settings, error) {
 	s := &settings{timeout: 10 * time.Second, queueSize: 2048, batchSize: 512, scheduleDelay: 5 * time.Second, exportTimeout: 30 * time.Second}
 	if exporter := env["OTEL_TRACES_EXPORTER"]; exporter != "" && exporter != "otlp" {
@@ -92,7 +93,7 @@ func (env environment) setReceiver(s *settings) (err error) {
 	}
 	s.endpoint, err = url.Parse(endpoint)
 	if err != nil || s.endpoint.Host == "" || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" {
-		return fmt.Errorf("%s: want a URL such as http://localhost:4318", name) // which may have a password in it
+		return fmt.Errorf("%s: want a URL such as http://localhost:4318", name) // the URL is not repeated: it may contain a password
 	}
 	if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
 		s.endpoint = s.endpoint.JoinPath("v1", "traces")

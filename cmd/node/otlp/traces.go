@@ -24,27 +24,28 @@ import (
 // Options of Traces. The zero value records nothing.
 type Options struct {
 	Environ    []string // NAME=VALUE, of the process
-	Version    string   // of the program
+	Version    string   // version of the program
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 
-	// Transport, Clock, Sleep and Random replace the network, the time and chance. Default: those of the
-	// system.
+	// Transport, Clock, Sleep and Random replace the network, the time and
+	// randomness. Default: those of the system.
 	Transport http.RoundTripper
 	Clock     func() time.Time
 	Sleep     func(ctx context.Context, d time.Duration)
 	Random    func() float64
 }
 
-// Traces record the spans of a process, and send them. A nil *Traces records nothing.
+// Traces records the spans of a process, and sends them. A nil *Traces records
+// nothing.
 type Traces struct {
 	provider *sdktrace.TracerProvider
 	client   *client
 	logger   *slog.Logger
 }
 
-// Open returns Traces as the environment asks for them, nil if it does not. Its error names a
-// variable and what it may be. Close ends what Open starts.
+// Open returns Traces if the environment asks for them, and nil otherwise. Its
+// error names a variable and its valid values. Close ends what Open starts.
 func Open(ctx context.Context, opts Options) (*Traces, error) {
 	env := newEnvironment(opts.Environ)
 	if !env.isOn() {
@@ -65,7 +66,7 @@ func Open(ctx context.Context, opts Options) (*Traces, error) {
 		settings: s, metrics: newMetrics(opts.Registerer), logger: opts.Logger, clock: opts.Clock, sleep: opts.Sleep, random: opts.Random, life: life, end: end,
 		http: &http.Client{
 			Transport:     opts.Transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // which would get the headers
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the target of the redirect would get the headers
 		},
 	}
 	exporter, err := otlptrace.New(ctx, c)
@@ -107,7 +108,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Provider returns what records spans; nil: nothing does.
+// Provider returns the provider that records spans; nil: no spans are recorded.
 func (t *Traces) Provider() trace.TracerProvider {
 	if t == nil {
 		return nil
@@ -115,8 +116,8 @@ func (t *Traces) Provider() trace.TracerProvider {
 	return t.provider
 }
 
-// Close sends the spans that wait, for up to a time, drops what is left, and returns once nothing runs
-// any longer.
+// Close sends the waiting spans within a time limit, drops the rest, and
+// returns once nothing runs.
 func (t *Traces) Close(ctx context.Context, within time.Duration) {
 	if t == nil {
 		return
@@ -129,7 +130,8 @@ func (t *Traces) Close(ctx context.Context, within time.Duration) {
 	}
 }
 
-// resource describes the process. What the environment says replaces the defaults.
+// resource describes the process. Values in the environment replace the
+// defaults.
 func (s *settings) resource(version string) *resource.Resource {
 	attributes := []attribute.KeyValue{attribute.String("service.name", "messagehub")}
 	if version != "" {
@@ -139,13 +141,13 @@ func (s *settings) resource(version string) *resource.Resource {
 		attributes = append(attributes, attribute.String("host.name", host))
 	}
 	for _, a := range s.attributes {
-		attributes = append(attributes, attribute.String(a.key, a.value)) // the last of a key counts
+		attributes = append(attributes, attribute.String(a.key, a.value)) // of several values of a key, the last one is used
 	}
 	return resource.NewSchemaless(attributes...)
 }
 
-// transport returns a transport of its own: the receiver is no partner of the hub, and its
-// trouble is not to take connections of others.
+// transport returns a separate transport, so that trouble with the receiver
+// does not affect other connections of the hub.
 func (s *settings) transport() (http.RoundTripper, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.certificate != "" {

@@ -21,32 +21,32 @@ const (
 	Unauthorized               // the bus refuses the key or the role
 	NotAllowed                 // the queue does not allow the link, for instance without sessions
 	TooLarge                   // the queue takes no message of this size
-	Full                       // the queue has reached its size
+	Full                       // the queue has reached its maximum size
 	Disabled                   // the queue is disabled
-	SessionHeld                // another connection, perhaps one that was lost, holds the session
+	SessionHeld                // another connection holds the session, perhaps one that was lost
 	LockLost                   // the lock of the message or the session has ended
 	Timeout                    // the bus waited without a result, for instance for a session
 	Closed                     // the client is closed
 )
 
-// A Failure is the meaning of an error of the client, and what a caller can do about it. It
-// does not wrap the error, which may be that of a context of this package: callers would
-// mistake it for the end of their own.
+// A Failure is the meaning of an error of the client, and what a caller can do
+// about it. It does not wrap the error, which may be that of a context of this
+// package: callers would mistake it for the end of their own context.
 type Failure struct { //nolint:errname // as in package client of cosmos: what failed, and why
 	Reason Reason
-	Advice string // to an operator
+	Advice string // what an operator can do
 
 	Retry     bool // another attempt may succeed without an operator
-	RetryOnce bool // but one is enough to know
+	RetryOnce bool // a single further attempt is enough to know
 	Permanent bool // waiting does not help: a setting, a right or the message has to be changed
 
-	ReplaceClient bool // this client will not work again
-	LinkEnded     bool // the bus has ended the link of this sender or receiver, which will not work again
+	ReplaceClient bool // this client is permanently broken
+	LinkEnded     bool // the bus has ended the link of this sender or receiver, which is permanently broken
 
 	err error
 }
 
-// Error returns the advice, and what the client reported, fit for a log.
+// Error returns the advice, and the text of the client in a printable form.
 func (f *Failure) Error() string { return f.Advice + ": " + Printable(f.err.Error()) }
 
 const (
@@ -55,8 +55,8 @@ const (
 	adviceUnauthorized = "the bus does not let this hub use the queue; check its key, or its role"
 )
 
-// failures has what can be done for each reason. Unauthorized needs another client, because the
-// key may have changed.
+// failures has the failure for each reason. Unauthorized needs another client,
+// because the key may have changed.
 var failures = map[Reason]Failure{
 	Unreachable:  {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
 	LockLost:     {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
@@ -80,8 +80,8 @@ var codes = map[azservicebus.Code]Reason{
 	azservicebus.CodeClosed:             Closed,
 }
 
-// conditions are the reasons of the errors that the client passes on as they come from
-// the bus.
+// conditions are the reasons of the errors of the bus that the client passes
+// on.
 var conditions = map[amqp.ErrCond]Reason{
 	amqp.ErrCondNotFound:                     NotFound,
 	amqp.ErrCondUnauthorizedAccess:           Unauthorized,
@@ -99,7 +99,8 @@ func Classify(err error) *Failure {
 	f := failures[reason]
 	f.Reason, f.err = reason, err
 	if _, ended := errors.AsType[*amqp.LinkError](err); ended {
-		// The reason why the bus ended a link may be outdated, so another link is opened.
+		// The reason why the bus has ended a link may be outdated, so another
+		// link is opened.
 		f.LinkEnded, f.Permanent = true, false
 		if !f.ReplaceClient {
 			f.Retry, f.RetryOnce = true, true
@@ -129,8 +130,8 @@ func ReasonOf(err error) Reason {
 	return Unreachable
 }
 
-// Printable makes text of others fit for a log and an operator's screen: it has
-// printable characters only, and at most about 500 bytes.
+// Printable makes a text from outside safe for a log and an operator's screen:
+// it has printable characters only, and at most about 500 bytes.
 func Printable(text string) string {
 	const limit = 500
 	text = strings.Map(func(c rune) rune {

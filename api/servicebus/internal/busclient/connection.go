@@ -12,15 +12,16 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// Times for calls of the client, each of which gets one of its own.
+// Timeouts of calls of the client, one for each call.
 const (
-	SendTimeout  = 20 * time.Second // to open links, and to send over them
-	CloseTimeout = 5 * time.Second  // to close what was opened; the bus ends what was not closed a little later
+	SendTimeout  = 20 * time.Second // for opening links and sending over them
+	CloseTimeout = 5 * time.Second  // for closing; the bus closes the rest a little later
 )
 
-// Retries are those within clients of a Connection: few, because its users retry with a new
-// client. They must not be zero: then the client, which renews its tokens in the background,
-// would spin while the bus cannot be reached.
+// Retries returns the retry options for clients of a Connection. They are few,
+// because its users retry with a new client. They must not be zero: then the
+// client, which renews its tokens in the background, would spin while the bus
+// cannot be reached.
 func Retries() azservicebus.RetryOptions {
 	return azservicebus.RetryOptions{MaxRetries: 1, RetryDelay: time.Second}
 }
@@ -37,14 +38,14 @@ func (e *OpenError) Error() string {
 
 func (e *OpenError) Unwrap() error { return e.err }
 
-// Options set up a Connection. Open is required.
+// Options are the options of a Connection. Open is required.
 type Options struct {
-	// Open makes a client, and no call. It is called again when a client was retired, so
-	// that new credentials are found.
+	// Open makes a client without making a call. It is called again after a
+	// client was retired, so that new credentials are used.
 	Open func() (*azservicebus.Client, error)
 
-	// KeepClient never retires a client because a sender failed: the client has retries
-	// enough to repair its connection.
+	// KeepClient prevents that a client is retired because a sender failed: the
+	// client has enough retries to repair its connection.
 	KeepClient bool
 
 	// SendersPerQueue is the maximum number of links for the senders of a queue. Default: 1.
@@ -53,29 +54,29 @@ type Options struct {
 	Logger *slog.Logger // default: none
 }
 
-// A Connection is a client of a bus that its users share. It is opened when it is first
-// needed. A client that has failed is retired: the next user gets another one, and its
-// last user closes it.
+// A Connection is a client of a bus that its users share. It is opened at its
+// first use. A client that has failed is retired: the next user gets another
+// one, and its last user closes it.
 type Connection struct {
 	opts Options
 
 	mu      sync.Mutex
 	current *Client // nil before the first use, and after a failure
-	users   int     // of all clients
+	users   int     // users of all clients
 	closed  bool
 	closing sync.WaitGroup // incremented only while mu is held and closed is false
 }
 
-// A Client is one client of a Connection. What may change is guarded by the mu of the
-// Connection.
+// A Client is one client of a Connection. The mutex of the Connection guards
+// its changing fields.
 type Client struct {
 	*azservicebus.Client
-	senders map[string][]*sharedSender // by queue
+	senders map[string][]*sharedSender // senders by queue
 	users   int
 	retired bool
 }
 
-// NewConnection returns a Connection that is opened when it is first used.
+// NewConnection returns a Connection that is opened at its first use.
 func NewConnection(o Options) *Connection {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.SendersPerQueue = cmp.Or(o.SendersPerQueue, 1)
@@ -109,7 +110,8 @@ func (c *Connection) Release(ctx context.Context, client *Client) {
 	c.unlockAndClose(ctx, client)
 }
 
-// Retire gives client to no more users, and reports whether it was the current one.
+// Retire lets no further users get client, and reports whether it was the
+// current one.
 func (c *Connection) Retire(ctx context.Context, client *Client) bool {
 	c.mu.Lock()
 	if c.current != client {
@@ -137,7 +139,7 @@ func (c *Connection) unlockAndClose(ctx context.Context, client *Client) {
 		unused = false
 	}
 	c.mu.Unlock()
-	if unused { // Close waits for no more of them
+	if unused { // Close does not wait for further ones
 		c.closeClient(ctx, client)
 	}
 }
@@ -148,7 +150,7 @@ func (c *Connection) closeClient(ctx context.Context, client *Client) {
 	}
 }
 
-// Close closes the current client, also for those who still use it, and waits until the
+// Close closes the current client, even if it is in use, and waits until the
 // retired clients without users are closed.
 func (c *Connection) Close(ctx context.Context) error {
 	c.mu.Lock()
@@ -174,7 +176,7 @@ func LeastUsed(connections []*Connection) *Connection {
 	return slices.MinFunc(connections, func(a, b *Connection) int { return cmp.Compare(users(a), users(b)) })
 }
 
-// Outlast calls f with a context that ends after d, although ctx may have ended.
+// Outlast calls f with a context that ends after d, even if ctx has ended.
 func Outlast(ctx context.Context, d time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
 	defer cancel()

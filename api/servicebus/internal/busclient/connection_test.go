@@ -19,7 +19,7 @@ import (
 
 const queue = "q"
 
-// A countedBus counts the clients that were opened, and their connections that are open.
+// A countedBus counts the opened clients and their open connections.
 type countedBus struct {
 	*embedded.Namespace
 	clients, open atomic.Int64
@@ -69,8 +69,8 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// connects returns a connection to the bus that is closed with the test.
-func (b *countedBus) connects(t *testing.T, change ...func(*busclient.Options)) *busclient.Connection {
+// newConnection returns a connection to the bus that is closed with the test.
+func (b *countedBus) newConnection(t *testing.T, change ...func(*busclient.Options)) *busclient.Connection {
 	t.Helper()
 	o := busclient.Options{Open: b.client}
 	for _, c := range change {
@@ -81,8 +81,8 @@ func (b *countedBus) connects(t *testing.T, change ...func(*busclient.Options)) 
 	return c
 }
 
-// uses makes client open its connection.
-func uses(t *testing.T, client *busclient.Client) {
+// openClient makes client open its connection.
+func openClient(t *testing.T, client *busclient.Client) {
 	t.Helper()
 	s, err := client.NewSender(queue, nil)
 	require.NoError(t, err)
@@ -92,14 +92,14 @@ func uses(t *testing.T, client *busclient.Client) {
 func TestUsersShareAClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBus(t)
-		c := b.connects(t)
+		c := b.newConnection(t)
 		require.Zero(t, b.clients.Load(), "it is opened when it is needed")
 		first, err := c.Acquire()
 		require.NoError(t, err)
 		second, err := c.Acquire()
 		require.NoError(t, err)
 		require.Same(t, first, second)
-		uses(t, first)
+		openClient(t, first)
 		c.Release(t.Context(), first)
 		c.Release(t.Context(), second)
 		synctest.Wait()
@@ -115,18 +115,18 @@ func TestUsersShareAClient(t *testing.T) {
 func TestTheLastUserOfARetiredClientClosesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBus(t)
-		c := b.connects(t)
+		c := b.newConnection(t)
 		failed, err := c.Acquire()
 		require.NoError(t, err)
 		_, err = c.Acquire()
 		require.NoError(t, err)
-		uses(t, failed)
+		openClient(t, failed)
 		require.True(t, c.Retire(t.Context(), failed))
 		require.False(t, c.Retire(t.Context(), failed), "once")
 		next, err := c.Acquire()
 		require.NoError(t, err)
 		require.NotSame(t, failed, next)
-		uses(t, next)
+		openClient(t, next)
 		c.Release(t.Context(), failed)
 		synctest.Wait()
 		require.EqualValues(t, 2, b.open.Load(), "the other user still has it")
@@ -146,7 +146,7 @@ func TestAClosedConnectionHasNoClients(t *testing.T) {
 		c := busclient.NewConnection(busclient.Options{Open: b.client})
 		inUse, err := c.Acquire()
 		require.NoError(t, err)
-		uses(t, inUse)
+		openClient(t, inUse)
 		require.NoError(t, c.Close(t.Context()))
 		synctest.Wait()
 		require.Zero(t, b.open.Load(), "not even those in use")
@@ -163,7 +163,7 @@ func TestARetiredClientIsClosedAlsoAfterItsConnection(t *testing.T) {
 		c := busclient.NewConnection(busclient.Options{Open: b.client})
 		client, err := c.Acquire()
 		require.NoError(t, err)
-		uses(t, client)
+		openClient(t, client)
 		c.Replace(t.Context(), client)
 		require.NoError(t, c.Close(t.Context()))
 		require.EqualValues(t, 1, b.open.Load())
@@ -175,7 +175,7 @@ func TestARetiredClientIsClosedAlsoAfterItsConnection(t *testing.T) {
 func TestAClientThatCannotBeOpenedIsOpenedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBus(t)
-		c := b.connects(t)
+		c := b.newConnection(t)
 		b.fails.Store(true)
 		_, err := c.Acquire()
 		require.ErrorIs(t, err, errNoCredential)
@@ -190,7 +190,7 @@ func TestAClientThatCannotBeOpenedIsOpenedLater(t *testing.T) {
 
 func TestTheConnectionWithTheFewestUsersIsNext(t *testing.T) {
 	b := newBus(t)
-	all := []*busclient.Connection{b.connects(t), b.connects(t)}
+	all := []*busclient.Connection{b.newConnection(t), b.newConnection(t)}
 	require.Same(t, all[0], busclient.LeastUsed(all))
 	client, err := all[0].Acquire()
 	require.NoError(t, err)
@@ -199,7 +199,8 @@ func TestTheConnectionWithTheFewestUsersIsNext(t *testing.T) {
 	require.Same(t, all[0], busclient.LeastUsed(all))
 }
 
-// A sender that finds no bus retires its client. The second attempt has another one.
+// A sender that cannot reach the bus retires its client. The second attempt
+// openClient another one.
 func TestASenderThatFailsReplacesItsClient(t *testing.T) {
 	for name, tc := range map[string]struct {
 		keep    bool
@@ -211,7 +212,7 @@ func TestASenderThatFailsReplacesItsClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBus(t)
-				c := b.connects(t, func(o *busclient.Options) { o.KeepClient = tc.keep })
+				c := b.newConnection(t, func(o *busclient.Options) { o.KeepClient = tc.keep })
 				b.away.Store(true)
 				err := c.Send(t.Context(), queue, &azservicebus.Message{})
 				var failed *busclient.SendError
@@ -235,7 +236,7 @@ func TestSendersShareALinkOrHaveOneEach(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBus(t)
-				c := b.connects(t, func(o *busclient.Options) { o.SendersPerQueue = tc.limit })
+				c := b.newConnection(t, func(o *busclient.Options) { o.SendersPerQueue = tc.limit })
 				const users = 5
 				var mu sync.Mutex
 				links := make(map[*azservicebus.Sender]bool)

@@ -1,14 +1,13 @@
-// Package busclient is the one layer between Microsoft's Service Bus client,
-// azservicebus, and everything of ours that receives from a bus or sends to one: a
-// connection that its users share, senders, and one classification of errors. It knows
-// no message of ours and no rule of the hub, so that package domainclient can use it
-// without the hub.
+// Package busclient is the layer over Microsoft's Service Bus client, azservicebus,
+// that all packages of this repository use: shared connections, senders, and a
+// classification of errors. It does not depend on the messages and rules of the hub,
+// so that package domainclient can use it without the hub.
 //
 //	Connection   a client that is opened when it is first needed, counted by use,
 //	             retired when it fails, and closed by its last user
 //	Senders      belong to a client; one that lost its link for good is replaced
-//	Classify     says of any error what it means, and what a caller can do about it
-//	ReceiveOne   receives a message and survives one that makes the client panic
+//	Classify     tells what an error means, and what a caller can do about it
+//	ReceiveOne   receives a message, and recovers a panic of the client
 //	TaskGroup    runs work that outlasts the call that started it
 //
 // A failed client is replaced and not repaired: the next user gets another one, perhaps with

@@ -8,8 +8,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// A Receiver is what both receivers of the client have in common. It must not be used by
-// two goroutines at the same time.
+// A Receiver is either receiver of the client. Two goroutines must not use it
+// at the same time.
 type Receiver interface {
 	// ReceiveMessages waits for messages and returns up to limit of them.
 	ReceiveMessages(ctx context.Context, limit int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
@@ -19,7 +19,8 @@ type Receiver interface {
 // the lock of the session has ended.
 var ErrLinkLost = errors.New("the link to the queue is lost")
 
-// A PanicError holds the value that the client panicked with when it read a message.
+// A PanicError has the value with which the client panicked when it read a
+// message.
 type PanicError struct{ Value any }
 
 func (p *PanicError) Error() string { return fmt.Sprintf("the client panicked: %v", p.Value) }
@@ -44,7 +45,7 @@ func ReceiveOne(ctx context.Context, r Receiver) (_ *azservicebus.ReceivedMessag
 	switch {
 	case err != nil:
 		return nil, err
-	case len(got) == 0: // so the client reports that it has lost the link, and would open another
+	case len(got) == 0: // the client reports in this way that it has lost the link, and would open another
 		return nil, ErrLinkLost
 	default:
 		return got[0], nil

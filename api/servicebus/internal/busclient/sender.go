@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A sharedSender is a link to one queue, which may have several users. What may change is
-// guarded by the mu of the Connection.
+// A sharedSender is a link to one queue, which may have several users. The
+// mutex of the Connection guards its changing fields.
 type sharedSender struct {
 	*azservicebus.Sender
 	queue   string
-	opening *semaphore.Weighted // held by the one who may open the link
+	opening *semaphore.Weighted // held by the caller that may open the link
 	users   int
 	lost    bool // the bus has ended the link
 }
@@ -31,8 +31,8 @@ func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azser
 	defer c.Release(ctx, client)
 	s, err := c.acquireSender(client, queue)
 	if err == nil {
-		defer func() { c.releaseSender(ctx, client, s, Classify(err).LinkEnded) }() // also when f panics
-		err = s.open(ctx)                                                           // first, so that a failure to open it is known for one
+		defer func() { c.releaseSender(ctx, client, s, Classify(err).LinkEnded) }() // also if f panics
+		err = s.open(ctx)                                                           // opened first, so that a failure of opening can be told from a failure of f
 		if err == nil {
 			err = f(s.Sender)
 		}
@@ -43,8 +43,8 @@ func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azser
 	return err
 }
 
-// acquireSender returns a sender for a queue: one that is not in use, a new one, or the
-// one with the fewest users. Making one makes no call. Each needs one releaseSender.
+// acquireSender returns a sender for a queue: an unused one, a new one, or the
+// one with the fewest users. It makes no call. Each needs one releaseSender.
 func (c *Connection) acquireSender(client *Client, queue string) (*sharedSender, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,8 @@ func (s *sharedSender) open(ctx context.Context) error {
 	return err
 }
 
-// A SendError reports that a message was not accepted, or that this is not known.
+// A SendError reports that a message was not accepted, or that its outcome is
+// not known.
 type SendError struct {
 	Uncertain bool // the bus may have accepted the message
 	err       error
@@ -127,7 +128,7 @@ func (c *Connection) Send(ctx context.Context, queue string, m *azservicebus.Mes
 	switch {
 	case second == nil:
 		return nil
-	case first.Uncertain: // which the second attempt has not undone
+	case first.Uncertain: // the second attempt does not change that the first may have succeeded
 		return first
 	default:
 		return second
@@ -148,7 +149,7 @@ func (c *Connection) sendOnce(ctx context.Context, queue string, m *azservicebus
 	}
 	failure := Classify(err)
 	return failure.Retry, &SendError{
-		Uncertain: sending && failure.Retry && !failure.RetryOnce, // else the bus has refused it
+		Uncertain: sending && failure.Retry && !failure.RetryOnce, // otherwise the bus has refused it
 		err:       fmt.Errorf("send to queue %s: %w", queue, failure),
 	}
 }

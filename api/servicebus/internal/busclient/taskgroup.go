@@ -13,7 +13,7 @@ type TaskGroup struct {
 
 	mu     sync.Mutex
 	closed bool
-	tasks  sync.WaitGroup // grows only while mu is held and closed is false
+	tasks  sync.WaitGroup // incremented only while mu is held and closed is false
 }
 
 // NewTaskGroup returns a group without tasks.
@@ -23,13 +23,13 @@ func NewTaskGroup() *TaskGroup {
 	return g
 }
 
-// Context is that of the tasks. It ends with Stop.
+// Context returns the context of the tasks. It ends with Stop.
 func (g *TaskGroup) Context() context.Context { return g.ctx }
 
 // Stop interrupts all tasks.
 func (g *TaskGroup) Stop() { g.stop() }
 
-// Go runs f in a goroutine of its own. It returns false, and runs nothing, after Close.
+// Go runs f in a goroutine. After Close it runs nothing and returns false.
 func (g *TaskGroup) Go(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -40,8 +40,8 @@ func (g *TaskGroup) Go(f func()) bool {
 	return true
 }
 
-// Close starts no more tasks, and waits for those that run. If ctx ends first, it stops
-// them and returns the error of ctx.
+// Close prevents new tasks, and waits for those that run. If ctx ends first, it
+// stops them and returns the error of ctx.
 func (g *TaskGroup) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true

@@ -36,7 +36,7 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Origins are those of the domains that have queues.
+// Origins are the origins of the domains that have queues.
 var Origins = []domain.Origin{domain.TimeSeries, domain.Aggregations}
 
 // QueuesOf returns the default queues of domains.
@@ -48,7 +48,7 @@ func QueuesOf(origins ...domain.Origin) map[domain.Origin]contract.Queues {
 	return all
 }
 
-// Entities are the queues of Origins.
+// Entities returns the queues of Origins.
 func Entities() embedded.Entities {
 	var e embedded.Entities
 	add := func(name string, sessions bool) {
@@ -81,7 +81,7 @@ func Clients(n *embedded.Namespace) func() (*azservicebus.Client, error) {
 	return func() (*azservicebus.Client, error) { return NewClient(n.ConnectionString(""), n.Dial) }
 }
 
-// NewClient makes a client that reaches its bus by dial.
+// NewClient makes a client that connects with dial.
 func NewClient(connection string, dial func(context.Context) (net.Conn, error)) (*azservicebus.Client, error) {
 	return azservicebus.NewClientFromConnectionString(connection, &azservicebus.ClientOptions{
 		RetryOptions:     busclient.Retries(),
@@ -89,8 +89,8 @@ func NewClient(connection string, dial func(context.Context) (net.Conn, error)) 
 	})
 }
 
-// ServeTCP serves n on loopback, and returns a function that makes clients of it: what is
-// measured includes TCP.
+// ServeTCP serves n on loopback, and returns a function that makes clients of
+// it, so that a benchmark includes TCP.
 func ServeTCP(b testing.TB, n *embedded.Namespace) func() (*azservicebus.Client, error) {
 	b.Helper()
 	listener, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
@@ -109,15 +109,16 @@ func ServeTCP(b testing.TB, n *embedded.Namespace) func() (*azservicebus.Client,
 	}
 }
 
-// WithoutLeaks fails the test if goroutines outlive it. A test in a bubble needs it not.
+// WithoutLeaks fails the test if goroutines outlive it. Tests in a bubble do
+// not need it.
 func WithoutLeaks(t testing.TB) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 }
 
-// InBubble gives a test a time of its own, which stands still while anything is being
-// done: however slow the machine, nothing comes too late.
+// InBubble runs a test in a bubble, whose clock stands still while any
+// goroutine works: on a slow machine, nothing comes too late.
 func InBubble(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }
@@ -148,7 +149,7 @@ func NewOperator(t *testing.T, n *embedded.Namespace) *Operator {
 	return &Operator{t, client}
 }
 
-// A handlerTransport brings requests to a handler without a network.
+// A handlerTransport passes requests to a handler without a network.
 type handlerTransport struct{ handler http.Handler }
 
 func (h handlerTransport) Do(r *http.Request) (*http.Response, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// collectBatch returns a message with all that have come meanwhile.
+// collectBatch returns a message with all others that have arrived.
 func (l *Loop[T]) collectBatch(m *Message[T], received <-chan *Message[T]) []*Message[T] {
 	var batch []*Message[T]
 	for m != nil {
@@ -40,8 +40,8 @@ func (l *Loop[T]) EndStore() {
 	l.storing = false
 }
 
-// waitNext waits for a message. A session that has none for a while ends, and sooner if
-// others wait.
+// waitNext waits for a message. A session without a message ends after a while,
+// and sooner if others wait.
 func (l *Loop[T]) waitNext(ctx context.Context, received <-chan *Message[T]) *Message[T] {
 	if l.session == nil {
 		return l.nextOfQueue(ctx, received)

@@ -16,7 +16,7 @@ type Budget struct {
 	room            chan struct{} // closed when there is room again, if a caller waits for it
 }
 
-// NewBudget returns a budget of which nothing is taken.
+// NewBudget returns an unused budget.
 func NewBudget(messages, bytes int) *Budget {
 	return &Budget{maxMessages: messages, maxBytes: bytes}
 }
@@ -50,7 +50,7 @@ func (b *Budget) tryEnter() (room <-chan struct{}) {
 	return b.room
 }
 
-// addBytes adds the bytes of a message that has entered.
+// addBytes adds the bytes of a message in an acquired slot.
 func (b *Budget) addBytes(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,13 +16,14 @@ type Connection struct {
 	*busclient.Connection
 	queue     string
 	logger    *slog.Logger
-	connected func(value float64) // not called until the bus has answered once: 0 would be a false alarm
+	connected func(value float64) // not called before the first answer of the bus: 0 would be a false alarm
 
 	mu       sync.Mutex
-	failures int // in a row
+	failures int // consecutive failures
 }
 
-// NewConnection returns a connection that is opened when it is first used. open makes a client.
+// NewConnection returns a connection that is opened at its first use. open
+// makes a client.
 func NewConnection(queue string, open func() (*azservicebus.Client, error), metrics *Metrics, logger *slog.Logger) *Connection {
 	logger = logger.With("queue", queue)
 	return &Connection{
@@ -35,10 +36,11 @@ func NewConnection(queue string, open func() (*azservicebus.Client, error), metr
 
 // Close waits until the clients are closed, which must have no users.
 func (c *Connection) Close(ctx context.Context) {
-	_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Connection.Close) // it always reports success
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Connection.Close) // Close always returns nil
 }
 
-// ReportSuccess logs that the queue can be received from, if it could not before.
+// ReportSuccess logs that the queue can be received from, if it could not
+// before.
 func (c *Connection) ReportSuccess() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +60,7 @@ func (c *Connection) ReportFailure(ctx context.Context, used *busclient.Client, 
 	defer c.mu.Unlock()
 	c.failures++
 	c.connected(0)
-	if c.failures&(c.failures-1) == 0 { // the first time, the second, the fourth …: a long outage fills no disk
+	if c.failures&(c.failures-1) == 0 { // the first, the second, the fourth …, so that a long outage does not fill the disk
 		c.logger.Warn("the queue cannot be received from; trying again", "error", err, "failures", c.failures, "hint", connectionHint(err))
 	}
 	if used != nil && (c.failures%enough == 0 || busclient.ReasonOf(err) == busclient.Unauthorized) {

@@ -18,8 +18,8 @@ const longestUnrenewed = 15 * time.Second
 type sessionLock struct {
 	*azservicebus.SessionReceiver
 	fairness Fairness
-	duration time.Duration // of one renewal
-	renewed  time.Time     // the last time; set by the loop
+	duration time.Duration // duration of one renewal
+	renewed  time.Time     // time of the last renewal; set by the loop
 }
 
 // renewLocks renews the locks of a loop until ctx ends or they are lost.
@@ -52,13 +52,13 @@ func (l *Loop[T]) renewSession(ctx context.Context) {
 			l.loseSession(err)
 			return
 		default:
-			l.Fail(err) // but what is in hand may still be saved in time
+			l.Fail(err) // held messages may still be saved in time
 			wait = s.duration / 8
 		}
 	}
 }
 
-// renewLock calls call when no other call runs.
+// renewLock calls call while no other call runs.
 func (l *Loop[T]) renewLock(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -69,15 +69,17 @@ func (l *Loop[T]) renewLock(ctx context.Context, deadline time.Time, call func(c
 	return call(ctx)
 }
 
-// UntilUnlocked returns how long it takes for the lock of the session to end, which the bus
-// counts as a delivery of what was not settled; closing the receiver would not count. That
-// makes a message that the client cannot read a dead letter in the end.
+// UntilUnlocked returns the time until the lock of the session ends. The bus
+// counts that end as a delivery of the unsettled messages, but not the closing
+// of the receiver. So a message that the client cannot read becomes a dead
+// letter after some time.
 func (l *Loop[T]) UntilUnlocked() time.Duration {
 	const slack = time.Second
 	return time.Until(l.session.renewed.Add(l.session.duration)) + slack
 }
 
-// messageLocks has the locks of the messages that a loop holds from a queue without sessions.
+// messageLocks has the locks of the messages that a loop holds from a queue
+// without sessions.
 type messageLocks[T any] struct {
 	*azservicebus.Receiver
 
@@ -90,7 +92,7 @@ type messageLocks[T any] struct {
 type lease struct {
 	until   time.Time
 	keptFor time.Duration
-	number  uint64 // in the order in which messages came
+	number  uint64 // order in which messages came
 }
 
 func newMessageLocks[T any](r *azservicebus.Receiver) *messageLocks[T] {
@@ -195,11 +197,12 @@ func (l *Loop[T]) renewMessages(ctx context.Context) {
 	}
 }
 
-// LockDuration returns how long the lock of the session lasts.
+// LockDuration returns the duration of the lock of the session.
 func (l *Loop[T]) LockDuration() time.Duration { return l.session.duration }
 
-// lockDuration takes the rest of a lock by two clocks, and returns a duration that is
-// safe if these differ. No lock lasts longer than 5 minutes.
+// lockDuration returns a safe duration of a lock, given the rest of the lock
+// measured with two clocks, which may differ. No lock lasts longer than 5
+// minutes.
 func lockDuration(left time.Duration) time.Duration {
 	return min(max(left, time.Second), 5*time.Minute)
 }

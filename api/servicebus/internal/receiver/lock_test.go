@@ -24,7 +24,7 @@ func TestTheLockThatEndsFirstIsRenewedFirst(t *testing.T) {
 
 		var want []*Message[string]
 		for range 20 {
-			want = append(want, add(30*time.Second)) // of those that end at one moment, the first that came
+			want = append(want, add(30*time.Second)) // of locks that end at the same time, the first that came is due first
 		}
 		want = append([]*Message[string]{add(20 * time.Second)}, want...)
 		first, _, wait = locks.nextDue()

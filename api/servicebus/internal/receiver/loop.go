@@ -14,33 +14,34 @@ import (
 	"github.com/messagehub/messagehub/api/tracing"
 )
 
-// Options set up a Loop. All fields but Parker and Tracer are required.
+// Options are the options of a Loop. All fields except Parker and Tracer are
+// required.
 type Options[T any] struct {
 	Queue   string
 	Handler Handler[T]
 	Parker  Parker // nil: Store parks no messages
 	Limits  Limits
-	InHand  *Budget             // of all loops
-	Stores  *semaphore.Weighted // one for each Store of all loops that may be under way
+	InHand  *Budget             // held messages of all loops
+	Stores  *semaphore.Weighted // a token for each concurrent Store of all loops
 	Metrics *Metrics
 	Logger  *slog.Logger
 	Tracer  *tracing.Tracer  // nil: spans are not recorded
-	Clock   func() time.Time // the bus stamps the ends of locks with its own
+	Clock   func() time.Time // the bus stamps the ends of locks with its own clock
 }
 
-// Limits bound one loop.
+// Limits are the limits of one loop.
 type Limits struct {
-	Messages int // in hand
-	Bytes    int // in hand. The message that exceeds it is still taken.
+	Messages int // held messages
+	Bytes    int // held bytes. The message that exceeds it is still received.
 
-	Settle time.Duration // for one message to be settled
+	Settle time.Duration // limit for settling one message
 
-	Linger       time.Duration // that a session without messages is kept
-	Turn         time.Duration // after which a session makes way for those that wait
-	TurnMessages int           // the same, in messages
+	Linger       time.Duration // how long a session without messages is kept
+	Turn         time.Duration // time after which a session makes way for waiting ones
+	TurnMessages int           // messages after which a session makes way for waiting ones
 }
 
-// A busReceiver is what both receivers of the client have in common.
+// A busReceiver is either receiver of the client.
 type busReceiver interface {
 	busclient.Receiver
 	CompleteMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.CompleteMessageOptions) error
@@ -48,38 +49,39 @@ type busReceiver interface {
 	Close(ctx context.Context) error
 }
 
-// A Loop brings the messages of one receiver to a handler: those of a session, or of a
-// queue without sessions.
+// A Loop passes the messages of one receiver to a handler: those of a session,
+// or of a queue without sessions.
 type Loop[T any] struct {
 	Options[T]
 	receiver busReceiver
 
-	session  *sessionLock     // nil, or else
-	messages *messageLocks[T] // is nil
+	session  *sessionLock     // nil for a queue without sessions
+	messages *messageLocks[T] // nil for a session
 
 	stopReceiving context.CancelFunc
 	owned         context.Context //nolint:containedctx // ends when the lock of the session is lost
 	lose          context.CancelFunc
 
 	began    time.Time
-	received int  // messages
-	handled  int  // of them
-	moving   bool // makes way for another session
+	received int  // received messages
+	handled  int  // handled messages
+	moving   bool // it makes way for another session
 
-	storing   bool // has one of Stores
+	storing   bool // it holds a token of Stores
 	inHand    *Budget
 	unsettled chan *Message[T] // passed to Settle
 
-	// linkCalls is held during a call that makes the client open its link again if that
-	// is lost: a settlement, a renewal. Two at the same time would both do so, and the
-	// client would forget one link, with its goroutines, for ever.
+	// linkCalls is held during a call that makes the client reopen a lost link:
+	// a settlement or a renewal. Two such calls at the same time would both
+	// reopen it, and the client would forget one link, with its goroutines.
 	linkCalls *semaphore.Weighted
 
 	mu  sync.Mutex
-	err error // the first
+	err error // the first error
 }
 
-// NewSession returns a loop for a session. It makes way as fairness says.
+// NewSession returns a loop for a session. fairness decides when the session
+// makes way.
 func NewSession[T any](o Options[T], r *azservicebus.SessionReceiver, fairness Fairness) *Loop[T] {
 	l := newLoop(o, r)
 	l.session = &sessionLock{SessionReceiver: r, fairness: fairness, duration: lockDuration(r.LockedUntil().Sub(o.Clock()))}
@@ -105,15 +107,15 @@ func newLoop[T any](o Options[T], r busReceiver) *Loop[T] {
 	}
 }
 
-// Run receives until ctx ends, the session has nothing more to do, or the bus fails, whose
-// error it returns. Messages are held until work ends. When it returns, it holds no messages,
-// and the receiver is still open.
+// Run receives until ctx ends, the session has nothing more to do, or the bus
+// fails, whose error it returns. Messages are held until work ends. When it
+// returns, it holds no messages, and the receiver is still open.
 func (l *Loop[T]) Run(ctx, work context.Context) error {
 	receiving, stop := context.WithCancel(ctx)
 	defer stop()
 	owned, lose := context.WithCancel(context.WithoutCancel(work))
 	defer lose()
-	holding, release := context.WithCancel(owned) // until the messages are lost, or out of grace
+	holding, release := context.WithCancel(owned) // ends when the messages are lost, or the grace has passed
 	defer release()
 	defer context.AfterFunc(work, release)()
 	l.stopReceiving, l.owned, l.lose = stop, owned, lose
@@ -163,17 +165,19 @@ func (l *Loop[T]) storeBatch(ctx context.Context, ms []*Message[T]) {
 	}
 }
 
-// Close gives the session and the messages back to the bus.
+// Close returns the session and the messages to the bus.
 func (l *Loop[T]) Close(ctx context.Context) {
 	if err := busclient.Outlast(ctx, busclient.CloseTimeout, l.receiver.Close); err != nil {
 		l.Logger.Debug("a receiver was not closed in time", "error", err)
 	}
 }
 
-// Received returns how many messages the loop has received, after Run.
+// Received returns the number of messages that the loop has received. It is
+// called after Run.
 func (l *Loop[T]) Received() int { return l.received }
 
-// MadeWay reports whether the session has made way for another one, after Run.
+// MadeWay reports whether the session has made way for another one. It is
+// called after Run.
 func (l *Loop[T]) MadeWay() bool { return l.moving }
 
 // Fail ends the loop as soon as it holds no messages.
@@ -186,7 +190,8 @@ func (l *Loop[T]) Fail(err error) {
 	l.stopReceiving()
 }
 
-// receiveMessages passes on messages, one at a time, until ctx ends or it fails.
+// receiveMessages receives messages one at a time, until ctx ends or receiving
+// fails.
 func (l *Loop[T]) receiveMessages(ctx context.Context, received chan<- *Message[T]) {
 	for {
 		if l.acquireRoom(ctx) != nil {
@@ -223,7 +228,7 @@ func (l *Loop[T]) failReceiving(err error) {
 		l.Logger.Error("a message cannot be read; it is delivered again until the bus makes it a dead letter", "error", panicked)
 		return
 	}
-	if l.session != nil { // whose lock ends with the link
+	if l.session != nil { // the lock of a session ends with the link
 		l.loseSession(err)
 	}
 }
@@ -258,14 +263,14 @@ func (l *Loop[T]) releaseRoom(weight int) {
 	l.InHand.releaseSlot(weight)
 }
 
-// Abandon leaves messages to the bus, which delivers them again.
+// Abandon returns messages to the bus, which delivers them again.
 func (l *Loop[T]) Abandon(ms ...*Message[T]) {
 	for _, m := range ms {
 		l.endWork(m)
 	}
 }
 
-// endWork ends the work on a message, in success or failure.
+// endWork ends the work on a message, after success or failure.
 func (l *Loop[T]) endWork(m *Message[T]) {
 	if l.messages != nil {
 		l.messages.removeMessage(m)

@@ -24,7 +24,7 @@ const (
 	session         = "s"
 )
 
-// A meterReading is a message that is no event: a number.
+// A meterReading is the content of a message: a number.
 type meterReading int
 
 // A meterStore stores readings.
@@ -35,8 +35,8 @@ type meterStore struct {
 	stored []meterReading
 	dead   []string
 	stores int
-	gate   chan struct{} // nil, or Store waits until it is closed
-	fails  error         // nil, or Store abandons what it gets and fails with it
+	gate   chan struct{} // if not nil, Store waits until it is closed
+	fails  error         // if not nil, Store abandons its messages and fails the loop with it
 }
 
 func (r *meterStore) Decode(m *azservicebus.ReceivedMessage) (meterReading, int, *Rejection) {
@@ -82,7 +82,7 @@ func (polite) Wanted() <-chan struct{} {
 
 func (polite) MakeWay() bool { return true }
 
-// alone is the only session.
+// alone is the fairness of the only session.
 type alone struct{}
 
 func (alone) Wanted() <-chan struct{} { return nil }
@@ -108,7 +108,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{t, bus, client}
 }
 
-func (b *bench) sends(queue string, bodies ...string) {
+func (b *bench) sendMessages(queue string, bodies ...string) {
 	b.Helper()
 	s, err := b.client.NewSender(queue, nil)
 	require.NoError(b, err)
@@ -143,8 +143,9 @@ func (b *bench) loopOf(queue string, m *meterStore, fairness Fairness) *Loop[met
 	return m.loop
 }
 
-// runs runs a loop until its context ends, and what is in hand after that.
-func (b *bench) runs(ctx context.Context, l *Loop[meterReading]) (err error) {
+// runLoop runs a loop until its context ends, and finishes the held messages after
+// that.
+func (b *bench) runLoop(ctx context.Context, l *Loop[meterReading]) (err error) {
 	err = l.Run(ctx, context.WithoutCancel(ctx))
 	l.Close(context.Background())
 	return err
@@ -162,15 +163,15 @@ func onBoth(t *testing.T, test func(b *bench, queue string)) {
 func TestALoopStoresMessagesThatAreNoEventsInTheirOrder(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
 		var want []meterReading
-		for n := range 30 { // more than the loop may have in hand
+		for n := range 30 { // more than the loop may hold
 			want = append(want, meterReading(n))
-			b.sends(queue, strconv.Itoa(n))
+			b.sendMessages(queue, strconv.Itoa(n))
 		}
 		m := &meterStore{}
 		ctx, stop := context.WithTimeout(b.Context(), 500*time.Millisecond)
 		defer stop()
 		l := b.loopOf(queue, m, alone{})
-		require.NoError(b, b.runs(ctx, l))
+		require.NoError(b, b.runLoop(ctx, l))
 		require.Equal(b, want, m.stored)
 		require.Equal(b, 30, l.Received())
 		require.Zero(b, b.bus.Stats().Active, "they are completed")
@@ -179,11 +180,11 @@ func TestALoopStoresMessagesThatAreNoEventsInTheirOrder(t *testing.T) {
 
 func TestAMessageThatIsRejectedBecomesADeadLetterAlone(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
-		b.sends(queue, "1", "two", "3")
+		b.sendMessages(queue, "1", "two", "3")
 		m := &meterStore{}
 		ctx, stop := context.WithTimeout(b.Context(), 500*time.Millisecond)
 		defer stop()
-		require.NoError(b, b.runs(ctx, b.loopOf(queue, m, alone{})))
+		require.NoError(b, b.runLoop(ctx, b.loopOf(queue, m, alone{})))
 		require.Equal(b, []meterReading{1, 3}, m.stored)
 		require.Equal(b, []string{"no-number"}, m.dead)
 		require.Zero(b, b.bus.Stats().Active)
@@ -193,19 +194,19 @@ func TestAMessageThatIsRejectedBecomesADeadLetterAlone(t *testing.T) {
 
 func TestWhatComesDuringAStoreIsTheNextBatchWithinItsLimits(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
-		b.sends(queue, "0")
+		b.sendMessages(queue, "0")
 		m := &meterStore{gate: make(chan struct{})}
 		ctx, stop := context.WithCancel(b.Context())
 		defer stop()
 		done := make(chan error, 1)
 		l := b.loopOf(queue, m, alone{})
-		go func() { done <- b.runs(ctx, l) }()
-		<-time.After(2 * time.Second) // in the bubble: the first store waits at the gate
+		go func() { done <- b.runLoop(ctx, l) }()
+		<-time.After(2 * time.Second) // on the clock of the bubble: the first store waits at the gate
 		for n := range 14 {
-			b.sends(queue, strconv.Itoa(n+1))
+			b.sendMessages(queue, strconv.Itoa(n+1))
 		}
 		<-time.After(2 * time.Second)
-		stop() // what is in hand is stored all the same
+		stop() // held messages are stored nevertheless
 		close(m.gate)
 		require.NoError(b, <-done)
 		require.Len(b, m.stored, 10, "as many as may be in hand")
@@ -216,17 +217,17 @@ func TestWhatComesDuringAStoreIsTheNextBatchWithinItsLimits(t *testing.T) {
 
 func TestWhatIsAbandonedIsDeliveredAgain(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
-		b.sends(queue, "1", "2")
+		b.sendMessages(queue, "1", "2")
 		errBroken := errors.New("broken")
-		require.ErrorIs(b, b.runs(b.Context(), b.loopOf(queue, &meterStore{fails: errBroken}, alone{})), errBroken)
+		require.ErrorIs(b, b.runLoop(b.Context(), b.loopOf(queue, &meterStore{fails: errBroken}, alone{})), errBroken)
 		m := &meterStore{}
-		ctx, stop := context.WithTimeout(b.Context(), 2*time.Minute) // locks of messages have to end
+		ctx, stop := context.WithTimeout(b.Context(), 2*time.Minute) // the locks of messages have to end
 		defer stop()
 		stopAt := time.AfterFunc(90*time.Second, stop)
 		defer stopAt.Stop()
 		l := b.loopOf(queue, m, alone{})
 		l.Limits.Linger = 2 * time.Minute
-		require.NoError(b, b.runs(ctx, l))
+		require.NoError(b, b.runLoop(ctx, l))
 		require.ElementsMatch(b, []meterReading{1, 2}, m.stored)
 	})
 }
@@ -243,7 +244,7 @@ func TestASessionEndsWithoutMessagesAndMakesWayForOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
-				b.sends(withSessions, "1")
+				b.sendMessages(withSessions, "1")
 				m := &meterStore{}
 				l := b.loopOf(withSessions, m, tc.fairness)
 				began := time.Now()
@@ -259,13 +260,13 @@ func TestASessionEndsWithoutMessagesAndMakesWayForOthers(t *testing.T) {
 
 func TestLocksAreRenewedAsLongAsAStoreLasts(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
-		b.sends(queue, "1")
+		b.sendMessages(queue, "1")
 		m := &meterStore{gate: make(chan struct{})}
 		ctx, stop := context.WithCancel(b.Context())
 		defer stop()
 		done := make(chan error, 1)
 		l := b.loopOf(queue, m, alone{})
-		go func() { done <- b.runs(ctx, l) }()
+		go func() { done <- b.runLoop(ctx, l) }()
 		<-time.After(10 * time.Minute)
 		stop()
 		close(m.gate)

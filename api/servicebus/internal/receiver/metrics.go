@@ -6,8 +6,9 @@ import (
 	"github.com/messagehub/messagehub/api/internal/hubmetrics"
 )
 
-// Metrics are those of all loops of a process. The label queue takes its values from the
-// configuration, and reason from the packages that reject messages.
+// Metrics are the metrics of all loops of a process. The values of the label
+// queue come from the configuration, and those of reason from the packages that
+// reject messages.
 type Metrics struct {
 	received, locksLost, panics, unsettled *prometheus.CounterVec // queue
 	inHand                                 prometheus.Gauge
@@ -37,8 +38,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	}
 }
 
-// Initialize gives a queue its series at 0, with the reasons for which its messages can become dead letters.
-// Whether it is connected has no value yet.
+// Initialize creates the series of a queue at 0, with the reasons for which its
+// messages can become dead letters. Whether it is connected has no value yet.
 func (m *Metrics) Initialize(queue string, reasons []string) {
 	for _, counter := range []*prometheus.CounterVec{m.received, m.locksLost, m.panics, m.unsettled} {
 		hubmetrics.Initialize(counter, []string{queue})

@@ -10,9 +10,10 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// ServeQueue takes the messages of a queue without sessions, with one loop at a
-// time, until ctx ends. Messages are held until work ends. delay returns how long to wait
-// after a number of failures in a row. It closes the connection.
+// ServeQueue receives the messages of a queue without sessions, with one loop
+// at a time, until ctx ends. Messages are held until work ends. delay returns
+// the pause after a number of consecutive failures. ServeQueue closes the
+// connection.
 func ServeQueue[T any](ctx, work context.Context, bus *Connection, delay func(failures int) time.Duration, newLoop func(*azservicebus.Receiver) *Loop[T]) {
 	defer bus.Close(ctx)
 	for failures := 0; ctx.Err() == nil; {
@@ -28,7 +29,7 @@ func ServeQueue[T any](ctx, work context.Context, bus *Connection, delay func(fa
 		switch {
 		case err == nil || ctx.Err() != nil:
 			continue
-		case busclient.IsPanic(err): // the queue works; the lock of the message has to end before it comes again
+		case busclient.IsPanic(err): // the queue works; the message comes again after its lock has ended
 		default:
 			bus.ReportFailure(ctx, client, err)
 		}

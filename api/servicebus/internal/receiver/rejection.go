@@ -14,8 +14,7 @@ func Reject(reason, format string, args ...any) *Rejection {
 	return &Rejection{Reason: reason, Description: cutText(strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD"), MaxDescription)}
 }
 
-// cutText returns the beginning of s that has up to limit bytes, with a mark if that is
-// not all.
+// cutText returns the first limit bytes of s, with a mark if it was longer.
 func cutText(s string, limit int) string {
 	const mark = "…"
 	if len(s) <= limit {

@@ -8,14 +8,14 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// Settle passes a message on to be completed, or to become a dead letter if it has a
-// Rejection.
+// Settle queues a message to be completed, or to become a dead letter if it has
+// a Rejection.
 func (l *Loop[T]) Settle(m *Message[T]) { l.unsettled <- m }
 
-// settleAll ends messages at the bus, one after the other, until there will be no
-// more. Each has a time of its own: what the store has is settled also when the
-// process is to stop. When one fails, the rest is not tried: the bus delivers them
-// again, which costs little.
+// settleAll settles messages one after another, until no more will come. Each
+// has its own timeout: messages whose events are stored are settled even when
+// the process stops. When one fails, the rest is not tried: the bus delivers
+// them again, which costs little.
 func (l *Loop[T]) settleAll() {
 	failed := false
 	for m := range l.unsettled {
@@ -35,8 +35,8 @@ func (l *Loop[T]) settleAll() {
 	}
 }
 
-// settleMessage takes a message out of the queue: it is stored, or a dead letter. Its lock is
-// given up before anybody can renew it again.
+// settleMessage completes a message, or makes it a dead letter. It drops the
+// lock first, so that the lock is not renewed any more.
 func (l *Loop[T]) settleMessage(m *Message[T]) (err error) {
 	ctx, cancel := context.WithTimeout(l.owned, l.Limits.Settle)
 	defer cancel()
@@ -62,7 +62,8 @@ func (l *Loop[T]) settleMessage(m *Message[T]) (err error) {
 	return err
 }
 
-// loseLock records that the bus has given a message, or the session, to others.
+// loseLock records that the bus may have given a message, or the session, to
+// another receiver.
 func (l *Loop[T]) loseLock(m *Message[T], err error) {
 	if l.session != nil {
 		l.Fail(err)
@@ -75,14 +76,14 @@ func (l *Loop[T]) loseLock(m *Message[T], err error) {
 	}
 }
 
-// IsLost reports whether the bus may have given a message to others.
+// IsLost reports whether the bus may have given a message to another receiver.
 func (l *Loop[T]) IsLost(m *Message[T]) bool {
 	return l.owned.Err() != nil || l.messages != nil && l.messages.isLost(m)
 }
 
-// loseSession ends all work on a session that may be that of another receiver by
-// now. What it stores meanwhile does no harm: both store the same messages in the
-// same order, and a handler skips what it has.
+// loseSession ends all work on a session that another receiver may have by now.
+// Anything stored meanwhile does no harm: both store the same messages in the
+// same order, and a handler skips what is already stored.
 func (l *Loop[T]) loseSession(err error) {
 	if l.owned.Err() == nil {
 		l.Metrics.locksLost.WithLabelValues(l.Queue).Inc()

@@ -10,9 +10,10 @@ import (
 	"github.com/messagehub/messagehub/api/tracing"
 )
 
-// The client records no spans. So the loop starts a span for each message, from its receipt
-// until it is settled or abandoned, below the span that the message carries, and a span for its
-// settlement below that. Spans of a handler are below that of the message, by [Message.Trace].
+// The client records no spans. So the loop starts a span for each message, from
+// its receipt until it is settled or abandoned, whose parent is the span in the
+// message, and a child span for its settlement. Spans of a handler are children
+// of that of the message, by [Message.Trace].
 
 // startSpan starts the span of a message that was received.
 func (l *Loop[T]) startSpan(ctx context.Context, m *Message[T]) {
@@ -29,7 +30,7 @@ func (l *Loop[T]) startSpan(ctx context.Context, m *Message[T]) {
 	m.Trace = tracing.ContextOf(m.span)
 }
 
-// linkToCauses links the span of a message that was decoded.
+// linkToCauses adds links to the span of a decoded message.
 func (m *Message[T]) linkToCauses() {
 	if content, ok := any(m.Content).(Caused); ok {
 		tracing.AddLinks(m.span, content.TraceCauses()...)

@@ -10,7 +10,7 @@ import (
 
 const schema = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
 
-// unchecked begins a file that Azure has not seen.
+// unchecked is the first line of a file that was not tried on Azure.
 const unchecked = "Not deployed by the project, which has no Azure account. Check with: az deployment group validate --resource-group GROUP --template-file FILE."
 
 // writeARM returns a template in JSON. Its first line says what was not checked.
@@ -144,13 +144,13 @@ func appendNeeds(members orderedObject, needs []string) orderedObject {
 	return append(members, member{"dependsOn", list})
 }
 
-// A raw expression is one of ARM alone.
+// A raw expression has the same text in ARM only; Bicep does not have it.
 type raw string
 
 func (r raw) armText() string       { return string(r) }
 func (raw) bicepText(string) string { panic("azuretemplate: an expression of ARM alone") }
 
-// resourceOf returns the resource that an expression names, or nil.
+// resourceOf returns the resource in an expression, or nil.
 func resourceOf(e expr) *templateResource {
 	switch e := e.(type) {
 	case resourceID:
@@ -197,7 +197,7 @@ func visitAll(all []any, f func(expr)) {
 	}
 }
 
-// writeJSON writes a value; what is short is on one line.
+// writeJSON writes a value. Short values are written on one line.
 func writeJSON(b *bytes.Buffer, v any, indent string) {
 	inner := indent + "  "
 	switch v := v.(type) {
@@ -229,7 +229,7 @@ func writeJSON(b *bytes.Buffer, v any, indent string) {
 		b.WriteString(indent + "]")
 	case string:
 		if strings.HasPrefix(v, "[") {
-			v = "[" + v // so that Azure does not take it for an expression
+			v = "[" + v // escaped, so that Azure does not take the text for an expression
 		}
 		b.WriteString(jsonText(v))
 	default:
@@ -249,7 +249,7 @@ func jsonText(v any) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // strings, numbers and booleans always marshal
+		panic(err) // strings, numbers and booleans can always be encoded
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// uncompiled begins a file that no Bicep compiler has seen.
+// uncompiled is the first line of a file that no Bicep compiler has checked.
 const uncompiled = "Not compiled by the project, which has no Bicep compiler. Check with: az bicep build --stdout --file FILE, and az deployment group validate."
 
 // writeBicep returns a template in Bicep. Its first line says what was not checked.
@@ -53,7 +53,7 @@ func (p *param) writeBicep(b *bytes.Buffer) {
 	b.WriteByte('\n')
 }
 
-// secret is the kind of a parameter that Azure does not show.
+// secret is the type of a parameter whose value Azure does not show.
 const secret = "securestring"
 
 func (r *templateResource) writeBicep(b *bytes.Buffer) {
@@ -95,7 +95,8 @@ func (s symbol) bicepText(string) string { return string(s) }
 
 var bicepName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// bicepValue writes a value; indent is that of the line that it begins on.
+// bicepValue writes a value; indent is the indentation of the line on which it
+// begins.
 func bicepValue(v any, indent string) string {
 	inner := indent + "  "
 	switch v := v.(type) {

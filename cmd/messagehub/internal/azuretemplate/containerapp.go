@@ -2,8 +2,9 @@ package azuretemplate
 
 const appAPI = "2025-01-01"
 
-// Ports of the hub in a container. Clients reach the first one by the ingress; operators and probes
-// use the second one, which the ingress does not have.
+// Ports of the hub in a container. Clients reach the first one through the
+// ingress; operators and probes use the second one, which the ingress does not
+// serve.
 const (
 	clientPort   = 8080
 	operatorPort = 8081

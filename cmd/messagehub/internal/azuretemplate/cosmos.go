@@ -78,7 +78,8 @@ func (r *resources) addContainer(database *templateResource, c *client.Container
 	})
 }
 
-// capitalizeName makes a name one that can stand after another one in a symbol.
+// capitalizeName capitalizes a name that is appended to another one in a
+// symbol.
 func capitalizeName(name string) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(name, func(c rune) bool { return !isWord(c) }) {

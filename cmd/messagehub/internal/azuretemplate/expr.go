@@ -18,21 +18,21 @@ type (
 		function string
 		args     []any
 	}
-	propertyAccess struct { // of a value
+	propertyAccess struct { // a property of a value
 		of   expr
 		name string
 	}
-	binaryOperation struct { // of two values; in ARM a function
+	binaryOperation struct { // an operation on two values; in ARM a function
 		function, operator string
 		left, right        any
 	}
 	negation    struct{ of expr }
 	conditional struct{ condition, yes, no any }
-	text        []any // strings and expressions, one after the other
+	text        []any // concatenated strings and expressions
 	resourceID  struct{ of *templateResource }
 	runtime     struct { // a property that a resource has once it exists
 		of   *templateResource
-		path string // below properties
+		path string // path below properties
 	}
 	moduleOutput struct {
 		of   *module
@@ -130,14 +130,15 @@ func (m moduleOutput) armText() string {
 
 func (m moduleOutput) bicepText(string) string { return m.of.symbol + ".outputs." + m.name }
 
-// deploymentsAPI is the version of nested deployments, which modules are in ARM.
+// deploymentsAPI is the version of nested deployments. Modules of Bicep are
+// nested deployments in ARM.
 const deploymentsAPI = "2022-09-01"
 
 func (m *module) deploymentID() string {
 	return "resourceId('Microsoft.Resources/deployments', " + quote(m.symbol) + ")"
 }
 
-// armOperand writes a value within an expression of ARM.
+// armOperand writes a value inside an expression of ARM.
 func armOperand(v any) string {
 	switch v := v.(type) {
 	case nil:

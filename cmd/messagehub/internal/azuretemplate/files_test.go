@@ -35,8 +35,8 @@ func TestFiles_AreThoseInDeployAzure(t *testing.T) {
 	}
 }
 
-// TestFiles_BeginWithWhatWasNotChecked checks that the first line of each template says what was
-// not tried, and which command checks it.
+// The first line of each template says what was not tried, and which command
+// checks it.
 func TestFiles_BeginWithWhatWasNotChecked(t *testing.T) {
 	for name, text := range azuretemplate.Files() {
 		first, _, _ := strings.Cut(string(text), "\n")
@@ -49,7 +49,7 @@ func TestFiles_BeginWithWhatWasNotChecked(t *testing.T) {
 	}
 }
 
-// options have the properties that resources have once they exist.
+// options have the properties that resources have only after they were created.
 var options = armtest.Options{
 	Existing: []string{"Microsoft.ManagedIdentity/userAssignedIdentities"},
 	Runtime: func(r *armtest.Resource, path string) string {
@@ -72,7 +72,7 @@ func evaluate(t *testing.T, text []byte, parameters map[string]any) *armtest.Dep
 	return d
 }
 
-// everyParameter are parameters by which each resource is created.
+// everyParameter returns parameters with which every resource is created.
 func everyParameter(cfg *config.Config) map[string]any {
 	all := map[string]any{
 		"privateEndpointSubnetId": "/subnets/private", "cosmosDnsZoneId": "/zones/cosmos", "serviceBusDnsZoneId": "/zones/bus", "blobDnsZoneId": "/zones/blob",
@@ -259,7 +259,7 @@ func TestARM_TakesTheNamesOfAccountsFromTheSettings(t *testing.T) {
 	require.Regexp(t, `^[a-z0-9]{3,24}$`, name)
 }
 
-// appSettings returns the environment of the container, secrets included.
+// appSettings returns the environment of the container, including secrets.
 func appSettings(t *testing.T, d *armtest.Deployment) (environ []string) {
 	apps := ofType(d, "Microsoft.App/containerApps")
 	require.Len(t, apps, 1)
@@ -350,8 +350,8 @@ func TestMain_ParametersOfThePlatformsAreItsOwn(t *testing.T) {
 
 var declaration = regexp.MustCompile(`(?m)^(?:param|resource|module) (\w+)`)
 
-// TestBicep_DeclaresWhatARMHas compares the two forms by what they declare, since no Bicep compiler
-// was to be had.
+// No Bicep compiler is available, so the test compares what the two formats
+// declare.
 func TestBicep_DeclaresWhatARMHas(t *testing.T) {
 	cfg := load(t)
 	text := string(azuretemplate.Bicep(cfg))

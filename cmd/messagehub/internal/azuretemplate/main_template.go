@@ -14,7 +14,8 @@ const (
 	elsewhere     = "none"
 )
 
-// newMain returns the template of everything: the resources, and what the platform needs.
+// newMain returns the template of everything: the resources, and what the
+// platform needs.
 func newMain(cfg *config.Config) *template {
 	t := &template{about: "MessageHub on Azure: the resources in resources.bicep, and the hub on Container Apps, or its identities on AKS."}
 	platform := t.addParam(param{
@@ -36,8 +37,9 @@ func newMain(cfg *config.Config) *template {
 	return t
 }
 
-// moduleArgument returns what a module gets for a parameter: an output of the resources, or a parameter of
-// the template, which it adds. What only one platform needs is not required.
+// moduleArgument returns the argument for a parameter of a module: an output of
+// the resources, or a parameter of the template, which it adds. A parameter
+// that only one platform needs is optional.
 func (t *template) moduleArgument(p *param, m, made *module) expr {
 	if m != made && slices.ContainsFunc(made.template.outputs, func(o output) bool { return o.name == p.name }) {
 		if p.name == "settings" {
@@ -60,10 +62,11 @@ func (t *template) moduleArgument(p *param, m, made *module) expr {
 	return t.addParam(added)
 }
 
-// listenAddress is where a node in a container listens.
+// listenAddress returns the address at which a node in a container listens.
 func listenAddress(port int) string { return "0.0.0.0:" + strconv.Itoa(port) }
 
-// A keyed value is an object with one member, whose name is an expression and whose value is empty.
+// keyed is an object with one member, whose name is an expression and whose
+// value is empty.
 type keyed struct{ name expr }
 
 func (k keyed) armText() string { return "createObject(" + k.name.armText() + ", createObject())" }

@@ -12,7 +12,7 @@ type array []any
 
 // A template is a model of what to deploy into a resource group.
 type template struct {
-	about     string // what it is for
+	about     string // purpose of the template
 	params    []*param
 	resources []*templateResource
 	modules   []*module
@@ -27,20 +27,21 @@ type param struct {
 	allowed     array
 }
 
-// A templateResource is created, or is one that exists already.
+// A templateResource is a resource that the template creates, or one that
+// exists already.
 type templateResource struct {
 	comment   string
-	symbol    string // its name in the template
+	symbol    string // symbolic name in the template
 	kind, api string // such as Microsoft.Storage/storageAccounts and 2023-05-01
 	parent    *templateResource
-	scope     *templateResource // what an extension, such as a role assignment, is for
-	name      any               // the last part of it, if there is a parent: string or expr
+	scope     *templateResource // resource to which an extension, such as a role assignment, applies
+	name      any               // last segment of the name if there is a parent: string or expr
 	exists    bool
-	condition expr // nil: always
+	condition expr // nil: the resource is always created
 	body      orderedObject
 }
 
-// A module is a template in a file of its own.
+// A module is a template in a separate file.
 type module struct {
 	symbol, file string
 	template     *template

@@ -11,30 +11,32 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// ARM returns the template of the accounts, with what is in them, the identities and the roles that
-// hubs with a configuration need.
+// ARM returns the template for hubs with a configuration: the accounts with
+// their contents, the identities and the roles.
 func ARM(cfg *config.Config) []byte { return writeARM(newResources(cfg).template) }
 
 // Bicep returns the same template as ARM, in Bicep.
 func Bicep(cfg *config.Config) []byte { return writeBicep(newResources(cfg).template) }
 
-// resources builds the template of the accounts, identities and roles. The hub itself is in another one.
+// resources builds the template of the accounts, identities and roles. Another
+// template has the hub itself.
 type resources struct {
 	*template
 	table  deployment.Table
-	names  names // of the accounts
+	names  names // names of the accounts
 	cosmos *templateResource
 	bus    *templateResource
 	blob   *templateResource
 	scopes map[deployment.Scope]*templateResource
 
-	principals map[string]expr // of the identities
-	enabled    map[string]expr // conditions of identities that may not be there
+	principals map[string]expr // principals of the identities
+	enabled    map[string]expr // conditions of identities that are optional
 
 	location, subnet, isPrivate, zones expr
 }
 
-// names are those that a configuration gives to accounts; "" leaves them to the template.
+// names are the names of accounts in a configuration; for "" the template
+// chooses a name.
 type names struct{ cosmos, bus, blob string }
 
 func newResources(cfg *config.Config) *resources {
@@ -60,7 +62,7 @@ func newResources(cfg *config.Config) *resources {
 	return r
 }
 
-// azureName returns the name of an account that an endpoint on Azure belongs to, or "".
+// azureName returns the name of the account in an endpoint on Azure, or "".
 func azureName(endpoint, zone string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || net.ParseIP(u.Hostname()) != nil {
@@ -85,7 +87,8 @@ func (r *resources) accountParam(name, description, configured string, otherwise
 // publicAccess is the network access of an account.
 func (r *resources) publicAccess() expr { return conditional{r.isPrivate, "Disabled", "Enabled"} }
 
-// addPrivateEndpoint adds the endpoint of an account in the subnet, and its name in a DNS zone.
+// addPrivateEndpoint adds the private endpoint of an account in the subnet, and
+// its name in a DNS zone.
 func (r *resources) addPrivateEndpoint(symbolName, group string, account *templateResource) {
 	zone := r.addParam(param{name: symbolName + "DnsZoneId", kind: "string", description: "Private DNS zone of " + group + " endpoints; empty: names are resolved by other means", value: ""})
 	endpoint := r.addResource(&templateResource{
@@ -109,7 +112,7 @@ func (r *resources) addPrivateEndpoint(symbolName, group string, account *templa
 	})
 }
 
-// addSettings adds the settings by which hubs use what the template creates.
+// addSettings adds the settings with which hubs use what the template creates.
 func (r *resources) addSettings(cfg *config.Config) {
 	endpoint, namespace := runtime{r.cosmos, "documentEndpoint"}, text{r.bus.name, ".servicebus.windows.net"}
 	blobs := runtime{r.blob, "primaryEndpoints.blob"}
@@ -145,7 +148,7 @@ func (r *resources) addSettings(cfg *config.Config) {
 	}
 }
 
-// domainsSetting returns the setting domains, in the form of JSON.
+// domainsSetting returns the setting domains in JSON.
 func domainsSetting(domains config.Domains) string {
 	type entry struct {
 		Name    string `json:"name"`
@@ -162,7 +165,7 @@ func domainsSetting(domains config.Domains) string {
 	}
 	list, err := json.Marshal(entries)
 	if err != nil {
-		panic(err) // strings always marshal
+		panic(err) // strings can always be encoded
 	}
 	return string(list)
 }

@@ -9,8 +9,8 @@ import (
 
 const identityAPI = "2023-01-31"
 
-// addIdentities adds the identities of the hub and of the scaler. Those of domains belong to others:
-// the template takes them as parameters.
+// addIdentities adds the identities of the hub and of the scaler. The
+// identities of domains exist already: the template takes them as parameters.
 func (r *resources) addIdentities() {
 	used := make(map[string]bool)
 	for _, i := range r.table.Identities {
@@ -31,7 +31,7 @@ func (r *resources) addIdentities() {
 	}
 }
 
-// addIdentity returns an identity that the template creates.
+// addIdentity adds an identity that the template creates.
 func (r *resources) addIdentity(name string) *templateResource {
 	return r.principals[name].(runtime).of
 }
@@ -60,7 +60,8 @@ func (r *resources) addGrants() {
 	}
 }
 
-// principalName returns a name that distinguishes the identity before it exists.
+// principalName returns a name for the identity's principal that is known
+// before the identity exists.
 func (r *resources) principalName(identity string) expr {
 	if p, ok := r.principals[identity].(runtime); ok {
 		return resourceID{p.of}

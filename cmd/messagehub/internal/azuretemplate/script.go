@@ -13,8 +13,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Script returns a script of the Azure CLI that creates the same as the template does, without private
-// endpoints. It may run again: each of its commands creates or corrects.
+// Script returns a script of the Azure CLI that creates the same resources as
+// the template, without private endpoints. It can be run again: each of its
+// commands creates or corrects.
 func Script(cfg *config.Config) []byte {
 	s := &script{table: deployment.NewTable(cfg), variables: make(map[string]string)}
 	used := make(map[string]bool)
@@ -47,7 +48,7 @@ func Script(cfg *config.Config) []byte {
 
 type script struct {
 	table     deployment.Table
-	variables map[string]string // with the principals of the identities
+	variables map[string]string // variables with the principals of the identities
 	text      bytes.Buffer
 }
 
@@ -65,7 +66,7 @@ func (s *script) addVariable(name, from, value string) {
 	s.addLine("%s=${%s:-%s}", name, from, value)
 }
 
-// shellName returns a name of a variable.
+// shellName returns the name of a variable.
 func shellName(name string) string {
 	return strings.Map(func(c rune) rune {
 		if isWord(c) {
@@ -105,7 +106,7 @@ func (s *script) addCosmos() {
 		"AssignableScopes": []string{"/dbs/" + s.table.Database}, "Permissions": []map[string]any{{"DataActions": role.Actions}},
 	})
 	if err != nil {
-		panic(err) // strings always marshal
+		panic(err) // strings can always be encoded
 	}
 	s.addLine("az cosmosdb sql role definition create %s --body %s --output none", where, shellQuote(string(body)))
 }
@@ -139,12 +140,13 @@ func (s *script) addStorage() {
 	}
 	policy, err := json.Marshal(map[string]any{"rules": plainValue(storageRules(s.table.Blobs, restoreDays))})
 	if err != nil {
-		panic(err) // strings and numbers always marshal
+		panic(err) // strings and numbers can always be encoded
 	}
 	s.addLine(`az storage account management-policy create --resource-group "$group" --account-name "$storage" --policy %s --output none`, shellQuote(string(policy)))
 }
 
-// plainValue returns a value without expressions as encoding/json takes it.
+// plainValue returns a value without expressions, in the types of
+// encoding/json.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case orderedObject:
@@ -184,7 +186,7 @@ func (s *script) addRoles() {
 	}
 }
 
-// assignmentCommand returns the command that gives a role.
+// assignmentCommand returns the command that assigns a role.
 func (s *script) assignmentCommand(g *deployment.Grant) string {
 	principal := s.variables[g.Identity]
 	scope := ""

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// runScript runs a script with a program in place of the Azure CLI, and returns the calls of it.
+// runScript runs a script with a fake Azure CLI, and returns the calls of it.
 func runScript(t *testing.T, text []byte, environ ...string) []string {
 	t.Helper()
 	folder := t.TempDir()

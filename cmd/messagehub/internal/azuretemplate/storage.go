@@ -4,8 +4,9 @@ import "github.com/messagehub/messagehub/cmd/node/deployment"
 
 const storageAPI = "2023-05-01"
 
-// addStorage adds the storage account and its containers. The account accepts no keys. What was
-// deleted or replaced can be restored for a time, and is then deleted by a rule.
+// addStorage adds the storage account and its containers. The account accepts
+// no keys. Blobs that were deleted or replaced can be restored for some time;
+// then a rule deletes them.
 func (r *resources) addStorage() {
 	name := r.accountParam("storageAccountName", "Name of the storage account: up to 24 lower case letters and digits", r.names.blob, text{paramRef("prefix"), unique()})
 	days := r.addParam(param{name: "blobRestoreDays", kind: "int", description: "Days in which a blob that was deleted or replaced can be restored", value: 7})
@@ -48,8 +49,8 @@ func (r *resources) addStorage() {
 	r.addPrivateEndpoint("blob", "blob", r.blob)
 }
 
-// storageRules returns the rules by which the account deletes blobs; days is how long versions are kept
-// that were replaced.
+// storageRules returns the rules by which the account deletes blobs; days is
+// how long replaced versions are kept.
 func storageRules(blobs []deployment.BlobContainer, days any) array {
 	rules := array{orderedObject{
 		{"name", "replaced"},

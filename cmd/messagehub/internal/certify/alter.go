@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// The functions here change requests that are signed.
+// These functions change requests that are already signed.
 
-// bodyOf returns the body of a request, which can be sent again.
+// bodyOf returns the body of a request, and leaves the request so that it can
+// be sent.
 func bodyOf(r *http.Request) []byte {
 	if r.GetBody == nil {
 		return nil
@@ -35,12 +36,13 @@ func setBody(r *http.Request, body []byte) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// tamperBody changes what the message says. It stays valid, and as long as it was.
+// tamperBody changes the content of the message. It stays valid, and keeps its
+// length.
 func tamperBody(r *http.Request) {
 	setBody(r, bytes.ReplaceAll(bodyOf(r), []byte(original), []byte(tampered)))
 }
 
-// renewDigest sets the digest of the body, as an attacker can.
+// renewDigest sets the digest of the changed body, as an attacker could.
 func renewDigest(r *http.Request) {
 	digest := sha256.Sum256(bodyOf(r))
 	r.Header.Set("Digest", "SHA-256="+base64.StdEncoding.EncodeToString(digest[:]))
@@ -56,10 +58,10 @@ func breakSignatures(r *http.Request) {
 	r.Header.Set("Authorization", `Signature keyId="`)
 }
 
-// errBroken ends a body before its end.
+// errBroken interrupts a body.
 var errBroken = errors.New("the caller breaks off")
 
-// breakBody has half of the body sent, and then ends the connection.
+// breakBody sends half of the body and then closes the connection.
 func breakBody(r *http.Request) {
 	body := bodyOf(r)
 	r.GetBody = nil
@@ -70,7 +72,7 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
 
-// slowBody has the body sent in parts, with a pause before each.
+// slowBody sends the body in parts, with a pause before each.
 func slowBody(parts int, pause time.Duration, wait func(context.Context, time.Duration) error) func(*http.Request) {
 	return func(r *http.Request) {
 		body := bodyOf(r)

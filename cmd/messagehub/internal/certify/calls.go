@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// expectAccepted returns a check of a call that is changed and has to be accepted.
+// expectAccepted returns a check that sends a changed call, which must be
+// accepted.
 func expectAccepted(alter ...func(*http.Request)) func(context.Context, *certifyRun) (checkVerdict, error) {
 	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		a, err := s.sendNew(ctx, s.client, nil, alter...)
@@ -20,14 +21,16 @@ func expectAccepted(alter ...func(*http.Request)) func(context.Context, *certify
 	}
 }
 
-// expectRefused returns a check of a call that is changed and has to be refused.
+// expectRefused returns a check that sends a changed call, which must be
+// refused.
 func expectRefused(alter ...func(*http.Request)) func(context.Context, *certifyRun) (checkVerdict, error) {
 	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		return s.mustRefuse(s.sendNew(ctx, s.client, nil, alter...))
 	}
 }
 
-// expectRefusedAt returns a check of a call that is signed with another time and has to be refused.
+// expectRefusedAt returns a check that sends a call signed with another time,
+// which must be refused.
 func expectRefusedAt(offset time.Duration) func(context.Context, *certifyRun) (checkVerdict, error) {
 	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		o := s.opts.Client
@@ -50,8 +53,8 @@ func (s *certifyRun) mustRefuse(a receiverAnswer, err error) (checkVerdict, erro
 	return v, err
 }
 
-// sendNew sends a new delivery, which change may change before it is signed and alter
-// after that.
+// sendNew sends a new delivery. change may change it before it is signed, and
+// alter after that.
 func (s *certifyRun) sendNew(ctx context.Context, client *webhook.Client, change func(*webhook.Delivery), alter ...func(*http.Request)) (receiverAnswer, error) {
 	d, err := s.delivery()
 	if err != nil {

@@ -1,9 +1,10 @@
-// Package certify calls a receiver as a hub would, and as an attacker would, and reports what
-// the receiver did right.
+// Package certify calls a receiver as a hub would, and as an attacker would,
+// and reports what the receiver did right.
 //
-// Every call goes the guarded way of package webhook. A check is one or more calls and the rule
-// for their answers. The first is a call that a receiver has to accept; if it is not accepted,
-// nothing can be said about the others.
+// Every call uses the guarded client of package webhook. A check is one or more
+// calls and the rule for their answers. The first check is a call that a
+// receiver must accept; if it is not accepted, the results of the others would
+// mean nothing.
 package certify
 
 import (
@@ -24,31 +25,31 @@ import (
 
 // Options of Run.
 type Options struct {
-	Client   webhook.Options // the way to the receiver
+	Client   webhook.Options // how to reach the receiver
 	Settings domain.Subscription
 
-	Secrets []webhook.Secret // that the receiver verifies with; none: signatures are not checked
-	HMACKey webhook.Key      // likewise
+	Secrets []webhook.Secret // secrets with which the receiver verifies; none: signatures are not checked
+	HMACKey webhook.Key      // key with which the receiver verifies; "": none
 
-	Type    string // of the event that is sent; default "messagehub.certify"
-	Payload []byte // of the event, JSON; default an object that names the check
+	Type    string // type of the events; default "messagehub.certify"
+	Payload []byte // payload of the events, JSON; default an object with the name of the check
 
 	Large  int           // bytes of the large payload; default domain.MaxPayload
-	Slow   time.Duration // that the slow body takes; default 3 s
-	Quick  time.Duration // in which a receiver should answer; default 2 s
-	Calls  int           // at the same time; default 10
-	Report func(Result)  // is called with each result; default: nothing
+	Slow   time.Duration // duration of the slow body; default 3 s
+	Quick  time.Duration // time in which a receiver should answer; default 2 s
+	Calls  int           // concurrent calls; default 10
+	Report func(Result)  // called with each result; default: nothing
 
-	Random io.Reader                                        // of ids and secrets; default crypto/rand
-	Pause  func(ctx context.Context, d time.Duration) error // default: by the system's clock
+	Random io.Reader                                        // source of ids and secrets; default crypto/rand
+	Pause  func(ctx context.Context, d time.Duration) error // waits; default: with the system's clock
 }
 
-// A Level says how much a check matters.
+// A Level is the importance of a check.
 type Level string
 
 // The levels.
 const (
-	Must   Level = "must"   // a receiver that fails loses messages, or takes those of strangers
+	Must   Level = "must"   // a receiver that fails loses messages, or accepts forged ones
 	Should Level = "should" // a receiver that fails works worse than it could
 )
 
@@ -67,12 +68,13 @@ type Result struct {
 	Check   string  `json:"check"`
 	Level   Level   `json:"level"`
 	Outcome Outcome `json:"outcome"`
-	Answer  string  `json:"answer"`           // what the receiver did, or why it was not checked
-	Advice  string  `json:"advice,omitempty"` // what to do, if it failed
+	Answer  string  `json:"answer"`           // what the receiver did, or why the check was skipped
+	Advice  string  `json:"advice,omitempty"` // what to do after a failure
 }
 
-// Run calls the receiver and returns the results of all checks, in the order in which they
-// were made. It fails only if ctx ends, or without randomness.
+// Run calls the receiver and returns the results of all checks, in the order in
+// which they were made. It fails only if ctx ends, or if there is no
+// randomness.
 func Run(ctx context.Context, opts Options) ([]Result, error) {
 	opts.Type = cmp.Or(opts.Type, "messagehub.certify")
 	opts.Large = cmp.Or(opts.Large, domain.MaxPayload)
@@ -104,17 +106,17 @@ func Run(ctx context.Context, opts Options) ([]Result, error) {
 	return results, nil
 }
 
-// A certifyRun is one Run.
+// A certifyRun is one call of Run.
 type certifyRun struct {
 	opts   Options
 	client *webhook.Client
 
-	first   receiverAnswer // to the first call
+	first   receiverAnswer // answer to the first call
 	refused []receiverAnswer
-	slowest time.Duration // of the calls that were accepted
+	slowest time.Duration // duration of the slowest accepted call
 }
 
-// notAccepted is why most checks are not made if the first one fails.
+// notAccepted is the reason why most checks are skipped if the first one fails.
 const notAccepted = "a call that should be accepted was not"
 
 // check makes one check.
@@ -139,20 +141,20 @@ func (s *certifyRun) check(ctx context.Context, c *check) (Result, error) {
 	return r, nil
 }
 
-// isSigned reports whether there is anything that the receiver can verify.
+// isSigned reports whether the receiver can verify signatures.
 func (s *certifyRun) isSigned() bool { return len(s.opts.Secrets) > 0 || s.opts.HMACKey != "" }
 
 // A receiverAnswer is what a receiver did with a call.
 type receiverAnswer struct {
 	domain.Answer
 	made bool
-	long bool // the body may have more bytes than are kept
+	long bool // the body may have more bytes than were read
 }
 
 func (a receiverAnswer) isAccepted() bool { return a.made && a.Error == "" && a.Status/100 == 2 }
 
-// isRefused reports whether the receiver answered that it does not accept the call. No answer is
-// no refusal.
+// isRefused reports whether the receiver answered that it does not accept the
+// call. A call without an answer is not refused.
 func (a receiverAnswer) isRefused() bool { return a.made && a.Status != 0 && a.Status/100 != 2 }
 
 func (a receiverAnswer) String() string {
@@ -192,7 +194,7 @@ func (s *certifyRun) delivery() (*webhook.Delivery, error) {
 const (
 	certifySubscription = "00000000-0000-4000-8000-000000000000"
 
-	// original is a text in each body, and tampered what an attacker makes of it.
+	// original is a text in each body; an attacker replaces it with tampered.
 	original, tampered = "original", "tampered"
 )
 
@@ -204,8 +206,8 @@ func (s *certifyRun) random(n int) ([]byte, error) {
 	return b, nil
 }
 
-// otherSecret returns a secret that the receiver does not have, of the kind of the first one
-// that it has.
+// otherSecret returns a secret that the receiver does not have, of the same
+// kind as its first one.
 func (s *certifyRun) otherSecret() (webhook.Secret, error) {
 	b, err := s.random(32)
 	if err != nil {
@@ -218,7 +220,7 @@ func (s *certifyRun) otherSecret() (webhook.Secret, error) {
 	return webhook.ParseSecret(prefix + base64.StdEncoding.EncodeToString(b))
 }
 
-// send makes a call that client signs, changed as the functions say.
+// send makes a call. client signs it, and then the functions alter it.
 func (s *certifyRun) send(ctx context.Context, client *webhook.Client, d *webhook.Delivery, alter ...func(*http.Request)) (receiverAnswer, error) {
 	r, err := client.SendAltered(ctx, d, func(req *http.Request) {
 		for _, f := range alter {

@@ -95,7 +95,7 @@ func run(t *testing.T, handler http.Handler, set func(*certify.Options)) []certi
 	return results
 }
 
-// verifying is a right receiver with the keys of v.
+// verifying returns a correct receiver with the keys of v.
 func verifying(v *webhook.Verifier, refusal int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -118,7 +118,7 @@ func bySecret(t *testing.T) *webhook.Verifier {
 	return &webhook.Verifier{Keys: []webhook.VerifyKey{key}}
 }
 
-// checksWith returns the checks of an outcome.
+// checksWith returns the names of the checks with an outcome.
 func checksWith(results []certify.Result, o certify.Outcome) []string {
 	names := []string{}
 	for _, r := range results {
@@ -168,7 +168,8 @@ func TestRun_PassesRightReceiversOfOtherSchemes(t *testing.T) {
 	}
 }
 
-// withFault returns a receiver that answers as f does if that is true, and else rightly.
+// withFault returns a receiver that is correct, except for calls that f
+// answers, for which f returns true.
 func withFault(t *testing.T, f func(w http.ResponseWriter, r *http.Request, body []byte) bool) http.Handler {
 	t.Helper()
 	right := verifying(bySecret(t), http.StatusUnauthorized)
@@ -228,7 +229,7 @@ func TestRun_FindsEachFault(t *testing.T) {
 			mu.Unlock()
 			<-time.After(time.Second)
 			mu.Lock()
-			under-- // before the answer is sent, and the next call comes
+			under-- // before the answer is sent, and so before the next call
 			mu.Unlock()
 			return n > 1 && answer(w, 503)
 		}, []string{"accepts calls at the same time"}},
@@ -322,7 +323,7 @@ func TestRun_StopsAtAReceiverThatAcceptsNothing(t *testing.T) {
 
 func TestRun_HasADeadlineForAReceiverThatHangs(t *testing.T) {
 	results := run(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the caller is gone
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices the disconnect only after it has read the body
 		<-r.Context().Done()
 	}), nil)
 	require.Contains(t, results[0].Answer, "no complete answer within 30s")

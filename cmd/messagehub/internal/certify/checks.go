@@ -11,25 +11,25 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// A check is one thing that a receiver does right or wrong.
+// A check is one property of a receiver.
 type check struct {
-	name   string // what a receiver does right
+	name   string // the property of a correct receiver
 	level  Level
-	advice string // what to do if it does not
+	advice string // what to do after a failure
 
-	always bool                     // made even if the first call was not accepted
-	skip   func(*certifyRun) string // why it cannot be made, "" if it can; nil: it always can
+	always bool                     // not skipped if the first call was not accepted
+	skip   func(*certifyRun) string // returns why the check is skipped, "" if it is not; nil: never skipped
 	run    func(context.Context, *certifyRun) (checkVerdict, error)
 }
 
-// A checkVerdict is what was found by a check.
+// A checkVerdict is the result of the calls of a check.
 type checkVerdict struct {
 	isRight bool
 	saw     string
-	advice  string // "": that of the check
+	advice  string // "": the advice of the check
 }
 
-// The advice that several checks share.
+// Advice that several checks share.
 const (
 	verifyAdvice = "Verify the signature of the raw body before anything reads it, and answer 401 if it is not valid. " +
 		"A library of Standard Webhooks does all of it: standardwebhooks for many languages."
@@ -39,8 +39,8 @@ const (
 		"Otherwise a call that was recorded can be sent again."
 )
 
-// checks are all there are, in the order in which they are made. Those that may harm a receiver
-// come last, and after them one that shows whether they did.
+// checks are all checks, in the order in which they are made. Those that may
+// harm a receiver come last, followed by one that shows whether they did.
 var checks = []check{
 	{
 		name: "accepts a call", level: Must, always: true, run: sendFirst,
@@ -147,7 +147,8 @@ func skipUnanswered(s *certifyRun) string {
 	return ""
 }
 
-// notSigned is why signatures are not checked if the receiver's secret is not known.
+// notSigned is the reason why signatures are not checked if the receiver's
+// secret is not known.
 const notSigned = "no --secret or --hmac-key is given"
 
 func skipUnsigned(s *certifyRun) string {
@@ -171,7 +172,7 @@ func skipWithoutHMAC(s *certifyRun) string {
 	return ""
 }
 
-// The Authorization header does not sign the id.
+// The HMAC signature in the Authorization header does not cover the id.
 func skipUnlessOnlySecret(s *certifyRun) string {
 	if s.opts.HMACKey != "" && len(s.opts.Secrets) > 0 {
 		return "--hmac-key does not sign the id"

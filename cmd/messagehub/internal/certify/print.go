@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// maxAnswer is the limit of what a table shows of an answer, in runes.
+// maxAnswer is the limit for an answer in the table, in runes.
 const maxAnswer = 60
 
-// HasFailed reports whether a check that is a must has failed.
+// HasFailed reports whether a check of level must has failed.
 func HasFailed(results []Result) bool {
 	for _, r := range results {
 		if r.Outcome == Failed && r.Level == Must {
@@ -33,7 +33,7 @@ func Print(w io.Writer, url string, results []Result) error {
 	for _, r := range results {
 		counts[r.Outcome]++
 		if r.Answer == notAccepted {
-			continue // they would hide the one that failed
+			continue // they would only repeat the check that failed
 		}
 		outcome := string(r.Outcome)
 		if r.Outcome == Failed {
@@ -55,7 +55,7 @@ func Print(w io.Writer, url string, results []Result) error {
 	return nil
 }
 
-// printAdvice prints what to do, each advice once with the checks to which it belongs.
+// printAdvice prints each advice once, with the checks to which it belongs.
 func printAdvice(w io.Writer, results []Result) {
 	checks := make(map[string][]string)
 	var order []string

@@ -50,7 +50,8 @@ type findingGroup struct {
 	subjects map[string]bool // recipients, or buckets
 }
 
-// countSubjects returns how many recipients or buckets the group is about.
+// countSubjects returns the number of recipients or buckets in the group, as
+// text.
 func (g *findingGroup) countSubjects() string {
 	thing := "recipient"
 	if g.first.IsOfObjects() {
@@ -59,10 +60,11 @@ func (g *findingGroup) countSubjects() string {
 	return terminal.CountOf(int64(len(g.subjects)), thing)
 }
 
-// groupsShown keeps a report on one screen.
+// groupsShown is the limit of groups, so that a report fits on one screen.
 const groupsShown = 12
 
-// writeGroups writes a line a group, beginning with what cannot be repaired.
+// writeGroups writes one line for each group, first the groups that cannot be
+// repaired.
 func writeGroups(b *strings.Builder, findings []hub.Finding) {
 	type key struct {
 		damage, repaired, isOfObjects bool
@@ -118,7 +120,7 @@ func rankOf(f *hub.Finding) int {
 	return 1
 }
 
-// writeAdvice says what to do about what is left.
+// writeAdvice writes what to do about the remaining findings.
 func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 	damage, objects, repairable, newer := false, false, false, false
 	for i := range r.Findings {
@@ -161,8 +163,8 @@ func countIs(n int64, thing string) string {
 	return terminal.CountOf(n, thing) + " are"
 }
 
-// A Progress prints how far a check is: on a terminal a line that changes, otherwise a line
-// every ten seconds.
+// A Progress prints the progress of a check: on a terminal in a line that
+// changes, otherwise a line every ten seconds.
 type Progress struct {
 	terminal.StatusLine
 	reported time.Time

@@ -10,23 +10,24 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// An actorClient peeks and dequeues as an actor does, and notes that in a ledger.
+// An actorClient peeks and dequeues as an actor does, and records that in a
+// ledger.
 type actorClient struct {
 	hub    *hubclient.Client
 	actor  string
 	ledger energymarket.Ledger
 	tally  *tally
-	onward func(events int) // is called for each bundle that was confirmed
+	onward func(events int) // called for each confirmed bundle
 }
 
-// A tally is the measurements of the clients of one actor.
+// A tally has the measurements of the clients of one actor.
 type tally struct {
 	mu              sync.Mutex
 	events, bundles int
 	bytes           int64
 	peeks, dequeues []time.Duration
 
-	largest     int // events of a bundle
+	largest     int // number of events in the largest bundle
 	largestPeek time.Duration
 }
 
@@ -45,7 +46,7 @@ func (t *tally) addBundle(events int, bytes int64, peek, dequeue time.Duration) 
 	}
 }
 
-// percentileOf returns the smallest duration that p percent of them do not exceed.
+// percentileOf returns a percentile of durations.
 func percentileOf(of []time.Duration, p int) time.Duration {
 	if len(of) == 0 {
 		return 0
@@ -54,7 +55,8 @@ func percentileOf(of []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// drainGroup peeks and dequeues until no data is left in a group, "" for all of them.
+// drainGroup peeks and dequeues until no data is left in a group, or in all
+// groups for "".
 func (a *actorClient) drainGroup(ctx context.Context, group string) error {
 	for {
 		asked, started := a.ledger.Now(), time.Now()

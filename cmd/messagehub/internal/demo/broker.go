@@ -17,16 +17,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A brokerDemo broadcasts to five consumers of a channel. One of them is slow, and one fails until
-// all of its jobs are dead; then some of these are re-triggered, and it fetches the others. Each
-// message has to reach each consumer once.
+// A brokerDemo broadcasts to five consumers of a channel. One of them is slow,
+// and one fails until all of its jobs are dead; then some of these are
+// re-triggered, and the consumer fetches the others. Each message must reach
+// each consumer once.
 type brokerDemo struct {
 	out       io.Writer
 	channel   string
 	producer  string
-	tokens    map[string]string // of the channel and the producer
+	tokens    map[string]string // tokens of the channel and the producer
 	consumers []*demoConsumer
-	limit     time.Duration // for what has to happen
+	limit     time.Duration // limit of each wait
 	messages  int
 }
 
@@ -37,7 +38,8 @@ const (
 	slowDelay        = 50 * time.Millisecond
 )
 
-// newBrokerDemo listens for the calls to its consumers. The caller serves or closes them.
+// newBrokerDemo opens the listeners of its consumers. The caller serves or
+// closes them.
 func newBrokerDemo(ctx context.Context, out io.Writer) (_ *brokerDemo, err error) {
 	b := &brokerDemo{
 		out: out, channel: "prices", producer: "exchange", limit: time.Minute, messages: brokerMessages,
@@ -63,14 +65,15 @@ func newBrokerDemo(ctx context.Context, out io.Writer) (_ *brokerDemo, err error
 	return b, nil
 }
 
-// closeListeners ends the listeners of consumers that do not serve.
+// closeListeners closes the listeners of consumers that do not serve.
 func (b *brokerDemo) closeListeners() {
 	for _, c := range b.consumers {
 		_ = c.listener.Close()
 	}
 }
 
-// setParties has the hub create the channel, its producer and its consumers at its start.
+// setParties adds the channel, its producer and its consumers to the
+// configuration, so that the hub creates them at its start.
 func (b *brokerDemo) setParties(cfg *config.Broker) error {
 	cfg.MaxRetry, cfg.RetryDelay = brokerRetries, brokerRetryDelay
 	channel, err := domain.Channels.Parse(b.channel)
@@ -101,8 +104,8 @@ func (b *brokerDemo) newClient(url string, creds brokerclient.Credentials) (*bro
 	return brokerclient.New(brokerclient.Options{URL: url, Credentials: creds})
 }
 
-// runAll plays the demo against the hub at url. It fails if a message did not reach a consumer, or
-// reached it twice.
+// runAll runs the demo with the hub at url. It fails if a message did not reach
+// a consumer, or reached it twice.
 func (b *brokerDemo) runAll(ctx context.Context, url string) (err error) {
 	serving, stop := context.WithCancel(ctx)
 	var receivers errgroup.Group
@@ -122,7 +125,7 @@ func (b *brokerDemo) runAll(ctx context.Context, url string) (err error) {
 	return err
 }
 
-// errBrokerSlow is why the demo of the broker is given up.
+// errBrokerSlow is the cause when the demo of the broker takes too long.
 var errBrokerSlow = errors.New("the broker has not delivered in time")
 
 func (b *brokerDemo) playAll(ctx context.Context, url string) error {
@@ -172,8 +175,8 @@ func (b *brokerDemo) publishMessages(ctx context.Context, url string) (ids []str
 	return ids, time.Since(began), nil
 }
 
-// reviveConsumer shows the dead letters of a consumer, re-triggers half of them when it is back, and has it
-// fetch the rest.
+// reviveConsumer prints the dead letters of a consumer, re-triggers half of
+// them when the consumer works again, and lets it fetch the rest.
 func (b *brokerDemo) reviveConsumer(ctx context.Context, client *brokerclient.Client, c *demoConsumer, messages int) error {
 	dead, err := b.awaitDeadLetters(ctx, client, c.name, messages)
 	if err != nil {
@@ -204,7 +207,7 @@ func (b *brokerDemo) reviveConsumer(ctx context.Context, client *brokerclient.Cl
 	return err
 }
 
-// awaitDeadLetters returns the dead letters of a consumer once it has n.
+// awaitDeadLetters waits until a consumer has n dead letters and returns them.
 func (b *brokerDemo) awaitDeadLetters(ctx context.Context, client *brokerclient.Client, consumer string, n int) (dead []*brokerclient.Job, err error) {
 	err = pollUntil(ctx, func() (bool, error) {
 		dead = dead[:0]
@@ -219,7 +222,7 @@ func (b *brokerDemo) awaitDeadLetters(ctx context.Context, client *brokerclient.
 	return dead, err
 }
 
-// shownDeadLetters is how many dead letters the demo prints.
+// shownDeadLetters is the number of dead letters that the demo prints.
 const shownDeadLetters = 3
 
 func (b *brokerDemo) showDeadLetters(c *demoConsumer, dead []*brokerclient.Job) {
@@ -243,7 +246,8 @@ func (b *brokerDemo) retriggerJobs(ctx context.Context, client *brokerclient.Cli
 	return nil
 }
 
-// fetchMessages has a consumer fetch n messages, and returns how many bundles they were in.
+// fetchMessages lets a consumer fetch n messages, and returns the number of
+// their bundles.
 func (b *brokerDemo) fetchMessages(ctx context.Context, client *brokerclient.Client, c *demoConsumer, n int) (bundles int, err error) {
 	fetched := 0
 	err = pollUntil(ctx, func() (bool, error) {
@@ -264,7 +268,7 @@ func (b *brokerDemo) fetchMessages(ctx context.Context, client *brokerclient.Cli
 	return bundles, err
 }
 
-// pollEvery is the time between two looks for what has to happen.
+// pollEvery is the time between two calls of isDone.
 const pollEvery = 20 * time.Millisecond
 
 // pollUntil calls isDone until it reports true or fails, or ctx ends.
@@ -283,7 +287,8 @@ func pollUntil(ctx context.Context, isDone func() (bool, error)) error {
 	}
 }
 
-// printReport prints what each consumer got. It fails unless that is each message once.
+// printReport prints what each consumer received. It fails unless each received
+// each message once.
 func (b *brokerDemo) printReport(ids []string) error {
 	table := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "consumer\t\tcalled with\tfetched\trefused\tlost\ttwice\t")

@@ -18,9 +18,9 @@ import (
 // A demoConsumer is a consumer that the hub calls.
 type demoConsumer struct {
 	name  string
-	kind  string // what is wrong with it
+	kind  string // how it differs from a normal consumer
 	token string
-	delay time.Duration // before each answer
+	delay time.Duration // pause before each answer
 
 	listener net.Listener
 	handler  http.Handler
@@ -28,25 +28,25 @@ type demoConsumer struct {
 	mu     sync.Mutex
 	mode   consumerMode
 	counts consumerCounts
-	got    map[string]int // by the id of the message
+	got    map[string]int // number of deliveries by the id of the message
 }
 
-// A consumerMode says how a consumer answers.
+// A consumerMode is how a consumer answers.
 type consumerMode int
 
 const (
 	accepting  consumerMode = iota
-	failing                 // 503
-	postponing              // 503 with Retry-After
+	failing                 // answers 503
+	postponing              // answers 503 with Retry-After
 )
 
 type consumerCounts struct {
-	called  int // with messages that it has accepted
-	fetched int // messages
-	refused int // calls
+	called  int // accepted calls
+	fetched int // fetched messages
+	refused int // refused calls
 }
 
-// openListener opens a loopback port, and makes the token of the consumer.
+// openListener opens a loopback port, and generates the token of the consumer.
 func (c *demoConsumer) openListener(ctx context.Context) (err error) {
 	c.token, c.got = rand.Text(), make(map[string]int)
 	if c.handler, err = brokerclient.NewConsumer(brokerclient.ConsumerOptions{Tokens: []string{c.token}}, c.handleDelivery); err != nil {
@@ -65,13 +65,13 @@ func (c *demoConsumer) serveCalls(ctx context.Context) error {
 	})
 }
 
-// Why a consumer does not accept a message.
+// The reasons why a consumer does not accept a message.
 var (
 	errDead  = &brokerclient.RetryAfterError{Err: errors.New("the consumer is dead")}
 	errLater = &brokerclient.RetryAfterError{After: time.Hour, Err: errors.New("the consumer wants to be called later")}
 )
 
-// handleDelivery gets a message that the hub has called the consumer with.
+// handleDelivery handles a call with a message.
 func (c *demoConsumer) handleDelivery(ctx context.Context, d *brokerclient.Delivery) error {
 	if err := clock.Sleep(ctx, c.delay); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (c *demoConsumer) currentCounts() consumerCounts {
 	return c.counts
 }
 
-// noteFetched notes a message that was fetched.
+// noteFetched records a message that was fetched.
 func (c *demoConsumer) noteFetched(message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,13 +112,13 @@ func (c *demoConsumer) noteFetched(message string) {
 	c.got[message]++
 }
 
-// waitForCalls returns once the consumer was called with n messages.
+// waitForCalls waits until the consumer was called with n messages.
 func (c *demoConsumer) waitForCalls(ctx context.Context, n int) error {
 	return pollUntil(ctx, func() (bool, error) { return c.currentCounts().called >= n, nil })
 }
 
-// compareMessages returns how many of the messages the consumer did not get, and how many it got more than
-// once.
+// compareMessages returns how many of the messages the consumer did not
+// receive, and how many it received more than once.
 func (c *demoConsumer) compareMessages(ids []string) (lost, twice int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A calledActor does not poll. The hub calls it when data is available for it, and it fetches
-// the data then.
+// A calledActor does not poll. The hub calls it when data is available, and
+// then it fetches the data.
 type calledActor struct {
 	*actorClient
 	name         string
@@ -28,20 +28,21 @@ type calledActor struct {
 	subscription domain.SubscriptionID
 
 	listener net.Listener
-	called   chan struct{} // has an element if there was a call since the last fetch
+	called   chan struct{} // has an element after a call, until the next fetch
 	isAway   atomic.Bool   // it answers 503
-	accepted atomic.Int64  // calls
-	refused  atomic.Int64  // calls while it was away
+	accepted atomic.Int64  // accepted calls
+	refused  atomic.Int64  // refused calls while it was away
 	invalid  atomic.Int64  // calls whose signature was not valid
 }
 
-// callTimeout is the limit for the calls of a receiver in the demo.
+// callTimeout is the limit of a call in the demo.
 const callTimeout = 5 * time.Second
 
-// callDelays are the times before the attempts of a delivery. Days would be too long for a demo.
+// callDelays are the pauses before the attempts of a delivery. The default ones
+// take days, which is too long for a demo.
 var callDelays = []time.Duration{0, 500 * time.Millisecond, time.Second}
 
-// subscribeToCalls listens on a loopback port and has the hub call it there.
+// subscribeToCalls opens a loopback port and subscribes with its URL.
 func (a *calledActor) subscribeToCalls(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,7 +50,7 @@ func (a *calledActor) subscribeToCalls(ctx context.Context) error {
 	}
 	a.listener, a.called = listener, make(chan struct{}, 1)
 	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // never fails
+	_, _ = rand.Read(secret) // rand.Read never fails
 	text := "whsec_" + base64.StdEncoding.EncodeToString(secret)
 	key, err := webhook.ParseVerifyKey(text)
 	if err != nil {
@@ -87,17 +88,18 @@ func (a *calledActor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.accepted.Add(1)
 		select {
 		case a.called <- struct{}{}:
-		default: // the next fetch takes what is there for this call, too
+		default: // the next fetch also takes the data of this call
 		}
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
-// errNotCalled is why a calledActor has not fetched everything.
+// errNotCalled is the error of a calledActor that could not fetch everything
+// because it was not called.
 var errNotCalled = errors.New("the hub has not called it")
 
-// fetchWhenCalled drains after each call until isDone. It fails with errNotCalled if limit has passed
-// since sent was closed.
+// fetchWhenCalled drains after each call until isDone returns true. It fails
+// with errNotCalled if limit has passed since sent was closed.
 func (a *calledActor) fetchWhenCalled(ctx context.Context, sent <-chan struct{}, limit time.Duration, isDone func() bool) error {
 	var late <-chan time.Time
 	for {

@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// subscribeActors has the hub call the actors that do not poll. The last one is away.
+// subscribeActors subscribes the actors that do not poll. The receiver of the
+// last one is away.
 func (d *Demo) subscribeActors(ctx context.Context, hub *hubclient.Client) error {
 	for i, actor := range d.market.Actors {
 		if !isCalled(i) {
@@ -41,8 +42,8 @@ func (d *Demo) pollingActors() (actors []string) {
 	return actors
 }
 
-// runCalledActor lets a called actor fetch what is sent to it. What it has not fetched because it was not
-// called is lost in the verdict.
+// runCalledActor lets a called actor fetch what is sent to it. Data that it has
+// not fetched because it was not called is lost in the verdict.
 func (d *Demo) runCalledActor(ctx context.Context, a *calledActor, sent <-chan struct{}) error {
 	err := a.fetchWhenCalled(ctx, sent, d.patience, func() bool { return d.ledger.Outstanding(a.actor) == 0 })
 	if errors.Is(err, errNotCalled) {
@@ -52,8 +53,9 @@ func (d *Demo) runCalledActor(ctx context.Context, a *calledActor, sent <-chan s
 	return err
 }
 
-// comeBack shows the dead letters of the actor whose receiver is away, lets it come back and has
-// the hub make the delivery again. It is called then, and fetches everything.
+// comeBack prints the dead letters of the actor whose receiver is away, lets
+// the receiver work again and replays the delivery. Then the actor is called,
+// and fetches everything.
 func (d *Demo) comeBack(ctx context.Context, sent <-chan struct{}) error {
 	a := d.called[len(d.called)-1]
 	dead, err := a.awaitDeadLetter(ctx, d.patience)
@@ -83,11 +85,12 @@ func (d *Demo) comeBack(ctx context.Context, sent <-chan struct{}) error {
 	return err
 }
 
-// errNoDeadLetter is why the hub has nothing to make again.
+// errNoDeadLetter is the error when there is no delivery to replay.
 var errNoDeadLetter = errors.New("its notification has not become a dead letter")
 
-// awaitDeadLetter returns a dead letter of the actor once there is one and no delivery waits for
-// another attempt: that would be a call, too.
+// awaitDeadLetter waits until the actor has a dead letter and no delivery waits
+// for another attempt, which would also call the actor, and returns the dead
+// letter.
 func (a *calledActor) awaitDeadLetter(ctx context.Context, limit time.Duration) (*hubclient.MessageDelivery, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoDeadLetter)
 	defer cancel()

@@ -28,17 +28,17 @@ import (
 )
 
 const (
-	contentOrigin = "Invoices"      // whose domain makes content on request
-	contentActor  = "5790000000006" // it has one bundle, of that domain
+	contentOrigin = "Invoices"      // its domain makes content on request
+	contentActor  = "5790000000006" // it has one bundle, from that domain
 
 	contentBucket = embedded.WellKnownAccount + "/messagehub-content"
-	contentFolder = "content" // of the data folder
+	contentFolder = "content" // name in the data folder
 )
 
 // A contentDomain makes the contents of bundles.
 type contentDomain struct {
 	client *domainclient.Client
-	made   atomic.Int64 // contents
+	made   atomic.Int64 // number of contents
 }
 
 func newContentDomain(n *node.Node) (*contentDomain, error) {
@@ -59,14 +59,15 @@ func newContentDomain(n *node.Node) (*contentDomain, error) {
 	return c, err
 }
 
-// makeContent makes the content of a bundle. The content contains how many the domain has made.
+// makeContent makes the content of a bundle. The text has the number of
+// contents that the domain has made.
 func (c *contentDomain) makeContent(context.Context, *domainclient.Request) (io.Reader, error) {
 	return strings.NewReader(fmt.Sprintf("invoice, made %d times", c.made.Add(1))), nil
 }
 
-// showContents shows what the ledger of objects knows of the contents of the hub, whose data are in a folder:
-// the content of an open bundle is deleted, a crawl finds that, and the next Peek has its domain make it
-// again.
+// showContents shows what the ledger of objects knows of the contents of the
+// hub, whose data is in a folder: the content of an open bundle is deleted, a
+// crawl finds that, and at the next Peek its domain makes it again.
 func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.Node, folder string) (err error) {
 	maker, err := newContentDomain(n)
 	if err != nil {
@@ -99,7 +100,8 @@ func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.
 	if err != nil {
 		return err
 	}
-	// An operator deletes the content. The ledger finds that by a crawl, and notifies the hub.
+	// An operator deletes the content. A crawl of the ledger finds that, and
+	// the ledger notifies the hub.
 	file, err := content.FileOf(rows[0].Key)
 	if err == nil {
 		err = os.Remove(filepath.Join(folder, contentFolder, filepath.FromSlash(file)))
@@ -124,7 +126,8 @@ func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.
 	return hub.As(contentActor).Dequeue(ctx, contentActor, bundle)
 }
 
-// peekContent returns the content of the bundle of the actor, which is opened with an id if it is not open.
+// peekContent returns the content of the actor's bundle. If none is open, the
+// bundle gets the given id.
 func peekContent(ctx context.Context, hub *hubclient.Client, bundle string) (string, error) {
 	id, body, err := hub.Peek(ctx, contentActor, hubclient.PeekOptions{BundleID: bundle})
 	if err == nil && id == "" {
@@ -133,7 +136,8 @@ func peekContent(ctx context.Context, hub *hubclient.Client, bundle string) (str
 	return string(body), err
 }
 
-// awaitRows returns the rows of the contents of a bundle once there are n, in the order of their events.
+// awaitRows waits until a bundle has n rows of contents, and returns them in
+// the order of their events.
 func awaitRows(ctx context.Context, hub *hubclient.Client, bundle string, n int) ([]hubclient.Object, error) {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
@@ -162,7 +166,8 @@ func awaitRows(ctx context.Context, hub *hubclient.Client, bundle string, n int)
 	}
 }
 
-// crawlContents has the hub compare its contents with what it knows of them, and returns at the end.
+// crawlContents compares the contents of the hub with the ledger by a crawl,
+// and waits for its end.
 func crawlContents(ctx context.Context, hub *hubclient.Client) error {
 	crawl, err := hub.StartCrawl(ctx, contentBucket, "")
 	if err != nil {
@@ -193,6 +198,6 @@ func (d *Demo) reportContents(rows []hubclient.Object) {
 	for _, r := range rows {
 		fmt.Fprintf(table, "  …/%s\t%s\t%s\n", path.Base(r.Key), r.EventType, *r.Reason)
 	}
-	_ = table.Flush() // to the terminal
+	_ = table.Flush() // writes to the terminal
 	fmt.Fprintln(d.Out)
 }

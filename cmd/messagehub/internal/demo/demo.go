@@ -1,10 +1,12 @@
-// Package demo plays a day of a small energy market against a hub that it starts, and accounts
-// for every event: it sends what package energymarket makes, drains it as the actors would,
-// and compares what was received with what was sent. Most actors poll. The others are called by
-// the hub; the receiver of one of them is away until its dead letter is replayed. Then a producer
-// broadcasts to five consumers of a channel, of which one is slow and one is dead for a while. An
-// actor watches a bundle, and is called when the bundle is dequeued. At last the content of a bundle is
-// deleted, and the ledger of objects shows that its domain has made it again.
+// Package demo runs a day of a small energy market against a hub that it
+// starts, and accounts for every event: it sends the events of package
+// energymarket, drains them as the actors would, and compares what was received
+// with what was sent. Most actors poll. The others are called by the hub; the
+// receiver of one of them is away until its dead letter is replayed. Then a
+// producer broadcasts to five consumers of a channel, of which one is slow and
+// one is dead for a while. An actor watches a bundle, and is called when the
+// bundle is dequeued. Finally the content of a bundle is deleted, and the
+// ledger of objects shows that its domain has made it again.
 package demo
 
 import (
@@ -33,17 +35,18 @@ import (
 	domainhub "github.com/messagehub/messagehub/domain/hub"
 )
 
-// A Demo starts a hub, sends it the market and drains it then, two actors at a time. Every
-// third actor has two clients that know nothing of each other. Those that are called drain when
-// they are called, also while the market is sent.
+// A Demo starts a hub, sends the events of the market, and then drains two
+// actors at a time. Every third actor has two clients, which do not know of
+// each other. Actors that are called drain when they are called, even while
+// events are being sent.
 type Demo struct {
 	Events, Backlog int
 	Seed            uint64
 
 	Out, Err io.Writer    // the report, and the progress
-	Logger   *slog.Logger // of the hub
+	Logger   *slog.Logger // log of the hub
 
-	Registry *prometheus.Registry // takes the metrics of the hub; nil: one of its own
+	Registry *prometheus.Registry // for the metrics of the hub; nil: a new one
 
 	market   *energymarket.Market
 	ledger   energymarket.Ledger
@@ -55,21 +58,22 @@ type Demo struct {
 	draining time.Duration
 }
 
-// actorsAtOnce is how many actors drain at the same time.
+// actorsAtOnce is the number of actors that drain at the same time.
 const actorsAtOnce = 2
 
-// hasTwoClients reports whether an actor has two clients, which compete for its bundles.
+// hasTwoClients reports whether an actor has two clients, which compete for its
+// bundles.
 func hasTwoClients(actor int) bool { return actor%3 == 1 && !isCalled(actor) }
 
-// isCalled reports whether an actor does not poll, but is called.
+// isCalled reports whether an actor is called instead of polling.
 func isCalled(actor int) bool { return actor%4 == 2 }
 
-// asksByGroup reports whether an actor asks for one group after the other. The others ask
-// for any.
+// asksByGroup reports whether an actor drains one group after another. The
+// others drain all groups together.
 func asksByGroup(actor int) bool { return actor%2 == 1 }
 
-// Run plays the demo against a hub in a temporary folder. It fails if an event was lost, in
-// two bundles, out of order or changed.
+// Run runs the demo against a hub in a temporary folder. It fails if an event
+// was lost, in two bundles, out of order or changed.
 func (d *Demo) Run(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "messagehub-demo-")
 	if err != nil {
@@ -80,7 +84,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	cfg.Listen, cfg.Data = "127.0.0.1:0", dir
 	cfg.Admin.Token = config.Secret(rand.Text())
 	cfg.BusListen, cfg.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
-	cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain, cfg.Objects.Queue = "", "", "" // its domains send over HTTP
+	cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain, cfg.Objects.Queue = "", "", "" // the domains of the demo send over HTTP
 	inline, err := domain.ParseOrigin(energymarket.InlineOrigin)
 	if err != nil {
 		return err
@@ -172,7 +176,7 @@ func (d *Demo) checkStored(ctx context.Context, hub *hubclient.Client) error {
 	return err
 }
 
-// playAll sends, drains and judges.
+// playAll sends and drains everything, and judges the result.
 func (d *Demo) playAll(ctx context.Context, hub *hubclient.Client) error {
 	d.market, d.ledger = energymarket.New(d.Events, d.Backlog, d.Seed), energymarket.NewLedger()
 	fmt.Fprintf(d.Out, "A day of a small energy market: %d actors, %d events, and a backlog of %d for %s.\n",
@@ -192,7 +196,7 @@ func (d *Demo) playAll(ctx context.Context, hub *hubclient.Client) error {
 	return nil
 }
 
-// sendAndFetch sends everything and has every actor fetch it.
+// sendAndFetch sends everything and lets every actor fetch it.
 func (d *Demo) sendAndFetch(ctx context.Context, hub *hubclient.Client) (err error) {
 	serving, stop := context.WithCancel(ctx)
 	var receivers errgroup.Group
@@ -299,7 +303,7 @@ func (d *Demo) drainPolling(ctx context.Context, hub *hubclient.Client) error {
 	return actors.Wait()
 }
 
-// drainAll takes what there is, from everywhere or group by group.
+// drainAll fetches everything, from all groups together or group by group.
 func (a *actorClient) drainAll(ctx context.Context, byGroup bool) error {
 	if !byGroup {
 		return a.drainGroup(ctx, "")

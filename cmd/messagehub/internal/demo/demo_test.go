@@ -16,7 +16,7 @@ import (
 )
 
 func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
-	// A hub that accepts every event and stores none, and calls nobody.
+	// A hub that accepts every event, stores none, and makes no calls.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodPut:
@@ -40,8 +40,8 @@ func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
 	require.Equal(t, 21, strings.Count(out.String(), "lost: "))
 }
 
-// endsTime ends the time of a demo of the broker with the first line that it prints, which follows
-// the last broadcast.
+// endsTime ends the demo of the broker at the first line that it prints, which
+// comes after the last broadcast.
 type endsTime context.CancelCauseFunc
 
 func (end endsTime) Write(p []byte) (int, error) {

@@ -9,16 +9,16 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// A meter adds up the request units of the embedded engine by who caused them.
-// It stands at both ends of the hub: at the HTTP server it marks the context of
-// a request, and on the way to the engine it finds the mark again. What the hub
-// does of itself, after an answer, bears no mark.
+// A meter adds up the request units of the embedded engine by their cause. It
+// has two parts: at the HTTP server it marks the context of a request, and in
+// front of the engine it reads the mark. Work that the hub does on its own
+// after an answer has no mark.
 type meter struct {
 	mu    sync.Mutex
 	units map[string]float64
 }
 
-// The causes that are no actors.
+// The causes that are not actors.
 const (
 	causeSend       = "send"
 	causeBackground = ""
@@ -59,7 +59,7 @@ func (t metered) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// unitsOf returns what a cause has cost so far.
+// unitsOf returns the request units of a cause up to now.
 func (m *meter) unitsOf(cause string) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-// printReport prints what each actor went through, and the verdict.
+// printReport prints the figures of each actor, and the verdict.
 func (d *Demo) printReport(v *ledger.Verdict) {
 	out := d.Out
 	fmt.Fprintf(out, "Sent in %s, drained in %s, %d actors at a time.\n\n",
@@ -40,7 +40,7 @@ func (d *Demo) printReport(v *ledger.Verdict) {
 	}
 	row("all", "", "", "", events, bundles, bytes/1024, milliseconds(percentileOf(peeks, 50)), milliseconds(percentileOf(peeks, 99)),
 		milliseconds(percentileOf(dequeues, 50)), milliseconds(percentileOf(dequeues, 99)), fmt.Sprintf("%.0f", units))
-	_ = table.Flush() // to the terminal
+	_ = table.Flush() // writes to the terminal
 
 	sent, background := d.meter.unitsOf(causeSend), d.meter.unitsOf(causeBackground)
 	fmt.Fprintf(out, "\nTimes are milliseconds of whole HTTP exchanges, bodies included. RU are those of an actor's own\n")
@@ -51,7 +51,7 @@ func (d *Demo) printReport(v *ledger.Verdict) {
 	fmt.Fprintln(out, v)
 }
 
-// clientsText says how an actor fetches.
+// clientsText returns how an actor fetches, as text.
 func clientsText(actor int) string {
 	if isCalled(actor) {
 		return "called"

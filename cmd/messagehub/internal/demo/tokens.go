@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// tokens are those of the clients of the demo, of an issuer that runs beside the hub.
+// tokens are the tokens of the clients of the demo, from an issuer that runs
+// beside the hub.
 type tokens struct {
 	issuer  *devissuer.Issuer
 	origins []string
@@ -31,15 +32,15 @@ func issueTokens(ctx context.Context, cfg *config.Config) (t *tokens, stop func(
 	}
 	issuing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { _ = issuer.Serve(issuing) }) // without it, the hub answers 503
+	running.Go(func() { _ = issuer.Serve(issuing) }) // if the issuer ends, the hub answers 503
 	return t, func() {
 		cancel()
 		running.Wait()
 	}, nil
 }
 
-// tokenOf returns the token of an actor or, for "", of the domains and operators. It lives for an hour,
-// and the demo for minutes.
+// tokenOf returns the token of an actor or, for "", of the domains and
+// operators. A token is valid for an hour, and the demo takes minutes.
 func (t *tokens) tokenOf(actor string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,7 +58,7 @@ func (t *tokens) tokenOf(actor string) string {
 	}
 	token, err := t.issuer.Sign(claims)
 	if err != nil {
-		return "" // which the hub refuses
+		return "" // the hub refuses it
 	}
 	t.byActor[actor] = token
 	return token

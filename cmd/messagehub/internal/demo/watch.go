@@ -16,10 +16,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
-// watchingActor has one bundle, and watches it.
+// watchingActor has one bundle, which it watches.
 const watchingActor = "5790000000005"
 
-// watchBundle has an actor watch a bundle and dequeue it, and waits until the hub has called the watch.
+// watchBundle lets an actor watch a bundle and dequeue it, and waits until the
+// hub has called the watch.
 func (d *Demo) watchBundle(ctx context.Context, hub *hubclient.Client, url string) (err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -81,7 +82,7 @@ func watchHandler(notified chan<- notification) http.Handler {
 		}
 		select {
 		case notified <- n:
-		default: // it was notified before
+		default: // it was already notified
 		}
 	})
 }

@@ -21,7 +21,8 @@ type Blob struct {
 	CertFile string           // receives the certificate; "": no file
 }
 
-// openReason is the reason why anyone who reaches the account can use it; "" if none.
+// openReason returns the reason why anyone who reaches the account can use it,
+// "" if there is none.
 func (b *Blob) openReason() string {
 	switch {
 	case b.Engine.TrustTokens:
@@ -36,7 +37,8 @@ func (b *Blob) hasKnownKey() bool {
 	return cmp.Or(b.Engine.Key, embedded.WellKnownKey) == embedded.WellKnownKey
 }
 
-// Run serves the account until the context ends. It refuses what Validate refuses.
+// Run serves the account until the context ends. It refuses what Validate
+// refuses.
 func (b *Blob) Run(ctx context.Context) (err error) {
 	if err := b.Validate(); err != nil {
 		return err
@@ -64,7 +66,7 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 		shown = strings.ReplaceAll(shown, b.Engine.Key, "...")
 	}
 	fmt.Fprintf(b.Out, "Blob Storage emulator %s listens on %s with connection string %s\n", b.Version, listener.Addr(), shown)
-	fmt.Fprintln(b.Err, "ready")
+	b.Logger.InfoContext(ctx, "ready", "address", listener.Addr().String())
 	door.HTTP, door.AnyHost = b.checkHosts(listener.Addr(), blobHandler(account)), true
 	return account.Serve(ctx, listener, door)
 }
@@ -80,7 +82,7 @@ func (b *Blob) door() (embedded.ServeOptions, error) {
 	return embedded.ServeOptions{TLS: cert.Config()}, nil
 }
 
-// blobHandler returns the routes of the account and of health.
+// blobHandler returns the routes of the account and /healthz.
 func blobHandler(account *embedded.Account) http.Handler {
 	blobs := account.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -25,13 +25,13 @@ type Cosmos struct {
 	TLS      bool   // serve HTTPS, with a self-signed certificate
 	CertFile string // receives the certificate; "": no file
 
-	// Reads without a session token are up to MaxStale commits, or MaxLag, old. The age
-	// of each read is random.
+	// Reads without a session token are up to MaxStale commits, or MaxLag, old.
+	// The age of each read is random.
 	MaxStale int
 	MaxLag   time.Duration
-	Seed     uint64 // of that randomness
+	Seed     uint64 // seed of these random ages
 
-	Sweep       time.Duration // between two removals of expired documents
+	Sweep       time.Duration // time between two removals of expired documents
 	LogRequests bool          // print each request to Err
 }
 
@@ -61,7 +61,7 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	options := httpserve.Options{
 		Handler: c.checkHosts(listener.Addr(), c.handler(engine.HandlerOf(c.Endpoint))), Server: "the account",
 		Logger:    c.Logger,
-		MaxHeader: http.DefaultMaxHeaderBytes, // continuation tokens hold values of documents
+		MaxHeader: http.DefaultMaxHeaderBytes, // continuation tokens contain values of documents
 		Grace:     stopLimit, CancelAfter: queryGrace,
 	}
 	if cert != nil {
@@ -71,12 +71,13 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	if c.hasKnownKey() {
 		shown = engine.Key()
 	}
-	fmt.Fprintf(c.Out, "Cosmos DB emulator %s listens on %s://%s/ with key %s\n", c.Version, scheme, listener.Addr(), shown)
-	fmt.Fprintln(c.Err, "ready")
+	url := fmt.Sprintf("%s://%s/", scheme, listener.Addr())
+	fmt.Fprintf(c.Out, "Cosmos DB emulator %s listens on %s with key %s\n", c.Version, url, shown)
+	c.Logger.InfoContext(ctx, "ready", "url", url)
 	return c.serveAndSweep(ctx, engine, func(ctx context.Context) error { return httpserve.Serve(ctx, listener, options) })
 }
 
-// engineOptions returns those of the engine, with random ages of reads.
+// engineOptions returns the options of the engine, with random ages of reads.
 func (c *Cosmos) engineOptions() embedded.Options {
 	o := c.Engine
 	var mu sync.Mutex
@@ -95,7 +96,7 @@ func (c *Cosmos) engineOptions() embedded.Options {
 	return o
 }
 
-// certificate returns nil if the options ask for no TLS.
+// certificate returns nil if the options do not ask for TLS.
 func (c *Cosmos) certificate() (*certificate.Certificate, error) {
 	if !c.TLS {
 		return nil, nil //nolint:nilnil // plain HTTP has none
@@ -103,16 +104,15 @@ func (c *Cosmos) certificate() (*certificate.Certificate, error) {
 	return selfSigned(c.Engine.Dir, c.CertFile, cmp.Or(c.Endpoint.Advertise, c.Listen))
 }
 
-// queryGrace is how long requests may take before they are cancelled, once the
-// emulator is asked to stop.
+// queryGrace is how long requests may take after the emulator was asked to
+// stop, before they are cancelled.
 const queryGrace = 250 * time.Millisecond
 
 // stopLimit is how long a client may take to send the rest of a request.
 const stopLimit = 5 * time.Second
 
-// serveAndSweep serves, and removes expired documents, until the context ends. Then
-// serve lets writes complete, and cancels the requests that can be: queries, and
-// answers that are delayed.
+// serveAndSweep serves and removes expired documents until the context ends.
+// Then writes are completed, and queries and delayed answers are cancelled.
 func (c *Cosmos) serveAndSweep(ctx context.Context, engine *embedded.Engine, serve func(context.Context) error) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()

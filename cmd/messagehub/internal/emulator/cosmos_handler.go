@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// handler returns the routes of the account and of health, with the log of requests.
+// handler returns the routes of the account and /healthz, and logs requests.
 func (c *Cosmos) handler(account http.Handler) http.Handler {
 	var printing sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func (c *Cosmos) handler(account http.Handler) http.Handler {
 	})
 }
 
-// A statusRecorder is a response that remembers its status.
+// A statusRecorder is a response that records its status.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int

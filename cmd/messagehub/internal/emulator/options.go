@@ -26,24 +26,25 @@ type Options struct {
 	// Insecure permits an address that other machines reach without a secret key.
 	Insecure bool
 
-	Version string       // of the program, for the line printed at the start
+	Version string       // version of the program, for the line printed at the start
 	Out     io.Writer    // receives that line, with the address and the key
-	Err     io.Writer    // receives "ready" and the logs of requests and frames
-	Logger  *slog.Logger // of the engine
+	Err     io.Writer    // receives the logs of requests and frames
+	Logger  *slog.Logger // log of the engine, and the record "ready" once it serves
 }
 
-// KeyVariable is the environment variable that holds the key of an emulator. In an
-// argument list other users of the machine could read it.
+// KeyVariable is the environment variable with the key of an emulator. Other
+// users of the machine could read a flag.
 const KeyVariable = "MESSAGEHUB_EMULATOR_KEY"
 
 // knownKey is the reason to refuse a public address with the well-known key.
 const knownKey = "its key is the well-known one (set another with --key-file or " + KeyVariable + ")"
 
-// trustsTokens is the reason to refuse a public address where every token is good.
+// trustsTokens is the reason to refuse a public address if every token is
+// accepted.
 const trustsTokens = "--trust-tokens gives every client all rights" //nolint:gosec // a sentence
 
-// checkAddress refuses an address that other machines reach while reason holds,
-// which says why anyone could use the emulator. "" is no reason.
+// checkAddress refuses an address that other machines can reach, unless reason
+// is "". reason says why anyone could use the emulator.
 func (o *Options) checkAddress(address, reason string) error {
 	if reason == "" || o.Insecure {
 		return nil
@@ -55,8 +56,9 @@ func (o *Options) checkAddress(address, reason string) error {
 	return nil
 }
 
-// checkHosts refuses requests for other hosts on a loopback address: a web page can
-// make its own name resolve to such an address. It permits loopback names and Hosts.
+// checkHosts refuses requests for other hosts on a loopback address: a web page
+// can make its own name resolve to such an address. It permits loopback names
+// and Hosts.
 func (o *Options) checkHosts(addr net.Addr, next http.Handler) http.Handler {
 	return loopback.CheckHost(addr, next, "this emulator accepts requests for localhost and loopback addresses only; start it with --host to permit another name", o.Hosts...)
 }
@@ -70,7 +72,8 @@ func openListener(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// openError returns what to do about an engine that cannot be opened in a folder ("": in memory).
+// openError returns an error that says what to do about an engine that cannot
+// be opened in a folder ("": in memory).
 func openError(folder string, err error) error {
 	if folder == "" {
 		return err
@@ -87,8 +90,9 @@ func openError(folder string, err error) error {
 	return err
 }
 
-// selfSigned returns a certificate for this machine and the hosts of addresses. It
-// is kept in folder, unless that is "", and written to file, unless that is "".
+// selfSigned returns a certificate for this machine and the hosts of addresses.
+// It is stored in folder, unless that is "", and written to file, unless that
+// is "".
 func selfSigned(folder, file string, addresses ...string) (cert *certificate.Certificate, err error) {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	for _, address := range addresses {
@@ -109,7 +113,7 @@ func selfSigned(folder, file string, addresses ...string) (cert *certificate.Cer
 	return cert, err
 }
 
-// writeHealth answers /healthz. An emulator that serves can be used.
+// writeHealth answers /healthz. An emulator that answers is ready for use.
 func writeHealth(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintln(w, "ok")

@@ -23,13 +23,14 @@ type ServiceBus struct {
 	Listen    []string         // HOST:PORT of each listener
 	Key       string           // secret of the key with all rights; "": the well-known one
 	Engine    embedded.Options // its Keys are further keys, its Logger is that of Options
-	Entities  string           // file with the entities to make; "": none
+	Entities  string           // file with the entities to create; "": none
 	TLS       bool             // let clients use TLS, with a self-signed certificate
 	CertFile  string           // receives the certificate; "": no file
 	LogFrames bool             // print each AMQP frame to Err
 }
 
-// openReason is the reason why anyone who reaches the namespace can use it; "" if none.
+// openReason returns the reason why anyone who reaches the namespace can use
+// it, "" if there is none.
 func (b *ServiceBus) openReason() string {
 	switch {
 	case b.Engine.Anonymous:
@@ -68,7 +69,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 		return err
 	}
 	handler := busHandler(namespace)
-	door.AnyHost = true // each listener has its own check
+	door.AnyHost = true // each listener checks hosts itself
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, len(listeners))
@@ -81,16 +82,16 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 		shown = strings.ReplaceAll(shown, b.key(), "...")
 	}
 	fmt.Fprintf(b.Out, "Service Bus emulator %s listens on %s with connection string %s\n", b.Version, addressList(listeners), shown)
-	fmt.Fprintln(b.Err, "ready")
+	b.Logger.InfoContext(ctx, "ready", "address", addressList(listeners))
 	for range listeners {
 		err = errors.Join(err, <-served)
-		cancel() // when one listener ends, all do
+		cancel() // when one listener ends, all end
 	}
 	return err
 }
 
-// engineOptions returns those of the engine, with the key, the entities of the file and
-// the log of frames.
+// engineOptions returns the options of the engine, with the key, the entities
+// of the file and the log of frames.
 func (b *ServiceBus) engineOptions() (embedded.Options, error) {
 	o := b.Engine
 	o.Keys = append([]embedded.Key{{Name: embedded.WellKnownKeyName, Secret: b.key(), Rights: embedded.All}}, o.Keys...)
@@ -119,7 +120,7 @@ func (b *ServiceBus) readEntities() (embedded.Entities, error) {
 	if err != nil {
 		return embedded.Entities{}, fmt.Errorf("--entities: %w", err)
 	}
-	defer func() { _ = file.Close() }() // only read
+	defer func() { _ = file.Close() }() // opened for reading only
 	entities, err := embedded.ReadEntities(file)
 	if err != nil {
 		return entities, fmt.Errorf("--entities: %s: %w", b.Entities, err)
@@ -138,7 +139,7 @@ func (b *ServiceBus) door() (embedded.ServeOptions, error) {
 	return embedded.ServeOptions{TLS: cert.Config()}, nil
 }
 
-// listenAll listens on all addresses, or on none.
+// listenAll listens on all addresses. If one fails, it closes the others.
 func (b *ServiceBus) listenAll(ctx context.Context) ([]net.Listener, error) {
 	var listeners []net.Listener
 	for _, address := range b.Listen {
@@ -163,7 +164,7 @@ func addressList(listeners []net.Listener) string {
 	return strings.Join(all, ", ")
 }
 
-// busHandler returns the routes of the namespace, of health and of the metrics.
+// busHandler returns the routes of the namespace, /healthz and /metrics.
 func busHandler(namespace *embedded.Namespace) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w) })

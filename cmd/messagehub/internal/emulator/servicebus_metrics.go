@@ -6,14 +6,15 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// busMetrics are the counts of a namespace, as Prometheus reads them.
+// busMetrics returns the counts of a namespace as metrics.
 func busMetrics(namespace *embedded.Namespace) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(busCollector{namespace})
 	return registry
 }
 
-// A busCollector reads the statistics of the namespace once for each collection.
+// A busCollector reads the statistics of the namespace once for each
+// collection.
 type busCollector struct{ namespace *embedded.Namespace }
 
 // Describe implements prometheus.Collector.

@@ -99,14 +99,15 @@ func (b *ServiceBus) Validate() error {
 	if err != nil || b.Entities == "" {
 		return err
 	}
-	trial, err := embedded.Open(embedded.Options{Entities: entities}) // in memory, to find values that it refuses
+	trial, err := embedded.Open(embedded.Options{Entities: entities}) // opened in memory to find values that the engine refuses
 	if err != nil {
 		return fmt.Errorf("--entities: %s: %w", b.Entities, err)
 	}
 	return trial.Close()
 }
 
-// checkListen refuses what is no address, and what checkAddress refuses.
+// checkListen refuses a text that is not an address, and what checkAddress
+// refuses.
 func (o *Options) checkListen(address, reason string) error {
 	if err := validateAddress("listen", address); err != nil {
 		return err

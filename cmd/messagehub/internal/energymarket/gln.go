@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// NewGLN returns the 13-digit Global Location Number that begins with 12 digits.
-// The last digit checks the others: weighted 1 and 3 in turns, all 13 add up to
-// a multiple of 10.
+// NewGLN returns the 13-digit Global Location Number that begins with 12
+// digits. The last digit is the check digit: with the weights 1 and 3 in turn,
+// the sum of all 13 digits is a multiple of 10.
 func NewGLN(first12 string) string {
 	sum := 0
 	for i, c := range first12 {
@@ -20,11 +20,10 @@ func NewGLN(first12 string) string {
 	return fmt.Sprintf("%s%d", first12, (10-sum%10)%10)
 }
 
-// RandomDigits are 12 digits as they are given out in Denmark, where numbers
-// begin with 579.
+// RandomDigits returns 12 digits of a Danish number, which begins with 579.
 func RandomDigits() string {
 	var b [9]byte
-	_, _ = rand.Read(b[:]) // never fails, says its documentation
+	_, _ = rand.Read(b[:]) // rand.Read never fails
 	digits := []byte("579")
 	for _, x := range b {
 		digits = append(digits, '0'+x%10)

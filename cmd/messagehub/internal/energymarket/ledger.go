@@ -14,23 +14,23 @@ type Ledger struct{ *ledger.Ledger }
 // NewLedger returns an empty Ledger.
 func NewLedger() Ledger { return Ledger{ledger.New(ledger.Options{})} }
 
-// SendEvent notes an event before it is sent.
+// SendEvent records an event before it is sent.
 func (l Ledger) SendEvent(sender int, e *Event) {
 	l.Send(ledger.Event{Recipient: e.Recipient, ID: e.ID, Cabinet: e.Cabinet(), Sender: sender, Content: ledger.DigestOf(e.Payload)})
 }
 
-// ReceiveBundle notes a bundle that actor received by a request that began at the moment asked.
-// It returns what is wrong with the bundle at once.
+// ReceiveBundle records a bundle that actor received by a request that began at
+// the moment asked. It returns the faults of the bundle at once.
 func (l Ledger) ReceiveBundle(actor, id string, body []byte, asked ledger.Moment) error {
 	_, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return readBundle(actor, body) })
 	return err
 }
 
-// Size returns how many events a bundle has.
+// Size returns the number of events in a bundle.
 func (l Ledger) Size(actor, id string) int { return len(l.Bundle(actor, id).Elements) }
 
-// readBundle reads the events of a body: of a manifest or, if its elements have no id, of
-// payloads that contain the id of their event.
+// readBundle reads the events of a body: a manifest or, if its elements have no
+// id, payloads that contain the id of their event.
 func readBundle(actor string, body []byte) ([]ledger.Element, error) {
 	var texts []json.RawMessage
 	if err := json.Unmarshal(body, &texts); err != nil {

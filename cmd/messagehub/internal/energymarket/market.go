@@ -12,18 +12,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Market is a day of a small energy market: who takes part, and what its
-// domains announce to them. The same seed makes the same market, byte for byte.
+// A Market is a day of a small energy market: its participants, and what its
+// domains announce to them. The same seed generates the same market, byte for
+// byte.
 type Market struct {
 	Actors  []Actor
-	Backlog []Event // for Actors[BacklogOwner], from before the day
+	Backlog []Event // events for Actors[BacklogOwner] from before the day
 	Day     []Event // in the order of the day
 }
 
 // An Actor is a company that fetches events.
 type Actor struct {
 	GLN, Name, Role string
-	share           int // of the events
+	share           int // share of the events
 }
 
 // A Event is an event as its domain sends it.
@@ -34,14 +35,13 @@ type Event struct {
 	Payload                                          []byte // compact JSON, or nil
 }
 
-// InlineOrigin is the domain whose content travels inline in the demo: all its
-// events have payloads.
+// InlineOrigin is the domain whose events all have payloads in the demo.
 const InlineOrigin = "Charges"
 
-// BacklogOwner has been away for a while.
+// BacklogOwner is the index of the actor that has been away for a while.
 const BacklogOwner = 3
 
-// participants are made up; their roles are those of the European energy
+// participants are fictitious companies in the roles of the European energy
 // markets: grid operator, supplier, balance responsible, and so on.
 var participants = []Actor{
 	{"", "Nørre Net", "DDM", 9},
@@ -58,14 +58,14 @@ var participants = []Actor{
 	{"", "Systemdrift", "EZ", 2},
 }
 
-// A Kind is a sort of event.
+// A Kind is a kind of event.
 type Kind struct {
 	Origin, ContentType string
 	DocumentTypes       []string
-	share               int   // of the events
-	alone               int   // of a thousand, do not support bundling
+	share               int   // share of the events
+	alone               int   // events of a thousand that do not support bundling
 	min, max            int64 // weight in KB
-	payload             int   // of a hundred, have one
+	payload             int   // events of a hundred that have a payload
 }
 
 // Kinds are the kinds of events of the market, with the share of each.
@@ -82,18 +82,18 @@ var Kinds = []Kind{
 	{"Charges", "ConfirmRequestChangeOfPriceList", []string{"RSM-033"}, 3, 60, 1, 2, 100},
 }
 
-// heavy is the weight of the odd event that is more than a bundle holds.
+// heavy is the weight of a rare event, which exceeds the limit of a bundle.
 const heavy = 60_000
 
-// New makes a day of the given number of events, and a backlog.
+// New generates a day of the given number of events, and a backlog.
 func New(events, backlog int, seed uint64) *Market {
 	g := NewGenerator(seed, 0x6d61726b6574)
 	m := &Market{Actors: slices.Clone(participants)}
 	for i := range m.Actors {
 		m.Actors[i].GLN = NewGLN(fmt.Sprintf("579%03d%06d", i, g.IntN(1_000_000)))
 	}
-	// The backlog is readings of the days before, as small as they get: it
-	// fills the heaviest bundle that there is, over six drawers.
+	// The backlog has readings of the previous days with the least weight, so
+	// that it fills the largest possible bundle, over six drawers.
 	old := Kinds[0]
 	old.alone, old.min, old.max, old.payload = 0, 1, 1, 0
 	yesterday := Day.Add(-24 * time.Hour)
@@ -107,22 +107,23 @@ func New(events, backlog int, seed uint64) *Market {
 	return m
 }
 
-// A Generator draws events at random. The same seed draws the same.
+// A Generator generates random events. The same seed generates the same events.
 type Generator struct{ *rand.Rand }
 
-// NewGenerator returns a generator of a seed, and of a stream with this seed.
+// NewGenerator returns a generator with a seed, and with a stream of this seed.
 func NewGenerator(seed, stream uint64) *Generator {
 	return &Generator{rand.New(rand.NewPCG(seed, stream))}
 }
 
-// Day is when the demo plays.
+// Day is the day of the demo.
 var Day = time.Date(2026, time.January, 14, 0, 0, 0, 0, time.UTC)
 
-// byHour is how busy the hours of the day are: readings come in at night, people
-// move and switch suppliers in the morning, invoices are computed after lunch.
+// byHour has the shares of the hours of the day: readings arrive at night,
+// people move and switch suppliers in the morning, invoices are computed after
+// lunch.
 var byHour = [24]int{9, 9, 8, 6, 4, 3, 2, 3, 5, 7, 8, 7, 5, 6, 7, 6, 4, 3, 2, 2, 2, 3, 4, 6}
 
-// randomTimes returns n moments of the day in order.
+// randomTimes returns n times of the day in order.
 func (g *Generator) randomTimes(n int) []time.Time {
 	hours := make([]int, 24)
 	for h := range hours {
@@ -158,7 +159,7 @@ func (g *Generator) Event(to *Actor, k *Kind, at time.Time) Event {
 	return e
 }
 
-// pickByShare draws one of them by their shares.
+// pickByShare returns a random element, according to their shares.
 func pickByShare[T any](g *Generator, from []T, share func(*T) int) *T {
 	total := 0
 	for i := range from {
@@ -173,7 +174,7 @@ func pickByShare[T any](g *Generator, from []T, share func(*T) int) *T {
 	panic("shares add up to less than their sum")
 }
 
-// UUID draws a UUID of version 4.
+// UUID returns a random UUID of version 4.
 func (g *Generator) UUID() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], g.Uint64())
@@ -181,8 +182,8 @@ func (g *Generator) UUID() string {
 	return uuid.Must(uuid.NewRandomFromReader(bytes.NewReader(b[:]))).String()
 }
 
-// AppendJSON appends the event as a domain sends it. Its texts are plain ASCII,
-// so quoting them for Go quotes them for JSON.
+// AppendJSON appends the event in the format of a domain. Its texts are ASCII,
+// so quoting them for Go is also valid for JSON.
 func (e *Event) AppendJSON(b []byte) []byte {
 	field := func(name, text string) {
 		b = append(b, `"`+name+`":`...)
@@ -206,5 +207,6 @@ func (e *Event) AppendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// Cabinet names the cabinet of the event among those of its recipient.
+// Cabinet returns the name of the event's cabinet, which is unique for its
+// recipient.
 func (e *Event) Cabinet() string { return e.Origin + "|" + e.ContentType }

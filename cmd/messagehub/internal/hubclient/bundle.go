@@ -18,7 +18,7 @@ func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (id s
 	if err != nil {
 		return "", nil, fmt.Errorf("peek of %s: %w", actor, c.ExplainError(err))
 	}
-	defer func() { _ = b.Close() }() // it never fails
+	defer func() { _ = b.Close() }() // Close never fails
 	body, err = io.ReadAll(b)
 	if err != nil {
 		return "", nil, fmt.Errorf("peek of %s: %w", actor, err)

@@ -17,19 +17,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// DefaultURL is the address of a hub on this machine with its default settings.
+// DefaultURL is the URL of a hub on this machine with its default settings.
 const DefaultURL = "http://127.0.0.1:8080"
 
-// DefaultAdminURL is the address of its listener for operators.
+// DefaultAdminURL is the URL of its listener for operators.
 const DefaultAdminURL = "http://127.0.0.1:8081"
 
-// Announced is that of the public client.
+// Announced is the type of the public client.
 type Announced = hubclient.Announced
 
-// Fault is that of the public client.
+// Fault is the type of the public client.
 type Fault = hubclient.Fault
 
-// PeekOptions is that of the public client.
+// PeekOptions is the type of the public client.
 type PeekOptions = hubclient.PeekOptions
 
 // Problem is that of the public client.
@@ -37,11 +37,12 @@ type Problem = hubclient.Problem //nolint:errname // problem is the word of RFC 
 
 // A Client sends requests to the /v1 routes of a hub. It is safe for concurrent use.
 type Client struct {
-	Base  string // of every URL, without a slash at the end, and without a user
-	Token string // of an operator or of an issuer, which every request carries; "": none
+	Base  string // prefix of every URL, without a slash at the end, and without a user
+	Token string // token of an operator or of an issuer, which every request has; "": none
 
-	// TokenOf, if it is set, returns the token of a request in place of Token: that of an actor or, for
-	// "", of the others. It is set before the first request.
+	// TokenOf, if it is set, returns the token of a request in place of Token:
+	// the token of an actor or, for "", of other users. It is set before the
+	// first request.
 	TokenOf func(actor string) string
 
 	client *hubclient.Client
@@ -50,10 +51,11 @@ type Client struct {
 // New returns a client of the hub with the URL base. It makes no request.
 func New(base string) (*Client, error) { return NewWithTLS(base, nil) }
 
-// NewWithTLS returns a client that has certificates, nil for those of the system.
+// NewWithTLS returns a client with the given certificates, nil for those of the
+// system.
 func NewWithTLS(base string, secured *tls.Config) (*Client, error) {
-	// No request is repeated by itself, because the commands report that. A download is resumed until
-	// the time of its command ends.
+	// The client repeats no request: the commands do, and report it. A download
+	// is resumed until the timeout of its command.
 	client, err := hubclient.New(hubclient.Options{URL: base, TLS: secured, Budget: -1, Resume: maxResume})
 	if err != nil {
 		shown, _ := config.Redact(base)
@@ -64,7 +66,8 @@ func NewWithTLS(base string, secured *tls.Config) (*Client, error) {
 
 const maxResume = 24 * time.Hour
 
-// IsPrivate reports whether the requests of the client cannot be read on the network.
+// IsPrivate reports whether others on the network cannot read the requests of
+// the client.
 func (c *Client) IsPrivate() bool { return strings.HasPrefix(c.Base, "https:") || c.IsLocal() }
 
 // IsLocal reports whether the hub is on this machine.
@@ -73,14 +76,15 @@ func (c *Client) IsLocal() bool {
 	return err == nil && loopback.IsDestination(u.Hostname())
 }
 
-// Close closes the connections that no request uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.client.Close() }
 
-// HTTP returns what sends the requests.
+// HTTP returns the client that sends the requests.
 func (c *Client) HTTP() *http.Client { return c.client.HTTP() }
 
-// As returns the public client with the token of an actor or, for "", of the others. Its requests fail with
-// errors for programs; [Client.ExplainError] makes them errors for a person.
+// As returns the public client with the token of an actor or, for "", of other
+// users. Its requests fail with errors for programs; [Client.ExplainError]
+// turns them into errors for a person.
 func (c *Client) As(actor string) *hubclient.Client {
 	token := c.Token
 	if c.TokenOf != nil {
@@ -100,8 +104,8 @@ func (c *Client) Do(ctx context.Context, method, path, actor string, body []byte
 	return c.Send(req)
 }
 
-// Request returns a request for [Client.Send]. Without a body it has no content type, and
-// without an actor none is named.
+// Request returns a request for [Client.Send]. Without a body it has no content
+// type, and without an actor no header X-Actor-Id.
 func (c *Client) Request(ctx context.Context, method, path, actor string, body []byte) (*http.Request, error) {
 	return c.As(actor).NewRequest(ctx, method, path, actor, body)
 }
@@ -113,7 +117,8 @@ func (c *Client) Send(req *http.Request) (*http.Response, error) {
 	return resp, c.ExplainError(err)
 }
 
-// ExplainError returns the error of a request: that of the hub as it is, others as [Client.Unreachable] does.
+// ExplainError returns the error of a request for a person: an error of the hub
+// unchanged, others as [Client.Unreachable] does.
 func (c *Client) ExplainError(err error) error {
 	if refused, ok := errors.AsType[*Problem](err); ok {
 		return refused

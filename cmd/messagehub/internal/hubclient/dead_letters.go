@@ -25,7 +25,7 @@ type DeadLetter struct {
 	Subject        string    `json:"subject"`
 	ResentBy       string    `json:"resentBy"`
 
-	// With its body.
+	// These are set only if the body was requested.
 	Properties map[string]string `json:"properties"`
 	Text       *string           `json:"text"`
 	Base64     string            `json:"base64"`
@@ -40,7 +40,8 @@ type DeadLetterQueue struct {
 	NoResend    string `json:"noResend"`
 }
 
-// A DeadLetterRecord is what an operator has done to dead letters of a queue.
+// A DeadLetterRecord records what an operator has done to dead letters of a
+// queue.
 type DeadLetterRecord struct {
 	When           time.Time `json:"when"`
 	Who            string    `json:"who"`
@@ -53,8 +54,8 @@ type DeadLetterRecord struct {
 	Count          int       `json:"count"`
 }
 
-// A DeadLetterAction is what operators order: who wants it, why, and whether the dead letters are sent again
-// rather than deleted.
+// A DeadLetterAction is an action of an operator: name and reason, and whether
+// the dead letters are sent again or deleted.
 type DeadLetterAction struct {
 	Who, Why string
 	IsResend bool
@@ -62,7 +63,7 @@ type DeadLetterAction struct {
 
 const (
 	deadLettersPath  = "/v1/admin/dead-letters"
-	maxDeadLetters   = 100 // of a page
+	maxDeadLetters   = 100 // maximum of a page
 	maxDeadLetterDoc = 64 << 20
 )
 
@@ -75,7 +76,8 @@ func (c *Client) DeadLetterQueues(ctx context.Context) ([]DeadLetterQueue, []byt
 	return answer.Queues, text, err
 }
 
-// DeadLetters calls each with the pages of the dead letters of a queue, "" for any reason, until it returns false.
+// DeadLetters calls each with the pages of the dead letters of a queue, until
+// it returns false. reason "" means any reason.
 func (c *Client) DeadLetters(ctx context.Context, queue, reason string, each func(page []json.RawMessage, hasMore bool) bool) error {
 	values := url.Values{"queue": {queue}, "limit": {strconv.Itoa(maxDeadLetters)}}
 	if reason != "" {
@@ -117,8 +119,9 @@ func (c *Client) ActOnDeadLetter(ctx context.Context, queue, number string, by D
 	return err
 }
 
-// ActOnDeadLetters sends the dead letters with a reason again, or deletes them, up to a sequence number. It
-// calls report with the number of each answer, and returns the sum.
+// ActOnDeadLetters sends the dead letters with a reason again, or deletes them,
+// up to a sequence number. It calls report with the number in each answer, and
+// returns the total.
 func (c *Client) ActOnDeadLetters(ctx context.Context, queue, reason, through string, by DeadLetterAction, report func(n int)) (sum int, err error) {
 	for after := "0"; ; {
 		var progress struct {
@@ -150,7 +153,8 @@ func (c *Client) ActOnDeadLetters(ctx context.Context, queue, reason, through st
 	}
 }
 
-// DeadLetterRecords returns what operators have done to the dead letters of a queue, and the answer of the hub.
+// DeadLetterRecords returns the records of what operators have done to the dead
+// letters of a queue, and the answer of the hub.
 func (c *Client) DeadLetterRecords(ctx context.Context, queue string) ([]DeadLetterRecord, []byte, error) {
 	var answer struct {
 		Records []DeadLetterRecord `json:"records"`

@@ -23,14 +23,14 @@ type MessageDelivery struct {
 	Attempts  int       `json:"attempts"`
 	Due       time.Time `json:"due"`
 	Reason    string    `json:"reason"`
-	Last      *Attempt  `json:"last_attempt"` // of a list
+	Last      *Attempt  `json:"last_attempt"` // only in a list
 	History   []Attempt `json:"history"`
 }
 
 // An EventKey is what identifies an event.
 type EventKey struct{ ID, Type, Source string }
 
-// An Attempt is a call of which the result is stored.
+// An Attempt is a call whose result is stored.
 type Attempt struct {
 	Number   int       `json:"number"`
 	Began    time.Time `json:"began"`
@@ -39,7 +39,7 @@ type Attempt struct {
 	Error    string    `json:"error"`
 }
 
-// An Explanation says why a delivery is where it is.
+// An Explanation explains the state of a delivery.
 type Explanation struct {
 	Delivery  MessageDelivery `json:"delivery"`
 	Cause     string          `json:"cause"`
@@ -53,15 +53,15 @@ type TestResult struct {
 	Status   int     `json:"status"` // 0: no answer
 	Duration float64 `json:"duration_ms"`
 	Error    string  `json:"error"`
-	Answer   string  `json:"answer"` // its first bytes
+	Answer   string  `json:"answer"` // first bytes of the answer
 }
 
-// maxDeliveryPage is the limit for the deliveries of a page of the hub.
+// maxDeliveryPage is the limit of deliveries on a page of the hub.
 const maxDeliveryPage = 100
 
-// Deliveries returns up to limit deliveries of a subscription, those in a state unless it is
-// empty, each as the hub has sent it. The reader is an actor, or the operator whose token the
-// client has.
+// Deliveries returns up to limit deliveries of a subscription, each as the hub
+// has sent it. state "" means any state. The reader is an actor, or the
+// operator whose token the client has.
 func (c *Client) Deliveries(ctx context.Context, actor string, id domain.SubscriptionID, state string, limit int) (texts []json.RawMessage, hasMore bool, err error) {
 	values := url.Values{"subscription": {id.String()}}
 	if state != "" {
@@ -98,15 +98,16 @@ func (c *Client) Explain(ctx context.Context, actor string, id domain.DeliveryID
 	return &x, text, err
 }
 
-// TestSubscription has the hub call the receiver of a subscription once. It returns the answer of
-// the hub, too.
+// TestSubscription lets the hub call the receiver of a subscription once. It
+// also returns the answer of the hub.
 func (c *Client) TestSubscription(ctx context.Context, actor string, id domain.SubscriptionID) (*TestResult, []byte, error) {
 	var r TestResult
 	text, err := c.deliveryCall(ctx, http.MethodPost, "/v1/subscriptions/"+id.String()+"/test", actor, &r)
 	return &r, text, err
 }
 
-// deliveryCall makes a request without a body, decodes its answer into v, and returns it.
+// deliveryCall makes a request without a body, decodes its answer into v, and
+// returns the answer.
 func (c *Client) deliveryCall(ctx context.Context, method, path, actor string, v any) ([]byte, error) {
 	resp, err := c.Do(ctx, method, path, actor, nil)
 	if err != nil {

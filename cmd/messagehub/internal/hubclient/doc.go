@@ -1,6 +1,8 @@
-// Package hubclient is the HTTP client of the command: the public client (api/hubclient) with the requests
-// of operators, owners of subscriptions and watchers, and with errors for a person.
+// Package hubclient is the HTTP client of the command: the public client
+// (api/hubclient) with the requests of operators, owners of subscriptions and
+// watchers, and with errors for a person.
 //
-// It is internal to the command messagehub. So its errors name the flags of that command, and
-// they are complete sentences. It repeats no request by itself; [Poster] does, and reports it.
+// It is internal to the command messagehub. So its errors name the flags of
+// that command, and they are complete sentences. It repeats no request;
+// [Poster] does, and reports it.
 package hubclient

@@ -13,12 +13,12 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// Found is what a hub knows of an id.
+// Found is the answer of a hub about an id.
 type Found struct {
 	ID      string        `json:"id"`
 	Results []FoundResult `json:"results"`
 	Looked  FoundLooked   `json:"looked"`
-	After   string        `json:"after,omitempty"` // continues the search; "": everything was looked at
+	After   string        `json:"after,omitempty"` // cursor that continues the search; "": the search is complete
 }
 
 // A FoundResult is an event, a bundle or a delivery.
@@ -32,7 +32,7 @@ type FoundResult struct {
 	Notes []string    `json:"notes,omitempty"`
 }
 
-// A FoundStep is something that has happened.
+// A FoundStep is one event in the history of a result.
 type FoundStep struct {
 	What    string        `json:"what"`
 	At      *time.Time    `json:"at,omitempty"`
@@ -54,7 +54,7 @@ type FoundWait struct {
 	Next  string     `json:"next"`
 }
 
-// FoundLooked is what was looked at.
+// FoundLooked names what was searched.
 type FoundLooked struct {
 	Kinds     []string      `json:"kinds"`
 	Found     int           `json:"found"`
@@ -72,11 +72,12 @@ type FoundDamage struct {
 
 const (
 	maxFound    = 64 << 20 // bytes of an answer
-	findRetries = 5        // in a row, of a request that the hub asks to repeat
+	findRetries = 5        // consecutive repetitions of a request, if the hub asks for them
 )
 
-// Find asks for an id, with further parameters, and continues until everything was looked at. progress
-// is called with what was found so far. With an error, it returns that.
+// Find searches for an id, with further parameters, until the search is
+// complete. It calls progress with what was found so far. If it fails, it also
+// returns what was found.
 func (c *Client) Find(ctx context.Context, id string, more url.Values, progress func(*Found)) (*Found, error) {
 	all := &Found{ID: id, Results: []FoundResult{}, Looked: FoundLooked{Kinds: []string{}}}
 	query := url.Values{"id": {id}}
@@ -123,7 +124,8 @@ func (f *Found) add(part *Found) {
 	}
 }
 
-// findPart returns one answer. A refusal that says what was looked at is an answer without results.
+// findPart returns one answer. A refusal that says what was searched is an
+// answer without results.
 func (c *Client) findPart(ctx context.Context, query url.Values) (*Found, error) {
 	req, err := c.Request(ctx, http.MethodGet, "/v1/admin/find?"+query.Encode(), "", nil)
 	if err != nil {
@@ -149,7 +151,8 @@ func (c *Client) findPart(ctx context.Context, query url.Values) (*Found, error)
 	return nil, hubclient.ReadProblem(resp)
 }
 
-// pauseOf returns the pause after which a request may be repeated that has failed with err.
+// pauseOf returns the pause before a request that has failed with err may be
+// repeated.
 func pauseOf(err error) (time.Duration, bool) {
 	p, ok := errors.AsType[*Problem](err)
 	if !ok || p.Status != http.StatusTooManyRequests && p.Status != http.StatusServiceUnavailable || p.RetryAfter <= 0 {

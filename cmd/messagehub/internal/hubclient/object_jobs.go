@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// An ObjectJob is what the hub says of a job on objects.
+// An ObjectJob is a job on objects in the answer of a hub.
 type ObjectJob struct {
 	ID      string     `json:"id"`
 	Bucket  string     `json:"bucket"`
-	State   string     `json:"state"` // running, and then completed, failed or stopped
+	State   string     `json:"state"` // running, and at the end completed, failed or stopped
 	Started time.Time  `json:"started"`
 	Ended   *time.Time `json:"ended,omitempty"`
 	Counts  struct {
@@ -36,8 +36,8 @@ const (
 	PatchesPath = objectsPath + "/patches"
 )
 
-// StartCrawl has the hub compare the objects of a bucket whose keys begin with prefix with those of its
-// store.
+// StartCrawl starts a job that compares the objects of a bucket whose keys
+// begin with prefix with those of its store.
 func (c *Client) StartCrawl(ctx context.Context, bucket, prefix string) (*ObjectJob, error) {
 	wanted := map[string]string{"bucket": bucket}
 	if prefix != "" {
@@ -51,13 +51,14 @@ func (c *Client) StartCrawl(ctx context.Context, bucket, prefix string) (*Object
 	return crawl, c.objectCall(ctx, http.MethodPost, CrawlsPath, body, crawl)
 }
 
-// StartPatch has the hub change all rows that have what the parameters ask for.
+// StartPatch starts a job that changes all rows that the parameters select.
 func (c *Client) StartPatch(ctx context.Context, params url.Values, patch []byte) (*ObjectJob, error) {
 	job := new(ObjectJob)
 	return job, c.objectCall(ctx, http.MethodPost, PatchesPath+"?"+params.Encode(), patch, job)
 }
 
-// ObjectJob returns a job as it is now. path is that of its kind.
+// ObjectJob returns the current state of a job. path is that of the jobs of its
+// kind.
 func (c *Client) ObjectJob(ctx context.Context, path, id string) (*ObjectJob, error) {
 	job := new(ObjectJob)
 	return job, c.getObject(ctx, path+"/"+url.PathEscape(id), job)

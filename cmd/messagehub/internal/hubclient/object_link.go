@@ -14,7 +14,8 @@ type ObjectLink struct {
 	Reason  string     `json:"reason,omitempty"`
 }
 
-// ObjectLink returns a link to the content of a row. With 0, it expires when the hub wants it to.
+// ObjectLink returns a link to the content of a row. If expires is 0, the hub
+// chooses when it expires.
 func (c *Client) ObjectLink(ctx context.Context, id string, expires time.Duration, isAttachment bool) (*ObjectLink, error) {
 	parameters := url.Values{}
 	if expires > 0 {

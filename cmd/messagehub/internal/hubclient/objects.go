@@ -18,7 +18,7 @@ const (
 	maxObjectAnswer = 64 << 20 // bytes
 )
 
-// An Object is a row of an object, as a hub shows it. What is not known is nil.
+// An Object is a row of an object, as a hub shows it. Unknown values are nil.
 type Object struct {
 	ID               string          `json:"id"`
 	Bucket           string          `json:"bucket"`
@@ -51,21 +51,21 @@ type ObjectPair struct {
 	Reordered  int64   `json:"numberReordered"`
 }
 
-// Objects returns up to limit rows that have what the parameters ask for, each as the hub sent it, and
-// whether there may be more.
+// Objects returns up to limit rows that the parameters select, each as the hub
+// sent it, and whether there may be more.
 func (c *Client) Objects(ctx context.Context, params url.Values, limit int) ([]json.RawMessage, bool, error) {
 	params.Set("limit", strconv.Itoa(min(limit, maxObjectsPage)))
 	return c.objectPages(ctx, objectsPath+"?"+params.Encode(), limit)
 }
 
-// ObjectHistory returns up to limit rows of the object that a row is of, the newest first, and
-// whether there may be more.
+// ObjectHistory returns up to limit rows of the same object as a row, newest
+// first, and whether there may be more.
 func (c *Client) ObjectHistory(ctx context.Context, id string, limit int) ([]json.RawMessage, bool, error) {
 	path := objectsPath + "/" + url.PathEscape(id) + "/history"
 	return c.objectPages(ctx, fmt.Sprintf("%s?limit=%d", path, min(limit, maxObjectsPage)), limit)
 }
 
-// ObjectPairs returns the pairs of the object that a row is of, the newest first.
+// ObjectPairs returns the pairs of the same object as a row, newest first.
 func (c *Client) ObjectPairs(ctx context.Context, id string) ([]json.RawMessage, error) {
 	var answer objectPage
 	err := c.getObject(ctx, objectsPath+"/"+url.PathEscape(id)+"/history?paired=true", &answer)

@@ -9,20 +9,22 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// BatchBytes is how long the bodies of events should be; a hub takes 32 MB by default.
+// BatchBytes is the recommended length of a body of events; a hub accepts 32 MB
+// by default.
 const BatchBytes = 8 << 20
 
-// A Poster sends events to a hub, one request after the other.
+// A Poster sends events to a hub, one request after another.
 type Poster struct {
 	Hub     *Client
-	Timeout time.Duration // of one body, with its repetitions
+	Timeout time.Duration // limit for one body, including repetitions
 
-	reached bool // the hub has answered before
+	reached bool // the hub has answered at least once
 }
 
-// Post sends a body until the hub takes or refuses it, or the time is over. It reports each
-// repetition. Sending again what may have arrived is safe, because the hub takes each id
-// once. A hub that never answered is taken for a wrong address, and not waited for.
+// Post sends a body until the hub accepts or refuses it, or the time is over.
+// It reports each repetition. Repeating a request that may have arrived is
+// safe, because the hub stores each id once. If the hub has never answered,
+// Post assumes a wrong address and fails at once.
 func (p *Poster) Post(ctx context.Context, body []byte, report func(format string, args ...any)) (*Announced, error) {
 	inTime, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
@@ -52,11 +54,13 @@ func (p *Poster) Post(ctx context.Context, body []byte, report func(format strin
 	case !p.reached && !isProblem:
 		return nil, explained
 	}
-	// The text alone, so that an answer that may pass is not taken for a refusal.
+	// The error is not wrapped, so that a temporary failure is not taken for a
+	// refusal.
 	return nil, fmt.Errorf("gave up on a batch after %s: %w", p.Timeout, errors.New(explained.Error()))
 }
 
-// SendEvents sends a body once. If it fails, the hub may have taken the events.
+// SendEvents sends a body once. If it fails, the hub may have stored the
+// events.
 func (c *Client) SendEvents(ctx context.Context, body []byte) (*Announced, error) {
 	a, err := c.As("").AnnounceJSON(ctx, body)
 	return a, c.ExplainError(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A ReplayDraft says which deliveries of a subscription are repeated.
+// A ReplayDraft says which deliveries of a subscription are replayed.
 type ReplayDraft struct {
 	From   time.Time `json:"from"`
 	To     time.Time `json:"to"`
@@ -30,12 +30,12 @@ type Replay struct {
 	Skipped   int64  `json:"skipped"`
 	Seen      int64  `json:"seen"`
 	Remaining int64  `json:"remaining"`
-	Complete  bool   `json:"complete"` // of a dry run
+	Complete  bool   `json:"complete"` // result of a dry run
 
 	Text json.RawMessage `json:"-"` // the answer of the hub
 }
 
-// ReplayDelivery has a delivery made again.
+// ReplayDelivery repeats a delivery.
 func (c *Client) ReplayDelivery(ctx context.Context, actor string, id domain.DeliveryID) error {
 	resp, err := c.Do(ctx, http.MethodPost, "/v1/deliveries/"+id.String()+"/replay", actor, nil)
 	if err != nil {

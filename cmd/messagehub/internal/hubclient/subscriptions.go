@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Subscription is one as a hub shows it. The hub shows neither its secret nor the values of its
-// headers.
+// A Subscription is a subscription as a hub shows it: without its secret and
+// the values of its headers.
 type Subscription struct {
 	domain.Subscription
 	HeaderNames []string
@@ -24,19 +24,19 @@ type Subscription struct {
 	Paused  bool
 	Created time.Time
 
-	Delivery *Delivery // nil: the hub did not say
+	Delivery *Delivery // nil: not in the answer
 
-	// Unknown are the names of members that this version does not know. A replacement would
-	// remove them.
+	// Unknown are the names of members that this version does not know.
+	// Replacing the subscription would remove them.
 	Unknown []string
 
 	Text json.RawMessage // the answer of the hub
 }
 
-// A Delivery says how the calls of a subscription proceed.
+// A Delivery is the state of the calls of a subscription.
 type Delivery struct {
 	State     string    `json:"state"`
-	Until     time.Time `json:"until"` // nothing is called before it; zero: no such time
+	Until     time.Time `json:"until"` // no call is made before; zero: no such time
 	Failures  int       `json:"failures"`
 	Waiting   int64     `json:"waiting"`
 	Delivered int64     `json:"delivered"`
@@ -47,13 +47,14 @@ type Delivery struct {
 	Warnings []DeliveryWarning `json:"warnings"`
 }
 
-// A DeliveryWarning says what will go wrong with deliveries, while it can be prevented.
+// A DeliveryWarning says what will go wrong with deliveries unless it is
+// prevented.
 type DeliveryWarning struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 }
 
-// subscriptionJSON has what a draft and a subscription that the hub shows have in common.
+// subscriptionJSON has the members of both a draft and a stored subscription.
 type subscriptionJSON struct {
 	Topic            string                    `json:"topic"`
 	CallbackURL      string                    `json:"callback_url"`
@@ -69,8 +70,8 @@ type subscriptionJSON struct {
 	Ordered          bool                      `json:"ordered,omitempty"`
 }
 
-// A shownJSON is a subscription that the hub shows. It names the mode of delivery in another member
-// than a draft does.
+// A shownJSON is a stored subscription. It has the mode of delivery in another
+// member than a draft.
 type shownJSON struct {
 	subscriptionJSON
 	UUID         string     `json:"uuid"`
@@ -99,7 +100,7 @@ type attachmentJSON struct {
 	Expression string `json:"expression"`
 }
 
-// knownMembers are those of a subscription that this version reads.
+// knownMembers are the members of a subscription that this version reads.
 var knownMembers = []string{
 	"uuid", "owner", "topic", "callback_url", "method", "encoding", "form_fields", "payload_form_field", "hmac_key_id",
 	"jmespath_query", "attachments", "signed", "paused", "created", "delivery", "previous_secret_until", "header_names", "delivery_mode",
@@ -167,14 +168,14 @@ func (c *Client) Subscription(ctx context.Context, actor string, id domain.Subsc
 	return &s, err
 }
 
-// Hidden is what the hub does not show of a subscription.
+// Hidden has the members of a subscription that the hub does not show.
 type Hidden struct {
-	Secret  *string           // nil keeps the one that is there; "" removes it
-	Headers map[string]string // nil keeps those that are there; an empty map removes them
+	Secret  *string           // nil keeps the stored one; "" removes it
+	Headers map[string]string // nil keeps the stored ones; an empty map removes them
 }
 
-// PutSubscription stores a subscription of an actor under an id, or replaces it; created says
-// which. The call may be repeated.
+// PutSubscription creates a subscription of an actor with an id, or replaces
+// it; created says which. The call may be repeated.
 func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.SubscriptionID, d *domain.Subscription, h Hidden) (s *Subscription, created bool, err error) {
 	draft := draftJSON{
 		subscriptionJSON: subscriptionJSON{
@@ -205,8 +206,8 @@ func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.Su
 	return s, status == http.StatusCreated, err
 }
 
-// RotateSubscription gives a subscription of an actor another secret. The one before remains
-// live for a while. The call may be repeated.
+// RotateSubscription gives a subscription of an actor a new secret. The
+// previous one stays valid for a while. The call may be repeated.
 func (c *Client) RotateSubscription(ctx context.Context, actor string, id domain.SubscriptionID, secret string) (*Subscription, error) {
 	body, err := json.Marshal(map[string]string{"hmac_secret_key": secret})
 	if err != nil {

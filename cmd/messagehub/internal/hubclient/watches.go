@@ -30,8 +30,8 @@ type Watch struct {
 // CreatedAt returns when the watch was created.
 func (w *Watch) CreatedAt() time.Time { return time.Unix(w.Created, 0).UTC() }
 
-// CreateWatch creates a watch of an actor on the resource with a URI, and returns its id. With
-// mayBeAbsent, the resource need not be there.
+// CreateWatch creates a watch of an actor on the resource with a URI, and
+// returns its id. If mayBeAbsent is true, the resource need not exist.
 func (c *Client) CreateWatch(ctx context.Context, actor, resource, callback string, mayBeAbsent bool) (string, error) {
 	body, err := json.Marshal(map[string]string{"resource": resource, "callback": callback})
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Client) CreateWatch(ctx context.Context, actor, resource, callback stri
 		return "", c.Unreachable(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusSeeOther { // to the watch
+	if resp.StatusCode != http.StatusSeeOther { // redirects to the watch
 		return "", hubclient.ReadProblem(resp)
 	}
 	return path.Base(resp.Header.Get("Location")), nil
@@ -74,7 +74,7 @@ func (c *Client) Watch(ctx context.Context, actor string, id domain.WatchID) (*W
 	return &w, err
 }
 
-// WatchAttempts are the last calls to a watch, the newest first.
+// WatchAttempts are the last calls to a watch, newest first.
 type WatchAttempts struct {
 	Next     *time.Time     `json:"next_attempt,omitempty"`
 	Attempts []WatchAttempt `json:"attempts"`

@@ -18,11 +18,11 @@ import (
 // The limits of what is printed of a call.
 const (
 	maxShown = 200 // runes of a header or a path
-	maxLines = 40  // of a body
+	maxLines = 40  // lines of a body
 )
 
-// shown are the headers that are printed of each call, besides those of the body. Those of the
-// broker are in calls to its consumers.
+// shown are the headers that are printed of each call, in addition to those of
+// the body. Those of the broker are in calls to its consumers.
 var shown = canonical(
 	"Webhook-Id", "Webhook-Timestamp", webhook.AttemptHeader,
 	webhook.ChannelHeader, webhook.ConsumerHeader, webhook.MessageHeader, webhook.PriorityHeader, webhook.RetryHeader,
@@ -83,7 +83,8 @@ func joinSchemes(schemes []webhook.Scheme) string {
 	return strings.Join(texts, " and ")
 }
 
-// headerValue returns what may be printed of a header: of credentials, only their scheme.
+// headerValue returns the printable value of a header: for credentials, only
+// their scheme.
 func (r *Receiver) headerValue(name, value string) string {
 	if slices.Contains(r.opts.Hidden, value) {
 		return "..."
@@ -138,10 +139,10 @@ type printedCall struct {
 	Verified bool              `json:"verified"`
 	Schemes  []webhook.Scheme  `json:"schemes"`
 	Problem  string            `json:"problem,omitempty"`
-	Number   int               `json:"number,omitempty"` // of calls with its id
+	Number   int               `json:"number,omitempty"` // number of calls with its id
 	Headers  map[string]string `json:"headers"`
 	Bytes    int               `json:"bytes"`
-	Body     string            `json:"body"` // its beginning
+	Body     string            `json:"body"` // beginning of the body
 }
 
 func (r *Receiver) printJSON(c *call) {

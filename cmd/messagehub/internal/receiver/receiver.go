@@ -23,21 +23,21 @@ import (
 
 // Options of a Receiver.
 type Options struct {
-	Verifier webhook.Verifier // one without keys accepts every call
+	Verifier webhook.Verifier // without keys, every call is accepted
 
-	Status     int           // of the answer to an accepted call; default 200
+	Status     int           // status of the answer to an accepted call; default 200
 	Failures   int           // calls with one id that are answered with Status, later ones with 200; 0: all
-	RetryAfter time.Duration // sent with each answer that is no success; 0: not sent
-	Delay      time.Duration // before each answer
+	RetryAfter time.Duration // sent with each answer that is not 2xx; 0: not sent
+	Delay      time.Duration // pause before each answer
 
 	MaxBody  int64    // bytes of a call; default 4 MB
 	ShowBody int      // bytes of the body that are printed; default 1,000; negative: none
 	Headers  bool     // print every header
-	Hidden   []string // values of headers that are never printed, besides credentials of HTTP
-	JSON     bool     // print a JSON object a line
+	Hidden   []string // values in headers that are never printed, in addition to HTTP credentials
+	JSON     bool     // print one JSON object per line
 
 	Out    io.Writer
-	Logger *slog.Logger // of the server; default: discards
+	Logger *slog.Logger // log of the server; default: discards
 
 	Clock func() time.Time // default time.Now
 }
@@ -45,9 +45,9 @@ type Options struct {
 // The limits of a Receiver.
 const (
 	maxConnections = 256
-	maxCalls       = 32 // under way at a time; each may hold a body
+	maxCalls       = 32 // concurrent calls; each may hold a body
 	readTimeout    = 30 * time.Second
-	maxIDs         = 10_000 // of calls that are remembered, to recognize repetitions
+	maxIDs         = 10_000 // ids of calls that are remembered to recognize repetitions
 )
 
 // A Receiver is an http.Handler. It is safe for concurrent use.
@@ -57,11 +57,11 @@ type Receiver struct {
 
 	mu     sync.Mutex
 	counts Counts
-	seen   map[string]int // calls by id
-	ids    []string       // of seen, the oldest first
+	seen   map[string]int // number of calls by id
+	ids    []string       // keys of seen, oldest first
 }
 
-// Counts are what a Receiver has seen.
+// Counts are the numbers of calls that a Receiver has received.
 type Counts struct {
 	Calls    int
 	Verified int
@@ -86,28 +86,28 @@ func (r *Receiver) Serve(ctx context.Context, listener net.Listener) error {
 	return httpserve.Serve(ctx, listener, httpserve.Options{Handler: r, Logger: r.opts.Logger, Server: "the receiver", MaxConnections: maxConnections})
 }
 
-// Counts returns what r has seen.
+// Counts returns the numbers of calls.
 func (r *Receiver) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts
 }
 
-// String returns the counts in words.
+// String returns the counts as text.
 func (c Counts) String() string {
 	return fmt.Sprintf("%s, %d verified, %d refused, %d repeated", terminal.CountOf(int64(c.Calls), "call"), c.Verified, c.Refused, c.Repeated)
 }
 
-// A call is what is printed of one.
+// A call is a call with its result, for printing.
 type call struct {
 	time    time.Time
 	request *http.Request
-	number  int // of calls with its id
+	number  int // number of calls with its id
 	body    []byte
 
-	schemes []webhook.Scheme // by which it was verified
+	schemes []webhook.Scheme // schemes that verified it
 	problem error            // why it was not verified or not read
-	status  int              // of the answer
+	status  int              // status of the answer
 }
 
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -133,7 +133,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.record(c)
 	if clock.Sleep(req.Context(), r.opts.Delay) != nil {
-		return // the caller is gone
+		return // the caller has disconnected
 	}
 	if r.opts.RetryAfter > 0 && c.status/100 != 2 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(math.Ceil(r.opts.RetryAfter.Seconds())), 10))

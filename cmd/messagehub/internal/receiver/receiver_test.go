@@ -38,7 +38,8 @@ func newVerifier(t *testing.T, text string) webhook.Verifier {
 	return webhook.Verifier{Keys: []webhook.VerifyKey{key}}
 }
 
-// served is a receiver on a loopback address, and a client that calls it as a hub does.
+// served is a receiver on a loopback address, and a client that calls it as a
+// hub does.
 type served struct {
 	*receiver.Receiver
 	url  string
@@ -193,7 +194,8 @@ type failing struct{}
 
 func (*failing) Read([]byte) (int, error) { return 0, errors.New("torn") }
 
-// What a stranger sends steers no terminal, and credentials are not printed.
+// Control characters in a call do not reach the terminal, and credentials are
+// not printed.
 func TestReceiver_PrintsNoControlCharactersAndNoCredentials(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var out bytes.Buffer

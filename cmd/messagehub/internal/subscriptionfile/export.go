@@ -8,7 +8,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// An exportedFile is a File in YAML, in the order in which people read it.
+// An exportedFile is a File for YAML, with its members in the order in which
+// people read them.
 type exportedFile struct {
 	Actor         string          `yaml:"actor"`
 	Subscriptions []exportedEntry `yaml:"subscriptions"`
@@ -37,8 +38,9 @@ type exportedAttachment struct {
 	Expression string `yaml:"expression"`
 }
 
-// Export writes the subscriptions of an actor as a file that Parse reads. No hub shows secrets and
-// values of headers, so the file has none; without them, those that a hub has are kept.
+// Export writes the subscriptions of an actor as a file that Parse reads. A hub
+// does not show secrets and values of headers, so they are not in the file;
+// Plan then keeps those of the hub.
 func Export(w io.Writer, actor string, stored []*hubclient.Subscription) error {
 	f := exportedFile{Actor: actor, Subscriptions: make([]exportedEntry, len(stored))}
 	for i, s := range stored {

@@ -32,9 +32,9 @@ import (
 	"github.com/messagehub/messagehub/domain/filter"
 )
 
-// A File is what a YAML file says.
+// A File is the content of a YAML file.
 type File struct {
-	Actor         domain.ActorID // the zero value: the file names none
+	Actor         domain.ActorID // the zero value: not in the file
 	Subscriptions []Entry
 }
 
@@ -42,19 +42,21 @@ type File struct {
 type Entry struct {
 	ID     domain.SubscriptionID
 	Draft  domain.Subscription // without an owner
-	Secret *string             // nil: the one that is there is kept; "": it is removed
-	Paused *bool               // nil: as it is
-	// Headers are those of calls. Nil: those that are there are kept; empty: they are removed.
+	Secret *string             // nil: the stored one is kept; "": it is removed
+	Paused *bool               // nil: not changed
+	// Headers are the headers of calls. Nil: the stored ones are kept; empty:
+	// they are removed.
 	Headers map[string]string
 
 	line int
 }
 
-// A Source returns the text of an HMAC key or a header that a file names.
+// A Source returns the text of an HMAC key or a header from the place that a
+// file names.
 type Source struct {
 	File     func(name string) (string, error)
 	Variable func(name string) string
-	NewID    func() (domain.SubscriptionID, error) // is proposed where an id is missing
+	NewID    func() (domain.SubscriptionID, error) // proposes an id where one is missing
 }
 
 // MaxSize is the limit of a file, in bytes.
@@ -90,7 +92,7 @@ func Parse(r io.Reader, name string, source Source) (*File, error) {
 	return p.file, nil
 }
 
-// A subscriptionParser gathers what is wrong with a file.
+// A subscriptionParser collects the faults of a file.
 type subscriptionParser struct {
 	name   string
 	source Source
@@ -102,8 +104,8 @@ func (p *subscriptionParser) addFault(at *yaml.Node, format string, args ...any)
 	p.faults = append(p.faults, fmt.Errorf("%s line %d: %s", p.name, at.Line, fmt.Sprintf(format, args...)))
 }
 
-// readMembers calls the function of each member of a mapping. It reports members that have none, or
-// are there twice.
+// readMembers calls the function of each member of a mapping. It reports
+// unknown and repeated members.
 func (p *subscriptionParser) readMembers(where string, n *yaml.Node, known map[string]func(value *yaml.Node)) {
 	n = resolveAlias(n)
 	if n.Kind != yaml.MappingNode {
@@ -270,7 +272,8 @@ func (p *subscriptionParser) readVariable(name string) (string, error) {
 	return "", fmt.Errorf("the variable %s is not set", domain.Clip(name))
 }
 
-// addHeaders adds headers to an entry. read returns the value of what the file says of one.
+// addHeaders adds headers to an entry. read returns the value for the text in
+// the file.
 func (p *subscriptionParser) addHeaders(where string, n *yaml.Node, read func(text string) (string, error), e *Entry) {
 	texts := p.readTexts(where, n)
 	if e.Headers == nil {
@@ -312,7 +315,7 @@ func (p *subscriptionParser) checkEntry(n *yaml.Node, id string, e *Entry) {
 	p.file.Subscriptions = append(p.file.Subscriptions, *e)
 }
 
-// exampleID returns an id that can be used, in words.
+// exampleID returns a text that proposes an id.
 func (p *subscriptionParser) exampleID() string {
 	id, err := p.source.NewID()
 	if err != nil {
@@ -340,7 +343,7 @@ func (p *subscriptionParser) readTexts(where string, n *yaml.Node) map[string]st
 	return all
 }
 
-// readAttachments reads expressions by their names.
+// readAttachments reads the attachments: expressions by their names.
 func (p *subscriptionParser) readAttachments(n *yaml.Node) map[string]string {
 	mapping := resolveAlias(n)
 	if mapping.Kind != yaml.MappingNode {

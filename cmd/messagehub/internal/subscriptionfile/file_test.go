@@ -151,7 +151,7 @@ func stored(t *testing.T, text, more string) *hubclient.Subscription {
 	return &s
 }
 
-// plan returns the steps in words.
+// plan returns the steps as text.
 func plan(t *testing.T, members string, prune bool, all ...*hubclient.Subscription) ([]string, error) {
 	t.Helper()
 	f, err := parse(t, "subscriptions:\n  - uuid: "+first+"\n    callback_url: https://example.org/\n"+members)

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Action is what has to be done with a subscription.
+// An Action is what a Step does with a subscription.
 type Action string
 
 // The actions.
@@ -30,19 +30,20 @@ const (
 type Step struct {
 	Action Action
 	ID     domain.SubscriptionID
-	URL    string   // that is called
-	Why    []string // the members that change, in words
+	URL    string   // URL that is called
+	Why    []string // the members that change, as text
 
-	Entry *Entry // of Create, Update and Keep
+	Entry *Entry // set for Create, Update and Keep
 
-	// Sends reports whether the hub is asked to store Entry. It is also asked to if only the
-	// secret or the values of headers may differ: no hub shows them, so only the hub can compare them.
+	// Sends reports whether Entry is sent to the hub. It is also sent if only
+	// the secret or the values of headers may differ: the hub does not show
+	// them, so only the hub can compare them.
 	Sends bool
 }
 
-// Plan returns what makes stored what f says, in the order in which it has to be done.
-// Subscriptions that are not in f are deleted only if prune is true. It fails if that is not
-// possible; then nothing should be done.
+// Plan returns the steps that change stored to what f has, in their order.
+// Subscriptions that are not in f are deleted only if prune is true. It fails
+// if that is not possible; then nothing should be changed.
 func Plan(f *File, stored []*hubclient.Subscription, prune bool) ([]Step, error) {
 	byID := make(map[domain.SubscriptionID]*hubclient.Subscription)
 	for _, s := range stored {
@@ -76,7 +77,8 @@ func Plan(f *File, stored []*hubclient.Subscription, prune bool) ([]Step, error)
 	return steps, errors.Join(faults...)
 }
 
-// planEntry returns what makes s, which is nil if it is not there, what e says.
+// planEntry returns the steps that change s to e. s is nil if there is no such
+// subscription.
 func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 	step := Step{Action: Keep, ID: e.ID, URL: e.Draft.CallbackURL, Entry: e}
 	isPaused := false
@@ -109,7 +111,7 @@ func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 	if e.Paused == nil || *e.Paused == isPaused {
 		return []Step{step}, nil
 	}
-	if *e.Paused && s != nil { // first, so that the new URL is not called
+	if *e.Paused && s != nil { // paused first, so that the new URL is not called
 		return []Step{{Action: Pause, ID: e.ID, URL: s.CallbackURL}, step}, nil
 	}
 	action := Resume
@@ -119,7 +121,7 @@ func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 	return []Step{step, {Action: action, ID: e.ID, URL: e.Draft.CallbackURL}}, nil
 }
 
-// differingMembers returns the members in which a subscription differs from what it should be.
+// differingMembers returns the members in which two subscriptions differ.
 func differingMembers(is, want *domain.Subscription) []string {
 	var all []string
 	for _, member := range []struct{ name, is, want string }{

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// evaluateValue evaluates a value of a template: a text in brackets is an expression.
+// evaluateValue evaluates a value of a template. A text in brackets is an
+// expression.
 func (e *evaluation) evaluateValue(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -61,13 +62,14 @@ func (e *evaluation) evaluateValue(v any) (any, error) {
 	}
 }
 
-// A runtimeValue is what a resource has once it exists, below a path.
+// A runtimeValue is a value that a resource has only after it was created, at a
+// path.
 type runtimeValue struct {
 	of   *Resource
 	path []string
 }
 
-// An expressionParser reads an expression and evaluates it at once.
+// An expressionParser parses an expression and evaluates it at the same time.
 type expressionParser struct {
 	e    *evaluation
 	rest string
@@ -84,7 +86,8 @@ func (p *expressionParser) acceptToken(c string) bool {
 	return found
 }
 
-// readExpression reads an expression. It is evaluated if isWanted; the choice that if does not make is not.
+// readExpression parses an expression. It evaluates the expression only if
+// isWanted is true: the branch that an if does not choose is not evaluated.
 func (p *expressionParser) readExpression(isWanted bool) (any, error) {
 	p.skipSpace()
 	switch {
@@ -160,7 +163,7 @@ func (p *expressionParser) readFunction(name string, isWanted bool) (any, error)
 	case !known:
 		return nil, fmt.Errorf("no function %s", name)
 	case !isWanted && name == "parameters":
-		_, err := f(p.e, args) // it must exist all the same
+		_, err := f(p.e, args) // the function must exist even if it is not evaluated
 		return nil, err
 	case !isWanted:
 		return nil, nil
@@ -367,7 +370,7 @@ func init() { //nolint:gochecknoinits // the table and the evaluation use each o
 }
 
 func (e *evaluation) checkDeclared(id string) error {
-	if e.declared[id] == nil && len(e.declared) == len(e.document.Resources) { // all names are known
+	if e.declared[id] == nil && len(e.declared) == len(e.document.Resources) { // all names are declared by then
 		return fmt.Errorf("no resource %s", id)
 	}
 	return nil

@@ -13,24 +13,25 @@ import (
 // A Resource is one that a deployment would create.
 type Resource struct {
 	Type, APIVersion, Name string
-	ID                     string         // within the resource group
-	Scope                  string         // id of what an extension is for; "": none
+	ID                     string         // id within the resource group
+	Scope                  string         // id of the resource to which an extension applies; "": none
 	Body                   map[string]any // evaluated: location, properties and the like
 	dependsOn              []string
 }
 
 // A Deployment is what a template would create.
 type Deployment struct {
-	Resources []Resource // those of nested templates included
+	Resources []Resource // including those of nested templates
 	Outputs   map[string]any
 }
 
-// Options say what a template may rely on besides itself.
+// Options say what a template may use that is not in it.
 type Options struct {
-	// Runtime returns a property that a resource has once it exists.
+	// Runtime returns a property that a resource has only after it was created.
 	Runtime func(r *Resource, path string) string
 
-	// Existing are types of resources that the template does not create and names as parents.
+	// Existing are types of resources that the template uses as parents and
+	// does not create.
 	Existing []string
 }
 
@@ -65,16 +66,16 @@ func Evaluate(text []byte, parameters map[string]any, o Options) (*Deployment, e
 	return evaluateTemplate(&t, parameters, &o)
 }
 
-// An evaluation is that of one template, without those nested in it.
+// An evaluation evaluates one template, without the templates nested in it.
 type evaluation struct {
 	document   *templateDocument
 	options    *Options
 	parameters map[string]any
 	used       map[string]bool
-	declared   map[string]*Resource // by id, those that are not created included
+	declared   map[string]*Resource // by id, including those that are not created
 	made       map[string]bool
 	nested     map[string]*Deployment
-	named      []string // ids that the value under evaluation names
+	named      []string // ids of resources in the value under evaluation
 }
 
 func evaluateTemplate(t *templateDocument, given map[string]any, o *Options) (*Deployment, error) {
@@ -90,7 +91,7 @@ func evaluateTemplate(t *templateDocument, given map[string]any, o *Options) (*D
 	}
 	all := &Deployment{Outputs: make(map[string]any)}
 	pending := make([]*Resource, len(t.Resources))
-	for i, raw := range t.Resources { // names first, because a resource may use one that is further down
+	for i, raw := range t.Resources { // names first, because a resource may use a later one
 		r, err := e.declareResource(raw)
 		if err != nil {
 			return nil, err
@@ -148,7 +149,7 @@ func (e *evaluation) setParameters(given map[string]any) error {
 		}
 		e.used[name] = false
 	}
-	for _, p := range e.document.Parameters { // a default may be all that uses another parameter
+	for _, p := range e.document.Parameters { // a default may be the only use of another parameter
 		if _, err := e.evaluateValue(p.DefaultValue); err != nil {
 			return err
 		}
@@ -156,7 +157,8 @@ func (e *evaluation) setParameters(given map[string]any) error {
 	return nil
 }
 
-// parameterValue returns the value of a parameter: the one given, or its default.
+// parameterValue returns the value of a parameter: the given value, or its
+// default.
 func (e *evaluation) parameterValue(name string) (any, error) {
 	p, exists := e.document.Parameters[name]
 	if !exists {
@@ -243,7 +245,7 @@ func (e *evaluation) evaluateResource(raw map[string]any, r *Resource, all *Depl
 			continue
 		}
 		if name == "properties" && r.Type == deployments {
-			continue // below, once it is known whether it is deployed
+			continue // evaluated below, once it is known whether the resource is deployed
 		}
 		value, err := e.evaluateValue(v)
 		if err != nil {
@@ -335,7 +337,8 @@ func (e *evaluation) evaluateNested(raw map[string]any, r *Resource, all *Deploy
 	return nil
 }
 
-// checkOrder fails if resources depend on each other in a circle, or on ones that are not there.
+// checkOrder fails if resources depend on each other in a cycle, or on
+// resources that do not exist.
 func (e *evaluation) checkOrder(all []*Resource) error {
 	done := make(map[string]bool)
 	left := make(map[string]*Resource)
