@@ -56,8 +56,8 @@ func TestTheBenchSaysWhatItFound(t *testing.T) {
 		"two: what two does\n"+
 		"  layout  metric  value  unit  target\n"+
 		"  hub     Peek        1  ms    ≤ 10    ok\n\n"+
-		"The account is a model: requests and bytes are counted, request units are what the model charges,\n"+
-		"and times are those of this machine with the latency and the throttling of the model.\n\n"+
+		"The account is a model: requests and bytes are counted, request units are charged by the model,\n"+
+		"and times depend on this machine and on the latency and throttling of the model.\n\n"+
 		"all targets are met, 2 of 2\n", got.out)
 	require.Equal(t, "measuring on the embedded engine over HTTP, 5ms and 200µs for each 16 KB, up to 2ms more, 10 of 1,000 answers 20ms late\n"+
 		"one (1 of 2): filling, 25 %, 0s\n"+
@@ -154,7 +154,7 @@ func TestTheBenchMeasuresAnAccountOnlyWhereItIsNamed(t *testing.T) {
 	require.Equal(t, 0, got.status, got.err)
 	require.Equal(t, []bench.Options{{Seed: 1}, {Endpoint: "https://test.example.com/", Key: "c2VjcmV0", Quick: true, Seed: 9}}, seen)
 	require.Contains(t, got.err, "measuring on the account at https://test.example.com/\n")
-	require.Contains(t, got.out, "Everything was measured on the account")
+	require.Contains(t, got.out, "All figures were measured on the account")
 	require.NotContains(t, got.out+got.err, "c2VjcmV0")
 }
 
