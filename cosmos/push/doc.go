@@ -51,12 +51,12 @@
 //	        days
 //	entry   the cursor is in the shard; no retry of it is due before the time in the entry. It
 //	        has the last requests to replay; the cursor has the number of the last one followed.
-//	        It counts the changes of the subscription, so that a look at the shard finds them. The
-//	        cursor of a watch has one while something of it is outstanding
-//	definition  the subscription of the cursor, with its secrets sealed; or that it was deleted,
-//	        which is removed after the cursor; or which reservations of the id were refused
+//	        It counts the changes of the subscription, so that a node that reads the shard notices
+//	        them. The cursor of a watch has an entry only while it has outstanding deliveries
+//	definition  the subscription of the cursor, with its secrets sealed. After a deletion, it says
+//	        so until the cursor is removed. It also says which reservations of the id were refused
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the
-//	        document has not given before. At most domain.MaxSubscriptions
+//	        document never uses again. At most domain.MaxSubscriptions
 //
 //	party   a producer, a channel or a consumer of the broker: each list is a partition, and the
 //	        names are the ids. Digest of the token, or the token sealed; where a consumer begins
@@ -69,13 +69,15 @@
 //	watched in a shard: there are watches of this stream, and on how many pages
 //	watchPage  up to 500 cursors of watches of a stream in a shard, and the number of the stream before
 //	        which each of them has taken everything, or has an entry
-//	turn    when a node has begun to look for changes: the others leave that to it for a while
+//	turn    the time at which a node has begun to look for changes: for a while, no other node
+//	        looks for them
 //
-//	node    the number of the last beat, and what the node has stored lately. Removed 10
+//	node    the number of the last beat, and what the node has stored recently. Removed 10
 //	        minutes after the last beat
-//	assignment  the incarnation that serves each shard. One that cannot be read is replaced by
-//	        what a node has read before, and a node that cannot be read is removed, each If-Match;
-//	        what a newer version has stored is left alone
+//	assignment  the incarnation that serves each shard
+//
+// A damaged assignment is replaced by the last one that a node has read, and a damaged document of a
+// node is removed, both with If-Match. Documents of a newer format remain unchanged.
 //
 // A segment is a logical partition, which Cosmos limits to 20 GB. So a stream continues in the next
 // segment after 2 GB. Heads are never removed, so the last segment is found by binary search.
@@ -206,8 +208,8 @@
 //	        its version: each version is appended once, whichever node appends it
 //	remove  delete the change. A crash before leaves a change that is a duplicate
 //
-// The cursor of a watch has an entry in its shard only while something of it is outstanding. It is in a
-// page instead:
+// The cursor of a watch is in a page of its shard. It has an entry there only while it has outstanding
+// deliveries:
 //
 //	page    add the id to the last page, If-Match, or create the page. A crash leaves an id without a
 //	        cursor, which a repeated call creates
