@@ -22,7 +22,7 @@ const (
 	why   = `"who":"kim","why":"ticket 4711"`
 )
 
-// local is a server for this machine alone.
+// local is a server for only this machine.
 func local(o *api.Options, _ *hub.Options) { o.IsOwnHost, o.NoProxies = isOwnHost, true }
 
 // isOwnHost accepts the address at which a fixture serves.

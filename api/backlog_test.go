@@ -116,7 +116,7 @@ func TestQueuesNeedAnActorAndNoQuery(t *testing.T) {
 
 // With the ordering by recipient, an actor gets the events of a group in the order
 // in which they were sent, whatever their content types and origins.
-func TestAStoreInTheOrderOfTheRecipientDeliversSo(t *testing.T) {
+func TestOrderingByRecipientDeliversInTheOrderOfSending(t *testing.T) {
 	for ordering, bundles := range map[domain.Ordering]int{domain.ByCabinet: 3, domain.ByRecipient: 9} {
 		t.Run(string(ordering), func(t *testing.T) {
 			f := serve(t)

@@ -19,7 +19,7 @@ func backingUp(write func(context.Context, io.Writer) error) func(*api.Options, 
 	return func(o *api.Options, _ *hub.Options) { o.Backup = write }
 }
 
-func TestBackup_IsAnsweredWithWhatIsWritten(t *testing.T) {
+func TestBackup_AnswersWithTheArchive(t *testing.T) {
 	f := serve(t, local, backingUp(func(_ context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, "archive")
 		return err

@@ -30,7 +30,7 @@ func (f *hubFixture) get(path string, headers ...string) (net.Conn, *http.Respon
 
 // A download is cut every 64 KB by a reset of its connection, and resumed each
 // time.
-func TestADownloadThatIsCutGoesOnWhereItWas(t *testing.T) {
+func TestAnInterruptedDownloadContinuesAtItsPosition(t *testing.T) {
 	const piece = 64 << 10
 	f := serve(t)
 	for n := range 40 {

@@ -229,7 +229,7 @@ func TestIDsThatLookAlikeAreDifferentIDs(t *testing.T) {
 	f.do("GET", "/broker/channel/prices/message/order%25", "", asReader...).problem(404, "not-found")
 }
 
-func TestPayloadsAreShownAsTheyAre(t *testing.T) {
+func TestPayloadsAreShownUnchanged(t *testing.T) {
 	f := serve(t, withBroker(t))
 	f.putShop()
 	for payload, want := range map[string][2]string{

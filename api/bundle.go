@@ -32,7 +32,7 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer slot.close()
 	peeked, err := s.opts.Hub.Bundle(r.Context(), hub.PeekRequest{
-		Actor: actor, BundleID: id, By: s.domainHasUntil(), Pause: slot.pause,
+		Actor: actor, BundleID: id, By: s.contentDeadline(), Pause: slot.pause,
 	})
 	if err != nil {
 		return asNotOpen(id, err)

@@ -99,7 +99,7 @@ func TestACheckThatIsAskedForWronglyDoesNotBegin(t *testing.T) {
 	serve(t, local).do("POST", "/v1/admin/check", "{}").problem(404, "no-such-route")
 }
 
-func TestACheckThatFailsSaysSoInItsLastLine(t *testing.T) {
+func TestACheckThatFailsReportsItInItsLastLine(t *testing.T) {
 	f := serve(t, local, checking(func(_ context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 		opts.Progress(hub.CheckReport{Recipients: 1})
 		return hub.CheckReport{Found: 1, Findings: []hub.Finding{finding}}, domain.Errorf(domain.Unavailable, "no luck with %s", "secret")
@@ -176,7 +176,7 @@ func TestACheckEndsWhenTheServerDrains(t *testing.T) {
 	})
 }
 
-func TestACheckLastsAsLongAsItsClientListens(t *testing.T) {
+func TestACheckRunsUntilItsClientDisconnects(t *testing.T) {
 	const span = 2 * time.Hour
 	operated(t, func(ctx context.Context, _ hub.CheckOptions) (hub.CheckReport, error) {
 		select {

@@ -171,7 +171,7 @@ func TestOfManyFaultsAHundredAreListedAndAllAreCounted(t *testing.T) {
 	require.Equal(t, "/99/origin", p.Errors[99].Pointer)
 }
 
-func TestAStoredEventComesBackAsItWasSent(t *testing.T) {
+func TestAStoredEventIsReturnedAsItWasSent(t *testing.T) {
 	f := serve(t)
 	sent := newEvent(1, "weight", 2, "contentType", `a "b" \c`, "payload", map[string]any{"text": "å <&> \u2028", "n": 1.5, "list": []any{nil, true}})
 	f.post(202, sent)
@@ -201,7 +201,7 @@ func TestANullPayloadIsNoPayload(t *testing.T) {
 	require.NotContains(t, f.do("GET", "/v1/peek", "").wants(200).body, "payload")
 }
 
-func TestTheLargestWeightIsTaken(t *testing.T) {
+func TestTheLargestWeightIsAccepted(t *testing.T) {
 	serve(t).do("POST", "/v1/data-available", `[{`+jsonFields+`,"weight":9223372036854775807}]`).wants(202)
 }
 

@@ -220,7 +220,7 @@ func TestDeadLetters_AskForTheRightRole(t *testing.T) {
 	require.Contains(t, f.do("GET", letters+"/events/records", "").wants(200).body, `"who":"subject"`)
 }
 
-func TestDeadLetters_AreForOperatorsAlone(t *testing.T) {
+func TestDeadLetters_AreOnlyForOperators(t *testing.T) {
 	f := serveLetters(t, &letterBus{letters: 3})
 	for _, route := range []struct{ method, path, body string }{
 		{http.MethodGet, letters, ""},

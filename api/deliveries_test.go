@@ -141,7 +141,7 @@ func TestDeliveries_AreListedWithTheRangesThatHaveExpired(t *testing.T) {
 	require.Equal(t, "expired", decoded(t, f.do("GET", deliveries+"/"+id(7)+".2.39", "").wants(200).body)["state"])
 }
 
-func TestDeliveries_AreReadByTheirOwnerAndOperatorsAlone(t *testing.T) {
+func TestDeliveries_AreOnlyForTheirOwnerAndOperators(t *testing.T) {
 	p, with := withDeliveries(t)
 	f := serve(t, with)
 	f.do("PUT", subscriptions+"/"+id(7), `{"callback_url":"https://example.org/"}`).wants(201)

@@ -61,7 +61,7 @@ func documentOfMessageDelivery(d *inspect.Delivery) messageDeliveryDocument {
 	return doc
 }
 
-// documentOfListedDelivery returns a delivery with its last attempt alone.
+// documentOfListedDelivery returns a delivery with only its last attempt.
 func documentOfListedDelivery(d *inspect.Delivery) messageDeliveryDocument {
 	doc := documentOfMessageDelivery(d)
 	if n := len(doc.History); n > 0 {

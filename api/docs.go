@@ -15,7 +15,7 @@ const (
 )
 
 // siteOf returns the pages of a listener with a set of routes: those of the handbook are for
-// operators, so the listener for actors and domains has the guide alone.
+// operators, so the listener for actors and domains has only the guide.
 func siteOf(set RouteSet) func() *docs.Site {
 	if set == PublicRoutes {
 		return docs.ForClients

@@ -41,7 +41,7 @@ func TestDocs_OfAListenerAreForItsClients(t *testing.T) {
 	require.Contains(t, ask(t, api.OperatorRoutes, "/docs").Body.String(), `<a href="docs/install">`)
 }
 
-func TestDocs_AreAsTheDocumentOfTheAPIHasThem(t *testing.T) {
+func TestDocs_MatchTheDocumentOfTheAPI(t *testing.T) {
 	f := serve(t)
 	require.Contains(t, f.do("GET", "/docs", "").wants(200).body, `<a href="docs/install">`)
 	require.Contains(t, f.do("GET", "/docs/actors", "", "X-Actor-Id", "").wants(200).body, `<h1 id="fetching-data-as-an-actor">`)

@@ -48,8 +48,8 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 			return err
 		}
 		// The status has been sent. The connection is aborted, because a client
-		// cannot take an interrupted body for a complete one; a body that ends
-		// early could be.
+		// cannot mistake an interrupted body for a complete one; a body that
+		// ends early could be.
 		rec.err = fmt.Errorf("the body broke off: %w", err)
 		panic(http.ErrAbortHandler)
 	}

@@ -134,7 +134,7 @@ func TestARangeIsThoseBytes(t *testing.T) {
 	}
 }
 
-func TestARangeThatIsNoneIs416(t *testing.T) {
+func TestAnInvalidRangeIs416(t *testing.T) {
 	f, first := openFirstBundle(t)
 	size := len(first.body)
 	for _, ranges := range []string{

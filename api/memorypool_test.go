@@ -184,7 +184,7 @@ func (b *bubble) dripOnce(conn net.Conn, stopped <-chan struct{}) {
 	<-time.After(10 * time.Millisecond)
 }
 
-func TestUpload_IsServedBesideTwoAddressesThatDrip(t *testing.T) {
+func TestUpload_IsServedWhileTwoAddressesSendSlowly(t *testing.T) {
 	uploading(t, func(b *bubble) {
 		defer b.sendByteByByte(1, 140)()
 		defer b.sendByteByByte(2, 140)()

@@ -101,7 +101,7 @@ func TestACrawlIsAnsweredOnceItHasEnded_IfTheClientWaits(t *testing.T) {
 	}
 }
 
-func TestACrawlThatIsNotDoneInTimeIsAnsweredAsItIs(t *testing.T) {
+func TestACrawlThatIsNotDoneInTimeIsAnsweredWithItsProgress(t *testing.T) {
 	_, _, with := withObjects()
 	f := serve(t, with)
 	require.Equal(t, "running", readJob(t, f.do("POST", crawls, `{"bucket":"bucket"}`, "Prefer", "wait=1").wants(202)).State)

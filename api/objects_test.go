@@ -198,7 +198,7 @@ func TestObjects_ABadQueryIsRefused(t *testing.T) {
 	require.Equal(t, "GET, PATCH", f.do("DELETE", "/v1/objects/x", "").wants(405).header.Get("Allow"))
 }
 
-func TestObjects_AnIDThatIsNoneIsRefused(t *testing.T) {
+func TestObjects_AnInvalidIDIsRefused(t *testing.T) {
 	f := serveObjects(t)
 	f.ingestScript("b", "k", "[C@01]")
 	unknown := ledger.RowID{Row: domain.ObjectRowID{Type: domain.ObjectCreated, Sequencer: "02"}}

@@ -206,7 +206,7 @@ func TestTheOriginalKnowsAUsedID(t *testing.T) {
 		f.do("GET", "/api/peek?bundleId="+id(71), "").wants(400).body)
 }
 
-func TestTheOriginalSays401WithoutABody(t *testing.T) {
+func TestTheOriginalAnswers401WithoutABody(t *testing.T) {
 	f := serve(t)
 	for _, route := range []string{"GET /api/peek", "GET /api/Peek/timeseries", "GET /api/peek/masterdata", "GET /api/peek/aggregations", "DELETE /api/dequeue?bundleId=4711"} {
 		method, path, _ := strings.Cut(route, " ")

@@ -92,7 +92,7 @@ func TestPoll_LeavesRequestsBehindItToTheServer(t *testing.T) {
 	}
 }
 
-func TestPoll_OfAClientThatGoesAwayIsLogged(t *testing.T) {
+func TestPoll_OfAClientThatDisconnectsIsLogged(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		peeks := b.f.countPeeks()
 		conn := b.dial()

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A rateFixture is a server with a clock that stands still, and clients of any address.
+// A rateFixture is a server with a clock that does not advance, and clients of any address.
 type rateFixture struct {
 	t      *testing.T
 	server *api.Server
@@ -56,7 +56,7 @@ func (f *rateFixture) send(q rateRequest) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestRequests_OfOneActorAreLimitedForItAlone(t *testing.T) {
+func TestRequests_OfOneActorDoNotLimitOthers(t *testing.T) {
 	f := serveRates(t, func(o *api.Options) { o.Limits.Requests = 2 })
 	mine := rateRequest{path: "/v1/peek", from: "192.0.2.1:5", actor: "a"}
 	for left := 1; left >= 0; left-- {
@@ -138,7 +138,7 @@ func TestBuckets_AreBounded(t *testing.T) {
 	require.Equal(t, api.MaxBuckets, api.Buckets(f.server))
 }
 
-func TestForwardedFor_CountsOfTrustedProxiesAlone(t *testing.T) {
+func TestForwardedFor_CountsOnlyFromTrustedProxies(t *testing.T) {
 	const proxy, stranger = "10.0.0.9:5", "192.0.2.66:5"
 	for _, tc := range []struct {
 		name      string
@@ -169,7 +169,7 @@ func TestForwardedFor_CountsOfTrustedProxiesAlone(t *testing.T) {
 	}
 }
 
-func TestFailedLogins_BehindATrustedProxyAreOfTheirClient(t *testing.T) {
+func TestFailedLogins_BehindATrustedProxyCountForTheirClient(t *testing.T) {
 	f := serveRates(t, func(o *api.Options) {
 		o.Limits.FailedLogins = 1
 		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/28")}

@@ -12,12 +12,12 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// stopClock has a clock that stands still.
+// stopClock sets a clock that does not advance.
 func stopClock(o *api.Options, _ *hub.Options) {
 	o.Clock = func() time.Time { return time.Unix(1_700_000_000, 0) }
 }
 
-func TestTokensThatDoNotCount_KeepAnAddressFromHavingOthersVerified(t *testing.T) {
+func TestFailedTokens_StopTheVerificationOfNewOnesFromTheirAddress(t *testing.T) {
 	f := serveTokens(t, stopClock, func(o *api.Options, _ *hub.Options) { o.Limits.FailedTokens = 3 })
 	f.do("GET", "/v1/peek", "").wants(204)
 	expired := "Bearer " + f.tokens.issuer.Token(identitytest.Claims{"actor": actor, "exp": time.Now().Add(-time.Hour).Unix()})
@@ -35,7 +35,7 @@ func TestTokensThatDoNotCount_KeepAnAddressFromHavingOthersVerified(t *testing.T
 
 // A request can name any actor. So it uses the bucket of its token or, without
 // one, of its address.
-func TestRequests_AreThoseOfTheClientOfTheToken(t *testing.T) {
+func TestRequests_CountForTheClientOfTheToken(t *testing.T) {
 	f := serveTokens(t, stopClock, func(o *api.Options, _ *hub.Options) { o.Limits.Requests = 2 })
 	for range 5 {
 		f.do("GET", "/v1/peek", "", "Authorization", "", "X-Actor-Id", actor).problem(401, "invalid-token")

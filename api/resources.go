@@ -39,7 +39,7 @@ func (s *Server) getResource(w http.ResponseWriter, r *http.Request) error {
 	setResourceVersion(w, found)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(found.Body) //nolint:gosec,nolintlint // it is JSON, and no browser takes it for HTML; a client that is gone needs no answer
+	_, _ = w.Write(found.Body) //nolint:gosec,nolintlint // it is JSON, and no browser treats it as HTML; a client that is gone needs no answer
 	return nil
 }
 

@@ -260,7 +260,7 @@ func TestGroups_BoundWhatAClientMayFetch(t *testing.T) {
 
 // Two tokens are valid at the same time: one is added before another is
 // removed.
-func TestOperatorsTokens_CountBesideEachOther(t *testing.T) {
+func TestOperatorsTokens_AreAllAccepted(t *testing.T) {
 	f := serve(t, func(o *api.Options, _ *hub.Options) {
 		o.AdminTokens = []api.AdminToken{{Name: "kim", SHA256: sha256.Sum256([]byte("a-token-of-kim"))}, {Name: "bo", SHA256: sha256.Sum256([]byte("a-token-of-bo"))}}
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPeek_IsAnsweredBesideConnectionsThatReadNothing(t *testing.T) {
+func TestPeek_IsAnsweredWhileOtherConnectionsReadNothing(t *testing.T) {
 	f := serve(t)
 	n := 0
 	for _, actor := range []string{"first", "second"} {

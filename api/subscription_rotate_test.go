@@ -30,7 +30,7 @@ func TestARotation_AnswersWithASecretThatTheHubHasMade(t *testing.T) {
 	require.NotContains(t, f.logs.String(), hidden)
 }
 
-func TestAChangeOfASubscription_IsOfTheVersionInIfMatch(t *testing.T) {
+func TestAChangeOfASubscription_NeedsTheVersionInIfMatch(t *testing.T) {
 	f := serve(t, withSubscriptions(t, subscribe.Options{}))
 	path := subscriptions + "/" + id(7)
 	created := f.do("PUT", path, fullDraft).wants(201)

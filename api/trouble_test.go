@@ -21,7 +21,7 @@ func (f *hubFixture) postPayloads(n int) {
 	}
 }
 
-func TestAClientThatGoesAwayBeforeTheAnswerIsOnlyLogged(t *testing.T) {
+func TestAClientThatDisconnectsBeforeTheAnswerIsOnlyLogged(t *testing.T) {
 	f := serve(t)
 	waiting := make(chan struct{})
 	f.store.next = func(ctx context.Context) error { close(waiting); <-ctx.Done(); return ctx.Err() }
@@ -35,7 +35,7 @@ func TestAClientThatGoesAwayBeforeTheAnswerIsOnlyLogged(t *testing.T) {
 	require.NotContains(t, f.logs.String(), `"level":"ERROR"`)
 }
 
-func TestAClientThatGoesAwayInTheMiddleOfABodyIsOnlyLogged(t *testing.T) {
+func TestAClientThatDisconnectsInTheMiddleOfABodyIsOnlyLogged(t *testing.T) {
 	f := serve(t)
 	f.postPayloads(16) // far more than the buffers of a connection hold
 	conn := f.dial()
@@ -50,7 +50,7 @@ func TestAClientThatGoesAwayInTheMiddleOfABodyIsOnlyLogged(t *testing.T) {
 	f.do("GET", "/v1/peek", "").wants(200) // the bundle is still open
 }
 
-func TestAClientThatGoesAwayWhileItSendsStoresNothing(t *testing.T) {
+func TestAClientThatDisconnectsWhileItSendsStoresNothing(t *testing.T) {
 	for name, head := range map[string]string{
 		"length stated": "Content-Length: 5000\r\n\r\n",
 		"in chunks":     "Transfer-Encoding: chunked\r\n\r\nfff\r\n",

@@ -42,7 +42,7 @@ var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	if err != nil {
 		panic(err)
 	}
-	doc.Servers = nil // the router would take "/" for the beginning of each path
+	doc.Servers = nil // the router would treat "/" as the beginning of each path
 	// The library does not allow null where a schema has no type.
 	doc.Components.Schemas["Event"].Value.Properties["payload"].Value.Type = &openapi3.Types{"object", "array", "string", "number", "boolean", "null"}
 	router, err := legacy.NewRouter(doc) // validates the document, including its examples

@@ -78,7 +78,7 @@ func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked
 	if err != nil {
 		return nil, nil, err
 	}
-	req.By, req.Pause, req.Reserve = s.domainHasUntil(), timer.excludePause(slot.pause), slot.reserveEvents
+	req.By, req.Pause, req.Reserve = s.contentDeadline(), timer.excludePause(slot.pause), slot.reserveEvents
 	peeked, err := s.opts.Hub.Peek(ctx, req)
 	if err != nil {
 		slot.close()
@@ -87,9 +87,10 @@ func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked
 	return peeked, slot, nil
 }
 
-// domainHasUntil returns the time by which a domain has to have made the
-// content of a bundle so that it reaches the actor before the deadline.
-func (s *Server) domainHasUntil() time.Time {
+// contentDeadline returns the time by which a domain must have made the
+// content of a bundle, so that the content reaches the actor before the
+// deadline of the request.
+func (s *Server) contentDeadline() time.Time {
 	return time.Now().Add(s.opts.Deadline - s.opts.Deadline/30)
 }
 

@@ -36,7 +36,7 @@ func (b *bubble) after(start time.Time, want time.Duration, status int, answered
 	require.Equal(b.t, want, time.Since(start))
 }
 
-func TestAPeekThatWaitsIsAnsweredWhenSomethingComes(t *testing.T) {
+func TestAPeekThatWaitsIsAnsweredWhenAnEventArrives(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
 		answered := b.sendWaiting(waitRequest)
@@ -141,7 +141,7 @@ func TestAnActorHasOnlySoManyRequestsThatWait(t *testing.T) {
 	})
 }
 
-func TestAClientThatGoesAwayFreesItsPlace(t *testing.T) {
+func TestAClientThatDisconnectsFreesItsPlace(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		for range 20 {
 			conn := b.dial()

@@ -45,7 +45,7 @@ func measureBroker(ctx context.Context, r *scenarioRun) (err error) {
 		scenarioRun: r, server: s, events: pickSize(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
 	}}
 	defer b.client.CloseIdleConnections()
-	steps := []func(context.Context) error{b.measureThroughput, b.measureBurst, b.measureBesideHanging, b.measureMemory, b.measurePrice, b.measureBacklog, b.measureKill, b.measureManyConsumers}
+	steps := []func(context.Context) error{b.measureThroughput, b.measureBurst, b.measureWithHanging, b.measureMemory, b.measurePrice, b.measureBacklog, b.measureKill, b.measureManyConsumers}
 	for i, step := range steps {
 		r.reportProgress(float64(i)/float64(len(steps)), "broadcast %d messages of %d bytes", b.events, pushBytes)
 		if err := step(ctx); err != nil {
@@ -104,10 +104,10 @@ func (b *brokerBench) measureBurst(ctx context.Context) error {
 	return nil
 }
 
-// measureBesideHanging measures a consumer alone, then with a hanging consumer of the same channel,
+// measureWithHanging measures a consumer alone, then with a hanging consumer of the same channel,
 // then with one of another channel, in alternating rounds, so that other work of this machine slows
 // all three alike.
-func (b *brokerBench) measureBesideHanging(ctx context.Context) error {
+func (b *brokerBench) measureWithHanging(ctx context.Context) error {
 	names := [...]string{"alone", "beside a hanging consumer of its channel", "beside a hanging consumer of another channel"}
 	var p99 [len(names)][]float64
 	for range pickSize(b.scenarioRun, 5, 3) {

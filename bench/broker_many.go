@@ -46,7 +46,7 @@ func (b *brokerBench) measureManyConsumers(ctx context.Context) (err error) {
 		var alone, beside []float64
 		for range pickSize(b.scenarioRun, 5, 3) {
 			for _, isBeside := range []bool{false, true} {
-				p99, err := b.measureBesideCrowd(ctx, p, c, isBeside)
+				p99, err := b.measureWithCrowd(ctx, p, c, isBeside)
 				if err != nil {
 					return err
 				}
@@ -75,9 +75,9 @@ func (c *consumerCrowd) broadcastMessage(ctx context.Context, message string) er
 	return waitUntilClosed(ctx, all)
 }
 
-// measureBesideCrowd returns the p99 of a consumer in milliseconds. If isBeside is true, a crowd
+// measureWithCrowd returns the p99 of a consumer in milliseconds. If isBeside is true, a crowd
 // receives a message meanwhile.
-func (b *brokerBench) measureBesideCrowd(ctx context.Context, p *receivers.Producer, c *consumerCrowd, isBeside bool) (float64, error) {
+func (b *brokerBench) measureWithCrowd(ctx context.Context, p *receivers.Producer, c *consumerCrowd, isBeside bool) (float64, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		return b.broadcastSteadily(gctx, p, p, pickSize(b.scenarioRun, 12*time.Second, 6*time.Second))

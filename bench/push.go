@@ -40,7 +40,7 @@ func measurePush(ctx context.Context, r *scenarioRun) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p := &pushBench{scenarioRun: r, server: s, events: pickSize(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	defer p.client.CloseIdleConnections()
-	for i, step := range []func(context.Context) error{p.measureThroughput, p.measureBesideHanging, p.measureOpenLoop} {
+	for i, step := range []func(context.Context) error{p.measureThroughput, p.measureWithHanging, p.measureOpenLoop} {
 		r.reportProgress(float64(i)/3, "publish %d events of %d bytes", p.events, pushBytes)
 		if err := step(ctx); err != nil {
 			return err
@@ -87,9 +87,9 @@ func (p *pushBench) measureThroughput(ctx context.Context) error {
 	return nil
 }
 
-// measureBesideHanging measures one receiver alone, and with another receiver that does not answer,
+// measureWithHanging measures one receiver alone, and with another receiver that does not answer,
 // in alternating rounds, so that other work of this machine slows both alike.
-func (p *pushBench) measureBesideHanging(ctx context.Context) error {
+func (p *pushBench) measureWithHanging(ctx context.Context) error {
 	var alone, beside []float64
 	for range pickSize(p.scenarioRun, 5, 3) {
 		for _, hangs := range []bool{false, true} {

@@ -49,7 +49,7 @@ func repeatingPeeksOf(ctx context.Context, r *scenarioRun, a *account.Account, l
 	defer s.Close()
 	src := eventSource{seed: r.Seed}
 	for _, clients := range pickSize(r, []int{0, 1, 8, 32}, []int{0, 4}) {
-		costs, err := dequeueBeside(ctx, s, &src, clients, pickSize(r, 200, 8))
+		costs, err := dequeueDuringPeeks(ctx, s, &src, clients, pickSize(r, 200, 8))
 		if err != nil {
 			return fmt.Errorf("beside %d clients: %w", clients, err)
 		}
@@ -68,8 +68,8 @@ func repeatingPeeksOf(ctx context.Context, r *scenarioRun, a *account.Account, l
 	return nil
 }
 
-// dequeueBeside dequeues bundles of one event each while clients repeat their Peeks.
-func dequeueBeside(ctx context.Context, s *layout.Store, src *eventSource, clients, times int) (costs []cost, err error) {
+// dequeueDuringPeeks dequeues bundles of one event each while clients repeat their Peeks.
+func dequeueDuringPeeks(ctx context.Context, s *layout.Store, src *eventSource, clients, times int) (costs []cost, err error) {
 	actor := src.newActor()
 	if err := saveAll(ctx, s, actor, src.newEvents(times, actor, domain.MaxBundleWeight)); err != nil {
 		return nil, err

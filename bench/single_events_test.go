@@ -56,7 +56,7 @@ func TestYear_PassesInSimulatedTime(t *testing.T) {
 	require.Equal(t, 4, y.clock().Day())
 }
 
-func TestDequeue_IsMeasuredBesideRepeatedPeeks(t *testing.T) {
+func TestDequeue_IsMeasuredDuringRepeatedPeeks(t *testing.T) {
 	a, err := account.Open(t.Context(), account.Options{Consistency: "Session"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })

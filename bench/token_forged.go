@@ -30,8 +30,8 @@ const (
 // A forgedLoad is the size of measureForgedTokens.
 type forgedLoad struct {
 	rounds int           // rounds of each comparison
-	steady time.Duration // duration of a measurement beside forged tokens at a steady rate
-	flood  time.Duration // duration of a measurement beside a flood
+	steady time.Duration // duration of a measurement with forged tokens at a steady rate
+	flood  time.Duration // duration of a measurement during a flood
 	tokens int           // forged tokens in a flood
 }
 
@@ -46,7 +46,7 @@ type forgery struct {
 	counts  func() (units float64, fetches int64) // request units of the account, and fetches of the issuer's keys
 }
 
-// measureForgedTokens measures the Peeks of an honest actor alone and beside requests with forged tokens,
+// measureForgedTokens measures the Peeks of an honest actor alone and during requests with forged tokens,
 // in alternating rounds. The hub trusts a proxy, which reports a different client address for each
 // forged request: so the hub refuses none because of earlier tokens from its address, and verifies
 // each. In the last comparison all requests have one address, and the hub refuses most of them
@@ -144,13 +144,12 @@ func (f *forgery) sendForged(ctx context.Context, token string, isOne bool) {
 	}
 }
 
-// peekBeside peeks as the honest actor for a time, while the streams beside
-// run.
-func (f *forgery) peekBeside(ctx context.Context, lasts time.Duration, beside ...load.Stream) (took time.Duration, failed int, err error) {
+// peekDuring peeks as the honest actor for a time, while other streams run.
+func (f *forgery) peekDuring(ctx context.Context, lasts time.Duration, others ...load.Stream) (took time.Duration, failed int, err error) {
 	runtime.GC()
 	result, err := load.Run(ctx, load.Plan{
 		Lasts: lasts, Settle: lasts / 10,
-		Streams: append(beside, load.Stream{Arrivals: load.Every(honestPause, 0), Task: f.peek}),
+		Streams: append(others, load.Stream{Arrivals: load.Every(honestPause, 0), Task: f.peek}),
 	})
 	if err != nil {
 		return 0, 0, err
@@ -161,7 +160,7 @@ func (f *forgery) peekBeside(ctx context.Context, lasts time.Duration, beside ..
 	return result.LatenciesOf("peek").Percentile(99), failed, nil
 }
 
-// compareAtRate compares the honest actor alone with the honest actor beside forged tokens at a
+// compareAtRate compares the honest actor alone with the same actor while forged tokens arrive at a
 // steady rate.
 func (f *forgery) compareAtRate(ctx context.Context) error {
 	_, fetches := f.counts()
@@ -173,13 +172,13 @@ func (f *forgery) compareAtRate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p99, n, err := f.peekBeside(ctx, lasts)
+		p99, n, err := f.peekDuring(ctx, lasts)
 		if err != nil {
 			return err
 		}
 		alone, failed = append(alone, p99), failed+n
 		var next atomic.Int64
-		p99, n, err = f.peekBeside(ctx, lasts, load.Stream{
+		p99, n, err = f.peekDuring(ctx, lasts, load.Stream{
 			Arrivals: load.Poisson(forgedRate, rand.New(rand.NewPCG(f.Seed, uint64(round)))),
 			Task: func(ctx context.Context) load.Outcome {
 				f.sendForged(ctx, forged[int(next.Add(1))%len(forged)], false)
@@ -244,8 +243,8 @@ func (f *forgery) sendAll(ctx context.Context, forged []string, isOne bool) {
 	sending.Wait()
 }
 
-// compareFloods compares the honest actor alone with the honest actor beside forgers that send as
-// fast as they are refused. All share two cores.
+// compareFloods compares the honest actor alone with the same actor during a flood of forgers that
+// send as fast as they are refused. All share two cores.
 func (f *forgery) compareFloods(ctx context.Context) error {
 	rounds, lasts := f.load.rounds, f.load.flood
 	forged, err := f.issuer.Forged("honest", f.load.tokens)
@@ -257,7 +256,7 @@ func (f *forgery) compareFloods(ctx context.Context) error {
 		failed := 0
 		for round := range rounds {
 			f.reportProgress(0.85+0.07*(float64(i)+float64(round)/float64(rounds)), "%s", what)
-			p99, n, err := f.peekBeside(ctx, lasts)
+			p99, n, err := f.peekDuring(ctx, lasts)
 			if err != nil {
 				return err
 			}
@@ -269,7 +268,7 @@ func (f *forgery) compareFloods(ctx context.Context) error {
 					f.sendAll(forging, forged, i == 1)
 				}
 			})
-			p99, n, err = f.peekBeside(ctx, lasts)
+			p99, n, err = f.peekDuring(ctx, lasts)
 			end()
 			running.Wait()
 			if err != nil {

@@ -56,7 +56,7 @@ func TestForgedTokens_CauseFewKeyFetchesAndNoReads(t *testing.T) {
 	require.Positive(t, found["hub flood from one address, refused"])
 }
 
-func TestTokens_OfKnownKeysAreValidWhileTheIssuerIsAway(t *testing.T) {
+func TestTokens_OfKnownKeysAreValidDuringAnOutageOfTheIssuer(t *testing.T) {
 	found := measureTokens(t, func(b *tokenBench) error { return b.measureIssuerAway(t.Context()) })
 	require.Equal(t, 3600.0, found["hub issuer unreachable for an hour, requests of a known key"])
 	require.Zero(t, found["hub issuer unreachable for an hour, failed requests of a known key"])

@@ -47,7 +47,7 @@ func measureWatches(ctx context.Context, r *scenarioRun) (err error) {
 		watches: pickSize(r, 100_000, 3_000),
 	}
 	defer w.client.CloseIdleConnections()
-	steps := []func(context.Context) error{w.measureFanOut, w.compareBesideChange, w.measureLatency, w.measurePrice}
+	steps := []func(context.Context) error{w.measureFanOut, w.compareDuringChange, w.measureLatency, w.measurePrice}
 	for i, step := range steps {
 		r.reportProgress(float64(i)/float64(len(steps)), "change documents that up to %d watch", w.watches)
 		if err := step(ctx); err != nil {
@@ -139,9 +139,9 @@ func (w *watchBench) measureLatency(ctx context.Context) error {
 	})
 }
 
-// compareBesideChange measures the calls for watches of confirmed bundles, alone and while the
+// compareDuringChange measures the calls for watches of confirmed bundles, alone and while the
 // change of a document is being delivered to many other watches, in alternating rounds, at one hub.
-func (w *watchBench) compareBesideChange(ctx context.Context) (err error) {
+func (w *watchBench) compareDuringChange(ctx context.Context) (err error) {
 	crowd := &watchBench{pushBench: &pushBench{scenarioRun: w.scenarioRun, client: w.client}, watches: w.watches}
 	if crowd.server, err = receivers.Serve(ctx); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (w *watchBench) compareBesideChange(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		var p99 [2][]float64 // alone, and beside the change of a document
+		var p99 [2][]float64 // alone, and during the change of a document
 		for i := range pickSize(w.scenarioRun, 6, 4) {
 			bundles, err := w.openBundles(ctx, url, pickSize(w.scenarioRun, 10*time.Second, 3*time.Second))
 			if err != nil {

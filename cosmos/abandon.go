@@ -118,13 +118,14 @@ func (c *call) findLoss(ctx context.Context, cabinet domain.CabinetKey) (*gate, 
 	if loss.Events == 0 {
 		return fail(domain.Errorf(domain.Conflict, "the first event that waits in cabinet %s can be read", cabinetKey(cabinet)))
 	}
-	if err := c.floorStands(ctx, h, name); err != nil {
+	if err := c.confirmFloor(ctx, h, name); err != nil {
 		return fail(err)
 	}
 	return g, behind, loss, nil
 }
 
-// A soundEvent is an event that can be read, and the number of slots of its drawer from its own on.
+// A soundEvent is an event that can be read, and the number of slots of its drawer from its slot to
+// the end.
 type soundEvent struct {
 	repository.StoredEvent
 	remaining int

@@ -186,7 +186,7 @@ func TestAbandon_MayStopAtAnyRequest(t *testing.T) {
 	})
 }
 
-func TestAbandon_IsRefusedBesideAPeek(t *testing.T) {
+func TestAbandon_IsRefusedDuringAPeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n := 1; ; n++ {
 			f, events := newStoreWithLosses(t, embedded.Options{}, func(f *failover, drawers []string) { f.deleteDocument(drawers[0], 0) })

@@ -92,7 +92,7 @@ func TestAskingForWhatIsAbsent_WritesNothingAndIsCheap(t *testing.T) {
 	}
 }
 
-func TestFreeze_CoversEveryGroupHoweverMany(t *testing.T) {
+func TestFreeze_CoversAnyNumberOfGroups(t *testing.T) {
 	for _, lost := range []int{0, 1, 2} { // the batches whose reply is lost
 		s := newTrust(t)
 		s.rig = newRig(t, embedded.Options{Consistency: "Session"})

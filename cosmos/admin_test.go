@@ -41,7 +41,7 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 
 	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.Charges), becauseOfATest)
 	require.NoError(t, err)
-	s.save(node, 0, []domain.Event{later}) // the Save takes the drawer for one without waiting events, and points at number 3
+	s.save(node, 0, []domain.Event{later}) // the Save treats the drawer as one without waiting events, and points at number 3
 	require.NoError(t, node.Release(t.Context(), s.actor, b.ID, becauseOfATest))
 
 	require.Equal(t, first.ID, s.dequeueNext(node), "H4: number 1 comes before number 2")

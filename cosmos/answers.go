@@ -125,7 +125,7 @@ type bundleState struct {
 }
 
 // patchContentRequest patches a bundle in content mode request, and returns the bundle as it is
-// afterwards. If the conditions of the patch do not hold, the bundle stays as it is. isPending reports
+// afterwards. If the conditions of the patch do not hold, the bundle is not changed. isPending reports
 // whether the conditions hold for an open bundle.
 func (r *Repository) patchContentRequest(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID,
 	ops azcosmos.PatchOperations, isPending func(*bundleDoc) bool,

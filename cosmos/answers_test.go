@@ -217,7 +217,7 @@ func TestAnAnswerWithoutAReply_IsUncertain(t *testing.T) {
 }
 
 // An answer does not write the gate, so a concurrent Peek is not refused.
-func TestAnAnswerDisturbsNoPeek(t *testing.T) {
+func TestAnAnswer_DoesNotConflictWithAPeek(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	s.save(node, 0, repositorytest.Events(1, s.actor))

@@ -209,7 +209,7 @@ func setExpiry(ops *azcosmos.PatchOperations, isWatched bool, retention time.Dur
 	ops.AppendSet("/ttl", timeToLive(retention))
 }
 
-// timeToLive returns a retention in seconds, at least 1: Cosmos takes 0 for no limit.
+// timeToLive returns a retention in seconds, at least 1: Cosmos treats 0 as no limit.
 func timeToLive(retention time.Duration) int64 {
 	return int64(max(retention.Round(time.Second)/time.Second, 1))
 }

@@ -18,9 +18,9 @@ import (
 // open acts on the current document and proves the condition, however stale the reads are. If the patch
 // is refused, the bundle is not open.
 //
-// Such a patch leaves the bundle as it is, and has no condition on the etag. Any number of them may be
-// in flight at once. None makes a Dequeue fail, whose conditions are on the gate and on members of the
-// bundle that the patch does not change.
+// Such a patch does not change the bundle, and has no condition on the etag. Any number of them may be
+// in flight at once. They do not make a Dequeue fail: its conditions are on the gate and on members of
+// the bundle that the patch does not change.
 
 // bundleAndGates reads a bundle, nil if it does not exist, and all gates of its recipient,
 // concurrently.

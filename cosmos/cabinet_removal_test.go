@@ -159,7 +159,7 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 
 func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	k := newKeeper(t, 3)
-	k.rig = newRig(t, embedded.Options{}) // its clock stands still, so the bundle does not expire
+	k.rig = newRig(t, embedded.Options{}) // its clock does not advance, so the bundle does not expire
 	k.node = k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}, true)
 	b := k.saveEvents(1)[0]
 	taken := k.takeBundle()

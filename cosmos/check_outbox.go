@@ -16,7 +16,7 @@ func (l *recipientCheck) readNotices(ctx context.Context) ([]*noticeDoc, error) 
 
 // checkOutbox compares notices with the gates, whose generations number them, and with the open
 // bundles. A notice says that a bundle was closed, so only a later Replay can have opened that bundle
-// again. A notice without its bundle is no finding: it stays until it can be delivered, however long
+// again. A notice without its bundle is not a finding: it stays until it can be delivered, however long
 // that takes.
 func (l *recipientCheck) checkOutbox(notices []*noticeDoc, open map[cabinetName]*bundleDoc) {
 	opening := make(map[string]int64, len(open))

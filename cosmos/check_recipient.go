@@ -84,9 +84,9 @@ func (l *recipientCheck) mayBeOld() bool {
 	return l.c.r.db.ReadsMayBeStale() && slices.ContainsFunc(l.findings, func(f finding) bool { return f.Damage })
 }
 
-// confirmedBy returns the findings that another check has made, too. While things change, it leaves out
-// hints, which may be updated later, but not findings in a tail: a tail is in the head, which is never
-// a hint.
+// confirmedBy returns the findings that the other check has also made. If the mailbox has changed
+// during the check, findings about hints are left out, because hints may be updated later. Findings
+// about a tail remain: a tail is in the head, which is not a hint.
 func (l *recipientCheck) confirmedBy(other *recipientCheck) []finding {
 	if other == nil {
 		return nil

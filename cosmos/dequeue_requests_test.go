@@ -11,7 +11,7 @@ import (
 )
 
 // A Dequeue that has read the gates from before a request is refused, and reads them again.
-func TestARequestOfDequeues_CountsHoweverStaleTheReadsAre(t *testing.T) {
+func TestARequestOfDequeues_IsFollowedDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for _, opened := range []bool{true, false} {
 			var old aging

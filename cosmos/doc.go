@@ -115,7 +115,7 @@
 //
 // # What a reader may trust
 //
-// Plain reads may be stale, each partition by itself. A reader that holds a head trusts
+// Plain reads may be stale, independently in each partition. A reader that holds a head trusts
 //
 //   - the drawer that the head names, up to the fill that the head states: the slots in the tail
 //     from the head, those below from pages. The drawer may have no document yet,

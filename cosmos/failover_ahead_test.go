@@ -130,7 +130,7 @@ func TestRaiseAboveDrawers_MayStopAtAnyRequest(t *testing.T) {
 	}
 }
 
-func TestRaiseAboveDrawers_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
+func TestRaiseAboveDrawers_ByTwoNodesAtOnceHappensOnce(t *testing.T) {
 	for _, tails := range []int{0, 3} {
 		if raced && tails == 0 {
 			continue

@@ -239,7 +239,7 @@ func (f *failover) readGates() map[domain.Group]*gate {
 	return gates
 }
 
-func TestFailover_OfADrawerAloneLosesNothing(t *testing.T) {
+func TestFailover_OfOnlyADrawerLosesNothing(t *testing.T) {
 	for _, tails := range []int{0, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, TailEvents: tails})
@@ -395,7 +395,7 @@ func (f *failover) continueSaving(n int, stored, after []domain.Event) {
 	require.True(f.t, report.Clean(), "stopped at request %d: %v", n, report.Findings)
 }
 
-func TestRaise_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
+func TestRaise_ByTwoNodesAtOnceHappensOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n := 1; ; n++ {
 			f := inFrontStore(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})

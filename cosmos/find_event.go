@@ -161,8 +161,8 @@ func nextHeads(ctx context.Context, q *client.Query) (heads []*head, unread []re
 	return heads, unread, nil
 }
 
-// behindRecipient returns the part of a result page after a recipient in it. Mailboxes whose heads
-// cannot be read were reported with the first part.
+// behindRecipient returns the heads of a page after that of the recipient behind. It drops unread,
+// which was returned with the first part of the page.
 func behindRecipient(page []*head, unread []repository.UnreadMailbox, behind string) ([]*head, []repository.UnreadMailbox) {
 	if behind == "" {
 		return page, unread

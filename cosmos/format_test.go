@@ -421,7 +421,7 @@ func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	require.Equal(t, before, v.readETags())
 
-	// Each kind alone, for the calls that write without a read.
+	// Each kind separately, for the calls that write without a read.
 	c := v.node.beginCall("test")
 	for name, doc := range documents {
 		id, key := doc["id"].(string), strings.Fields(name)[1]

@@ -14,7 +14,7 @@ import (
 // writes each state: reserve and commit in save.go, claim and clear in save_rollback.go, the retention
 // in retention_sweep.go.
 //
-// Its transitions are the methods below: each returns the successor and leaves its receiver as it is.
+// Its transitions are the methods below: each returns the successor and does not change its receiver.
 // The writer gives each successor its WriteID (see writeHead).
 type head struct {
 	ID           string                   `json:"id"` // always "head"
@@ -34,8 +34,8 @@ type head struct {
 	RemovedOrdinal int   `json:"removedOrdinal,omitempty"`
 	RemovedTotal   int64 `json:"removedTotal,omitempty"`
 
-	// Abandoned is the id of the last order that gave up lost events: ids in the memory of nodes are no
-	// longer valid.
+	// Abandoned is the id of the last order that gave up lost events. If it changes, the ids of events
+	// that nodes have in memory are no longer valid.
 	Abandoned string `json:"abandoned,omitempty"`
 	client.Document
 

@@ -122,9 +122,9 @@ func (d *drawerReader) nextSoundPage(ctx context.Context) (int, error) {
 	return d.pagesEnd(), nil
 }
 
-// floorStands returns client.ErrStale unless the current floor of a cabinet is that of h. If it is, no
-// sweep has removed the pages.
-func (c *call) floorStands(ctx context.Context, h *head, name cabinetName) error {
+// confirmFloor returns client.ErrStale unless the current floor of a cabinet is that of h. If it is,
+// no sweep has removed the pages.
+func (c *call) confirmFloor(ctx context.Context, h *head, name cabinetName) error {
 	if !c.r.db.ReadsMayBeStale() {
 		now, err := c.readHeadByKey(ctx, h.PartitionKey)
 		if err == nil && now.cabinetFloor(name) != h.cabinetFloor(name) {
@@ -175,7 +175,7 @@ func (cand *peekCandidate) whyUnreadable(ctx context.Context, c *call, r *eventR
 		return perr
 	}
 	if errors.Is(err, client.ErrNotYetVisible) {
-		if ferr := c.floorStands(ctx, cand.head, nameOf(cand.cabinet)); ferr != nil {
+		if ferr := c.confirmFloor(ctx, cand.head, nameOf(cand.cabinet)); ferr != nil {
 			return ferr
 		}
 	}

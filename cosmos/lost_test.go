@@ -50,7 +50,7 @@ func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
 
 // An event is abandoned while a large Save is in flight: its commit continues with the head that it has
 // read, and keeps the index.
-func TestAbandon_BesideASaveInFlight_VoidsRememberedIDs(t *testing.T) {
+func TestAbandon_DuringASave_VoidsRememberedIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1})
 		owner, line := f.tappedNode(f.opts)

@@ -106,7 +106,7 @@ func (k *keeper) openAnswered() repositorytest.Peeked {
 	return b
 }
 
-func TestWaiting_FindsOthersBesideUndeliverableNotices(t *testing.T) {
+func TestWaiting_FindsOthersDespiteUndeliverableNotices(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{SweepEvery: -1}, false)
 	recipients, before := make(map[domain.ActorID]bool), time.Now()

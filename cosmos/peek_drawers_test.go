@@ -49,7 +49,7 @@ func TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers(t *testing.T) {
 	require.NoError(t, k.repairMailbox(k.actor))
 }
 
-func TestBundle_SpansSixDrawersWhateverWaits(t *testing.T) {
+func TestBundle_SpansUpToSixDrawers(t *testing.T) {
 	k := newKeeper(t, 2)
 	k.saveEvents(30)
 	require.Equal(t, 12, k.takeBundle().Count)

@@ -40,8 +40,8 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	doc := newBundleDoc(&bundle, writeID, ranges, 0)
 	if next := run.eventAfter(bundle.Count); next != nil {
 		doc.NextSaved = millisOf(next.Saved)
-		// The entry is not moved to an event of the tail, which needs none: no Dequeue of a bundle from
-		// the tail would remove it.
+		// The entry is not moved to an event of the tail: such events need no entry, and the Dequeue of
+		// a bundle from the tail would not remove it.
 		if end := ranges[len(ranges)-1]; end.To < run.limitOf(end.Drawer) && !run.isInTail(end.Drawer, end.To) {
 			doc.Next = next.Sequence
 		}

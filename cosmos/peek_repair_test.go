@@ -114,7 +114,7 @@ func TestAGapInTheSlots_IsNeverSkipped(t *testing.T) {
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "not no data, and not the event behind the hole: %v", err)
 }
 
-func TestAnOpenBundleThatCannotBeReadSaysSo(t *testing.T) {
+func TestAnUnreadableOpenBundleIsReportedAsDamage(t *testing.T) {
 	s := newTrust(t)
 	node, _ := s.tappedNode(Options{DrawerCapacity: 10, Retries: client.MaxMissing})
 	events := repositorytest.Events(3, s.actor)

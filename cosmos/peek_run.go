@@ -134,9 +134,9 @@ func (r *eventRange) Events(ctx context.Context) iter.Seq2[repository.StoredEven
 
 var errStopped = errors.New("the reader of a run has enough")
 
-// alone is the number of events that are read from the first drawer before the others are read
-// concurrently.
-const alone = 2000
+// sequentialEvents is the number of events that are read from the first drawer before the others are
+// read concurrently.
+const sequentialEvents = 2000
 
 // aheadPages is the number of pages that the first request for a drawer ahead reads. That is all of a
 // drawer whose events were saved by large Saves.
@@ -182,7 +182,7 @@ func (r *eventRange) forEach(ctx context.Context, yield func(*storedEvent) bool)
 		return err
 	}
 
-	for len(begin.events) < alone && !begin.rest.isDone() {
+	for len(begin.events) < sequentialEvents && !begin.rest.isDone() {
 		events, err := begin.rest.readNext(ctx)
 		if err != nil {
 			return err

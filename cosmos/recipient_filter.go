@@ -14,9 +14,9 @@ import (
 )
 
 // Each cabinet is a partition, so a node that does not know a recipient with many cabinets would need a
-// request for each of them. The filter of the recipient avoids most of these requests: one document
-// beside the head has the fingerprints of the drawers that are being filled, of as many small ones as
-// fit.
+// request for each of them. The filter of the recipient avoids most of these requests: it is one
+// document with the fingerprints of the events in the drawers that are being filled. If not all of
+// these drawers fit, it has the smaller ones.
 //
 // It has a count for each drawer, and holds every event in the slots below the count. The events in
 // later slots are read from pages, or from the tail in the head. The count never exceeds the pages that

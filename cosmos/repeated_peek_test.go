@@ -26,12 +26,12 @@ func TestDequeue_IsNotDelayedByRepeatedPeeks(t *testing.T) {
 	for _, consistency := range []string{"Strong", "Session"} {
 		t.Run(consistency, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { dequeueBesidePeeks(t, consistency) })
+			synctest.Test(t, func(t *testing.T) { dequeueDuringPeeks(t, consistency) })
 		})
 	}
 }
 
-func dequeueBesidePeeks(t *testing.T, consistency string) {
+func dequeueDuringPeeks(t *testing.T, consistency string) {
 	s := newTrust(t)
 	s.rig = newRig(t, embedded.Options{Consistency: consistency})
 	random := seeded(1)

@@ -96,13 +96,14 @@ const drawersPerBundle = 6
 const DefaultTailEvents = 24
 
 // DefaultSweepUnits is a quarter of the suggested throughput of a container. To remove an event that
-// was saved alone costs up to half a request unit, so a sweep keeps up with 2,000 of them per second.
+// was saved in a call of its own costs up to half a request unit, so a sweep keeps up with 2,000 of
+// them per second.
 const DefaultSweepUnits = 1_000
 
 // To read this number of cabinets one by one costs as much as to read the filter of their recipient.
 const defaultUnfiltered = 2
 
-// maxTailEvents is well below maxTail, above which a reader takes a tail for damage.
+// maxTailEvents is well below maxTail, above which a reader treats a tail as damaged.
 const maxTailEvents = 200
 
 // New returns a Repository over db that keeps payloads in content. It makes no call and starts no

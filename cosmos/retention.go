@@ -9,7 +9,7 @@ import (
 
 // Acknowledged events are kept for a while, so that a repeated event is recognized as a duplicate and a
 // bundle can be replayed. Then whole drawers are removed. That is decided by two members of the head:
-// the floor says which drawers may be gone, so that a reader does not take "gone" for "not visible
+// the floor says which drawers may be gone, so that a reader does not mistake "gone" for "not visible
 // yet"; the milestones say since when drawers are known to be acknowledged, which neither head nor gate
 // records otherwise.
 //

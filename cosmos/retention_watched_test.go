@@ -213,7 +213,7 @@ func TestWatchedBundleOfAnOlderVersion_IsLeftToItsTimeToLive(t *testing.T) {
 }
 
 // A bundle that cannot be removed is reported, and the others are removed.
-func TestSweep_RemovesTheOtherBundlesBesideADamagedOne(t *testing.T) {
+func TestSweep_RemovesTheOtherBundlesDespiteADamagedOne(t *testing.T) {
 	k := newKeeper(t, 3)
 	damaged := k.openWatched()
 	k.dequeueWatched(damaged)

@@ -64,8 +64,8 @@ func (w *recipientWriter) runRound(ctx context.Context) {
 	w.index.shrink(w.r.indexLimit()) // needed when callers never leave the writer idle
 }
 
-// oneByOne saves each Save of the batch alone, after they have failed together: one of them may be the
-// reason, and the others must not fail because of it.
+// oneByOne carries out each Save of the batch separately, after they have failed together: one of them
+// may be the reason, and the others must not fail because of it.
 func (w *recipientWriter) oneByOne(ctx context.Context) {
 	all := w.batch
 	w.alone = true

@@ -192,9 +192,9 @@ func (x *index) size() int {
 	return size
 }
 
-// shrink evicts parts until the index takes up to limit bytes, as far as it can: first the filters that
-// were not used for the longest time, then the digests of the events in the drawers that are being
-// filled. These stay as fingerprints, in a twentieth of the memory.
+// shrink evicts parts of the index until its size is within limit, or nothing more can be evicted. It
+// begins with the least recently used filters. Then it replaces the digests of the events in the
+// drawers that are being filled by fingerprints, which take a twentieth of the memory.
 func (x *index) shrink(limit int) {
 	size := x.size()
 	if size <= limit {

@@ -7,7 +7,7 @@ import (
 )
 
 // A residentFilter is a filter in memory. It covers all drawers of its segment. The filter of a single
-// drawer may be of an older version.
+// drawer may have been stored by an older version of the hub.
 type residentFilter struct {
 	set     *fingerprintSet
 	hasLost bool   // set lacks ids of lost events, which a backup may restore: it is not merged

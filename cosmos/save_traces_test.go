@@ -50,7 +50,7 @@ func FuzzDecodeSaves(f *testing.F) {
 	})
 }
 
-func TestTailSaves_IgnoreWhatIsOfAnotherTail(t *testing.T) {
+func TestTailSaves_OfAnotherTailAreIgnored(t *testing.T) {
 	c := received{Tail: packed{1}, Ordinal: 3, Paged: 5, Fill: 9}
 	runs := []saveRun{{5, 6, testSpan(1, 1)}, {7, 9, testSpan(1, 2)}}
 	c.Saves = c.encodeTailSaves(runs)

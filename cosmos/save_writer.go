@@ -61,7 +61,7 @@ type recipientWriter struct {
 
 	leader *client.Leader[*pending]
 
-	// The following fields belong to the caller that leads.
+	// Only the caller that is the leader may use the following fields.
 	head     *head // as last written; nil if it must be read
 	index    *index
 	batch    []*pending // the Saves of this round

@@ -30,11 +30,11 @@ func TestStrayDocuments_AffectNoRecipient(t *testing.T) {
 
 	waiting, err := node.Waiting(t.Context(), time.Now().Add(time.Hour), 10)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
-	require.Equal(t, []domain.ActorID{s.actor}, waiting, "the notice of another is found all the same")
+	require.Equal(t, []domain.ActorID{s.actor}, waiting, "the notice of another is found nevertheless")
 
 	swept, err := node.Sweep(t.Context())
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
-	require.EqualValues(t, 1, swept.Recipients, "what others have acknowledged is swept all the same")
+	require.EqualValues(t, 1, swept.Recipients, "what others have acknowledged is swept nevertheless")
 
 	report, err := node.Check(t.Context(), CheckOptions{})
 	require.NoError(t, err, "a check goes on to its end")

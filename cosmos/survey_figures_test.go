@@ -57,7 +57,7 @@ func (m *surveyMeter) units(t testing.TB) float64 {
 	return m.metric(t, "messagehub_cosmos_request_units_total")
 }
 
-// surveyFigures has what TestSurvey_KeepsToItsFigures measures in simulated time.
+// surveyFigures has what TestSurvey_StaysWithinItsFigures measures in simulated time.
 type surveyFigures struct {
 	name                   string
 	mailboxes              int
@@ -159,7 +159,7 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 }
 
 // In simulated time: the cost of the survey, and its delay.
-func TestSurvey_KeepsToItsFigures(t *testing.T) {
+func TestSurvey_StaysWithinItsFigures(t *testing.T) {
 	mailboxes, perMinute, minutes := 400, 200, 2
 	if surveyResults != "" {
 		mailboxes, perMinute, minutes = 10_000, 1000, 10
@@ -178,7 +178,7 @@ func TestSurvey_KeepsToItsFigures(t *testing.T) {
 		})
 	}
 	if surveyResults != "" {
-		peeks := measurePeeksBesideSurvey(t, 3000)
+		peeks := measurePeeksDuringSurvey(t, 3000)
 		writeSurveyResults(t, all, peeks, measureSurveyLists(t, 100_000))
 	}
 }
@@ -190,9 +190,9 @@ type surveyedPeeks struct {
 	units         float64       // of the survey, per second
 }
 
-// measurePeeksBesideSurvey peeks on an account with the provisioned throughput, while a survey walks
+// measurePeeksDuringSurvey peeks on an account with the provisioned throughput, while a survey walks
 // and follows.
-func measurePeeksBesideSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
+func measurePeeksDuringSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
 	for _, suggested := range []bool{false, true} {
 		inBubble(t, fmt.Sprint("peeks, suggested throughput ", suggested), func(t *testing.T) {
 			found := surveyedPeeks{throughput: "400 RU/s"}
@@ -249,7 +249,7 @@ func TestSurvey_DelaysAPeekByATenthAtMost(t *testing.T) {
 	if raced { // which takes long
 		peeks = 60
 	}
-	for _, p := range measurePeeksBesideSurvey(t, peeks) {
+	for _, p := range measurePeeksDuringSurvey(t, peeks) {
 		require.LessOrEqual(t, p.beside, p.alone*11/10, "%+v", p)
 	}
 }

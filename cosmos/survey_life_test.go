@@ -197,7 +197,7 @@ func TestSurvey_FollowsContainersThatSplit(t *testing.T) {
 }
 
 // The survey keeps to the rate of request units in the settings, however much changes.
-func TestSurvey_KeepsToItsBudget(t *testing.T) {
+func TestSurvey_StaysWithinItsBudget(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{Pessimistic: true})
 		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
@@ -228,7 +228,7 @@ func TestSurvey_KeepsToItsBudget(t *testing.T) {
 	})
 }
 
-// Of two nodes that both believe that they survey, one is refused, and only the other exports metrics.
+// If two nodes survey at the same time, one is refused, and only the other exports metrics.
 func TestSurvey_BelongsToOneNodeAtATime(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})

@@ -275,7 +275,7 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 }
 
 // Rechecks use up to a tenth of the request units, and correct nothing if all lines are right.
-func TestSurvey_RecheckKeepsToItsShare(t *testing.T) {
+func TestSurvey_RecheckStaysWithinItsShare(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{Pessimistic: true})
 		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)

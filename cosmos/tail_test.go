@@ -388,9 +388,9 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 	}
 }
 
-// TestASweep_RemovesADrawerBehindAGateInFront loses, by a failover, acknowledged events that were
-// received after a drawer which is only in a tail. The position of the gate is in a later drawer, so
-// the drawer of the head is never closed by age.
+// TestASweep_RemovesADrawerBehindAGateInFront simulates a failover that lost acknowledged events.
+// The position of the gate is in the drawer of the lost events. The drawer of the head is an earlier
+// one and is only in the tail, so it is never closed by age.
 func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
 	k.saveEvents(2, repositorytest.Carrying(`{"a":1}`))
@@ -417,7 +417,7 @@ func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 	require.True(t, closed)
 	for _, e := range b.Events {
 		_, err := k.content.Open(t.Context(), e.PayloadAt)
-		require.Equal(t, domain.NotFound, domain.KindOf(err), "the drawer has no document, and its folder is removed all the same")
+		require.Equal(t, domain.NotFound, domain.KindOf(err), "the drawer has no document, and its folder is removed nevertheless")
 	}
 	k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true) // it serves the recipient for the first time
 	more := k.saveEvents(1)

@@ -7,10 +7,10 @@ import "time"
 // the result of the last one is stored. Nothing is taken while a delivery is outstanding: until
 // that has succeeded, or is a dead letter, no later delivery is called.
 //
-// Replayed deliveries are ordered differently. A delivery that was replayed by itself neither
-// delays others nor waits for them. The deliveries of a replayed range are made in the order of
-// the stream, too: each waits until the one before it has ended. Fresh deliveries do not wait
-// for them. So each is a retry with the number of the replay, and not in Standing.Open.
+// Replayed deliveries are ordered differently. A delivery that was replayed alone neither
+// delays others nor waits for them. The deliveries of a replayed range are also made in the
+// order of the stream: each waits until the one before it has ended. Fresh deliveries do not
+// wait for them. So each is a retry with the number of the replay, and not in Standing.Open.
 //
 // A consumer may fetch deliveries in a bundle. Once the bundle is stored, the deliveries after
 // it are made. Until then nothing is called: if this node crashed, the next owner would not

@@ -105,8 +105,8 @@ func (r *retries) put(retry Retry) {
 	heap.Push(&r.due[retry.Priority], w)
 }
 
-// remove removes a retry. A retry that is being called keeps its entry, but is not among the
-// waiting ones.
+// remove removes a retry. With called, a call of the retry is active: it keeps its entry, and
+// is only removed from the waiting ones.
 func (r *retries) remove(e EntryID, called bool) {
 	w := r.all[e]
 	if w == nil {

@@ -372,8 +372,8 @@ func TestEachFailureBeforeTheFirstSettlement_IsCountedAfterALoad(t *testing.T) {
 	require.Equal(t, 2, c.retries[domain.EntryID{}].Attempts)
 }
 
-// The clock of node a is ahead. So a retry is due for a, which crashes while it calls with it.
-// For node b it is not due yet.
+// The clock of node a is ahead. So a retry is due for a, which calls the receiver with it and
+// crashes during the call. For node b the retry is not due yet.
 func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)

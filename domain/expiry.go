@@ -35,7 +35,8 @@ func (s *Standing) Expiry(e EntryID) *Expiry {
 	return nil
 }
 
-// addExpiry records that the entries from the position of a priority to number to have expired.
+// addExpiry records that entries have expired: from the entry from up to, but not including, the entry
+// of the same priority with the number to.
 func (s *Standing) addExpiry(from EntryID, to int64, now time.Time) {
 	for i := range s.Expiries {
 		if x := &s.Expiries[i]; x.From.Priority == from.Priority && x.To == from.Number {

@@ -57,7 +57,7 @@ func TestWith(t *testing.T) {
 	}
 }
 
-func TestWithLeavesTheOriginalAsItIs(t *testing.T) {
+func TestWithDoesNotChangeTheOriginal(t *testing.T) {
 	market := domain.DefaultGroups()
 	market.With(origin("Weather"), group("forecasts")).With(domain.Charges, group("charges"))
 	require.Equal(t, domain.DefaultGroups(), market)

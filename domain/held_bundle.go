@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A HeldBundle has deliveries of a cursor that its consumer fetches by itself. Until the
-// consumer has dequeued the bundle, the bundle does not change, and the receiver is not called
-// with its deliveries.
+// A HeldBundle has deliveries of a cursor that its consumer fetches instead of being called.
+// Until the consumer has dequeued the bundle, the bundle does not change, and the receiver is
+// not called with its deliveries.
 type HeldBundle struct {
 	ID      string     // of the request that it was made for
 	Taken   []Position // deliveries that had not failed; Standing.Open does not include them

@@ -37,6 +37,6 @@ const (
 	ForWatchers             // the watches of the bundle, when it is dequeued
 
 	// ForWatchersOfRemoval is for the watches of the bundle, when the retention removes it. There is at most
-	// one such notice of each bundle, and it is in no order with others.
+	// one such notice of each bundle. Its order relative to other notices is not defined.
 	ForWatchersOfRemoval
 )

@@ -36,9 +36,9 @@ func historyCount(t *testing.T, n int) int {
 	return n
 }
 
-// TestObjectIsWhatTheBucketHas delivers random histories, each event twice, to an object that spills
+// TestObject_MatchesTheBucket delivers random histories, each event twice, to an object that spills
 // nothing. With distinct times the order of delivery does not matter.
-func TestObjectIsWhatTheBucketHas(t *testing.T) {
+func TestObject_MatchesTheBucket(t *testing.T) {
 	for _, tc := range []historyTest{
 		{name: "native, in any order", tick: time.Second},
 		{name: "with nulls, in any order", nulls: true, tick: time.Millisecond},
@@ -69,10 +69,10 @@ func TestObjectIsWhatTheBucketHas(t *testing.T) {
 	}
 }
 
-// TestObjectThatSpillsIsWhatTheBucketHas does the same with few rows in the object, checks it
+// TestObject_SpillsAndMatchesTheBucket does the same with few rows in the object, checks it
 // after each update, and requires the rows of an object that spills nothing. Times with a
 // resolution of one second are often equal. Then the events arrive in the order of the bucket.
-func TestObjectThatSpillsIsWhatTheBucketHas(t *testing.T) {
+func TestObject_SpillsAndMatchesTheBucket(t *testing.T) {
 	few := []domain.ObjectLimits{{Rows: 1}, {Rows: 2}, {Rows: 3}, {Rows: 4}, {Rows: 8}, {Rows: 7, Bytes: 900}}
 	for _, tc := range []historyTest{
 		{name: "native, in any order", tick: time.Second, limits: few},

@@ -16,8 +16,8 @@ import (
 // version. Later rows of its version are placed behind it. The original places it below all
 // versions, where the object that it hides remains current.
 //
-// The latest version in a listing is placed in the same way: when the store was asked, no other
-// version was above it, whether its own native row is known or not.
+// The latest version in a listing is placed in the same way: at the time of the request, it was
+// above all other versions, even if its own native row is unknown.
 
 // A placement is a generated place, given by the row that it follows.
 type placement struct {

@@ -35,7 +35,7 @@ func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
 			s := newObjectStore(t, limits)
 			events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
 			first := s.storeUpdate([]string{"first"}, events)
-			// A duplicate alone leaves no row that could prove the update.
+			// An update with only a duplicate leaves no row that could prove it.
 			again := s.storeUpdate([]string{"second"}, events[:1])
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectStored, domain.ObjectStored, domain.ObjectStored}, first)
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectDuplicate}, again)

@@ -44,7 +44,7 @@ type Content interface {
 	// closes the reader, which does not depend on ctx after Open has returned.
 	Open(ctx context.Context, s Section) (io.ReadCloser, error)
 
-	// Delete removes an object. To delete a missing object is no error.
+	// Delete removes an object. Deleting a missing object is not an error.
 	Delete(ctx context.Context, name string) error
 
 	// DeleteFolder removes every object whose name begins with folder and a slash. folder has the form

@@ -90,9 +90,9 @@ type Run interface {
 	Saves(n, limit int) []domain.TraceContext
 
 	// BacklogAfter returns the backlog after the first n events of the run in the requested groups, as
-	// of the moment when the run was obtained, or a later one. The run must have yielded n events,
-	// unless they are all the events of an open bundle. It makes no request, and is most exact right
-	// after the events were read.
+	// of the moment when the run was obtained, or a later one. The run must have yielded n events; for
+	// an open bundle, n may also be the number of all its events. It makes no request. The result is
+	// most exact right after the events were read.
 	BacklogAfter(n int) domain.Backlog
 }
 

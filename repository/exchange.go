@@ -27,7 +27,7 @@ type Exchange interface {
 	// whole version, or fails with Damaged if the object changes while it is read.
 	Fetch(ctx context.Context, uri string) (io.ReadCloser, error)
 
-	// Discard removes an object that a domain has put, under the same conditions. To remove a missing
-	// object is no error.
+	// Discard removes an object that a domain has put, under the same conditions. Removing a missing
+	// object is not an error.
 	Discard(ctx context.Context, uri string) error
 }

@@ -14,7 +14,7 @@ import (
 type Finder interface {
 	// FindEvent returns the events with an id, of one mailbox or of all: many mailboxes may have the
 	// same id. It finds retained events. A mailbox that cannot be read, completely or in part, is
-	// listed and does not end the search. To find nothing is no error.
+	// listed and does not end the search. Finding nothing is not an error.
 	//
 	// With a trace instead of an id, it returns the events that the spans of the trace have saved, and
 	// the bundles that they have opened. That reads everything that is stored of a mailbox.

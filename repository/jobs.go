@@ -17,7 +17,7 @@ import (
 // Any method may fail with Busy, Unavailable and Uncertain. After Uncertain, the call may be repeated
 // with the same arguments.
 type Jobs interface {
-	// CreateJob stores a running job without a lease. If the job is stored already, it stays as it is.
+	// CreateJob stores a running job without a lease. If the job is stored already, it is not changed.
 	// If its kind is exclusive and another such job runs for its bucket, CreateJob fails with a
 	// *JobRunsError.
 	CreateJob(ctx context.Context, job *domain.Job) error

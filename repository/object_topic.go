@@ -15,7 +15,7 @@ type ObjectTopic interface {
 	// after the write. Observe is called before the first change. f must not block.
 	Observe(f func(domain.ObjectChange))
 
-	// Remove removes changes that were published. To remove a missing change is no error.
+	// Remove removes changes that were published. Removing a missing change is not an error.
 	Remove(ctx context.Context, changes []domain.ObjectChange) error
 
 	// Unpublished returns up to limit changes from before a time, or so far [Ahead] of it that the

@@ -23,9 +23,9 @@ type ObjectSweeper interface {
 	// Usage counts the documents of a shard, and estimates their size in bytes.
 	Usage(ctx context.Context, shard ObjectShard) (ShardUsage, error)
 
-	// TakeSweep reports whether this node must sweep, and from where. It must if no sweep has begun in
-	// the time every before now, or if an unfinished sweep has not moved for the time lease. If so,
-	// this node has the sweep.
+	// TakeSweep assigns a due sweep to this node, and returns where it continues. A sweep is due if
+	// none has begun within the duration every before now, or if the last one is unfinished and has
+	// not moved for the duration lease. If no sweep is due, isTaken is false.
 	TakeSweep(ctx context.Context, now time.Time, every, lease time.Duration) (sweep ObjectSweep, isTaken bool, err error)
 
 	// MoveSweep stores the progress of a sweep at a time, and returns the stored sweep. It fails with

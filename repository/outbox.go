@@ -18,7 +18,7 @@ type Outbox interface {
 	// bundles were closed. Notices of removals are in any order.
 	Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error)
 
-	// Delivered removes a notice that was delivered. To remove a missing notice is no error.
+	// Delivered removes a notice that was delivered. Removing a missing notice is not an error.
 	Delivered(ctx context.Context, n domain.Notice) error
 
 	// Waiting returns up to limit recipients that have a notice from before a time, or so far [Ahead]

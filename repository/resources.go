@@ -43,9 +43,9 @@ type ResourceVersion string
 type Changes interface {
 	StoredChanges
 
-	// TakeTurn reports whether this node must look for changes: no node has taken a turn in the time
-	// every before now. If so, this node has taken the turn. A turn that a node with a fast clock has
-	// taken does not last longer. After a failure, it is unknown whose turn it is.
+	// TakeTurn reports whether this node must look for changes: it takes the turn unless a node has
+	// taken one within the duration every before now. A turn that a node with a fast clock has taken
+	// does not last longer. After a failure, it is unknown whose turn it is.
 	TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error)
 }
 
@@ -58,7 +58,7 @@ type StoredChanges interface {
 	Observe(f func(domain.Change))
 
 	// MarkWatched marks a resource as watched: each change that begins after the call has returned is
-	// stored, on whichever node. It returns the version of the last change before. It fails with
+	// stored, on whichever node. It returns the version of the previous change. It fails with
 	// NotFound if there is no such resource, unless mayBeAbsent is true.
 	MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent bool) (version int64, err error)
 
@@ -66,7 +66,7 @@ type StoredChanges interface {
 	// The newest ones may be missing.
 	Changes(ctx context.Context, r domain.Resource) ([]domain.Change, error)
 
-	// RemoveChange removes a change that was published. To remove a missing change is no error.
+	// RemoveChange removes a change that was published. Removing a missing change is not an error.
 	RemoveChange(ctx context.Context, c domain.Change) error
 
 	// Unpublished returns up to limit resources that have a change from before a time, or so far
@@ -80,7 +80,7 @@ type StoredChanges interface {
 type BundleWatches interface {
 	// WatchBundle marks an open bundle as watched: each Acknowledge that begins after the call has
 	// returned writes a notice for watchers, and the removal of the bundle writes another one, with the
-	// next version; see [Outbox]. It returns the version of the last notice before. It may be repeated.
-	// It fails with NotFound as [Bundles.Find] does.
+	// next version; see [Outbox]. It returns the version of the previous notice. It may be repeated. It
+	// fails with NotFound as [Bundles.Find] does.
 	WatchBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (version int64, err error)
 }

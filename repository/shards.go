@@ -41,7 +41,7 @@ type Shards interface {
 }
 
 // A ShardEntry is the entry of a cursor in its shard. It is stored before the cursor; for the cursor of
-// a watch, before something of it is outstanding.
+// a watch, before its first outstanding delivery.
 type ShardEntry struct {
 	Cursor domain.CursorID
 	Stream domain.StreamName

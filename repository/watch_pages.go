@@ -9,7 +9,7 @@ import (
 // WatchPages keeps the cursors of the watches of each resource in pages of up to WatchPageSize, in each
 // shard, so that a node can read a shard with a million of them page by page.
 //
-// The cursor of a watch has an entry in its shard only while something of it is outstanding: see
+// The cursor of a watch has an entry in its shard only while it has outstanding deliveries: see
 // [domain.Settlement]. [Cursors.Create] adds it to a page, and [Cursors.Retire] removes it.
 type WatchPages interface {
 	// WatchPage returns a page of the watches of a stream in a shard. It may be a stale read. It fails

@@ -69,7 +69,7 @@ func TestArchives_KeepModesAndTimes(t *testing.T) {
 	}
 }
 
-func TestManPages_AreOfEveryCommandWithItsFlags(t *testing.T) {
+func TestManPages_CoverEveryCommandWithItsFlags(t *testing.T) {
 	const described = `{"use": "messagehub", "short": "A hub", "commands": [
 		{"use": "serve", "short": "Run the hub", "long": "Run the hub.\n\nFor long.", "example": "  messagehub serve",
 		 "flags": [{"name": "listen", "type": "string", "usage": "address, as ` + "`HOST:PORT`" + `", "default": "127.0.0.1:8080"}]},

@@ -22,8 +22,8 @@ func (e *edge) newReservation(owner string) *reservation {
 	return &reservation{e.host, owner, func() {}}
 }
 
-// reserve acquires memory for payloads with a total size. It is the Reserve of
-// the use cases.
+// reserve acquires memory for payloads with a total size. The use cases call
+// it as their Reserve function.
 func (r *reservation) reserve(ctx context.Context, bytes int64) error {
 	release, err := r.host.ReserveAnswer(ctx, r.owner, answerMemory+payloadCopies*bytes)
 	if err == nil {

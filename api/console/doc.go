@@ -20,9 +20,9 @@
 // is kept in a cookie, and shown again after signing in (kept.go).
 //
 // Texts are escaped by package gomponents where they are written, and names are isolated by bdi, so
-// that their direction does not reorder the page. The Content-Security-Policy permits the scripts and
-// styles of assets alone. html/template is not used: it calls methods by name, with which the linker
-// keeps every method of the program, 8.3 MB.
+// that their direction does not reorder the page. The Content-Security-Policy permits only the
+// scripts and styles of assets. html/template is not used: it calls methods by name, with which the
+// linker keeps every method of the program, 8.3 MB.
 //
 // # Left to others
 //

@@ -173,7 +173,7 @@ func TestSignIn_HasTheLimitOfFailedLogins(t *testing.T) {
 	require.Contains(t, a.text(), "too many")
 }
 
-func TestSignIn_LeadsToPagesOfTheConsoleAlone(t *testing.T) {
+func TestSignIn_LeadsOnlyToPagesOfTheConsole(t *testing.T) {
 	for next, want := range map[string]string{
 		"/console/sign-out/x?a=b": "/console/", "/console/records?x=1": "/console/records?x=1", "https://attacker.example/": "/console/", "//attacker.example/console/": "/console/",
 		"/console//attacker.example": "/console/", "/v1/admin/check": "/console/", "": "/console/", "/console/\\attacker.example": "/console/",
@@ -186,7 +186,7 @@ func TestSignIn_LeadsToPagesOfTheConsoleAlone(t *testing.T) {
 	}
 }
 
-func TestSession_CookieIsForTheServerAlone(t *testing.T) {
+func TestSession_CookieIsOnlyForTheServer(t *testing.T) {
 	b := open(t)
 	cookie := b.get("/console/sign-in").header.Get("Set-Cookie")
 	require.Regexp(t, `^messagehub-session-[0-9]+=`, cookie)

@@ -76,7 +76,7 @@ func TestSignIn_AtAnIssuerLeadsBackToThePage(t *testing.T) {
 	require.Equal(t, mockoidc.DefaultUser().Subject+" (kim@example.org)", records[0].Who)
 }
 
-func TestSignIn_OfAReaderMayLookAlone(t *testing.T) {
+func TestSignIn_OfAReaderShowsNoActions(t *testing.T) {
 	b := openWithIssuer(t, "operator.read")
 	b.get(b.begin("/console/")).wants(http.StatusOK)
 	b.save(actor, "TimeSeries", 1)

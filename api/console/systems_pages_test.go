@@ -50,7 +50,7 @@ func TestReceivers_AreMissingWithoutTheirStore(t *testing.T) {
 	}
 }
 
-func TestSubscriptions_AreListedWithWhatStandsStill(t *testing.T) {
+func TestSubscriptions_AreListedWithTheirBacklogs(t *testing.T) {
 	b := openSignedIn(t)
 	b.clock.advance(2 * time.Hour)
 	b.signIn()

@@ -104,7 +104,7 @@ func TestSite_HasWhatItsPagesLinkTo(t *testing.T) {
 	}
 }
 
-func TestSite_OfClientsHasTheGuideAlone(t *testing.T) {
+func TestSite_OfClientsHasOnlyTheGuide(t *testing.T) {
 	for _, p := range Pages() {
 		require.NotEmpty(t, get(t, ForOperators(), p.Topic).Body.String())
 		_, exists := ForClients().files[p.Topic]

@@ -207,7 +207,7 @@ func TestRequests_ShowTheTokenOfTheSource(t *testing.T) {
 	require.Len(t, h.requests(), 2, "nothing is sent without it")
 }
 
-func TestNew_RefusesWhatIsNoURLOfAHub(t *testing.T) {
+func TestNew_RefusesAnInvalidURL(t *testing.T) {
 	for _, url := range []string{"", "hub.example", "ftp://hub.example", "https://", "https://hub.example?x", "https://kim:s3cret@hub.example#x", "http://kim:s3cret@[", "%"} {
 		_, err := hubclient.New(hubclient.Options{URL: url})
 		require.Error(t, err, url)

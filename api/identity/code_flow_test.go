@@ -138,7 +138,7 @@ func TestCodeFlow_FinishesAnAttemptOnce(t *testing.T) {
 	require.ErrorContains(t, err, "does not accept its code")
 }
 
-func TestCodeFlow_AsksAnIssuerThatIsAwayNowAndThenAlone(t *testing.T) {
+func TestCodeFlow_SendsFewRequestsDuringAnOutageOfTheIssuer(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked++

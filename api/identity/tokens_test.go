@@ -107,7 +107,7 @@ func withSecret(f *tokenFixture) string {
 }
 
 // All invalid tokens get the same answer.
-func TestToken_ThatDoesNotCountHasOneAnswer(t *testing.T) {
+func TestInvalidToken_AlwaysHasTheSameAnswer(t *testing.T) {
 	seconds := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	for name, tc := range map[string]struct {
 		token func(f *tokenFixture) string
@@ -290,7 +290,7 @@ func TestKeys_AreRotatedWhileRequestsRun(t *testing.T) {
 }
 
 // The issuer answers something else, or nothing.
-func TestKeys_LastADayWhileTheIssuerIsAway(t *testing.T) {
+func TestKeys_AreUsedForADayDuringAnOutageOfTheIssuer(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"500":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 		"HTML": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },

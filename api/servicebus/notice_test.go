@@ -188,7 +188,7 @@ func TestANoticeThatTheBusRefusesIsNotAccepted(t *testing.T) {
 	})(t)
 }
 
-func TestNoticesFindABusThatIsBackAndAKeyThatIsMended(t *testing.T) {
+func TestNoticesContinueAfterAnOutageAndAfterAKeyIsCorrected(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		var mended, back atomic.Bool
@@ -300,7 +300,7 @@ func TestNoticesAreCountedByOutcome(t *testing.T) {
 
 // A client renews its tokens in the background even if it is not used, and
 // retries at once unless its options make it wait.
-func TestAnIdleConnectionWaitsQuietlyForABusThatIsAway(t *testing.T) {
+func TestAnIdleConnectionWaitsQuietlyForAnUnavailableBus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		ctx, leave := context.WithCancel(t.Context())

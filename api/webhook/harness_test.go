@@ -80,7 +80,7 @@ func (n *network) client(o webhook.Options) *webhook.Client {
 	return c
 }
 
-// answering returns a server of connections that answers each request with text.
+// answering returns a connection handler that answers each request with text.
 func answering(text string) func(net.Conn) {
 	return func(conn net.Conn) {
 		for skipRequest(conn) {

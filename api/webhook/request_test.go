@@ -130,7 +130,7 @@ func TestHeadersOfAUser_DoNotReplaceOurs(t *testing.T) {
 	require.Empty(t, r.header.Get("X-Other"))
 }
 
-func TestDeliveryID_IsOfOneEntryForOneReceiver(t *testing.T) {
+func TestDeliveryID_DependsOnTheEntryAndTheReceiver(t *testing.T) {
 	cursor, err := domain.ParseCursorID("s|1")
 	require.NoError(t, err)
 	other, err := domain.ParseCursorID("s|2")

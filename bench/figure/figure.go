@@ -58,5 +58,5 @@ func (t *Target) String() string {
 	return sense + " " + strconv.FormatFloat(t.Bound, 'f', -1, 64)
 }
 
-// MarshalJSON encodes t as text, because the number alone lacks the direction.
+// MarshalJSON encodes t as text, because the number does not show the direction.
 func (t *Target) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", t.String()), nil }

@@ -104,6 +104,6 @@ func (r *Report) Origin() string {
 	}
 }
 
-// isMixed reports whether modelled figures must be marked, because others are
-// measured.
+// isMixed reports whether the report may have modelled and measured figures.
+// Then the modelled ones are marked.
 func (r *Report) isMixed() bool { return !r.Model }

@@ -79,7 +79,7 @@ func (s *batchSender) changeEvent(e *sentData, plain bool) {
 	}
 }
 
-// sendRejected sends a batch whose first event alone must be rejected.
+// sendRejected sends a batch of which only the first event must be rejected.
 func (s *batchSender) sendRejected(batch []sentData) bool {
 	body := encodeEvents(batch)
 	for {

@@ -42,7 +42,7 @@ const (
 )
 
 // A tokenIssuer issues the tokens of a simulation. It rotates its keys and is repeatedly unavailable until the faults
-// end. Both depend on the simulated clock alone, so the issuer needs no goroutine.
+// end. Both depend only on the simulated clock, so the issuer needs no goroutine.
 type tokenIssuer struct {
 	sim      *simulation
 	began    time.Time

@@ -7,7 +7,7 @@
 // It is the hub that ships, with its engines, its limits and its HTTP edge on a loopback port of its own. It
 // needs no file and no other process, and stops with the test. What it has stored is lost then.
 //
-// A test that uses it links the whole hub. Programs use package hubclient alone.
+// A test that uses it links the whole hub. Programs use only package hubclient.
 package hubtest
 
 import (

@@ -85,7 +85,7 @@ func quantile(all []time.Duration, part float64) time.Duration {
 }
 
 // BenchmarkBackup_OfARunningHub backs up a hub with 1,000,000 events, or MESSAGEHUB_BACKUP_EVENTS, restores the
-// archive and checks it, and measures Peek before and beside the backup.
+// archive and checks it, and measures Peek before and during the backup.
 func BenchmarkBackup_OfARunningHub(b *testing.B) {
 	events := 1_000_000
 	if text := os.Getenv("MESSAGEHUB_BACKUP_EVENTS"); text != "" {
@@ -131,7 +131,7 @@ func measureBackup(b *testing.B, events int) {
 	acknowledged := next - 1
 	var backing sync.WaitGroup
 	backups := 0
-	backing.Go(func() { // backups run one after another, so that there are enough peeks beside them
+	backing.Go(func() { // backups run one after another, so that there are enough peeks during them
 		defer cancel()
 		for until := time.Now().Add(span); time.Now().Before(until); backups++ {
 			began := time.Now()

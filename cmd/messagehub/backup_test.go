@@ -362,7 +362,7 @@ func TestBackupAndRestore_SayWhatIsInTheWay(t *testing.T) {
 }
 
 // A hub that dies, or a proxy that cuts the answer, leaves the previous file.
-func TestBackup_ThatIsCutOnItsWayKeepsTheOldFile(t *testing.T) {
+func TestBackup_ThatIsInterruptedKeepsTheOldFile(t *testing.T) {
 	data, file := newStoppedFolder(t, 1), filepath.Join(t.TempDir(), "hub.backup")
 	whole := messagehub(t, "", "backup", "--data", data, "-")
 	require.Equal(t, 0, whole.status, whole.err)

@@ -300,7 +300,7 @@ func (s *scripted) check(_ context.Context, opts hub.CheckOptions) (hub.CheckRep
 	return report, nil
 }
 
-func TestAnInterruptedCheckGoesOn(t *testing.T) {
+func TestAnInterruptedCheckContinues(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state")
 	var out, errs bytes.Buffer
 	run := func(s *scripted, of string) error {

@@ -233,7 +233,7 @@ func TestHelpShowsEveryCommand(t *testing.T) {
 	}
 }
 
-func TestOpenNamesAFileThatIsNone(t *testing.T) {
+func TestSendNamesAFileThatCannotBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "missing")
 	require.Equal(t, result{1, "", "messagehub: open " + missing + ": no such file or directory\n"}, messagehub(t, "", "send", missing))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestServe_AnswersHealthzBesideIdleConnectionsWithFewDescriptors(t *testing.T) {
+func TestServe_AnswersHealthzDespiteIdleConnectionsWithFewDescriptors(t *testing.T) {
 	h := spawnCommand(t, []string{tokenVariable + "=" + operatorToken}, "sh", "-c", `ulimit -n 256; exec "$@"`, "sh", program(t),
 		"serve", "--listen", "127.0.0.1:0", "--in-memory", "--bus-listen=", "--blob-listen=")
 	require.NoError(t, h.waitReady())

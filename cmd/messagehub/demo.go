@@ -18,9 +18,9 @@ func (p *process) demoCommand() *cobra.Command {
 		Short: "Run a day of a small energy market, and account for every event",
 		Long: "Start a hub in a temporary folder, send it a day of a small energy market over HTTP,\n" +
 			"drain it as the actors would, and compare what was received with what was sent. Some actors do not\n" +
-			"poll but are called; the receiver of one of them is away until its dead letter is replayed. Then a producer\n" +
-			"broadcasts to five consumers of a channel, of which one is slow and one fails for a while. Finally the content\n" +
-			"of a bundle is deleted, and the ledger of objects shows that its domain has made it again.\n\n" +
+			"poll but are called; the receiver of one of them is unavailable until its dead letter is replayed. Then a\n" +
+			"producer broadcasts to five consumers of a channel, of which one is slow and one fails for a while. Finally the\n" +
+			"content of a bundle is deleted, and the ledger of objects shows that its domain has made it again.\n\n" +
 			"The exit status is 1 if an event was lost, in two bundles, out of order or changed, if a message of the channel\n" +
 			"did not reach a consumer, or reached it twice, or if the content was not made again.",
 		Args: cobra.NoArgs,

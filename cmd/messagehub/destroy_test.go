@@ -54,7 +54,7 @@ func TestDestroy_RefusesWhatIsNotNamedAsATest(t *testing.T) {
 	d.provision(0, "--check")
 }
 
-func TestDestroy_HasNothingToDoForWhatIsEmbedded(t *testing.T) {
+func TestDestroy_HasNothingToDoForEmbeddedStores(t *testing.T) {
 	got := messagehub(t, "", "destroy")
 	require.Equal(t, 0, got.status, got.err)
 	require.Contains(t, got.out, "Nothing to delete")

@@ -165,7 +165,7 @@ func TestConfigPrint_PrintsSettingsThatContradictEachOther(t *testing.T) {
 	require.Contains(t, got.err, "want a time from 0s to 5m0s")
 }
 
-func TestDoctorReport_HasColoursOnATerminalAlone(t *testing.T) {
+func TestDoctorReport_HasColoursOnlyOnATerminal(t *testing.T) {
 	r := doctorReport{Findings: []doctor.Finding{{Check: "sync", State: doctor.Warning, Text: "slow\x1b[2J", Remedy: "wait"}}}
 	r.countFindings()
 	var out bytes.Buffer

@@ -86,7 +86,7 @@ func TestLargeContentIsGeneratedWhileItIsRead(t *testing.T) {
 	require.Less(t, testing.AllocsPerRun(100, func() { _, _ = again.Read(buffer) }), 5.0)
 }
 
-func TestActorsAreNamedOrMadeUp(t *testing.T) {
+func TestParseActorsAcceptsANumberOrNames(t *testing.T) {
 	made, err := parseActors("3")
 	require.NoError(t, err)
 	require.Equal(t, []string{"5790000000005", "5790000000012", "5790000000029"}, made)

@@ -73,7 +73,7 @@ func TestPeek_ResumesAfterALostConnection(t *testing.T) {
 	require.Contains(t, got.err, "messagehub: the line broke: unexpected EOF after 65536 bytes; fetching the rest\n")
 }
 
-func TestPeekWaitsForAHubThatIsAway(t *testing.T) {
+func TestPeekWaitsForAnUnavailableHub(t *testing.T) {
 	var tries atomic.Int32
 	url := memoryHub(t, cutting(100_000, func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/v1/bundles/") {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEmulatorCosmos_AnswersHealthzBesideIdleConnectionsWithFewDescriptors(t *testing.T) {
+func TestEmulatorCosmos_AnswersHealthzDespiteIdleConnectionsWithFewDescriptors(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `ulimit -n 128; exec "$@"`, "sh", program(t), "emulator", "cosmos", "--listen", "127.0.0.1:0", "--in-memory")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)

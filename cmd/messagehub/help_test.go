@@ -22,7 +22,7 @@ func TestHelp_PrintsTheHelpOfACommand(t *testing.T) {
 	}
 }
 
-func TestHelp_ListsPagesBesideCommands(t *testing.T) {
+func TestHelp_ListsPagesAndCommands(t *testing.T) {
 	for _, args := range [][]string{{}, {"help"}, {"--help"}} {
 		got := messagehub(t, "", args...)
 		require.Equal(t, 0, got.status)

@@ -108,7 +108,7 @@ func clipStderr(r result, n int) result {
 	return r
 }
 
-func TestATableOfAQueueFitsHoweverLongItsNames(t *testing.T) {
+func TestATableOfAQueueFitsWithLongNames(t *testing.T) {
 	var out strings.Builder
 	long := strings.Repeat("x", 128)
 	var q storedQueue

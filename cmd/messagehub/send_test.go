@@ -167,7 +167,7 @@ func TestWhatTheHubRefusesIsNamedByLine(t *testing.T) {
 	}, messagehub(t, input, "send", "--url", url, "-"))
 }
 
-func TestAConflictIsNamedAndTheOthersAreTaken(t *testing.T) {
+func TestAConflictIsNamedAndTheOthersAreAccepted(t *testing.T) {
 	url := memoryHub(t, nil)
 	messagehub(t, event(2, ""), "send", "--url", url, "-")
 	input := event(1, "") + event(2, `,"payload":1`) + event(3, "")

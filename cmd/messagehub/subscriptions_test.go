@@ -118,7 +118,7 @@ func TestSubscriptions_AreCreatedShownAndDeleted(t *testing.T) {
 	require.Regexp(t, `^created [0-9a-f-]{36}\n$`, subscriptions(t, url, "create", "--callback-url", "https://example.org/").out)
 }
 
-func TestSubscriptionsRotate_ReplacesTheSecretAlone(t *testing.T) {
+func TestSubscriptionsRotate_ReplacesOnlyTheSecret(t *testing.T) {
 	url, changes := subscriptionHub(t)
 	subscriptions(t, url, "create", "--id", subscriptionA, "--callback-url", "https://example.org/", "--filter", "type == 'made'")
 	before := subscriptions(t, url, "show", subscriptionA).out

@@ -176,7 +176,7 @@ func TestBrokerSetup_OfManyNodesMeets(t *testing.T) {
 	}
 }
 
-func TestBrokerSetup_TriesAgainWhileTheStoreIsAway(t *testing.T) {
+func TestBrokerSetup_RetriesWhileTheStoreIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSetupWorld(t)
 		w.account.Line.Break(func(_ int, r *http.Request) faulty.Fault { return faulty.Unavailable })

@@ -18,7 +18,7 @@ import (
 // A client renews its tokens in the background even if it is not used. While
 // the bus cannot be reached, it pauses between attempts only if it is allowed a
 // second one.
-func TestAClientDoesNotSpinWhileTheBusIsAway(t *testing.T) {
+func TestAClientDoesNotSpinWhileTheBusIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var setup embedded.Entities
 		setup.Queues = []embedded.QueueSetup{{Name: "queue"}}

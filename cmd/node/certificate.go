@@ -120,8 +120,8 @@ func (c *certificate) load() error {
 }
 
 // isSameVersion reports whether a file has not changed between two calls of
-// Stat. The time alone does not show it: a file that replaces another may be
-// older, and file times are coarse.
+// Stat. The time is not enough to detect it: a file that replaces another may
+// be older, and file times are coarse.
 func isSameVersion(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }

@@ -156,7 +156,7 @@ func TestConsole_AReaderOfTheIssuerGivesNoOrder(t *testing.T) {
 	stranger.get(n.AdminURL()+"/console/", http.StatusSeeOther)
 }
 
-func TestConsole_TokensCountWhileTheIssuerIsAway(t *testing.T) {
+func TestConsole_AcceptsTokensDuringAnOutageOfTheIssuer(t *testing.T) {
 	issuer, cfg := startIssuer(t)
 	require.NoError(t, issuer.Server.Close())
 	n, _ := start(t, cfg, node.Options{})
@@ -168,7 +168,7 @@ func TestConsole_TokensCountWhileTheIssuerIsAway(t *testing.T) {
 	p.get(n.AdminURL()+"/console/", http.StatusOK)
 }
 
-func TestConsole_SessionsOfTwoNodesOfAMachineStand(t *testing.T) {
+func TestConsole_SessionsOfTwoNodesOfAMachineCoexist(t *testing.T) {
 	_, cfg := startIssuer(t)
 	first, _ := start(t, cfg, node.Options{})
 	second, _ := start(t, cfg, node.Options{})

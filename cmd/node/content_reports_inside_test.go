@@ -118,7 +118,7 @@ func newReports(t *testing.T) (*contentReports, repository.Content) {
 	return r, r.wrapContent(memory.NewContent())
 }
 
-func TestAReport_DelaysNoPutWhileTheLedgerIsAway(t *testing.T) {
+func TestAReport_DelaysNoPutWhileTheLedgerIsUnavailable(t *testing.T) {
 	r, content := newReports(t)
 	for i := range maxContentReports + 5 {
 		require.NoError(t, content.Put(t.Context(), fmt.Sprintf("payloads/%d", i), strings.NewReader("x")))

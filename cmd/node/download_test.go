@@ -32,7 +32,7 @@ func get(t *testing.T, url string, headers ...string) (*http.Response, string) {
 
 // A download that was interrupted by a stop of the node continues after a
 // restart, on the durable engine and with payloads in files.
-func TestADownloadGoesOnAfterARestart(t *testing.T) {
+func TestADownloadContinuesAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	n, stop := start(t, settings(dir), node.Options{})
 	var events []string

@@ -56,7 +56,7 @@ func TestIdentity_OfAWorkloadIsTheTokenInAFile(t *testing.T) {
 	require.Equal(t, []string{"the token of the cluster"}, service.assertions)
 }
 
-func TestIdentity_InProductionIsThatOfAMachine(t *testing.T) {
+func TestIdentity_InProductionNeedsAMachineCredential(t *testing.T) {
 	for _, value := range []string{"prod", "ManagedIdentityCredential"} {
 		t.Setenv(credentialsVariable, value)
 		_, err := identityOver(nil, true)

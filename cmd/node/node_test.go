@@ -301,7 +301,7 @@ func TestANodeSpeaksToAnAccountOverHTTP(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestAWrongKeyIsSaidAtTheStart(t *testing.T) {
+func TestAWrongKeyIsReportedAtTheStart(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close()) }()

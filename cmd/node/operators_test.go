@@ -23,7 +23,7 @@ func withOperators() config.Config {
 	return cfg
 }
 
-func TestOperatorListener_HasTheRoutesOfOperatorsAlone(t *testing.T) {
+func TestOperatorListener_HasOnlyTheRoutesOfOperators(t *testing.T) {
 	n, stop := start(t, withOperators(), node.Options{})
 	const actor = "5790001330552"
 	for path, want := range map[string][2]int{ // statuses at listen, and at admin-listen

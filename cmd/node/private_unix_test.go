@@ -53,7 +53,7 @@ func storeEverything(t *testing.T, cfg config.Config) {
 	require.NoError(t, stop())
 }
 
-func TestDataFolder_BelongsToItsUserAloneWhateverTheUmask(t *testing.T) {
+func TestDataFolder_BelongsOnlyToItsUserWhateverTheUmask(t *testing.T) {
 	for _, umask := range []int{0, 0o077} {
 		t.Run(fmt.Sprintf("%04o", umask), func(t *testing.T) {
 			before := syscall.Umask(umask)

@@ -143,7 +143,7 @@ func TestAnOldDelivery_IsFoundInItsTopic(t *testing.T) {
 
 // A caller without rights cannot tell a subscription from one that does not
 // exist.
-func TestAStranger_CannotTellASubscriptionFromNone(t *testing.T) {
+func TestAStranger_CannotDetectASubscription(t *testing.T) {
 	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
 	const none = "1b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 	status, text := send(t, n, "PUT", "/v1/subscriptions/"+ownID, "application/json", `{"callback_url":"http://127.0.0.1:9/"}`)

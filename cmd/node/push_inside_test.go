@@ -19,7 +19,7 @@ import (
 
 // A receiver whose secret cannot be opened is not called: anyone could make a
 // call without a signature.
-func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
+func TestASecretThatCannotBeOpened_StopsOnlyItsCalls(t *testing.T) {
 	definitions, ctx := memory.NewDefinitions(), t.Context()
 	keyring := func() *subscribe.Keyring {
 		k, err := subscribe.NewKeyring(subscribe.NewKey())

@@ -19,9 +19,9 @@ const pushKeyName = "push.key"
 
 // pushKeys returns the keys that seal the secrets of subscriptions: those of
 // the configuration, and the one in the data folder. A node that stores
-// payloads in the folder creates that key if it has no other: its data depends
-// on the folder anyway. Other nodes need the setting, because calls would stop
-// at a node that does not have the key; without the setting they have no keys.
+// payloads in the folder creates that key if none is configured: its data
+// depends on the folder anyway. Other nodes have only configured keys, because
+// all nodes need the same keys to call the receivers.
 func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	keys, err := cfg.Push.Keys()
 	if err != nil {

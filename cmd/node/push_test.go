@@ -179,7 +179,7 @@ func TestAnEvent_IsDeliveredSigned(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestALargePayload_IsDeliveredAsItIs(t *testing.T) {
+func TestALargePayload_IsDeliveredUnchanged(t *testing.T) {
 	r := receive(t, nil)
 	n, stop := start(t, pushSettings(t.TempDir()), node.Options{})
 	subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"jmespath_query":"type == 'made' && data == null"}`, r.URL))

@@ -331,7 +331,7 @@ func TestTrace_OfAPeekThatWaitsIsOneSpan(t *testing.T) {
 	require.Less(t, peek.GetStartTimeUnixNano(), save.GetStartTimeUnixNano())
 }
 
-func TestTrace_OfTheParentIsSampledAsItSays(t *testing.T) {
+func TestTrace_IsSampledAsItsParentRequests(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, settings(""))
 	unsampled := strings.TrimSuffix(parentOf(actorTrace), "1") + "0"
@@ -339,7 +339,7 @@ func TestTrace_OfTheParentIsSampledAsItSays(t *testing.T) {
 	require.Equal(t, 204, resp.StatusCode)
 	n.stop()
 	require.Empty(t, r.all(peekRoute))
-	require.Equal(t, actorTrace, logLine(t, n.log.String(), "/v1/peek")["trace_id"], "the log has it all the same")
+	require.Equal(t, actorTrace, logLine(t, n.log.String(), "/v1/peek")["trace_id"], "the log has it nevertheless")
 }
 
 func TestTrace_ThatIsNotValidIsLeftOut(t *testing.T) {

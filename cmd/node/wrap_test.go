@@ -22,7 +22,7 @@ func (w *witness) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-func TestWhatTheHubSaysToItsOwnBusGoesThroughWhatIsAroundIt(t *testing.T) {
+func TestConnectionsToTheEmbeddedBusUseWrapBus(t *testing.T) {
 	var once sync.Once
 	said := make(chan struct{})
 	_, stop := start(t, settings(""), node.Options{WrapBus: func(conn net.Conn) net.Conn { return &witness{conn, &once, said} }})

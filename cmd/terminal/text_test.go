@@ -22,7 +22,7 @@ func TestPrintable_ReplacesControlCharacters(t *testing.T) {
 	require.Equal(t, "?[2J Øst?", terminal.Printable("\x1b[2J Øst\u009b"))
 }
 
-func TestPrintable_ReplacesMarksOfDirection(t *testing.T) {
+func TestPrintable_ReplacesDirectionalMarks(t *testing.T) {
 	require.Equal(t, "evil?gpj.exe?", terminal.Printable("evil\u202egpj.exe\u200f"))
 }
 

@@ -242,7 +242,7 @@ type containerWatch struct {
 	// while another one waits for the account, and must be able to stop when their contexts end.
 	turn chan struct{}
 
-	// These fields belong to the caller that reads.
+	// Only the caller that holds turn may use these fields.
 	checked   time.Time         // when the properties were read; zero: never
 	suspected time.Time         // when they were read last because of a suspicion or a fault
 	rids      map[string]string // resource ids by container, as they were when the hub started

@@ -19,11 +19,11 @@
 //
 // # Reads
 //
-// Plain reads may be stale, each partition by itself; see [Database.ReadsMayBeStale]. If a document
-// to which another one refers is not found, the error is [ErrNotYetVisible]: a stale read at first,
-// damage if it repeats. A write acts on the current document, so a patch that changes nothing is a
-// read that is not stale. An account with several write regions is refused: there, conditional
-// writes are not safe.
+// Plain reads may be stale, independently in each partition; see [Database.ReadsMayBeStale]. If a
+// document to which another one refers is not found, the error is [ErrNotYetVisible]: a stale read
+// at first, damage if it repeats. A write acts on the current document, so a patch that changes
+// nothing is a read that is not stale. An account with several write regions is refused: there,
+// conditional writes are not safe.
 //
 // # Failures
 //

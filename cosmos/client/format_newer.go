@@ -16,7 +16,8 @@ const MaxNewerSubjects = 1000
 
 // NewerFormatsOptions are the options of a NewerFormats.
 type NewerFormatsOptions struct {
-	// SubjectOf returns the subject that a node leaves alone because of a document, such as a mailbox.
+	// SubjectOf returns the subject of a document, such as a mailbox. The node does not change a
+	// subject that has a document of a newer format.
 	SubjectOf func(partitionKey, id string) string
 	Name      string             // name of a subject in the log, such as mailbox
 	Logger    *slog.Logger       // default: none

@@ -52,8 +52,8 @@
 //
 // A node that was paused for long may have been removed as dead. Its next beat finds that, and the
 // node joins again. If the level is by then higher than it knows, it is refused and ends. Everything
-// that it writes before has formats that every version can read, and it leaves documents of unknown
-// formats alone.
+// that it writes before has formats that every version can read, and it does not change documents of
+// unknown formats.
 //
 // # What it leaves to others
 //

@@ -272,7 +272,7 @@ func TestTwoUpgradesAtOnce_RaiseTheLevelOnce(t *testing.T) {
 	require.Len(t, st.History, 5)
 }
 
-func TestAnUpgradeThatIsTakenBackMeanwhile_SaysSo(t *testing.T) {
+func TestAnUpgradeThatWasTakenBackDuringTheCall_ReportsIt(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(1)
 	other := &Upgrade{Store: r.open(knows(2))}

@@ -255,7 +255,7 @@ func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
 }
 
 // Another node changes one object faster than a batch of several objects can be written. That object is
-// stored alone, and the others in one batch.
+// stored separately, and the others in one batch.
 func TestAnObjectForWhichABatchIsRefused_IsStoredByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())

@@ -53,9 +53,9 @@ func newSourceObject(key string) repository.SourceObject {
 	}}
 }
 
-// TestCrawlOfUnchangedObjectsKeepsToItsPrice measures objects with keys of 40 characters. Half of them
+// TestCrawlOfUnchangedObjectsStaysWithinItsPrice measures objects with keys of 40 characters. Half of them
 // were reported by events like those of S3.
-func TestCrawlOfUnchangedObjectsKeepsToItsPrice(t *testing.T) {
+func TestCrawlOfUnchangedObjectsStaysWithinItsPrice(t *testing.T) {
 	const n, limit = 3000, 0.15 // limit: request units for each object
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	node, source := New(a.Connect(), Options{}), memory.NewSource("bucket")

@@ -46,7 +46,7 @@
 //  5. If the batch is refused, read again. The id of the round in an object proves that the batch was
 //     stored, as long as fewer than domain.MaxObjectWrites others came after it. Otherwise another
 //     writer has changed one of the objects, and the batch is decided again. After a few such refusals,
-//     the object for which the batch was refused is stored alone, and the others in a batch. A batch
+//     the object for which the batch was refused is stored separately, and the others in a batch. A batch
 //     that is too large is halved. The parts know the ids of the batches from which they were split.
 //
 // If batches are refused, several nodes store events of the same objects, and each has a part of the

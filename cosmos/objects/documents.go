@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The kinds of documents. Kind.Name is the member kind, too.
+// The kinds of documents. Kind.Name is also the value of the member kind.
 var (
 	bucketDocument = client.DocumentKind{Name: "bucket", Format: 1}
 	objectDocument = client.DocumentKind{Name: "object", Format: 1}

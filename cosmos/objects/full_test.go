@@ -47,7 +47,7 @@ func (f *fullPartition) Do(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-func TestAFullPartitionRefusesTheEventAlone(t *testing.T) {
+func TestAFullPartitionRefusesOnlyTheEvent(t *testing.T) {
 	for _, byOperation := range []bool{false, true} {
 		t.Run(fmt.Sprint("by operation ", byOperation), func(t *testing.T) {
 			a := accounttest.New(t, embedded.Options{}, Containers())

@@ -58,7 +58,7 @@ func requireInventory(t *testing.T, s *Store, n byte, request string) {
 }
 
 // SaveJob does not store the manifest of an inventory again.
-func TestASaveOfAnInventory_CostsTheSameHoweverLongItsManifestIs(t *testing.T) {
+func TestSaveJob_CostDoesNotDependOnTheManifest(t *testing.T) {
 	price := func(size int) (claim, save float64) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
 		s := New(a.Connect(), Options{})

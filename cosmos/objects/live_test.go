@@ -77,7 +77,7 @@ func (o *versionedObject) deleteNewest(versions, n int) float64 {
 
 // When versions are deleted from the newest on, each deletion makes an older one current. The cost does
 // not depend on the number of versions.
-func TestDeletingTheNewestVersions_CostsTheSameHoweverManyThereAre(t *testing.T) {
+func TestDeletingTheNewestVersion_CostDoesNotDependOnTheirNumber(t *testing.T) {
 	price := func(versions int) float64 {
 		return newVersionedObject(t, versions, Options{Shards: 1}).deleteNewest(versions, 40)
 	}

@@ -21,7 +21,7 @@ const (
 	// has up to maxOperations.
 	maxMoves = 24
 	// maxRefusals is the limit for the refusals of a batch. Then the object for which it was refused
-	// last is stored alone. Below the limit, competing nodes succeed in turns, and a smaller batch
+	// last is stored separately. Below the limit, competing nodes succeed in turns, and a smaller batch
 	// costs more for each event. But other nodes may change one object faster than a large batch can be
 	// written.
 	maxRefusals = 4

@@ -164,8 +164,8 @@ func TestASweepWithStaleReadsForgetsTheSame(t *testing.T) {
 	})
 }
 
-// TestASweepKeepsToItsPrice measures request units for each row that is forgotten.
-func TestASweepKeepsToItsPrice(t *testing.T) {
+// TestASweepStaysWithinItsPrice measures request units for each row that is forgotten.
+func TestASweepStaysWithinItsPrice(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	now := objecttest.FirstMoment
 	s := New(a.Connect(), Options{Shards: 1, Retention: domain.ObjectRetention(time.Hour), Clock: func() time.Time { return now }})

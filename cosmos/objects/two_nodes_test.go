@@ -79,7 +79,7 @@ func contend(t *testing.T, n int) contention {
 }
 
 // Two nodes whose batches have the same objects make each other's batches fail. A node whose batch was
-// refused reads and decides again, but does not store each object alone.
+// refused reads and decides again, but does not store each object separately.
 func TestTwoNodesOnTheSameObjects_CostNotMuchMoreThanOne(t *testing.T) {
 	one, two := contend(t, 1), contend(t, 2)
 	t.Logf("one node: %.1f RU and %.2f requests an event, %v", one.units, one.requests, one.elapsed)

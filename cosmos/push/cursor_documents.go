@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of a cursor. Kind.Name is the member kind, too.
+// The kinds of documents of a cursor. Kind.Name is also the value of the member kind.
 var (
 	cursorDocument = client.DocumentKind{Name: "cursor", Format: 1}
 	retryDocument  = client.DocumentKind{Name: "retry", Format: 1}

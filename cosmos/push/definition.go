@@ -208,8 +208,8 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 		doc, err := s.readDefinition(ctx, c, id)
 		switch {
 		case client.IsNotFound(err):
-			// A read proves nothing, and an owner that receives NotFound believes that the subscription
-			// was deleted.
+			// The read may have been stale. An owner that receives NotFound relies on the
+			// deletion, so NotFound must be certain.
 			gone, err := s.isGone(ctx, c, s.cursors, id.Cursor().String(), definitionID)
 			switch {
 			case err != nil:

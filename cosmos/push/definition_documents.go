@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of subscriptions. Kind.Name is the member kind, too.
+// The kinds of documents of subscriptions. Kind.Name is also the value of the member kind.
 var (
 	definitionDocument = client.DocumentKind{Name: "definition", Format: 1}
 	ownerDocument      = client.DocumentKind{Name: "owner", Format: 1}

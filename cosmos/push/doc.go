@@ -6,7 +6,7 @@
 // one document, its cursor. Only a delivery that failed has a document of its own. Every change of a
 // cursor is one conditional write; ownership of cursors saves work, but safety does not depend on
 // it. No request of a delivery is a query, except the one that loads a cursor with retries: the
-// embedded engine has no index but that of ids.
+// embedded engine has only an index of ids.
 //
 // # Documents
 //
@@ -51,12 +51,12 @@
 //	        days
 //	entry   the cursor is in the shard; no retry of it is due before the time in the entry. It
 //	        has the last requests to replay; the cursor has the number of the last one followed.
-//	        It counts the changes of the subscription, so that a look at the shard finds them. The
-//	        cursor of a watch has one while something of it is outstanding
-//	definition  the subscription of the cursor, with its secrets sealed; or that it was deleted,
-//	        which is removed after the cursor; or which reservations of the id were refused
+//	        It counts the changes of the subscription, so that a node that reads the shard notices
+//	        them. The cursor of a watch has an entry only while it has outstanding deliveries
+//	definition  the subscription of the cursor, with its secrets sealed. After a deletion, it says
+//	        so until the cursor is removed. It also says which reservations of the id were refused
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the
-//	        document has not given before. At most domain.MaxSubscriptions
+//	        document never uses again. At most domain.MaxSubscriptions
 //
 //	party   a producer, a channel or a consumer of the broker: each list is a partition, and the
 //	        names are the ids. Digest of the token, or the token sealed; where a consumer begins
@@ -69,13 +69,15 @@
 //	watched in a shard: there are watches of this stream, and on how many pages
 //	watchPage  up to 500 cursors of watches of a stream in a shard, and the number of the stream before
 //	        which each of them has taken everything, or has an entry
-//	turn    when a node has begun to look for changes: the others leave that to it for a while
+//	turn    the time at which a node has begun to look for changes: for a while, no other node
+//	        looks for them
 //
-//	node    the number of the last beat, and what the node has stored lately. Removed 10
+//	node    the number of the last beat, and what the node has stored recently. Removed 10
 //	        minutes after the last beat
-//	assignment  the incarnation that serves each shard. One that cannot be read is replaced by
-//	        what a node has read before, and a node that cannot be read is removed, each If-Match;
-//	        what a newer version has stored is left alone
+//	assignment  the incarnation that serves each shard
+//
+// A damaged assignment is replaced by the last one that a node has read, and a damaged document of a
+// node is removed, both with If-Match. Documents of a newer format remain unchanged.
 //
 // A segment is a logical partition, which Cosmos limits to 20 GB. So a stream continues in the next
 // segment after 2 GB. Heads are never removed, so the last segment is found by binary search.
@@ -84,8 +86,8 @@
 //
 // The entries of a stream keep the span that has appended them, if Options.StoreTraces says so and
 // the span is sampled: 24 bytes for each call of Append, because the entries of a call share it.
-// They do not keep the state of other systems. Retries and dead letters need none, as they name the
-// entry. A change of a resource keeps no span, because any node may send its notification later; the
+// They do not keep the state of other systems. Retries and dead letters store no span: they name the
+// entry, which has it. A change of a resource keeps no span, because any node may send its notification later; the
 // notification begins a new trace.
 //
 // # Append
@@ -111,7 +113,7 @@
 //	take    in memory; domain.Cursor
 //	call    a crash loses calls that were made, up to the concurrency of the cursor
 //	list    lower the time in the shard's entry, if a retry will be due before it. A crash
-//	        leaves an entry that is too early, which costs a look
+//	        leaves an entry that is too early, which costs a load of the cursor
 //	settle  replace the cursor, If-Match, with all new results; with failures, in
 //	        a batch that creates, replaces and deletes retries. A crash leaves nothing to
 //	        repair
@@ -128,13 +130,13 @@
 //
 //	request  replace the entry of the shard, If-Match, with a request for a bundle or to dequeue
 //	         one. A crash leaves a request that the owner follows, although its caller has gone
-//	settle   the cursor has the bundle: its positions, those that are neither open nor retries, and
-//	         those of retries, whose documents stay. A crash before leaves the request; after it,
-//	         the bundle remains until it is dequeued, by whatever owner
+//	settle   the cursor stores the bundle: the positions of its new deliveries, and those of its
+//	         retries, whose documents stay. A crash before leaves the request; after it, the bundle
+//	         remains until an owner follows a request to dequeue it
 //
-// The caller reads the cursor until the cursor has followed the number of its request. Earlier reads
-// may be stale; this one cannot be. A version that does not know bundles keeps the members of a
-// bundle and skips the requests, but it calls receivers with the retries of a bundle.
+// The caller reads the cursor until the cursor has followed the number of its request. A read that
+// shows this is not stale. A version that does not know bundles keeps the members of a bundle and
+// skips the requests, but it calls receivers with the retries of a bundle.
 //
 // The cursor of a subscription that was deleted is closed, and is retired when all its deliveries
 // are cancelled:
@@ -155,7 +157,7 @@
 //	        shards
 //
 // These documents save work, but safety does not depend on them: a node that acts on stale ones
-// makes calls that another node makes, too, and its settlements are refused.
+// makes calls that another node also makes, and its settlements are refused.
 //
 // # Subscriptions
 //
@@ -182,11 +184,11 @@
 // A topic without such subscriptions has the same documents and requests as before. A node of an
 // older version keeps the list, except that of a head which it makes itself.
 //
-// A creation of an owner with as many reservations as it may have reads the definition of each.
-// Those without a subscription are freed, after a few pauses for nodes that are about to create it.
-// Before, the definition is marked: the reservation with this number was refused. So a late creation
-// finds a changed document and begins again. A refused creation costs as much as a list: a read for
-// each subscription.
+// If an owner has the maximum number of reservations, a creation reads the definition of each. It
+// frees those without a subscription, after a few pauses for nodes that are about to create it. Before
+// it frees a reservation, it marks the definition: the reservation with this number was refused. So a
+// late creation finds a changed document and begins again. A refused creation costs as much as a list:
+// a read for each subscription.
 //
 // # Parties
 //
@@ -206,8 +208,8 @@
 //	        its version: each version is appended once, whichever node appends it
 //	remove  delete the change. A crash before leaves a change that is a duplicate
 //
-// The cursor of a watch has an entry in its shard only while something of it is outstanding. It is in a
-// page instead:
+// The cursor of a watch is in a page of its shard. It has an entry there only while it has outstanding
+// deliveries:
 //
 //	page    add the id to the last page, If-Match, or create the page. A crash leaves an id without a
 //	        cursor, which a repeated call creates

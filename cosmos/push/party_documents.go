@@ -29,7 +29,8 @@ type partyDoc struct {
 	Created      int64    `json:"created"` // this and other times in microseconds
 	Changed      int64    `json:"changed"`
 	watchedMark
-	// ETag is the etag of a document that was read. It is a member because lists read it, too.
+	// ETag is the etag of a document that was read. It is a field of the document, so that queries
+	// return it as well.
 	ETag azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // The price of looking at the retries of a cursor grows only with the size of a page.
-func TestALookAtRetries_CostsUpToItsLimit(t *testing.T) {
+func TestReadingRetries_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	b.owner.Policy.Attempts = 12
 	for range 8 {

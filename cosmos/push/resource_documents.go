@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of resources. Kind.Name is the member kind, too.
+// The kinds of documents of resources. Kind.Name is also the value of the member kind.
 var (
 	resourceDocument = client.DocumentKind{Name: "resource", Format: 1}
 	changeDocument   = client.DocumentKind{Name: "change", Format: 1}

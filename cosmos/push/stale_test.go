@@ -114,7 +114,8 @@ func TestAMessage_IsFoundInASegmentThatIsNotVisibleYet(t *testing.T) {
 	}
 }
 
-// An owner whose deletion is answered with NotFound believes that its receiver is no longer called.
+// An owner whose deletion is answered with NotFound assumes that its receiver is no longer
+// called.
 func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Consistency: "Session", Stale: reads.next})

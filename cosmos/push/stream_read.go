@@ -199,7 +199,7 @@ func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain
 			there = page
 			start.Number, start.Page = p.First, page
 		} else {
-			// After a stale read of a page, its entries would be skipped.
+			// The read of the page may have been stale. Then its entries would be skipped.
 			isGone, err := s.isGone(ctx, c, s.streams, h.PartitionKey, pageID(at.Priority, page))
 			if err != nil {
 				return at, err
@@ -253,8 +253,9 @@ func (h *streamHead) toStreamEnd() (end repository.StreamEnd) {
 }
 
 // confirmHead fails with ErrStale unless h was the last head of a stream when the call began. h is nil
-// if the stream has no head. Where reads may be stale, it sends a patch. The patch is applied only if
-// the head has changed, and then it changes nothing: a segment is opened once.
+// if the stream has no head. Where reads may be stale, it sends a patch that is applied only if the
+// head has changed. The patch sets the time at which the segment was opened, which never changes, so
+// it has no effect.
 func (s *Store) confirmHead(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead) error {
 	if !s.account.ReadsMayBeStale() {
 		return nil

@@ -22,7 +22,8 @@ type watchDoc struct {
 	CallbackURL  string `json:"callbackUrl"`
 	After        int64  `json:"after,omitempty"`
 	Created      int64  `json:"created"` // microseconds
-	// ETag is the etag of a document that was read. It is a member because lists read it, too.
+	// ETag is the etag of a document that was read. It is a field of the document, so that queries
+	// return it as well.
 	ETag azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }

@@ -49,7 +49,7 @@
 // not see the number change for 60 s, by its own clock, takes over the survey by a conditional
 // write, and continues at the position in the state. A node that ends gives up the survey. Every
 // other write is conditional on the state, too, except for parts of a snapshot under a new id: of
-// two nodes that believe they survey, one is refused, and stops. Until then they read the same
+// two nodes that survey at the same time, one is refused, and stops. Until then they read the same
 // documents and lose nothing.
 //
 // # What it costs

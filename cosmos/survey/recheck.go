@@ -69,7 +69,7 @@ func (s *Survey) recheck(ctx context.Context) error {
 		}
 		before := s.spentUnits()
 		isDone, err := s.recheckStep(ctx)
-		// The next round may spend what a round has left.
+		// Units that one round has not spent are available to the next one.
 		if earliest := now.Add(-s.opts.Every); o.recheckAfter.Before(earliest) {
 			o.recheckAfter = earliest
 		}

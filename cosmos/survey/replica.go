@@ -22,8 +22,8 @@ type replica struct {
 // errGap reports that a document which the state names was not found, or is damaged.
 var errGap = errors.New("a document of the survey cannot be read")
 
-// maxGaps is the limit for how often a list reads the state again because documents were removed
-// meanwhile.
+// maxGaps is the maximum number of times that a list reads the state again because documents were
+// removed while it read them.
 const maxGaps = 4
 
 // Surveyed implements repository.Survey.

@@ -1,5 +1,5 @@
 // Command notices lists what the command messagehub links: each module with its version, the names of its
-// licences, and their texts. Who passes the command on has to pass these texts on, too.
+// licences, and their texts. Anyone who redistributes the command must include these texts.
 //
 //	go run ./deploy/notices -o bin/NOTICES
 //

@@ -12,7 +12,7 @@ import (
 // A licence is a file with one.
 type licence struct {
 	names    []string // as SPDX has them; a file may have several
-	isNotice bool     // it is no licence, and has to go along with one
+	isNotice bool     // it is not a licence, and must accompany one
 	text     string
 }
 

@@ -129,7 +129,7 @@ func writeAsRules(dashboards map[string]dashboard) []byte {
 		name := strings.TrimSuffix(file, ".json")
 		fmt.Fprintf(&b, "  - name: %s\n    rules:\n", name)
 		write := func(what, part, expression string) {
-			// The variables of a dashboard stand in strings, where PromQL accepts any text.
+			// The variables of a dashboard are used in strings, where PromQL accepts any text.
 			text, _ := json.Marshal(strings.ReplaceAll(expression, "$__rate_interval", "5m")) // a string never fails
 			fmt.Fprintf(&b, "      - record: dashboard:%s_%s:%s\n        expr: %s\n", name, what, part, text)
 		}

@@ -70,8 +70,8 @@ func (r *readyList) clearTurn(o *offer) {
 	}
 }
 
-// A permit is the right of a cursor to one call. A worker serves it, except for calls of
-// suspects beyond half of the workers; see maxSuspects.
+// A permit is the right of a cursor to one call. A worker is assigned to each permit,
+// but calls of suspects get at most half of the workers; see maxSuspects.
 type permit struct {
 	service *service
 	queue   int

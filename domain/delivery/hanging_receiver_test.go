@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// delaysBeside publishes an event every 20 ms to one receiver that answers within 20 ms and to
+// delaysWithHanging publishes an event every 20 ms to one receiver that answers within 20 ms and to
 // others that do not answer. It returns the delays of the calls of the first receiver.
-func delaysBeside(t *testing.T, hanging int) map[time.Duration]time.Duration {
+func delaysWithHanging(t *testing.T, hanging int) map[time.Duration]time.Duration {
 	delays := make(map[time.Duration]time.Duration)
 	synctest.Test(t, func(t *testing.T) {
 		const events, every = 2000, 20 * time.Millisecond // altogether longer than the timeout of a call
@@ -55,7 +55,7 @@ func TestHangingReceivers_DoNotDelayAnother(t *testing.T) {
 		hanging int
 		until   time.Duration // time until the hub has detected the hanging receivers, and no call waits for a worker
 	}{{1, 0}, {3, 0}, {8, 3 * time.Second}, {100, 10 * time.Second}} {
-		for published, delay := range delaysBeside(t, test.hanging) {
+		for published, delay := range delaysWithHanging(t, test.hanging) {
 			require.LessOrEqual(t, delay, max(test.until-published, 0), "beside %d, published after %v", test.hanging, published)
 		}
 	}

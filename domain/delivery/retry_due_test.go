@@ -37,7 +37,7 @@ func TestARetry_IsCalledThoughItBecomesDueWhileTheTimerIsSet(t *testing.T) {
 }
 
 // A call that does not end delays no retry of its receiver.
-func TestARetry_IsCalledBesideACallThatHangs(t *testing.T) {
+func TestARetry_IsCalledWhileAnotherCallHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
 		r := w.Add(&deliverytest.Receiver{Policy: domain.QueuePolicy([]time.Duration{0, time.Second}, 2), Answer: func(ctx context.Context, c delivery.Call) domain.Answer {

@@ -114,7 +114,8 @@ func TestAWatchWithALateCursor_GetsTheEntriesOfTheVisit(t *testing.T) {
 	})
 }
 
-// P7: a node believes that the shard lists a cursor, which another node has loaded, served and unlisted since.
+// P7: a node has in memory that the shard lists a cursor, but another node has loaded, served and
+// unlisted it since.
 func TestAWatchThatAnotherNodeHasUnlisted_IsNotServedBecauseItWasListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })

@@ -146,7 +146,7 @@ func (f savingFinder) FindEvent(ctx context.Context, q repository.EventQuery) (r
 	return search, err
 }
 
-func TestAnEvent_OfASaveUnderWaySaysSo(t *testing.T) {
+func TestAnEvent_OfASaveUnderWayHasTheStateSaving(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	e := w.saveEvents(w.actor, 1)[0]
 	w.ports.Finder = savingFinder{w.store}
@@ -156,7 +156,7 @@ func TestAnEvent_OfASaveUnderWaySaysSo(t *testing.T) {
 	require.Equal(t, []find.Cause{find.CauseSaving}, causesOf(r))
 }
 
-func TestADomainThatWasNotified_IsAStepWithoutATime(t *testing.T) {
+func TestTheNoticeToADomain_IsAStepWithoutATime(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	e := w.saveEvents(w.actor, 1)[0]
 	b := w.peekBundle(w.actor, repositorytest.Requested)

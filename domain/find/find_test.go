@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestFind_RefusesWhatIsNoID(t *testing.T) {
+func TestFind_RefusesAnInvalidID(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	uuid := repositorytest.NewEventID().String()
 	for _, q := range []find.Query{
@@ -149,7 +149,7 @@ func TestFind_ShowsTheRecordsOfABundleThatIsGone(t *testing.T) {
 	require.Equal(t, []find.StepKind{find.StepSkipped}, kindsOf(r))
 }
 
-func TestFind_ShowsALookAtABundleBesideItsEnd(t *testing.T) {
+func TestFind_ShowsALookAtABundleAndItsEnd(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	w.saveEvents(w.actor, 2)
 	b := w.peekBundle(w.actor)

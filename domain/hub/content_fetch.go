@@ -22,7 +22,7 @@ type contentFetch struct {
 	list   []byte              // the ids of the events; nil: read them from run
 	run    repository.Run      // of the events
 	trace  domain.TraceContext // of the Peek that began the fetch
-	until  time.Time           // when the domain has to have replied
+	until  time.Time           // deadline for the reply of the domain
 
 	waiting int // Peeks that wait; guarded by contentFetches.mu
 

@@ -95,7 +95,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 		h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 		return
 	}
-	i.list, i.run = nil, nil // free the memory, because the domain may take long
+	i.list, i.run = nil, nil // free the memory, because the domain may need a long time
 	type answer struct {
 		reply Reply
 		err   error

@@ -35,7 +35,7 @@ func TestContentRequest_CountsFailuresAndMarksTheBundle(t *testing.T) {
 		return d.storeContent(r, "content")
 	}
 	peeked := w.peekBundle()
-	require.Equal(t, "content", w.body(peeked), "it is asked all the same")
+	require.Equal(t, "content", w.body(peeked), "it is asked nevertheless")
 	require.Zero(t, peeked.ContentFailure)
 }
 

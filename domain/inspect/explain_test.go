@@ -26,7 +26,7 @@ func actionsOf(x *inspect.Explanation) (paths []string) {
 	return paths
 }
 
-func TestAnExplanation_SaysWhoIsBefore(t *testing.T) {
+func TestAnExplanation_NamesTheDeliveryBefore(t *testing.T) {
 	w := newWorld(t, "")
 	w.publishTypes(0, "a", "b", "c")
 	w.publishTypes(7, "d")

@@ -49,7 +49,7 @@ func TestIngest_CountsWhatIsStoredAndWhatWasBefore(t *testing.T) {
 	require.Equal(t, ledger.Ingested{}, s.Ingest(t.Context(), nil))
 }
 
-func TestIngest_EndsEachEventAlone(t *testing.T) {
+func TestIngest_EndsEachEventSeparately(t *testing.T) {
 	down := domain.Errorf(domain.Unavailable, "down")
 	store := &failing{memory.NewObjects(), map[string]error{"down": down, "full": fmt.Errorf("%w: %w", repository.ErrFull, down)}}
 	s := ledger.New(ledger.Ports{Objects: store}, ledger.Options{})

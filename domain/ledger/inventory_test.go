@@ -276,7 +276,7 @@ func TestFileOfAnInventoryThatIsWrongFailsTheJob(t *testing.T) {
 	}
 }
 
-func TestRowOfAnInventoryThatIsWrongIsNamedAlone(t *testing.T) {
+func TestOnlyTheWrongRowOfAnInventoryIsNamed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		job := w.takesOverManifest(w.inventoryOf([]byte(strings.Join([]string{
 			`"bucket","a"`, `"other","b"`, `"bucket",""`, `"bucket","%zz"`, `"bucket","d",,,,-1`, `"bucket","e",,"perhaps"`, `"bucket","f",,,,,"yesterday"`, `"bucket","g%FF"`, `"bucket","h"`,

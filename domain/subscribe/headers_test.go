@@ -54,7 +54,7 @@ func TestHeaders_AreSealedAndKeptUntilTheyAreReplaced(t *testing.T) {
 	require.Nil(t, w.headers(t, id))
 }
 
-func TestSealedHeaders_AreOfOneSubscriptionAndNoSecret(t *testing.T) {
+func TestSealedHeaders_OpenOnlyAsHeadersOfTheirSubscription(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	d := w.draft()
 	d.Headers = map[string]string{"X-A": "token"}

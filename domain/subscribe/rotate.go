@@ -27,8 +27,8 @@ const RepeatTime = 10 * time.Minute
 // is zero or the same as in the first call. So another rotation within this time needs a Match
 // with the current version.
 //
-// It fails with NotFound if there is no subscription, with [ErrChanged], and with Conflict if the
-// subscription changes meanwhile.
+// It fails with NotFound if the subscription does not exist, with [ErrChanged] if m does not
+// permit its current version, and with Conflict if the subscription changes during the call.
 func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, wanted *string, m Match) (*Subscription, string, error) {
 	const where = "/hmac_secret_key"
 	if wanted != nil && *wanted == "" {

@@ -30,7 +30,7 @@ func (w *world) secrets(t *testing.T, id domain.SubscriptionID) []string {
 	return all
 }
 
-func TestARotation_KeepsTheSecretBeforeForAWhile(t *testing.T) {
+func TestARotation_KeepsThePreviousSecretForAWhile(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	changes := 0
 	w := newWorld(t, subscribe.Options{

@@ -157,7 +157,7 @@ func TestASecret_IsStoredSealed(t *testing.T) {
 	require.Equal(t, secret, opened)
 }
 
-func TestASealedSecret_IsOfOneSubscriptionAndKey(t *testing.T) {
+func TestASealedSecret_OpensOnlyForItsSubscriptionAndKey(t *testing.T) {
 	a, b := bytes.Repeat([]byte{1}, subscribe.KeySize), bytes.Repeat([]byte{2}, subscribe.KeySize)
 	before, err := subscribe.NewKeyring(a)
 	require.NoError(t, err)

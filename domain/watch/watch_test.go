@@ -312,7 +312,7 @@ func TestW14_AHubThatDiesAfterTheAnswer_CallsAgainAndCountsOnce(t *testing.T) {
 	})
 }
 
-func TestW15_AHubThatWasAwayMakesOneAttemptAndThenWaits(t *testing.T) {
+func TestW15_AHubThatWasDownMakesOneAttemptAndThenWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)

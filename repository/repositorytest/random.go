@@ -20,8 +20,9 @@ import (
 // kind, and the outbox. Sequence numbers may have other gaps, but not another order. A bundle may have
 // another time of opening, but not another order.
 //
-// The stores are opened once for each ordering and a few small drawer capacities. They must not be
-// broken on purpose: if a drawer is left early, a run ends earlier.
+// The stores are opened once for each ordering and a few small drawer capacities. They must not
+// inject faults: if a drawer is left before it is full, for example, a run ends earlier than that
+// of the oracle.
 func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 	type kind struct {
 		capacity int

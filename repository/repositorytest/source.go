@@ -63,7 +63,8 @@ var sourceKeys = []string{
 	"long/" + strings.Repeat("x", 401) + "/c",
 }
 
-// sourceAnyKeys are keys that some part of the way must escape.
+// sourceAnyKeys are keys that must be escaped in URLs, XML or file names, and keys of the maximum
+// length.
 var sourceAnyKeys = []string{
 	"a+b", "a b", "100%", "a%2Fb", "a&b=c", "café", "cafe\u0301", "日本/語", "x?y#z", `"quoted"`, "<tag>", "~", strings.Repeat("k", 1024), "é" + strings.Repeat("m", 1022),
 }

@@ -33,7 +33,7 @@ func TestWritePackage_HasTheVersionOfTheHub(t *testing.T) {
 	}
 }
 
-func TestWritePackage_RefusesAVersionThatIsNone(t *testing.T) {
+func TestWritePackage_RefusesAnInvalidVersion(t *testing.T) {
 	for _, version := range []string{"", "a b", "../x"} {
 		if archive, err := writePackage("../../../deploy/helm/messagehub", version, t.TempDir()); err == nil {
 			t.Errorf("%q: %s", version, archive)

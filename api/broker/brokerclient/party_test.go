@@ -176,7 +176,7 @@ func drain[T any](all iter.Seq2[T, error]) error {
 	return errors.Join(errs...)
 }
 
-func TestNew_RefusesWhatIsNoURLOfAHub(t *testing.T) {
+func TestNew_RefusesAnInvalidURL(t *testing.T) {
 	for _, text := range []string{"", "hub.example", "ftp://hub.example", "https://hub.example?x=1", "https://hub.example#x", "https://user:hush@%zz"} {
 		_, err := brokerclient.New(brokerclient.Options{URL: text})
 		require.Error(t, err, text)

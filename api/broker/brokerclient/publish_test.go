@@ -13,7 +13,7 @@ import (
 
 var accepted = respond(http.StatusCreated, "", "Location", "/broker/channel/prices/message/m7.12")
 
-func TestPublish_SendsTheMessageAsItIs(t *testing.T) {
+func TestPublish_SendsTheMessageUnchanged(t *testing.T) {
 	c, h := serve(t, brokerclient.Options{Credentials: allTokens}, accepted)
 	id, err := c.Publish(t.Context(), "prices", &brokerclient.Message{
 		ID: "offer 1/2", Priority: 7, ContentType: "text/csv", Metadata: map[string]string{"X-Trace": "t-1", "A-B": "2"}, Payload: []byte("a;b\n"),
@@ -107,7 +107,7 @@ func TestPublish_FailsWithoutALocation(t *testing.T) {
 	}
 }
 
-func TestAProblem_IsReadAsFarAsItIsOne(t *testing.T) {
+func TestAProblem_IsReadAsFarAsItCanBe(t *testing.T) {
 	for _, tc := range []struct {
 		answer http.HandlerFunc
 		text   string

@@ -220,7 +220,7 @@ func TestAWorker_WaitsForAsLongAsTheHubAsksFor(t *testing.T) {
 	})
 }
 
-func TestAWorker_GoesOnBehindAJobThatFails(t *testing.T) {
+func TestAWorker_ContinuesAfterAJobThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub(t, newJobs("a", 5))
 		h.fail = func(message string) error {

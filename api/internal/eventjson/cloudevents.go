@@ -50,7 +50,7 @@ func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 }
 
 // cloudEvent takes the events of the CloudEvent in text. offset is the position
-// of text, and at its place.
+// of text, and at its position.
 func (t *taker) cloudEvent(text []byte, offset int64, at eventPlace) error {
 	at.number = t.events.Count
 	c := cloudEvent{faults: &t.events.Faults, place: at, shape: &t.decoder.shape}

@@ -138,7 +138,7 @@ func TestCloudEventsThatAreNoJSONAreRefusedWhole(t *testing.T) {
 	}
 }
 
-func TestWhatACloudEventSaysBesidesIsNoFault(t *testing.T) {
+func TestFurtherMembersOfACloudEventAreNoFault(t *testing.T) {
 	got, err := ParseCloudEvent([]byte(around(sound, `"time":"2026-03-01t12:00:00.123+01:00"`, `"subject":null`, `"dataschema":"https://example.org/event"`,
 		`"datacontenttype":"application/vnd.event+json; charset=utf-8"`, `"traceparent":"00-x"`, `"priority":7`, `"draft":false`, `"nothing":null`)), defaultLimits)
 	require.NoError(t, err)

@@ -12,10 +12,10 @@
 //
 // # Faults
 //
-// Each event is read by itself. One that cannot be stored is a [Fault]: its index among all events
+// Each event is read separately. One that cannot be stored is a [Fault]: its index among all events
 // of the text, a JSON pointer, and a reason, which is a word that never changes its meaning. It does
-// not affect the others. A pointer continues into the text of a message as if that were JSON and
-// no string: /Records/0/body/Records/2/s3/object/key. An event has the first fault that is found.
+// not affect the others. A pointer continues into the text of a message as if that were JSON and no
+// string: /Records/0/body/Records/2/s3/object/key. An event has the first fault that is found.
 //
 // An event with a name that says nothing about the existence or the class of an object is ignored,
 // and counted: tags, access lists, replication, a restore that begins, a test event, directories,

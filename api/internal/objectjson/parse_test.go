@@ -166,7 +166,7 @@ func TestNamesOfEvents(t *testing.T) {
 	}
 }
 
-func TestEventOfS3HasAllThatIsSaid(t *testing.T) {
+func TestEventOfS3HasAllMembersOfItsMessage(t *testing.T) {
 	hex := func(s string) domain.Sequencer {
 		q, err := domain.ParseSequencer(domain.HexSequencer, s)
 		require.NoError(t, err)
@@ -189,7 +189,7 @@ func TestEventOfS3HasAllThatIsSaid(t *testing.T) {
 	require.Equal(t, want, bridged.ObjectEvent)
 }
 
-func TestEventOfAzureHasAllThatIsSaid(t *testing.T) {
+func TestEventOfAzureHasAllMembersOfItsMessage(t *testing.T) {
 	sequencer, err := domain.ParseSequencer(domain.OpaqueSequencer, "00000000000004420000000000028963")
 	require.NoError(t, err)
 	size := int64(524288)
@@ -369,7 +369,7 @@ func TestTextThatCannotBeSplitFails(t *testing.T) {
 }
 
 // The batch has 10,000 events, one of them broken.
-func TestABrokenEventIsNamedAlone(t *testing.T) {
+func TestOnlyTheBrokenEventIsNamed(t *testing.T) {
 	all := make([]string, 10_000)
 	for i := range all {
 		all[i] = record("ObjectCreated:Put", fmt.Sprint(i))

@@ -98,7 +98,7 @@ func TestARequestIsRecognisedInAnyFormOfItsGUID(t *testing.T) {
 	})(t)
 }
 
-func TestAReplyToAnotherRequestIsNone(t *testing.T) {
+func TestAReplyToAnotherRequestIsRefused(t *testing.T) {
 	other := func(q asked, r *contract.DataBundleResponseContract) *azservicebus.Message {
 		r.Reply = success("https://wrong.example")
 		return q.reply(r)
@@ -253,7 +253,7 @@ func TestADomainThatNeverAnswersIsNotReportedAsABusFailure(t *testing.T) {
 	})(t)
 }
 
-func TestAnAnswerInAnotherSessionIsNone(t *testing.T) {
+func TestAnAnswerInAnotherSessionIsIgnored(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)

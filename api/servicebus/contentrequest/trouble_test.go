@@ -29,7 +29,7 @@ import (
 // oneConnection is an option for tests about sessions that share a connection.
 func oneConnection(o *contentrequest.Options) { o.Connections = 1 }
 
-func TestAReplySurvivesThatConnectionsAreLostBeforeIt(t *testing.T) {
+func TestAReplyIsReceivedAfterConnectionsWereLost(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
@@ -111,7 +111,7 @@ func TestAReplyAtWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
 	}
 }
 
-func TestAKeyThatIsMendedIsUsedWithTheNextRequest(t *testing.T) {
+func TestACorrectedKeyIsUsedWithTheNextRequest(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
@@ -142,7 +142,7 @@ func TestAKeyThatIsMendedIsUsedWithTheNextRequest(t *testing.T) {
 	})(t)
 }
 
-func TestABusThatIsAwayIsFoundWhenItIsBack(t *testing.T) {
+func TestAnUnavailableBusIsUsedOnceItIsBack(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })

@@ -77,7 +77,7 @@ func TestAnotherOriginHasAnotherQueueAndFormat(t *testing.T) {
 	})(t)
 }
 
-func TestARequestLivesAsLongAsItIsOfUse(t *testing.T) {
+func TestARequestExpiresAtTheDeadlineOfItsPeek(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		left, want time.Duration

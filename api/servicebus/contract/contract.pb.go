@@ -1,5 +1,5 @@
-// What the domains and the hub tell each other over Service Bus, each message the
-// body of one Service Bus message. doc.go says who sends what to whom.
+// The messages that the domains and the hub exchange over Service Bus. Each one is
+// the body of a Service Bus message. doc.go says who sends what to whom.
 //
 // Names, numbers and their misspelling are those of the original MessageHub and
 // never change: domains were built with them.

@@ -7,9 +7,9 @@
 //   - The embedded bus lets a receiver fetch any dead letter by its sequence number.
 //   - Azure allows that only for deferred ones. There the Bus receives dead letters until it
 //     has those that are wanted, and abandons the others afterwards. It passes over up to 1,000
-//     dead letters with up to 64 MB: those behind them can be reached only when these are
-//     sent again or deleted. Each pass raises their delivery counts by one, which has no other
-//     effect: a queue has no limit of deliveries for dead letters. If the node dies meanwhile,
+//     dead letters with up to 64 MB. Those behind them can be reached only after some of the
+//     first ones were resent or deleted. Each pass raises their delivery counts by one, which has
+//     no other effect: a queue has no limit of deliveries for dead letters. If the node dies meanwhile,
 //     they are free when their locks end, after a minute.
 //
 // # Sending again

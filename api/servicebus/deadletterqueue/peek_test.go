@@ -85,8 +85,8 @@ func TestRead_ReturnsBodyAndProperties(t *testing.T) {
 	})(t)
 }
 
-// Listing reads the message, too, and the bus answers with as many messages as
-// fit.
+// A list also reads the body of each message. The bus answers with as many
+// messages as fit.
 func TestRead_CutsNothingThatFits(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)

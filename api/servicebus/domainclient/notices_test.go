@@ -50,7 +50,7 @@ func TestNoticesComeInOrderAndAreCompleted(t *testing.T) {
 	m.drained()
 }
 
-func TestANoticeThatWasNotTakenComesAgainBeforeTheOthers(t *testing.T) {
+func TestANoticeThatWasNotAcceptedIsResentBeforeTheOthers(t *testing.T) {
 	m := newMarket(t)
 	m.notify("b1_a1", "a1")
 	m.notify("b2_a1", "a1")
@@ -86,7 +86,7 @@ func TestAStoppedDomainLeavesTheNoticeOnItsQueue(t *testing.T) {
 	require.EqualValues(t, 1, m.bus.Stats().Active)
 }
 
-func TestANoticeThatNobodyCanReadBecomesADeadLetterAlone(t *testing.T) {
+func TestOnlyTheNoticeThatCannotBeReadBecomesADeadLetter(t *testing.T) {
 	m := newMarket(t)
 	name := "garbage"
 	m.send("charges-dequeue", &azservicebus.Message{MessageID: &name, Body: []byte("\xff\xff")})
@@ -101,7 +101,7 @@ func TestANoticeThatNobodyCanReadBecomesADeadLetterAlone(t *testing.T) {
 	require.Eventually(t, func() bool { s := m.bus.Stats(); return s.Active == 0 && s.DeadLetters == 2 }, patience, 5*time.Millisecond)
 }
 
-func TestNoticesGoOnPastAMessageThatMakesMicrosoftsClientPanic(t *testing.T) {
+func TestNoticesContinueAfterAMessageThatMakesTheClientPanic(t *testing.T) {
 	m := newMarket(t)
 	m.send("charges-dequeue", &azservicebus.Message{ApplicationProperties: map[string]any{"DeadLetterReason": int64(1)}})
 	m.notify("b1_a1", "a1")
@@ -113,7 +113,7 @@ func TestNoticesGoOnPastAMessageThatMakesMicrosoftsClientPanic(t *testing.T) {
 	require.Equal(t, "b1_a1", await(t, got))
 }
 
-func TestNoticesGoOnWhenConnectionsBreak(t *testing.T) {
+func TestNoticesContinueAfterConnectionsBreak(t *testing.T) {
 	m := newMarket(t)
 	got := make(chan string, 8)
 	listen(t, m.options(), func(_ context.Context, n *domainclient.Notice) error {

@@ -82,7 +82,7 @@ func TestEventsOfOneRecipientKeepTheirOrder(t *testing.T) {
 	}
 }
 
-func TestAPayloadTravelsAsItIs(t *testing.T) {
+func TestAPayloadIsSentUnchanged(t *testing.T) {
 	bus := openBus(t)
 	domain := newClient(t, domainclient.Options{Connect: connectTo(bus), Form: domainclient.JSON})
 	e := eventsFor(alice, 1, 1)
@@ -160,7 +160,7 @@ func TestAMessageThatIsTooLargeIsAnErrorAtOnce(t *testing.T) {
 	require.ErrorContains(t, err, "too large")
 }
 
-func TestTroubleThatDoesNotPassIsReturnedAtOnce(t *testing.T) {
+func TestPermanentErrorsAreReturnedAtOnce(t *testing.T) {
 	for name, o := range map[string]domainclient.Options{
 		"a queue that does not exist": {Connect: connectTo(openBus(t)), Events: "elsewhere"},
 		"a wrong key": {Connect: func() (*azservicebus.Client, error) {

@@ -265,7 +265,7 @@ func TestAnAttemptIsNotOverWithTheTimeOfTheOneItJoined(t *testing.T) {
 	m.drained()
 }
 
-func TestARequestThatNobodyCanReadBecomesADeadLetterAlone(t *testing.T) {
+func TestOnlyTheRequestThatCannotBeReadBecomesADeadLetter(t *testing.T) {
 	m := newMarket(t)
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) { return text("content"), nil })
 	session := "s1"
@@ -323,7 +323,7 @@ func TestAStoppedDomainLeavesTheRequestToTheNext(t *testing.T) {
 	m.drained()
 }
 
-func TestServingGoesOnWhenConnectionsBreak(t *testing.T) {
+func TestServingContinuesAfterConnectionsBreak(t *testing.T) {
 	m := newMarket(t)
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) { return text("content"), nil })
 	for i := range 3 {

@@ -55,8 +55,8 @@ type Options struct {
 	// checked.
 	Claim datafolder.Claim
 
-	// Version is the version of the program. It is stored, so that an older program that does
-	// not know the format of the file can name it. Default: it is not stored.
+	// Version is the version of this program. It is stored in the file: an older program that
+	// cannot read the format names the version in its error. Default: it is not stored.
 	Version string
 
 	// FileSystem opens the file in Dir. Default: that of the system.

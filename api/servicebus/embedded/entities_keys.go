@@ -41,7 +41,7 @@ func validateKeys(text []byte, into reflect.Type) error {
 	return nil
 }
 
-// fault returns an error with the place at which the reader is.
+// fault returns an error with the position of the reader.
 func (r *keyReader) fault(path, format string, args ...any) error {
 	line := 1 + bytes.Count(r.text[:r.decoder.InputOffset()], []byte("\n"))
 	where := fmt.Sprintf("line %d", line)

@@ -107,7 +107,7 @@ func TestTheContractIsReadAsTheOriginalReadIt(t *testing.T) {
 	}
 }
 
-func TestAnOriginThatTheHubIsConfiguredWithIsTaken(t *testing.T) {
+func TestAConfiguredOriginIsAccepted(t *testing.T) {
 	settlements, err := domain.ParseOrigin("Settlements")
 	require.NoError(t, err)
 	store := memory.New(memory.Options{})

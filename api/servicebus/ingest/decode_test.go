@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestEveryFormSaysTheSameEvent(t *testing.T) {
+func TestEveryFormDecodesToTheSameEvent(t *testing.T) {
 	fields := validFields()
 	lean := validFields()
 	delete(lean, "id")
@@ -41,7 +41,7 @@ func TestEveryFormSaysTheSameEvent(t *testing.T) {
 	}
 }
 
-func TestTheContentTypeSaysTheForm(t *testing.T) {
+func TestTheContentTypeSelectsTheForm(t *testing.T) {
 	for _, stated := range []string{"", " ", "application/x-protobuf", "Application/X-Protobuf; proto=DataAvailable", "application/protobuf", "application/octet-stream"} {
 		m := inContract(t, validNotification())
 		m.ContentType = &stated

@@ -16,7 +16,7 @@
 //   - A message is completed only when the store has its events. If anything fails before that,
 //     the bus delivers it again, and the store skips the events that it has, by their ids.
 //   - The events of a session are stored in the order in which they were sent.
-//   - A message that can never be stored becomes a dead letter, alone, with the
+//   - Only a message that can never be stored becomes a dead letter, with the
 //     reason; those around it are stored. That leaves a gap, which is logged and
 //     counted. Of two contents with one id, the first to come is stored.
 //   - While the store fails, the messages stay held and locked until it recovers.

@@ -11,7 +11,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestDomainQueue_TakesEventsOfItsOriginAlone(t *testing.T) {
+func TestDomainQueue_AcceptsOnlyEventsOfItsOrigin(t *testing.T) {
 	const own = "charges-announcements"
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, func(o *embedded.Options) {

@@ -32,7 +32,7 @@ type ingester interface {
 type Options struct {
 	Hub ingester
 
-	// Open returns a client for this queue alone, with the ClientRetries of
+	// Open returns a client for only this queue, with the ClientRetries of
 	// package servicebus, because the failure of a receiver can end all links
 	// of its client. It is called once for each queue, and again when a client
 	// no longer works, so that new credentials are used.

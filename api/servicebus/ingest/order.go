@@ -15,10 +15,10 @@ const watchedRecipients = 10_000
 // them. It only raises an alarm and refuses nothing: by then the order cannot
 // be restored.
 //
-// Redelivered messages have lower numbers, too. They are recognized by the
-// store, which has their events, and not by the delivery count: sessions return
-// messages without counting, and an event that was overtaken because its
-// message had to be delivered twice is out of order all the same.
+// Redelivered messages also have lower numbers. The store recognizes them,
+// because it has their events. The delivery count cannot be used: it does not
+// change when a session returns a message, and an event that was overtaken
+// while its message was delivered twice is out of order.
 type orderMonitor struct {
 	mu      sync.Mutex
 	marks   map[domain.ActorID]*list.Element // elements are *mark

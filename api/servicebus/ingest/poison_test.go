@@ -80,7 +80,7 @@ func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
 	}
 }
 
-func TestAMessageThatCanNeverBeStoredIsADeadLetterAlone(t *testing.T) {
+func TestOnlyTheMessageThatCanNeverBeStoredIsADeadLetter(t *testing.T) {
 	actor, stranger := rt.NewActor(), rt.NewActor()
 	stored := rt.Event(actor)
 	changed := stored
@@ -177,7 +177,7 @@ func TestOfTwoContentsWithOneIDTheFirstIsStored(t *testing.T) {
 	})
 }
 
-func TestTheEventsOfAMessageBesideAConflictAreStored(t *testing.T) {
+func TestTheOtherEventsOfAMessageWithAConflictAreStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		actor := rt.NewActor()

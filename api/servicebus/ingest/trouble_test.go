@@ -215,7 +215,7 @@ func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
 
 // If the store has stored events and reports an error, they are skipped at the
 // retry.
-func TestAnAnswerOfTheStoreThatIsLostDoublesNothing(t *testing.T) {
+func TestALostAnswerOfTheStoreDuplicatesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		random := rand.New(rand.NewPCG(3, 4))
@@ -269,7 +269,7 @@ func TestTheGraceIsEnoughForHeldMessages(t *testing.T) {
 	})
 }
 
-func TestABusThatIsAwayIsTriedAgain(t *testing.T) {
+func TestAnUnavailableBusIsRetried(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })

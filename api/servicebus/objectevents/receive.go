@@ -28,7 +28,7 @@ type Ledger interface {
 type Options struct {
 	Ledger Ledger
 
-	// Open returns a client for the Receiver alone. It is called again when a
+	// Open returns a client for only the Receiver. It is called again when a
 	// client has failed, so that new credentials are used.
 	Open func() (*azservicebus.Client, error)
 

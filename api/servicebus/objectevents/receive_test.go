@@ -249,7 +249,7 @@ func TestEventsThatAreTooOldAreCountedAndLogged(t *testing.T) {
 	})
 }
 
-func TestAMessageForAFullPartitionIsADeadLetterAlone(t *testing.T) {
+func TestOnlyTheMessageForAFullPartitionIsADeadLetter(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		s.setFailure("full", fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403")))
 		s.sendMessages(record("a"), records(record("b"), record("full"), record("c")), record("d"))

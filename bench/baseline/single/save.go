@@ -11,7 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// eventsPerBatch is the maximum number of events in a batch, which also has the queue.
+// eventsPerBatch is the maximum number of events in a batch. One operation of the batch writes the
+// queue.
 const eventsPerBatch = items.MaxBatch - 1
 
 // Save implements [repository.DataAvailable].

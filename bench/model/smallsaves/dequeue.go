@@ -168,7 +168,7 @@ func (m *model) finishHints(a *actor) {
 	}
 }
 
-// positionIn returns the position that d has to have once r is acknowledged.
+// positionIn returns the required position in d after r is acknowledged.
 func (r *slotRange) positionIn(d *drawerDocument) uint8 {
 	if r.to == wholeDrawer {
 		return d.count

@@ -7,8 +7,8 @@
 //
 // Documents: the head, catalog entries, drawers, pages, the gate and the bundles, each
 // in its logical partition together with its older versions. A plain read may return
-// an older version, each partition by itself; a conditional write acts on the current
-// one.
+// an older version, independently in each partition; a conditional write acts on the
+// current one.
 //
 // Processes: two writers and two actors, in steps of one request each. Between two steps
 // any other process may take any number of its own. A writer saves batches of events,

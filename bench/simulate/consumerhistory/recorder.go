@@ -95,7 +95,7 @@ type Verdict int
 
 // The verdicts. GaveUp is a failure.
 const (
-	GaveUp  Verdict = iota // the search reached its limit and proves nothing
+	GaveUp  Verdict = iota // the search reached its limit, so the result is inconclusive
 	Skipped                // the consumer received no bundle, or has too many operations
 	Legal
 	Illegal

@@ -25,7 +25,7 @@ type Verdict int
 
 // The verdicts. Only Legal is a success.
 const (
-	GaveUp  Verdict = iota // the search reached its limit and proves nothing
+	GaveUp  Verdict = iota // the search reached its limit, so the result is inconclusive
 	Legal                  // a correct hub could have given these answers
 	Illegal                // no correct hub could have given these answers
 )

@@ -35,6 +35,6 @@
 //
 // The search is exponential in the worst case. Histories of up to 60 operations of up to 4 clients usually take less
 // than a millisecond. The search is limited by a number of steps, not by a clock, so a history has the same verdict
-// on every machine, and inside a testing/synctest bubble. A search that reaches its limit proves nothing, and callers
-// treat it as a failure.
+// on every machine, and inside a testing/synctest bubble. A search that reaches its limit is inconclusive, and
+// callers treat it as a failure.
 package history

@@ -302,7 +302,7 @@ domains = "Charges, TimeSeries, Aggregations" (hub.yaml line 1): queue dataavail
 	}
 }
 
-func TestARetentionIsPrintedAsItIsSaid(t *testing.T) {
+func TestARetentionIsParsedAndPrinted(t *testing.T) {
 	for said, want := range map[string]struct {
 		span    time.Duration
 		printed string
@@ -333,7 +333,7 @@ func TestACommandMayHaveFlagsForSomeKeysOnly(t *testing.T) {
 	require.Equal(t, "127.0.0.1:7", got.Listen, "the other layers say what they said")
 }
 
-func TestAFileThatIsNotThereIsNamedWithWhatNamedIt(t *testing.T) {
+func TestAMissingFileIsReportedWithItsSettings(t *testing.T) {
 	_, err := config.Load(config.Inputs{File: "nowhere.yaml"})
 	require.EqualError(t, err, "cannot read the configuration file: open nowhere.yaml: no such file or directory; check the path in --config or MESSAGEHUB_CONFIG")
 	_, err = load(t, "", []string{"MESSAGEHUB_CONFIG=elsewhere.yaml"})
@@ -361,7 +361,7 @@ func TestLoopbackAddressesNeedNoInsecure(t *testing.T) {
 	}
 }
 
-func TestInMemoryMayBeSaidOverAFolderFromBelow(t *testing.T) {
+func TestTheFlagInMemoryOverridesAConfiguredFolder(t *testing.T) {
 	got, err := load(t, "data: kept", nil, "--in-memory")
 	require.NoError(t, err)
 	require.True(t, got.InMemory)

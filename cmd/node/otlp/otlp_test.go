@@ -227,7 +227,7 @@ func TestSpans_AreSampledAsTheEnvironmentSays(t *testing.T) {
 	}
 }
 
-func TestReceiver_ThatIsBusyIsAskedAgainWhenItSays(t *testing.T) {
+func TestBusyReceiver_IsRetriedAfterItsRetryAfter(t *testing.T) {
 	for _, status := range []int{429, 502, 503, 504} {
 		synctest.Test(t, func(t *testing.T) {
 			f := open(t, func(n int, w http.ResponseWriter) {
@@ -278,7 +278,7 @@ func TestReceiver_ThatRefusesIsNotAskedAgain(t *testing.T) {
 	}
 }
 
-func TestReceiver_ThatTakesAPartCountsTheRest(t *testing.T) {
+func TestPartialSuccess_CountsTheRejectedSpans(t *testing.T) {
 	partial := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 2)
 	partial = protowire.AppendString(protowire.AppendTag(partial, 2, protowire.BytesType), "too old")
 	answer := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), partial)
@@ -323,7 +323,7 @@ func TestClose_EndsInTimeWhateverTheReceiverDoes(t *testing.T) {
 	})
 }
 
-func TestReceiver_ThatIsAwayIsLoggedOnceAndWhenItIsBack(t *testing.T) {
+func TestReceiverOutage_IsLoggedOnceAndAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, nil, "OTEL_BSP_EXPORT_TIMEOUT=100", "OTEL_BSP_SCHEDULE_DELAY=10")
 		away := true

@@ -17,9 +17,9 @@ const (
 	maxBatchBytes = 4 << 20 // of the body, as on Azure
 )
 
-// submitBatch executes the requests in the body, one after the other. Each is authorized by itself,
-// and the answer is a list of their answers. As on Azure, a batch that cannot be read is answered
-// with one error in that list.
+// submitBatch executes the requests in the body, one after the other. Each is authorized
+// separately, and the answer is a list of their answers. As on Azure, a batch that cannot be read
+// is answered with one error in that list.
 func (a *Account) submitBatch(c *blobCall) (*blobAnswer, error) {
 	if c.container != "" {
 		if _, err := a.findContainer(c); err != nil {

@@ -44,7 +44,7 @@ func (s checksums) encodedCRC64() string {
 	return base64.StdEncoding.EncodeToString(sum)
 }
 
-// claimedChecksums are those that a client has sent. nil is no claim.
+// claimedChecksums are the checksums that a client has sent, nil if it has sent none.
 type claimedChecksums struct{ md5, crc64 []byte }
 
 // readClaims reads the headers with the checksums of a body, the first of those with an MD5.

@@ -93,7 +93,7 @@ func (a *Account) openBlocks(container, blob string, found *blobContainer) (*ope
 	defer unlock()
 	v := found.findBlob(blob)
 	if v == nil {
-		return nil, nil //nolint:nilnil // a blob that does not exist has no blocks, which is no failure
+		return nil, nil //nolint:nilnil // a blob that does not exist has no blocks, which is not a failure
 	}
 	list, err := a.store.readBlocks(container, v)
 	if err != nil {

@@ -27,7 +27,8 @@ func checkSecondary(r *http.Request) error {
 	return nil
 }
 
-// getServiceStats answers with the state of the secondary endpoint, which only that one knows.
+// getServiceStats answers with the state of the secondary endpoint. Only the secondary endpoint
+// serves it.
 func (a *Account) getServiceStats(c *blobCall) (*blobAnswer, error) {
 	if _, isSecondary := a.toPrimary(c.URL.Path); !isSecondary {
 		return nil, newBlobError(400, "InvalidQueryParameterValue", "only the secondary endpoint, %s%s, has statistics of replication (comp=stats)", a.options.Account, secondarySuffix)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A version is one content of a blob, with its properties. It is immutable. A container has a
-// version, too, without a name and content.
+// A version is one content of a blob, with its properties. It is immutable. A container also
+// has a version, without a name and content.
 type version struct {
 	Name     string            `json:"name"`
 	ETag     string            `json:"etag"`

@@ -60,8 +60,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// Otherwise the caller would take the end of an internal context for the end of
-// its own.
+// Otherwise the caller would mistake the end of an internal context for the end
+// of its own.
 func TestAFailureDoesNotWrapItsError(t *testing.T) {
 	require.NotErrorIs(t, busclient.Classify(context.DeadlineExceeded), context.DeadlineExceeded)
 }

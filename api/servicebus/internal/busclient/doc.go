@@ -5,8 +5,8 @@
 //
 //	Connection   a client that is opened when it is first needed, counted by use,
 //	             retired when it fails, and closed by its last user
-//	Senders      belong to a client; one that lost its link for good is replaced
-//	Classify     tells what an error means, and what a caller can do about it
+//	Senders      belong to a client; one whose link cannot be restored is replaced
+//	Classify     classifies an error, and says what a caller can do about it
 //	ReceiveOne   receives a message, and recovers a panic of the client
 //	TaskGroup    runs work that outlasts the call that started it
 //

@@ -117,7 +117,7 @@ func WithoutLeaks(t testing.TB) {
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 }
 
-// InBubble runs a test in a bubble, whose clock stands still while any
+// InBubble runs a test in a bubble, whose clock does not advance while any
 // goroutine works: on a slow machine, nothing comes too late.
 func InBubble(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }

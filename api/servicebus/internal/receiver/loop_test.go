@@ -178,7 +178,7 @@ func TestALoopStoresMessagesThatAreNoEventsInTheirOrder(t *testing.T) {
 	})
 }
 
-func TestAMessageThatIsRejectedBecomesADeadLetterAlone(t *testing.T) {
+func TestOnlyTheRejectedMessageBecomesADeadLetter(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
 		b.sendMessages(queue, "1", "two", "3")
 		m := &meterStore{}
@@ -258,7 +258,7 @@ func TestASessionEndsWithoutMessagesAndMakesWayForOthers(t *testing.T) {
 	}
 }
 
-func TestLocksAreRenewedAsLongAsAStoreLasts(t *testing.T) {
+func TestLocksAreRenewedDuringALongStore(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
 		b.sendMessages(queue, "1")
 		m := &meterStore{gate: make(chan struct{})}

@@ -94,7 +94,7 @@ func TestWritePlots_FailsForAnUnknownPlot(t *testing.T) {
 	require.ErrorContains(t, err, `no such plot: "by moonlight"`)
 }
 
-func TestBars_ThatWouldBeTooNarrowGetAnotherPicture(t *testing.T) {
+func TestBars_ThatDoNotFitContinueInAnotherPlot(t *testing.T) {
 	section := &report.Section{Scenario: "price"}
 	for i := range 13 {
 		section.Curves = append(section.Curves, reporttest.Bars("price", fmt.Sprintf("layout %d.", i), figure.PerEvent, 1, 2, 3, 4))

@@ -74,7 +74,7 @@ func TestPriceList_FollowsFromRequestUnits(t *testing.T) {
 	require.NotContains(t, text, "not of the list |")
 }
 
-func TestModelledFigures_AreMarkedBesideMeasuredOnes(t *testing.T) {
+func TestModelledFigures_AreMarkedAmongMeasuredOnes(t *testing.T) {
 	r := reporttest.Sample()
 	require.Contains(t, writePage(t, r), "The account is a model:")
 	require.NotContains(t, writePage(t, r), "| modelled |")

@@ -97,7 +97,7 @@ func TestObserver_FindsEachViolationOfJobs(t *testing.T) {
 	}
 }
 
-func TestCrawledRow_IsOfAJobForItsBucket(t *testing.T) {
+func TestCrawledRow_BelongsToAJobForItsBucket(t *testing.T) {
 	o := observeJobs(t)
 	changes := o.editDocument(t, func(docs map[string]members) {
 		d := docs[idOf("key")]

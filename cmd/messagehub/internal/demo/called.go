@@ -31,7 +31,7 @@ type calledActor struct {
 	called   chan struct{} // has an element after a call, until the next fetch
 	isAway   atomic.Bool   // it answers 503
 	accepted atomic.Int64  // accepted calls
-	refused  atomic.Int64  // refused calls while it was away
+	refused  atomic.Int64  // refused calls while it was unavailable
 	invalid  atomic.Int64  // calls whose signature was not valid
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // subscribeActors subscribes the actors that do not poll. The receiver of the
-// last one is away.
+// last one is unavailable.
 func (d *Demo) subscribeActors(ctx context.Context, hub *hubclient.Client) error {
 	for i, actor := range d.market.Actors {
 		if !isCalled(i) {
@@ -53,9 +53,9 @@ func (d *Demo) runCalledActor(ctx context.Context, a *calledActor, sent <-chan s
 	return err
 }
 
-// comeBack prints the dead letters of the actor whose receiver is away, lets
-// the receiver work again and replays the delivery. Then the actor is called,
-// and fetches everything.
+// comeBack prints the dead letters of the actor whose receiver is
+// unavailable, lets the receiver work again and replays the delivery. Then
+// the actor is called, and fetches everything.
 func (d *Demo) comeBack(ctx context.Context, sent <-chan struct{}) error {
 	a := d.called[len(d.called)-1]
 	dead, err := a.awaitDeadLetter(ctx, d.patience)

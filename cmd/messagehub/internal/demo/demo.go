@@ -2,11 +2,11 @@
 // starts, and accounts for every event: it sends the events of package
 // energymarket, drains them as the actors would, and compares what was received
 // with what was sent. Most actors poll. The others are called by the hub; the
-// receiver of one of them is away until its dead letter is replayed. Then a
-// producer broadcasts to five consumers of a channel, of which one is slow and
-// one is dead for a while. An actor watches a bundle, and is called when the
-// bundle is dequeued. Finally the content of a bundle is deleted, and the
-// ledger of objects shows that its domain has made it again.
+// receiver of one of them is unavailable until its dead letter is replayed.
+// Then a producer broadcasts to five consumers of a channel, of which one is
+// slow and one is dead for a while. An actor watches a bundle, and is called
+// when the bundle is dequeued. Finally the content of a bundle is deleted, and
+// the ledger of objects shows that its domain has made it again.
 package demo
 
 import (

@@ -31,8 +31,8 @@ func (c *Container) firstKey(prefix Partition) string {
 	return c.effectiveKey(prefix[:len(prefix)-1] + "]")
 }
 
-// maxPartitions bounds the partitions that a condition can name in order to have only these
-// visited.
+// maxPartitions is the maximum number of partitions that a condition can name. If it names
+// more, the query visits all partitions.
 const maxPartitions = 10_000
 
 // partitionsOf returns the partitions to which the indexed part of a condition restricts the

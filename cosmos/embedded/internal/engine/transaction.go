@@ -30,8 +30,9 @@ func (e *Engine) WriteEach(ctx context.Context, c *Container, ops []PlacedOp, co
 }
 
 func (e *Engine) runWrite(ctx context.Context, c *Container, consistency Consistency, do func(*writeTransaction) error) (WriteResult, error) {
-	// The transaction writes into w. It is read only after the transaction: a caller whose
-	// context ends gets an error, but Options.Committed is still called.
+	// w has the results of the transaction. It is read only if Update has waited for the
+	// transaction. If ctx ends first, the caller gets an error, but Options.Committed is
+	// still called after the commit.
 	w := &writeTransaction{ctx: ctx, e: e, c: c, now: e.clock(), double: consistency.Double}
 	err := e.store.Update(ctx, func(tx disk.Tx) error {
 		if err := w.beginWrite(tx); err != nil {

@@ -15,7 +15,8 @@ const maxPath = 10_000
 // maxJoins is the limit of Cosmos DB on the JOINs of a query.
 const maxJoins = 10
 
-// maxCount is the maximum of TOP, OFFSET and LIMIT. Clients send it as the LIMIT of an OFFSET alone.
+// maxCount is the maximum of TOP, OFFSET and LIMIT. Clients send it as the LIMIT if they set only
+// an OFFSET.
 const maxCount = math.MaxInt32
 
 type queryParser struct {

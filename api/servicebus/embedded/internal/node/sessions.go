@@ -14,8 +14,8 @@ const (
 	lockedUntilUTC amqp.Symbol = "com.microsoft:locked-until-utc"
 )
 
-// A sessionRequest is the session filter of a client. Some clients describe its value, others
-// do not, and each expects its own form in the answer.
+// A sessionRequest is the session filter of a client. Some clients send its value as a
+// described type, others do not, and each expects the same form in the answer.
 type sessionRequest struct {
 	id         *string // nil for the next session that is free
 	descriptor any
