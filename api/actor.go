@@ -40,7 +40,7 @@ func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 		w.Header().Set("WWW-Authenticate", actorHeader)
 		return domain.ActorID{}, refuse(missingActor, "Send the actor's id in the header %s.", actorHeader)
 	case len(values) > 1:
-		return domain.ActorID{}, refuse(invalidActor, "The header %s is there %d times; send it once.", actorHeader, len(values))
+		return domain.ActorID{}, refuse(invalidActor, "The header %s occurs %d times; send it once.", actorHeader, len(values))
 	}
 	actor, err := domain.ParseActorID(values[0])
 	if err != nil {

@@ -66,7 +66,7 @@ func parseForm(text string, isConsumer bool) (broker.Draft, error) {
 		case !slices.Contains(known, name):
 			return d, &FormError{domain.Clip(name), "unknown field; known are " + strings.Join(known, ", ")}
 		case len(values[name]) > 1:
-			return d, &FormError{name, "it is there several times"}
+			return d, &FormError{name, "it occurs several times"}
 		}
 	}
 	d.Label, d.CallbackURL = values.Get("name"), values.Get("callbackUrl")
