@@ -61,7 +61,7 @@ func onlyActor(p *identity.Principal) (domain.ActorID, error) {
 	grants := p.Grants()
 	switch len(grants) {
 	case 0:
-		return domain.ActorID{}, refuse(missingRight, "The token is that of no actor: neither its claim nor the hub's setting actors names one.")
+		return domain.ActorID{}, refuse(missingRight, "The token belongs to no actor: neither its claim nor the hub's setting actors names one.")
 	case 1:
 		return grants[0].Actor, nil
 	}

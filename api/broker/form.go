@@ -39,7 +39,7 @@ func (e *edge) readForm(w http.ResponseWriter, r *http.Request, isConsumer bool)
 func checkCoding(w http.ResponseWriter, r *http.Request) error {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return &MediaTypeError{"Content-Encoding", coding, "the body as it is, without a coding"}
+		return &MediaTypeError{"Content-Encoding", coding, "the body without a content coding"}
 	}
 	return nil
 }
