@@ -149,7 +149,7 @@ func TestThereIsOneCheckAtATime(t *testing.T) {
 	}()
 	<-e.begun
 	p := f.do("POST", "/v1/admin/check", "{}").problem(429, "busy")
-	require.Contains(t, p.Detail, "one at a time")
+	require.Contains(t, p.Detail, "one can run at a time")
 	leave()
 	require.ErrorIs(t, <-e.ended, context.Canceled, "it ends with its client")
 	<-over
