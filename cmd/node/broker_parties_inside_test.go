@@ -111,7 +111,7 @@ func TestBrokerSetup_StoresWhatTheConfigurationHasOnce(t *testing.T) {
 	require.ElementsMatch(t, setupParties, namesOf(first))
 	require.Equal(t, "Shop", first["producer shop"].Label)
 	require.Equal(t, "https://billing.example/", first["consumer prices/billing"].CallbackURL)
-	require.Equal(t, 4, strings.Count(w.log.String(), "created a party"))
+	require.Equal(t, 4, strings.Count(w.log.String(), "created a producer"))
 	require.NotContains(t, w.log.String(), "hush")
 
 	s := w.node(cfg, 0)
