@@ -40,7 +40,7 @@ func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 		w.Header().Set("WWW-Authenticate", actorHeader)
 		return domain.ActorID{}, refuse(missingActor, "Send the actor's id in the header %s.", actorHeader)
 	case len(values) > 1:
-		return domain.ActorID{}, refuse(invalidActor, "The header %s is there %d times; send it once.", actorHeader, len(values))
+		return domain.ActorID{}, refuse(invalidActor, "The header %s occurs %d times; send it once.", actorHeader, len(values))
 	}
 	actor, err := domain.ParseActorID(values[0])
 	if err != nil {
@@ -61,7 +61,7 @@ func onlyActor(p *identity.Principal) (domain.ActorID, error) {
 	grants := p.Grants()
 	switch len(grants) {
 	case 0:
-		return domain.ActorID{}, refuse(missingRight, "The token is that of no actor: neither its claim nor the hub's setting actors names one.")
+		return domain.ActorID{}, refuse(missingRight, "The token belongs to no actor: neither its claim nor the hub's setting actors names one.")
 	case 1:
 		return grants[0].Actor, nil
 	}

@@ -20,7 +20,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
 	case s.draining.Err() != nil:
 		return refuse(notReady, "The hub is about to stop; back it up when it runs again.")
 	case !s.backups.TryAcquire(1):
-		return refuse(busy, "A backup is under way on this node, and there is one at a time. Wait for it, or end it by ending its client.")
+		return refuse(busy, "A backup already runs on this node, and only one can run at a time. Wait until it ends, or stop its client.")
 	}
 	defer s.backups.Release(1)
 	ctx, cancel := context.WithCancelCause(r.Context())

@@ -76,7 +76,7 @@ func TestBackup_IsMadeOneAtATime(t *testing.T) {
 	}
 	go request(ctx)
 	<-begun
-	require.Contains(t, f.do("GET", backupPath, "").problem(429, "busy").Detail, "one at a time")
+	require.Contains(t, f.do("GET", backupPath, "").problem(429, "busy").Detail, "one can run at a time")
 	leave()
 	require.ErrorIs(t, <-ended, context.Canceled, "it ends with its client")
 	<-over

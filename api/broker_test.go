@@ -153,7 +153,7 @@ func TestBadInputOfTheBrokerIsRefusedWithTheField(t *testing.T) {
 		{"a form in another type", "PUT", "/broker/producer/maker", "token=x", 415, "unsupported-media-type", "", []string{"Content-Type", "text/plain"}},
 		{"a form in another charset", "PUT", "/broker/producer/maker", "token=x", 415, "unsupported-media-type", "", []string{"Content-Type", formType + "; charset=latin1"}},
 		{"a compressed form", "PUT", "/broker/producer/maker", "token=x", 415, "unsupported-media-type", "", []string{"Content-Encoding", "gzip"}},
-		{"a form that is too large", "PUT", "/broker/producer/maker", "token=" + strings.Repeat("x", 64<<10), 413, "body-too-large", "", nil},
+		{"a form that is too large", "PUT", "/broker/producer/maker", "token=" + strings.Repeat("x", 64<<10+1-len("token=")), 413, "body-too-large", "", nil},
 		{"a bad date", "PUT", "/broker/producer/maker", "token=x", 400, "invalid", "", []string{"If-Unmodified-Since", "yesterday"}},
 		{"two dates", "PUT", "/broker/producer/maker", "token=x", 400, "invalid", "", []string{"If-Unmodified-Since", time.Now().UTC().Format(http.TimeFormat), "If-Unmodified-Since", time.Now().UTC().Format(http.TimeFormat)}},
 		{"size 0", "GET", "/broker/producers?size=0", "", 400, "invalid", "", nil},

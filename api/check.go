@@ -93,7 +93,7 @@ func (s *Server) acquireCheck() error {
 		return refuse(notReady, "The hub is about to stop; check another node.")
 	}
 	if !s.checks.TryAcquire(1) {
-		return refuse(busy, "A check is under way on this node, and there is one at a time. Wait for it, or end it by ending its client.")
+		return refuse(busy, "A check already runs on this node, and only one can run at a time. Wait until it ends, or stop its client.")
 	}
 	return nil
 }

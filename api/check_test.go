@@ -95,7 +95,8 @@ func TestACheckThatIsAskedForWronglyDoesNotBegin(t *testing.T) {
 	} {
 		f.do("POST", "/v1/admin/check", body).problem(400, want)
 	}
-	f.do("POST", "/v1/admin/check", `{"resume":"`+strings.Repeat("x", 300_000)+`"}`).problem(413, "body-too-large")
+	// One byte too many: the server leaves none unread, and so does not reset the connection before its answer is read.
+	f.do("POST", "/v1/admin/check", `{"resume":"`+strings.Repeat("x", 256<<10+1-len(`{"resume":""}`))+`"}`).problem(413, "body-too-large")
 	serve(t, local).do("POST", "/v1/admin/check", "{}").problem(404, "no-such-route")
 }
 
@@ -149,7 +150,7 @@ func TestThereIsOneCheckAtATime(t *testing.T) {
 	}()
 	<-e.begun
 	p := f.do("POST", "/v1/admin/check", "{}").problem(429, "busy")
-	require.Contains(t, p.Detail, "one at a time")
+	require.Contains(t, p.Detail, "one can run at a time")
 	leave()
 	require.ErrorIs(t, <-e.ended, context.Canceled, "it ends with its client")
 	<-over

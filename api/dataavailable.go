@@ -106,7 +106,7 @@ func checkContentType(w http.ResponseWriter, r *http.Request) error {
 	const accepted = "application/json"
 	if coding := strings.Join(r.Header["Content-Encoding"], ", "); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body as it is, without a coding.", domain.Clip(coding))
+		return refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body without a content coding.", domain.Clip(coding))
 	}
 	got := strings.Join(r.Header["Content-Type"], ", ")
 	media, params, err := mime.ParseMediaType(got)

@@ -183,7 +183,7 @@ func (d *download) finishAnswer(r *http.Request, err error) error {
 var errPrecondition = &problemError{
 	problem: preconditionFailed,
 	detail:  "The bundle that is open is not the one that If-Match names. Peek again without the header.",
-	cause:   errors.New("If-Match does not hold"),
+	cause:   errors.New("the condition of If-Match is not met"),
 }
 
 func (d *download) noSuchRange() error {

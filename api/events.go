@@ -102,7 +102,7 @@ func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []
 	release = func() {}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return nil, false, release, refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body as it is, without a coding.", domain.Clip(coding))
+		return nil, false, release, refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body without a content coding.", domain.Clip(coding))
 	}
 	contentType := r.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(contentType)

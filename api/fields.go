@@ -93,7 +93,7 @@ func (f jsonFields) setField(name string, value []byte, again bool) string {
 	}
 	switch {
 	case again:
-		return "it is there twice"
+		return "it occurs twice"
 	case err != nil:
 		return fmt.Sprintf("want %s, got %s", want, eventjson.TypeOf(value))
 	}

@@ -52,5 +52,5 @@ func (s *Server) checkBundle(ctx context.Context, id domain.BundleID) error {
 			return nil
 		}
 	}
-	return asNotOpen(id, domain.Errorf(domain.NotFound, "the bundle is not open in a group of the token"))
+	return asNotOpen(id, domain.Errorf(domain.NotFound, "the bundle is not open in a group that the token grants"))
 }

@@ -98,7 +98,7 @@ func (s *Server) readObjectEvents(w http.ResponseWriter, r *http.Request) (sent 
 func objectEventsMode(w http.ResponseWriter, r *http.Request) (isBinary bool, err error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return false, refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body as it is, without a coding.", domain.Clip(coding))
+		return false, refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body without a content coding.", domain.Clip(coding))
 	}
 	contentType := r.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(contentType)

@@ -56,7 +56,7 @@ func listValues(r *http.Request, known ...string) (url.Values, ledger.Filter, er
 	}
 	for _, name := range known {
 		if n := len(values[name]); n > 1 {
-			return nil, ledger.Filter{}, refuse(invalid, "Query parameter %s is there %d times; send it once.", name, n)
+			return nil, ledger.Filter{}, refuse(invalid, "Query parameter %s occurs %d times; send it once.", name, n)
 		}
 	}
 	f, err := ledger.ParseFilter(values, known...)

@@ -196,8 +196,8 @@ func TestAPatchOfManyRowsIsRefused(t *testing.T) {
 	f := serve(t, with)
 	const add = `[{"op": "add", "path": "/lane", "value": 3}]`
 	for query, want := range map[string]string{
-		"":                    "Nothing was changed: the query asks for no field of the rows to patch",
-		"?currentState=false": "Nothing was changed: the query asks for no field",
+		"":                    "Nothing was changed: the query has no condition on the rows to patch",
+		"?currentState=false": "Nothing was changed: the query has no condition",
 		"?key=a&limit=3":      "unknown query parameter",
 		"?key=a&page=3":       "pages have no numbers",
 		"?key=%ff":            "Nothing was changed: key: want UTF-8",

@@ -97,7 +97,7 @@ func TestParametersThatMakeNoSenseAreRefused(t *testing.T) {
 		{"version=", "version: want 1 to 32 characters"},
 		{"version=1%200", `got "1 0"`},
 		{"bundleid=" + id(1), `Unknown query parameter "bundleid"; known are bundleId, format, version, wait.`},
-		{"version=1&format=json&version=1", "Query parameter version is there 2 times; send it once."},
+		{"version=1&format=json&version=1", "Query parameter version occurs 2 times; send it once."},
 		{"%zz", "The query is malformed"},
 		{"a;b", "The query is malformed"},
 		{url.QueryEscape(strings.Repeat("x", 300)) + "=1", "…"},
@@ -117,7 +117,7 @@ func TestTheHeaderOfTheActorIsRequired(t *testing.T) {
 			require.Contains(t, a.problem(401, "missing-actor").Detail, "X-Actor-Id")
 			require.Equal(t, "X-Actor-Id", a.header.Get("WWW-Authenticate"))
 			p := f.do(method, path, "", "X-Actor-Id", actor, "X-Actor-Id", actor).problem(400, "invalid-actor")
-			require.Contains(t, p.Detail, "is there 2 times")
+			require.Contains(t, p.Detail, "occurs 2 times")
 			p = f.do(method, path, "", "X-Actor-Id", "a,b").problem(400, "invalid-actor")
 			require.Contains(t, p.Detail, `want only A-Z a-z 0-9 . _ -, got "a,b"`)
 			f.do(method, path, "", "X-Actor-Id", strings.Repeat("a", 65)).problem(400, "invalid-actor")

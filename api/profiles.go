@@ -66,7 +66,7 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) profileCPU(r *http.Request, body *bytes.Buffer, span time.Duration) error {
 	paceOf(r.Context()).extendDeadline(span)
 	if pprof.StartCPUProfile(body) != nil {
-		return refuse(busy, "A CPU profile is recorded at the moment, and there is one at a time. Repeat the request later.")
+		return refuse(busy, "A CPU profile is being recorded, and only one can be recorded at a time. Repeat the request later.")
 	}
 	defer pprof.StopCPUProfile()
 	timer := time.NewTimer(span)

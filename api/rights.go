@@ -212,7 +212,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity
 	if pause := s.badTokens.pause(address, now); pause > 0 && !s.opts.Identity.Remembers(r) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(pause.Seconds()))))
 		s.metrics.badTokens.WithLabelValues(tooManyTokens).Inc()
-		return nil, refuse(tooManyRequests, "There were too many tokens from this address that do not count. Repeat the request after the pause, with one that does.")
+		return nil, refuse(tooManyRequests, "There were too many invalid tokens from this address. Repeat the request after the pause, with a valid token.")
 	}
 	p, err := s.opts.Identity.Authenticate(r)
 	if e, ok := errors.AsType[*identity.Error](err); ok && e.Kind == identity.Invalid {
@@ -268,7 +268,7 @@ func missingRole(w http.ResponseWriter, roles []identity.Role) error {
 		return &problemError{problem: missingRight, detail: "This route is not open to tokens."}
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+strings.Join(names, " ")+`"`)
-	return refuse(missingRight, "The token lacks the role %s. Have it granted where the token is from, and get a new one.", strings.Join(names, " or "))
+	return refuse(missingRight, "The token lacks the role %s. Have the issuer of the token grant it, and get a new token.", strings.Join(names, " or "))
 }
 
 // hasOperatorRole reports whether the token of a request to the broker has the

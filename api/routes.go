@@ -206,7 +206,7 @@ func patternsOf(router chi.Router) (patterns []string) {
 }
 
 func noSuchRoute(http.ResponseWriter, *http.Request) error {
-	return refuse(noRoute, "There is nothing at this path. GET /openapi.json lists what there is.")
+	return refuse(noRoute, "There is nothing at this path. GET /openapi.json lists all paths.")
 }
 
 // methodNotAllowed answers requests for a path that has other methods, and

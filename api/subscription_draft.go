@@ -83,7 +83,7 @@ func (d *draftDecoder) members(pointer string, text []byte, set func(name, point
 		name := string(m.Name)
 		at := pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
 		if seen[name] {
-			d.report(at, "it is there twice")
+			d.report(at, "it occurs twice")
 			continue
 		}
 		seen[name] = true

@@ -277,7 +277,7 @@ func asSubscriptionProblem(ctx context.Context, err error) error {
 	if errors.Is(err, subscribe.ErrChanged) {
 		return &problemError{
 			problem: preconditionFailed, cause: err,
-			detail: "Nothing was changed: the subscription has not the version that If-Match names, because it was changed or is not there. Read it, and repeat the request with its ETag, or without If-Match.",
+			detail: "Nothing was changed: the subscription does not have the version that If-Match names: it was changed, or does not exist. Read it, and repeat the request with its ETag, or without If-Match.",
 		}
 	}
 	p := asProblem(ctx, err)

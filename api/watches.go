@@ -86,7 +86,7 @@ func readWatch(w http.ResponseWriter, r *http.Request) (watch.Draft, error) {
 		at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
 		switch {
 		case seen[name]:
-			faults = append(faults, bodyFault{Pointer: at, Detail: "it is there twice"})
+			faults = append(faults, bodyFault{Pointer: at, Detail: "it occurs twice"})
 		case isReadOnlyOfWatch(name):
 			faults = append(faults, bodyFault{Pointer: at, Detail: "the hub sets it; leave it out"})
 		case into[name] == nil:

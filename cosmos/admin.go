@@ -219,7 +219,7 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 		if there {
 			return nil, nil, client.ErrStale
 		}
-		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last one of group %s, is not retained any more", g.Last, group)
+		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last one of group %s, is no longer retained", g.Last, group)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -236,7 +236,7 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 }
 
 func errNotRetained(doc *bundleDoc) error {
-	return domain.Errorf(domain.NotFound, "the events of bundle %s are not retained any more", doc.ID)
+	return domain.Errorf(domain.NotFound, "the events of bundle %s are no longer retained", doc.ID)
 }
 
 // fenceRemoval removes the milestones of the drawers of a bundle from the head. It fails with NotFound

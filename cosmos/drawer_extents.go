@@ -194,7 +194,7 @@ func (d *drawerReader) isDone() bool { return d.at >= d.slots.To }
 // it returns client.ErrNotYetVisible. If they stay missing, a patient reader treats them as gone.
 func (d *drawerReader) readNext(ctx context.Context) ([]storedEvent, error) {
 	if d.isDone() { // a damaged bundle may name such slots
-		return nil, domain.Errorf(domain.Damaged, "of drawer %s the slots %d to %d are to be read, which are none", d.slots.Drawer, d.slots.From, d.slots.To)
+		return nil, domain.Errorf(domain.Damaged, "drawer %s: the slots %d to %d are not a range", d.slots.Drawer, d.slots.From, d.slots.To)
 	}
 	for missing := 1; ; missing++ {
 		events, err := d.resultPage(ctx)

@@ -73,7 +73,7 @@ func parseSearchPosition(s string) (p searchPosition, err error) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil {
-		return p, domain.Errorf(domain.Invalid, "after: want next of the search before")
+		return p, domain.Errorf(domain.Invalid, "after: want the next of the previous answer")
 	}
 	return p, nil
 }

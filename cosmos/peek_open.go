@@ -70,7 +70,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 // whyNotAdded returns the reason for which a batch was refused: a lost race, an id in use, or nil if an
 // earlier attempt was applied.
 func (c *call) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *client.Failure) error {
-	lost := domain.Errorf(domain.Conflict, "the group moved on since it was read: %w", refused)
+	lost := domain.Errorf(domain.Conflict, "the group has changed since it was read: %w", refused)
 	if refused.Operation() != 0 {
 		return lost // the gate's condition failed; the bundle did not exist
 	}

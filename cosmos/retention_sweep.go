@@ -405,7 +405,7 @@ func (r *Repository) sweepAgainAndAgain(ctx context.Context) {
 		case err == nil:
 			log.InfoContext(ctx, "swept what was acknowledged")
 		case ctx.Err() == nil:
-			log.ErrorContext(ctx, "the sweep was not complete; the next one goes on", "error", err)
+			log.ErrorContext(ctx, "the sweep was not complete; the next one continues", "error", err)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func Kept(name string) (Resource, error) {
 		return Resource{}, err
 	}
 	if name == "." || name == ".." {
-		return Resource{}, Errorf(Invalid, "name of a resource: want another one than %s, which has a meaning in paths", name)
+		return Resource{}, Errorf(Invalid, "name of a resource: want one other than %s, which is reserved in paths", name)
 	}
 	return Resource{kind: KeptResource, path: keptPath + name, name: name}, nil
 }
@@ -270,7 +270,7 @@ func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 		return Resource{}, Errorf(Invalid, "its path is percent-encoded twice, or has a percent sign, which no name has: %q", Clip(uri))
 	}
 	if strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") {
-		return Resource{}, Errorf(Invalid, "want no percent-encoded slash, which is no slash: %q", Clip(uri))
+		return Resource{}, Errorf(Invalid, "want no percent-encoded slash: %q", Clip(uri))
 	}
 	return ParseResource(path, actor)
 }

@@ -154,7 +154,7 @@ func (s *Subscription) Check() error {
 			return Errorf(Invalid, "/form_fields/: want a name")
 		}
 		if name == s.PayloadFormField {
-			return Errorf(Invalid, "/form_fields/%s: it is the field with the message", pointer(name))
+			return Errorf(Invalid, "/form_fields/%s: this name is the form field for the message", pointer(name))
 		}
 		if err := checkText("/form_fields/"+pointer(name), name+s.FormFields[name], MaxAttributeBytes); err != nil {
 			return err

@@ -83,7 +83,7 @@ func TestOperator_LooksAtABundleByTheKeyboard(t *testing.T) {
 	b.waitForText("Show the body")
 	b.focusByKeyboard("#field-why")
 	b.pressKeys("its actor asks", kb.Enter)
-	b.waitForText("Your look at this bundle is recorded.")
+	b.waitForText("Your access to this bundle is recorded.")
 	b.waitForText("kwh")
 	b.checkEachView("bundle-body")
 	b.focusByKeyboard(`main a[href$="/records"]`)
@@ -109,7 +109,7 @@ func TestOperator_OrdersDeadLettersByTheKeyboard(t *testing.T) {
 	b.pressKeys(kb.Enter)
 	b.focusByKeyboard("#field-why")
 	b.pressKeys("its sender asks", kb.Enter)
-	b.waitForText("Your look at this message is recorded.")
+	b.waitForText("Your access to this message is recorded.")
 	b.waitForText("<script>alert(1)</script>")
 	b.checkEachView("dead-letter-body")
 	for order, want := range map[string]string{"/letters/3/resend": "resend", "/letters/4/delete": "delete"} {

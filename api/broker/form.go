@@ -39,7 +39,7 @@ func (e *edge) readForm(w http.ResponseWriter, r *http.Request, isConsumer bool)
 func checkCoding(w http.ResponseWriter, r *http.Request) error {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return &MediaTypeError{"Content-Encoding", coding, "the body as it is, without a coding"}
+		return &MediaTypeError{"Content-Encoding", coding, "the body without a content coding"}
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func parseForm(text string, isConsumer bool) (broker.Draft, error) {
 		case !slices.Contains(known, name):
 			return d, &FormError{domain.Clip(name), "unknown field; known are " + strings.Join(known, ", ")}
 		case len(values[name]) > 1:
-			return d, &FormError{name, "it is there several times"}
+			return d, &FormError{name, "it occurs several times"}
 		}
 	}
 	d.Label, d.CallbackURL = values.Get("name"), values.Get("callbackUrl")

@@ -71,7 +71,7 @@ func parseOverduePlace(text string) (p broker.OverduePlace, err error) {
 		p.Shard, err = strconv.Atoi(shard)
 	}
 	if err != nil || !isPlace || p.Shard < 0 {
-		return p, domain.Errorf(domain.Invalid, "first: want what next of the page before has, got %q", domain.Clip(text))
+		return p, domain.Errorf(domain.Invalid, "first: want the next of the previous page, got %q", domain.Clip(text))
 	}
 	return p, nil
 }

@@ -121,7 +121,7 @@ func (v *visit) factsOfBundle(b *hub.RetainedBundle) g.Node {
 // on.
 func (v *visit) eventsOfBundle(b *hub.RetainedBundle, from int) ([]g.Node, error) {
 	if !b.HasEvents() {
-		return []g.Node{h.P(h.Class("empty"), g.Text("The events of the bundle are not retained any longer."))}, nil
+		return []g.Node{h.P(h.Class("empty"), g.Text("The events of the bundle are no longer retained."))}, nil
 	}
 	t := tableView{
 		caption: "Events in the order in which the actor gets them, in UTC",
@@ -178,7 +178,7 @@ func (v *visit) lookAtBundle() error {
 	var seen *hub.LookedAt
 	return v.confirm(&confirmation{
 		title: "Look at bundle", about: id.String(), button: "Show the body",
-		effect: "The page shows the body of the bundle as its actor gets it, with the payloads of its events. Your look is recorded.",
+		effect: "The page shows the body of the bundle as its actor gets it, with the payloads of its events. Your access is recorded.",
 		state: []fact{
 			textFact("Actor", actor.String()), textFact("Group", b.Group.String()), textFact("Origin", b.Cabinet.Origin.String()),
 			textFact("Content type", b.Cabinet.ContentType.String()), textFact("Events", groupDigits(int64(b.Count))),
@@ -195,7 +195,7 @@ func (v *visit) lookAtBundle() error {
 func (v *visit) showBody(actor domain.ActorID, seen *hub.LookedAt) error {
 	b := &seen.Bundle
 	return v.show(&view{title: "Body of bundle", about: b.ID.String(), body: []g.Node{
-		notice(good, h.P(g.Text("Your look at this bundle is recorded."))),
+		notice(good, h.P(g.Text("Your access to this bundle is recorded."))),
 		facts(
 			fact{"Actor", bdi(actor.String())}, fact{"Origin", bdi(b.Cabinet.Origin.String())}, fact{"Content type", bdi(b.Cabinet.ContentType.String())},
 			fact{"Events", number(int64(b.Count))}, fact{"Bytes of the body", number(b.Body.Length)},

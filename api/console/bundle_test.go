@@ -77,7 +77,7 @@ func TestBundle_ShowsItsBodyOnceALookIsRecorded(t *testing.T) {
 	form.Set("why", "its actor asks")
 	a = b.post(bundlePath+"/look", form).wants(http.StatusOK)
 	require.Contains(t, a.text(), `"kwh": 1.5`)
-	require.Contains(t, a.text(), "Your look at this bundle is recorded.")
+	require.Contains(t, a.text(), "Your access to this bundle is recorded.")
 	records := b.get("/console/mailboxes/" + actor + "/records")
 	require.Contains(t, records.text(), "look admin.token (Kim) its actor asks bundle "+sampleBundle+" of timeseries 2")
 	require.Contains(t, records.body, `href="`+bundlePath+`"`)

@@ -51,7 +51,7 @@ func (v *visit) showCheck() error { return v.showCheckWith(0, "") }
 
 func (v *visit) showCheckWith(status int, fault string) error {
 	body := []g.Node{
-		h.P(g.Text("A check reads everything that is stored, while the hub runs, and compares it with the rules of the hub. It costs request units, and changes nothing unless you have it repair.")),
+		h.P(g.Text("A check reads everything that is stored, while the hub runs, and compares it with the rules of the hub. It costs request units, and changes nothing unless you choose repair.")),
 		g.Iff(v.mayOrder() && v.opts.Check != nil, func() g.Node {
 			return v.formTo(link("check"),
 				field{name: "actor", label: "Actor", hint: "Empty: all mailboxes, and everything else.", value: v.value("actor"), fault: fault, isOptional: true, limit: 64}.render(),
@@ -75,7 +75,7 @@ func (v *visit) checkState() g.Node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cancel == nil {
-		return h.Div(h.ID("check"), h.P(h.Class("empty"), g.Text("No check was started on this page since the node has started.")))
+		return h.Div(h.ID("check"), h.P(h.Class("empty"), g.Text("No check was started on this page since the node started.")))
 	}
 	about := "all that is stored"
 	if !c.actor.IsZero() {
@@ -85,7 +85,7 @@ func (v *visit) checkState() g.Node {
 	switch {
 	case c.isDone && c.failure != nil:
 		state = badge(bad, "has failed")
-		nodes = append(nodes, notice(bad, h.P(g.Text("The check stopped: "), bdi(sentence(c.failure)), g.Text(" What it had found is below. Start it again."))))
+		nodes = append(nodes, notice(bad, h.P(g.Text("The check stopped: "), bdi(sentence(c.failure)), g.Text(" Its findings until then are below. Start it again."))))
 	case c.isDone && c.report.Found == 0:
 		state = badge(good, "has found nothing")
 	case c.isDone:
@@ -117,7 +117,7 @@ func (v *visit) checkState() g.Node {
 	attributes := g.Group{h.ID("check")}
 	if !c.isDone {
 		attributes = append(attributes, hx("get", link("part", "check")), refreshEvery(checkRefresh), hx("swap", "outerHTML"))
-		nodes = append(nodes, h.P(h.A(h.Href(link("check")), g.Text("Show how far it is"))))
+		nodes = append(nodes, h.P(h.A(h.Href(link("check")), g.Text("Show its progress"))))
 	}
 	return h.Div(attributes, h.H2(g.Text("The last check")), nodes)
 }

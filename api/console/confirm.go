@@ -79,7 +79,7 @@ func (v *visit) confirm(c *confirmation) error {
 	faults := make(map[string]string)
 	switch {
 	case by.Why == "":
-		faults[reasonField] = "Type a reason. The record will have it."
+		faults[reasonField] = "Type a reason. It is stored in the record."
 	case utf8.RuneCountInString(by.Why) > maxReason:
 		faults[reasonField] = "Type up to 1,000 characters."
 	}
@@ -157,7 +157,7 @@ func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]
 			v.formTo(v.r.URL.EscapedPath(),
 				hidden(sawField, string(saw)),
 				g.Group(c.more),
-				field{name: reasonField, label: "Reason", hint: "The record will have it, with your name.", value: v.value(reasonField), fault: faults[reasonField], limit: maxReason}.render(),
+				field{name: reasonField, label: "Reason", hint: "It is stored in the record, with your name.", value: v.value(reasonField), fault: faults[reasonField], limit: maxReason}.render(),
 				g.Iff(c.typed != "", func() g.Node {
 					return field{name: typedField, label: c.typedLabel + ", typed again", value: typed, fault: faults[typedField], limit: maxReason}.render()
 				}),

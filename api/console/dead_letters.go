@@ -171,13 +171,13 @@ func (v *visit) orderDeadLetter() error {
 	}
 	switch v.path("order") {
 	case "look":
-		c.title, c.button, c.effect = "Look at dead letter", "Show the message", "The page shows the message with its body. Your look is recorded."
+		c.title, c.button, c.effect = "Look at dead letter", "Show the message", "The page shows the message with its body. Your access is recorded."
 		return v.lookAtDeadLetter(queue.Name, n, c)
 	case "resend":
 		c.title, c.button, c.effect = "Send again dead letter", "Send it again", "A copy of the message is sent to its queue, and the dead letter is removed once the bus has the copy. Before that, repair what made it a dead letter."
 		c.carryOut = func(by hub.AdminAction) error { return v.opts.DeadLetters.Resend(v.ctx(), queue.Name, n, by) }
 	case "delete":
-		c.title, c.button, c.effect, c.isDanger = "Delete dead letter", "Delete it", "The message is gone for good. Its events are not stored, unless they came another way.", true
+		c.title, c.button, c.effect, c.isDanger = "Delete dead letter", "Delete it", "The message is deleted permanently. Its events are not stored, unless they also came in another message.", true
 		c.carryOut = func(by hub.AdminAction) error { return v.opts.DeadLetters.Delete(v.ctx(), queue.Name, n, by) }
 	default:
 		return errNoPage
@@ -219,7 +219,7 @@ func (v *visit) showDeadLetter(queue string, d *deadletters.Content) error {
 		t.rows = append(t.rows, []g.Node{bdi(name), bdi(d.Properties[name])})
 	}
 	return v.show(&view{title: "Dead letter", about: strconv.FormatInt(d.Number, 10), body: []g.Node{
-		notice(good, h.P(g.Text("Your look at this message is recorded."))),
+		notice(good, h.P(g.Text("Your access to this message is recorded."))),
 		facts(all...), t.render(),
 		h.H2(g.Text("Body")), shownBody(d.Body),
 		g.If(d.IsCut, h.P(g.Text("There is more of the body, which is not shown."))),
@@ -271,7 +271,7 @@ func (v *visit) orderDeadLetters() error {
 		c.title, c.button, c.effect = "Send again dead letters of", "Send them again", "A copy of each message is sent to the queue, and the dead letter is removed once the bus has the copy."
 	case "delete":
 		carryOut = v.opts.DeadLetters.DeleteSome
-		c.title, c.button, c.effect, c.isDanger = "Delete dead letters of", "Delete them", "The messages are gone for good.", true
+		c.title, c.button, c.effect, c.isDanger = "Delete dead letters of", "Delete them", "The messages are deleted permanently.", true
 	default:
 		return errNoPage
 	}

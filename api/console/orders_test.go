@@ -210,7 +210,7 @@ func TestCheck_ShowsWhatItFinds(t *testing.T) {
 	a := b.get("/console/check").wants(http.StatusOK)
 	require.Contains(t, a.text(), "runs")
 	require.Contains(t, a.body, `data-hx-get="/console/part/check"`)
-	require.Contains(t, b.post("/console/check", form).wants(http.StatusTooManyRequests).text(), "A check is under way")
+	require.Contains(t, b.post("/console/check", form).wants(http.StatusTooManyRequests).text(), "A check already runs")
 	close(found)
 	require.Eventually(t, func() bool {
 		text := textOf(b.get("/console/part/check").root)

@@ -38,7 +38,7 @@ func (v *visit) showSignInForm(status int, faults map[string]string) error {
 			}),
 			v.formTo(link("sign-in"),
 				h.Input(h.Type("hidden"), h.Name("next"), h.Value(v.pathAfterSignIn())),
-				field{name: "name", label: "Your name", hint: "The records of your orders will have it.", value: v.value("name"), fault: faults["name"], autocomplete: "username", limit: maxName}.render(),
+				field{name: "name", label: "Your name", hint: "It is stored in the records of your orders.", value: v.value("name"), fault: faults["name"], autocomplete: "username", limit: maxName}.render(),
 				field{name: passwordField, label: "Token of the operators", hint: "The hub's setting admin.token or one of admin.tokens. Without these, the file admin.token in its data folder has it.", fault: faults[passwordField], autocomplete: "current-password", kind: "password"}.render(),
 				button("Sign in"),
 			),

@@ -72,7 +72,7 @@ func (v *visit) subscriptions() error {
 		h.Form(
 			h.Class("filters"), h.Method("get"), h.Action(link("subscriptions")),
 			field{name: "owner", label: "Owner", value: owner, fault: fault, kind: "search", isOptional: true}.render(),
-			choiceField{name: "state", label: "State, of all owners", value: query.Get("state"), options: receiverStateOptions()}.render(),
+			choiceField{name: "state", label: "State (for all owners)", value: query.Get("state"), options: receiverStateOptions()}.render(),
 			button("Show"),
 		),
 		v.receiverTable("Subscriptions", "No subscription is in this part of the list.", found.Receivers),

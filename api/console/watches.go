@@ -61,7 +61,7 @@ func (v *visit) watches() error {
 		h.Form(
 			h.Class("filters"), h.Method("get"), h.Action(link("watches")),
 			field{name: "owner", label: "Owner", value: owner, fault: fault, kind: "search", isOptional: true}.render(),
-			choiceField{name: "state", label: "State, of all owners", value: query.Get("state"), options: receiverStateOptions()}.render(),
+			choiceField{name: "state", label: "State (for all owners)", value: query.Get("state"), options: receiverStateOptions()}.render(),
 			button("Show"),
 		),
 		list,

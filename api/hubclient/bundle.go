@@ -55,7 +55,7 @@ func newBundle(ctx context.Context, conn *connection, actor string) (*Bundle, er
 	var err error
 	switch {
 	case b.ID == "" || conn.StatusCode != http.StatusOK || h.Get("Content-Encoding") != "":
-		err = errors.New("hubclient: the answer is no bundle; is this a hub?")
+		err = errors.New("hubclient: the answer is not a bundle; is this a hub?")
 	case b.Size < 0:
 		err = errors.New("hubclient: the answer has no Content-Length, so it could be cut off; does a proxy remove it?")
 	case b.Size > conn.client.opts.MaxBundle:

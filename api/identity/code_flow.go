@@ -220,7 +220,7 @@ func (f *CodeFlow) discoverEndpoints(ctx context.Context) (*endpoints, error) {
 	}
 	if err != nil {
 		if f.opts.Logger != nil {
-			f.opts.Logger.WarnContext(ctx, "the issuer at which operators sign in does not say where", "issuer", f.opts.Issuer, "error", err)
+			f.opts.Logger.WarnContext(ctx, "the document of the issuer at which operators sign in does not name its addresses", "issuer", f.opts.Issuer, "error", err)
 		}
 		f.endpoints = nil
 		return nil, errUnavailable

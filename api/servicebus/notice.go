@@ -134,7 +134,7 @@ func (n *Notices) sendNotice(ctx context.Context, notice domain.Notice, queue st
 	tracing.AddToProperties(properties, domain.TraceContextOf(ctx))
 	message := &azservicebus.Message{Body: body, MessageID: &process, CorrelationID: &process, ApplicationProperties: properties}
 	if err := ctx.Err(); err != nil {
-		return domain.Errorf(domain.Unavailable, "there was no time for it: %w", err)
+		return domain.Errorf(domain.Unavailable, "no time was left for it: %w", err)
 	}
 	sent := make(chan error, 1)
 	if !n.tasks.Go(func() { sent <- n.send(queue, message) }) { //nolint:contextcheck // a send outlasts its caller

@@ -59,7 +59,7 @@ func (g *Guard) Check(addr netip.Addr) error {
 // which a socket is about to connect.
 func (g *Guard) checkConnect(network, address string, _ syscall.RawConn) error {
 	if network != "tcp4" && network != "tcp6" {
-		return fmt.Errorf("a receiver is called by TCP, not by %s", network)
+		return fmt.Errorf("a receiver is called over TCP, not over %s", network)
 	}
 	dialed, err := netip.ParseAddrPort(address)
 	if err != nil {

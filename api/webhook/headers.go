@@ -47,7 +47,7 @@ func CheckHeaders(headers map[string]string) error {
 		case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }):
 			return domain.Errorf(domain.Invalid, "%s: want printable ASCII characters", pointer)
 		case seen[canonical]:
-			return domain.Errorf(domain.Invalid, "%s: it is there twice, in other letters", pointer)
+			return domain.Errorf(domain.Invalid, "%s: it occurs twice, in other letters", pointer)
 		}
 		seen[canonical] = true
 		size += len(name) + len(headers[name])

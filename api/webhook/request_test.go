@@ -118,7 +118,7 @@ func TestHeadersOfAUser_DoNotReplaceOurs(t *testing.T) {
 		many["X-"+strings.Repeat("a", i+1)] = strings.Repeat("v", webhook.MaxHeaderValue)
 	}
 	require.ErrorContains(t, webhook.CheckHeaders(many), "/headers: want at most 8192 bytes")
-	require.ErrorContains(t, webhook.CheckHeaders(map[string]string{"X-Mine": "1", "x-mine": "2"}), "/headers/x-mine: it is there twice")
+	require.ErrorContains(t, webhook.CheckHeaders(map[string]string{"X-Mine": "1", "x-mine": "2"}), "/headers/x-mine: it occurs twice")
 
 	d.Secrets = []webhook.Secret{secret(t, oldSecret)}
 	r := requestOf(t, d)

@@ -32,7 +32,7 @@ func (p *process) addAccess(flags *pflag.FlagSet) { p.addAccessBy(flags, "token-
 
 // addAccessBy adds the flags of access to a command whose flag --token-file may mean another token.
 func (p *process) addAccessBy(flags *pflag.FlagSet, tokenFlag string) {
-	flags.StringVar(&p.access.tokenFile, tokenFlag, "", "send the issuer's token in `FILE`; default: the one in "+ownTokenVariable)
+	flags.StringVar(&p.access.tokenFile, tokenFlag, "", "`FILE` with the token of your issuer; default: the token in "+ownTokenVariable)
 	p.addCertificates(flags)
 }
 

@@ -149,7 +149,7 @@ func (q *queueCommand) command(use, short string, order bool, body func(ctx cont
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&q.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
+	cmd.Flags().StringVar(&q.url, "url", hubclient.DefaultAdminURL, "`URL` at which the hub serves operators (its setting admin-listen)")
 	dataFlag(cmd.Flags())
 	cmd.Flags().DurationVar(&q.timeout, "timeout", time.Minute, "give up after this `TIME`")
 	if order {

@@ -42,7 +42,7 @@ func (p *process) backupCommand() *cobra.Command {
 		Args: wantFile,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&url, "url", "", "`URL` of a running hub for operators, as its setting admin-listen has it")
+	flags.StringVar(&url, "url", "", "`URL` at which a running hub serves operators (its setting admin-listen)")
 	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
 	config.AddFlags(flags, "data")
 	p.addAccess(flags)

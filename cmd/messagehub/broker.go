@@ -84,7 +84,7 @@ func (b *brokerCommand) command(use, short, long, example string, parse func(arg
 	}
 	switch {
 	case b.own != nil:
-		b.own.addFlags(cmd.Flags(), "or of an operator by an issuer")
+		b.own.addFlags(cmd.Flags(), "or an operator's token from the issuer")
 		b.p.addCertificates(cmd.Flags())
 	case b.producer != nil:
 		b.p.addCertificates(cmd.Flags())
@@ -217,7 +217,7 @@ func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {
 		purpose = ", " + purpose
 	}
 	f.StringVar(&t.text, t.name, "", "`TOKEN` of the "+t.whose+purpose+"; other users of the machine can read it")
-	f.StringVar(&t.file, t.name+"-file", "", "`FILE` with the token of the "+t.whose+", its first line")
+	f.StringVar(&t.file, t.name+"-file", "", "`FILE` whose first line is the token of the "+t.whose)
 }
 
 // readToken returns the token, "" without one.

@@ -164,7 +164,7 @@ func TestBrokerPut_CreatesAndChanges(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"put", "producer", "new"}, "token: want one, because it is never shown: the hub makes none"},
+		{[]string{"put", "producer", "new"}, "token: missing; the hub generates none, because it never shows tokens"},
 		{[]string{"put", "consumer", "unknown", "x", "--callback-url", "http://127.0.0.1:1/", "--token", "x"}, "there is no channel unknown"},
 		{[]string{"put", "consumer", "prices", "x", "--callback-url", "http://10.0.0.1/", "--token", "x"}, "callbackUrl: "},
 	} {
@@ -291,7 +291,7 @@ func TestBroker_RefusesAWrongCommandLine(t *testing.T) {
 		"broadcast a --text x --header X " + creds:      `--header: want NAME: VALUE, got "X"`,
 		"broadcast a --text x --header Host:x " + creds: "--header: Host: the hub sets it",
 
-		"broadcast a --text x --header A:1 --header A:2 " + creds: "--header: A is there twice",
+		"broadcast a --text x --header A:1 --header A:2 " + creds: "--header: A occurs twice",
 
 		"messages":                     "want CHANNEL",
 		"messages a --since soon":      `--since: want a time such as 2030-01-31T12:00:00Z or a duration such as 24h, got "soon"`,

@@ -114,7 +114,7 @@ func parseHeaders(texts []string) (map[string]string, error) {
 		case !ok || name == "":
 			return nil, fmt.Errorf("--header: want NAME: VALUE, got %q", domain.Clip(text))
 		case twice:
-			return nil, fmt.Errorf("--header: %s is there twice", domain.Clip(name))
+			return nil, fmt.Errorf("--header: %s occurs twice", domain.Clip(name))
 		}
 		all[name] = strings.TrimSpace(value)
 	}

@@ -74,11 +74,11 @@ func (p *process) brokerPutParty(use, kind, long string, parse func(args []strin
 			_, err = fmt.Fprintf(p.out, "%s existed, and is as wanted now\n", id.Describe())
 			return err
 		})
-	cmd.Flags().StringVar(&draft.Name, "name", "", "`NAME` for people; default: as it is, or the id")
+	cmd.Flags().StringVar(&draft.Name, "name", "", "`NAME` for people; default: unchanged, or the id of a new one")
 	if kind == "consumer" {
 		cmd.Flags().StringVar(&draft.CallbackURL, "callback-url", "", "`URL` that the hub calls (required)")
 	}
-	token.addFlags(cmd.Flags(), "default: as it is")
+	token.addFlags(cmd.Flags(), "default: unchanged")
 	return cmd
 }
 

@@ -51,7 +51,7 @@ func (p *process) checkCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.url, "url", "", "`URL` of a running hub for operators, as its setting admin-listen has it, to check inside it")
+	flags.StringVar(&c.url, "url", "", "`URL` at which a running hub serves operators (its setting admin-listen); the check then runs inside the hub")
 	flags.BoolVar(&c.repair, "repair", false, "correct pointers, and roll back unfinished Saves")
 	flags.BoolVar(&c.json, "json", false, "print the report as JSON")
 	flags.BoolVar(&c.verbose, "verbose", false, "list every finding")

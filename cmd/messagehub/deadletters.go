@@ -62,7 +62,7 @@ func (d *deadLettersCommand) command(use, short, long, example string, isOrder b
 		Args: func(_ *cobra.Command, args []string) error { return check(args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&d.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
+	flags.StringVar(&d.url, "url", hubclient.DefaultAdminURL, "`URL` at which the hub serves operators (its setting admin-listen)")
 	flags.DurationVar(&d.timeout, "timeout", time.Minute, "give up after this `TIME`; with --all, after this time without progress")
 	if isOrder {
 		flags.StringVar(&d.why, "why", "", "`TEXT` with the reason, for the record (required)")

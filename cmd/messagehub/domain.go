@@ -88,7 +88,7 @@ func (d *domainCommand) addFlags(f *pflag.FlagSet) {
 	f.Int64Var(&d.weight, "weight", 1, "weight of each event in `KB`")
 	f.StringVar(&d.contentType, "content-type", "", "`TYPE` of the events; default: one that fits the origin")
 	f.StringVar(&d.contentSize, "content-size", "weight", "`SIZE` of the content of a bundle, such as 50MB, or weight")
-	f.StringVar(&d.format, "format", "", "`FORMAT` of all content, json or xml; default: what the hub asks for")
+	f.StringVar(&d.format, "format", "", "`FORMAT` of all content, json or xml; default: the format that the hub requests")
 	f.DurationVar(&d.delay, "delay", 0, "wait for this `TIME` before answering a request for content")
 	f.Float64Var(&d.fail, "fail", 0, "fail this `PART` of the requests, from 0 to 1, at random")
 	f.IntVar(&d.failEvery, "fail-every", 0, "fail every `N`th request; 0: none")

@@ -70,7 +70,7 @@ func (p *process) cosmosImportCommand() *cobra.Command {
 		Example: "  messagehub emulator cosmos import --data ./copy account.jsonl",
 		Args:    cobra.MaximumNArgs(1),
 	}
-	cmd.Flags().StringVar(&data, "data", defaultAccount, "folder `DIR` of the account; made if it is not there")
+	cmd.Flags().StringVar(&data, "data", defaultAccount, "folder `DIR` of the account; created if it does not exist")
 	cmd.RunE = p.do(func(ctx context.Context, args []string) (err error) {
 		in := p.in
 		if len(args) == 1 && args[0] != "-" {

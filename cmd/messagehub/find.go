@@ -56,7 +56,7 @@ func (p *process) findCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
+	flags.StringVar(&f.url, "url", hubclient.DefaultAdminURL, "`URL` at which the hub serves operators (its setting admin-listen)")
 	flags.StringVar(&f.actor, "actor", "", "search the mailbox of the actor with this `ID` only")
 	flags.StringVar(&f.origin, "origin", "", "search for events from this `DOMAIN` only")
 	flags.StringVar(&f.source, "source", "", "`URI` that is the source of an event of a topic; ID is the id of that event, and only topics are searched")

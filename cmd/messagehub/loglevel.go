@@ -60,7 +60,7 @@ func (p *process) logLevelCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&l.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
+	flags.StringVar(&l.url, "url", hubclient.DefaultAdminURL, "`URL` at which the hub serves operators (its setting admin-listen)")
 	flags.DurationVar(&l.timeout, "timeout", time.Minute, "give up after this `TIME`")
 	flags.DurationVar(&l.span, "for", 10*time.Minute, "change the level for this `TIME`, from 1s to 24h")
 	flags.StringVar(&l.why, "why", "", "`TEXT` with the reason, for the record (required with LEVEL)")

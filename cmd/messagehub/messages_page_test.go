@@ -150,7 +150,7 @@ func TestMessagesPage_HasEachWarningAndErrorOfTheLog(t *testing.T) {
 			faults = append(faults, fmt.Sprintf("%s: nothing logs `%s`: remove its line", messagesPage, message))
 		}
 		if slices.Contains(onPage[:i], message) {
-			faults = append(faults, fmt.Sprintf("%s: `%s` is there twice", messagesPage, message))
+			faults = append(faults, fmt.Sprintf("%s: `%s` occurs twice", messagesPage, message))
 		}
 	}
 	require.Empty(t, strings.Join(faults, "\n"))

@@ -111,7 +111,7 @@ func TestObjects_NameWhatIsWrong(t *testing.T) {
 		{2, "--paired shows all pairs; leave --limit out", []string{"history", "a", "--paired", "--limit", "1"}},
 		{1, "size: want a whole number of bytes", []string{"ls", "--where", "size=x"}},
 		{1, `unknown query parameter "x"`, []string{"ls", "--where", "x=1"}},
-		{1, "a backslash stands before", []string{"ls", `\a`}},
+		{1, "a backslash may only precede", []string{"ls", `\a`}},
 		{1, "object id: want the id of an object or a row", []string{"show", "x/y?z"}},
 		{1, "(404)", []string{"show", "AQFiAWsBAQRudWxsAjAx"}},
 	} {

@@ -33,7 +33,7 @@ func (p *process) queueCommand() *cobra.Command {
 		cmd.AddCommand(sub)
 	}
 	cmd.AddCommand(p.queueList(), p.queueWaiting())
-	add("show ACTOR", "Show a queue as it is stored",
+	add("show ACTOR", "Show the stored state of a queue",
 		"Its groups with their open bundles, its cabinets, and of each cabinet the drawers with waiting events.",
 		false, func(q *queueCommand) func(context.Context, []string) error { return q.show })
 	add("records ACTOR", "Show what operators have done to a queue",

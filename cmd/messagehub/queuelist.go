@@ -43,7 +43,7 @@ func (p *process) queueList() *cobra.Command {
 		Example: "  messagehub queue list --state failing\n  messagehub queue list --sort events --limit 20",
 		Args:    cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&l.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
+	cmd.Flags().StringVar(&l.url, "url", hubclient.DefaultAdminURL, "`URL` at which the hub serves operators (its setting admin-listen)")
 	cmd.Flags().StringVar(&l.state, "state", "", "only queues in this `STATE`: empty, waiting, open, failing, frozen or damaged")
 	cmd.Flags().StringVar(&l.sort, "sort", string(survey.ByAge), "`ORDER` of the list: age of the oldest event, or events that wait")
 	cmd.Flags().IntVar(&l.limit, "limit", survey.DefaultPage, "show at most `NUMBER` rows")

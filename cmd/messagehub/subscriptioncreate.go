@@ -29,7 +29,7 @@ const signHelp = "A secret that begins with whsec_ (shared, v1) or whsk_ (privat
 
 func (s *signFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.secret, "secret", "", "sign calls with this `SECRET`; other users of the machine can read it")
-	f.StringVar(&s.file, "secret-file", "", "sign calls with the secret in `FILE`, its first line")
+	f.StringVar(&s.file, "secret-file", "", "sign calls with the secret in the first line of `FILE`")
 }
 
 // readSecret returns the secret, nil if no flag has one.
@@ -147,7 +147,7 @@ func (d *draftFlags) readHeaders() (map[string]string, error) {
 		case !ok || name == "":
 			return nil, errors.New("--header: want NAME: VALUE") // the text is not repeated: it may be a secret
 		case twice:
-			return nil, fmt.Errorf("--header: %s is there twice", domain.Clip(name))
+			return nil, fmt.Errorf("--header: %s occurs twice", domain.Clip(name))
 		}
 		all[name] = strings.TrimSpace(value)
 	}
@@ -181,7 +181,7 @@ func parsePairs(flag string, texts []string) (map[string]string, error) {
 		case !ok || name == "":
 			return nil, fmt.Errorf("%s: want NAME=VALUE, got %q", flag, domain.Clip(text))
 		case twice:
-			return nil, fmt.Errorf("%s: %s is there twice", flag, domain.Clip(name))
+			return nil, fmt.Errorf("%s: %s occurs twice", flag, domain.Clip(name))
 		}
 		all[name] = value
 	}

@@ -196,7 +196,7 @@ func TestSubscriptions_RefuseAWrongCommandLine(t *testing.T) {
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--filter", "a["}, "--filter: want a JMESPath expression: SyntaxError: Expected TOKStar, received: TOKEOF"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--attachment", "_x=a"}, "--attachment _x: want a name that does not begin with _"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--attachment", "x"}, `--attachment: want NAME=VALUE, got "x"`},
-		{[]string{"create", "--actor", "a", "--callback-url", url, "--form-field", "a=b", "--form-field", "a=c"}, "--form-field: a is there twice"},
+		{[]string{"create", "--actor", "a", "--callback-url", url, "--form-field", "a=b", "--form-field", "a=c"}, "--form-field: a occurs twice"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--form-field", "a=b"}, "--form-field: only multipart/form-data has fields"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--secret", "a", "--secret-file", "b"}, "--secret and --secret-file: want one of them"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--delivery", "fast"}, `--delivery: want async or sync, got "fast"`},
@@ -204,7 +204,7 @@ func TestSubscriptions_RefuseAWrongCommandLine(t *testing.T) {
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--max-rate", "-1"}, "--max-rate: want 0.01 to 1000 calls per second, got -1"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--max-concurrency", "65"}, "--max-concurrency: want 1 to 64, got 65"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--header", "hush"}, "--header: want NAME: VALUE"},
-		{[]string{"create", "--actor", "a", "--callback-url", url, "--header", "X-A: a", "--header", "X-A: b"}, "--header: X-A is there twice"},
+		{[]string{"create", "--actor", "a", "--callback-url", url, "--header", "X-A: a", "--header", "X-A: b"}, "--header: X-A occurs twice"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--header", "Host: hush"}, "--header Host: the hub sets it"},
 		{[]string{"sync"}, "want one FILE"},
 	} {

@@ -62,7 +62,7 @@ func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) 
 		return created, err
 	}
 	if service == nil && len(s.pending) > 0 {
-		s.logger.Error("cannot store the parties of the broker from the configuration: the node has no broker", "parties", len(s.pending))
+		s.logger.Error("cannot store the producers, channels and consumers from the configuration: the node has no broker", "parties", len(s.pending))
 		s.refused, s.pending = len(s.pending), nil
 	}
 	return s
@@ -125,17 +125,17 @@ func (s *brokerSetup) storeParty(ctx context.Context, p config.BrokerParty) {
 	switch {
 	case err == nil:
 		if created {
-			s.logger.InfoContext(ctx, "created a party of the broker from the configuration", "party", name)
+			s.logger.InfoContext(ctx, "created a producer, channel or consumer from the configuration", "party", name)
 		}
 	case s.mayPass(p.ID, err):
 		if !s.reported[p.ID] {
 			s.reported[p.ID] = true
-			s.logger.WarnContext(ctx, "cannot store a party of the broker from the configuration yet; the node tries again", "party", name, "error", err)
+			s.logger.WarnContext(ctx, "cannot store a producer, channel or consumer from the configuration yet; the node tries again", "party", name, "error", err)
 		}
 		return
 	default:
 		s.refused++
-		s.logger.ErrorContext(ctx, "cannot store a party of the broker from the configuration; correct it, and restart the node or run messagehub broker sync", "party", name, "error", err)
+		s.logger.ErrorContext(ctx, "cannot store a producer, channel or consumer from the configuration; correct it, and restart the node or run messagehub broker sync", "party", name, "error", err)
 	}
 	s.pending = slices.DeleteFunc(slices.Clone(s.pending), func(x config.BrokerParty) bool { return x.ID == p.ID })
 }

@@ -111,7 +111,7 @@ func TestBrokerSetup_StoresWhatTheConfigurationHasOnce(t *testing.T) {
 	require.ElementsMatch(t, setupParties, namesOf(first))
 	require.Equal(t, "Shop", first["producer shop"].Label)
 	require.Equal(t, "https://billing.example/", first["consumer prices/billing"].CallbackURL)
-	require.Equal(t, 4, strings.Count(w.log.String(), "created a party"))
+	require.Equal(t, 4, strings.Count(w.log.String(), "created a producer"))
 	require.NotContains(t, w.log.String(), "hush")
 
 	s := w.node(cfg, 0)
@@ -240,7 +240,7 @@ func TestBrokerSetup_ReportsWhatCannotBeStored(t *testing.T) {
 	for _, want := range []string{
 		`party="consumer prices/inside" error="callbackUrl: the host has an address that may not be called"`,
 		`party="consumer unknown/late" error="there is no channel unknown"`,
-		`party="consumer prices/tokenless" error="token: want one, because it is never shown: the hub makes none"`,
+		`party="consumer prices/tokenless" error="token: missing; the hub generates none, because it never shows tokens"`,
 		`party="consumer prices/unset" error="token-env: the variable UNSET is not set"`,
 		`party="consumer prices/gone" error="token-file: open /nonexistent/token: `,
 		`party="consumer prices/blank" error="token: want printable ASCII without blanks"`,

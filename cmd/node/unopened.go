@@ -63,7 +63,7 @@ func WaitForContainers(ctx context.Context, cfg *config.Config, fault error, opt
 		case IsContainerFault(err):
 			w.setFault(err)
 		case ctx.Err() == nil:
-			opts.Logger.Warn("the containers could not be read; the hub looks again", "error", err)
+			opts.Logger.Warn("the containers could not be read; the hub tries again", "error", err)
 		}
 	}
 }

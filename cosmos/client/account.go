@@ -56,7 +56,7 @@ func (a *accountProperties) findFault() error {
 
 // errSeveralWriteRegions reports an account with several write regions. There, two conditional writes
 // of one document can both succeed, and one of them is lost.
-var errSeveralWriteRegions = errors.New("it takes writes in several regions, where conditional writes decide nothing")
+var errSeveralWriteRegions = errors.New("it accepts writes in several regions, where conditional writes are not reliable")
 
 // ReadsMayBeStale reports whether a plain read may return an older state than a client has seen before.
 // On an account with bounded staleness, it may if reads go to another region than writes, which lacks

@@ -101,7 +101,7 @@ var ErrStale = errors.New("the store moved on")
 
 // ErrNotYetVisible reports that a document was not found although another one refers to it. It is an
 // ErrStale at first; [MaxMissing] of them in a row are damage.
-var ErrNotYetVisible = fmt.Errorf("what must be there is missing: %w", ErrStale)
+var ErrNotYetVisible = fmt.Errorf("a required document is missing: %w", ErrStale)
 
 // MaxMissing consecutive misses turn a stale read into damage.
 const MaxMissing = 8

@@ -155,7 +155,7 @@ func (l *objectLook) count(r *domain.ObjectRow) {
 		return
 	}
 	if r.Number > l.object.Generated || l.numbers[r.Number] {
-		l.addViolation("L6", numberWrong, "number %d of a generated place is there twice, or above the last one, %d", r.Number, l.object.Generated)
+		l.addViolation("L6", numberWrong, "number %d of a generated place occurs twice, or above the last one, %d", r.Number, l.object.Generated)
 	}
 	l.numbers[r.Number] = true
 }

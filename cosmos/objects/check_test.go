@@ -202,7 +202,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"a version that is not listed", "L4", countWrong, changeObject(func(doc map[string]any) { doc["spilledVersions"] = []any{"1"} })},
 		{"a duplicate that is not counted", "L5", countWrong, changeObject(func(doc map[string]any) { delete(doc, "duplicates") })},
 		{"an event that is not counted", "L5", countWrong, changeObject(func(doc map[string]any) { doc["events"] = 3 })},
-		{"a number that is there twice", "L6", numberWrong, changeSpilled("row", "", func(_, row map[string]any) { row["number"] = 2 })},
+		{"a number that occurs twice", "L6", numberWrong, changeSpilled("row", "", func(_, row map[string]any) { row["number"] = 2 })},
 		{"a number that was not given out", "L6", numberWrong, changeObject(func(doc map[string]any) { doc["generated"] = 1 })},
 		{"a job that ended, and holds the bucket", "L8", jobWrong, func(c *checkedStore) {
 			doc := c.find(func(doc map[string]any) bool { return doc["kind"] == "job" })

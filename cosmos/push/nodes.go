@@ -59,7 +59,7 @@ func (s *Store) compareBeat(ctx context.Context, c *client.Call, beat *nodeDoc) 
 
 // logRepair logs the repair of a document of nodes that could not be read.
 func (s *Store) logRepair(ctx context.Context, what string, damage error) {
-	s.opts.Logger.WarnContext(ctx, "what a node had stored could not be read", "done", what, "error", damage)
+	s.opts.Logger.WarnContext(ctx, "a document of a node could not be read", "done", what, "error", damage)
 }
 
 // Nodes implements [repository.Nodes].

@@ -45,7 +45,7 @@ func (s *Service) Broadcast(ctx context.Context, creds *Credentials, channel dom
 		return "", time.Time{}, err
 	}
 	if _, isOurs := domain.ParseMessageID(b.ID); isOurs {
-		return "", time.Time{}, domain.Errorf(domain.Invalid, "message id: want another one than %s, which has the form of ids that the broker gives", b.ID)
+		return "", time.Time{}, domain.Errorf(domain.Invalid, "message id: want one other than %s, which has the form of ids that the broker assigns", b.ID)
 	}
 	m := domain.Message{
 		ID: b.ID, Priority: b.Priority, ContentType: b.ContentType, Payload: b.Payload,

@@ -19,7 +19,7 @@ type Condition struct {
 
 // ErrChanged reports that a party does not fulfil the [Condition] of a change. Its kind is
 // Conflict.
-var ErrChanged = errors.New("it has changed, or is not there")
+var ErrChanged = errors.New("it has changed, or does not exist")
 
 func newChangedError() error { return domain.Errorf(domain.Conflict, "%w", ErrChanged) }
 

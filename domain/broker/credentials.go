@@ -23,7 +23,7 @@ type Credentials struct {
 // The errors of requests that are refused. They do not reveal which parties exist.
 var (
 	// ErrUnauthenticated reports that a request lacks the credentials that it needs.
-	ErrUnauthenticated = errors.New("the request shows no credentials")
+	ErrUnauthenticated = errors.New("the request has no credentials")
 	// ErrForbidden reports that the credentials of a request are wrong, or belong to a party
 	// that does not exist.
 	ErrForbidden = errors.New("the credentials of the request are wrong")

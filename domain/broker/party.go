@@ -130,7 +130,7 @@ func (s *Service) putParty(ctx context.Context, id domain.PartyID, d *Draft, whe
 // createParty stores a new party. It fails with Conflict if the party exists.
 func (s *Service) createParty(ctx context.Context, id domain.PartyID, d *Draft) (*repository.Party, error) {
 	if d.Token == nil {
-		return nil, domain.Errorf(domain.Invalid, "token: want one, because it is never shown: the hub makes none")
+		return nil, domain.Errorf(domain.Invalid, "token: missing; the hub generates none, because it never shows tokens")
 	}
 	now := s.opts.Clock().UTC().Truncate(time.Second)
 	p := &repository.Party{ID: id, Label: cmp.Or(d.Label, id.String()), CallbackURL: d.CallbackURL, Created: now, Changed: now}

@@ -125,7 +125,7 @@ func (s *Service) actOnSome(ctx context.Context, what, queue string, of Selectio
 	case of.Reason == "":
 		return Progress{}, domain.Errorf(domain.Invalid, "reason: want the reason that the dead letters have")
 	case of.After < 0 || of.Through <= of.After:
-		return Progress{}, domain.Errorf(domain.Invalid, "through: want the highest sequence number that the action is about, above after")
+		return Progress{}, domain.Errorf(domain.Invalid, "through: want the highest sequence number that the action applies to, above after")
 	}
 	page, err := s.scan(ctx, queue, Query{After: of.After, Reason: of.Reason, Limit: maxAtOnce})
 	if err != nil {

@@ -63,7 +63,7 @@ func (s *service) followReplays() bool {
 		if !s.cursor.FollowReplay(&r.ReplayRequest, r.dead, s.engine.opts.Clock()) {
 			return !r.IsFetch()
 		}
-		s.engine.opts.Logger.LogAttrs(s.engine.ctx, slog.LevelDebug, "a request to replay was followed",
+		s.engine.opts.Logger.LogAttrs(s.engine.ctx, slog.LevelDebug, "a request to replay was carried out",
 			slog.String("cursor", s.id.String()), slog.String("request", r.ID))
 		s.requests = s.requests[1:]
 		s.urgent = true

@@ -77,10 +77,10 @@ func Compile(text string) (*Expression, error) {
 		return nil, domain.Errorf(domain.Invalid, "the expression is a reference to one")
 	}
 	if limit := b.maxMemory(); limit > MaxMemory {
-		return nil, domain.Errorf(domain.Invalid, "its evaluation may need %.0f MB, and %d MB is the limit", math.Ceil(limit/(1<<20)), MaxMemory>>20)
+		return nil, domain.Errorf(domain.Invalid, "its evaluation may need %.0f MB, more than the limit of %d MB", math.Ceil(limit/(1<<20)), MaxMemory>>20)
 	}
 	if size := b.size.maxValue(); size > maxResult {
-		return nil, domain.Errorf(domain.Invalid, "its result may have %.0f MB, and %d MB is the limit", math.Ceil(size/(1<<20)), maxResult>>20)
+		return nil, domain.Errorf(domain.Invalid, "its result may have %.0f MB, more than the limit of %d MB", math.Ceil(size/(1<<20)), maxResult>>20)
 	}
 	return &Expression{node}, nil
 }
@@ -130,5 +130,5 @@ func (e *Expression) Matches(m Metadata) (bool, error) {
 	case map[string]any:
 		return len(v) > 0, nil
 	}
-	return false, domain.Errorf(domain.Invalid, "the result of the expression is no value")
+	return false, domain.Errorf(domain.Invalid, "the result of the expression is not a value")
 }

@@ -30,7 +30,7 @@ func (t searchToken) String() string {
 // parseToken reads the token of an answer about an id.
 func parseToken(s, id string) (t searchToken, err error) {
 	if len(s) > maxToken {
-		return t, domain.Errorf(domain.Invalid, "after: want what an answer has returned, got %d characters", len(s))
+		return t, domain.Errorf(domain.Invalid, "after: want the value of a previous answer, got %d characters", len(s))
 	}
 	text, err := base64.RawURLEncoding.DecodeString(s)
 	if err == nil {
@@ -38,9 +38,9 @@ func parseToken(s, id string) (t searchToken, err error) {
 	}
 	switch {
 	case err != nil || t.Next == "" || t.Found < 0 || t.Mailboxes < 0 || t.Unread < 0:
-		return t, domain.Errorf(domain.Invalid, "after: want what the answer before has returned; begin without it")
+		return t, domain.Errorf(domain.Invalid, "after: want the value of the previous answer; search again without it")
 	case t.ID != id:
-		return t, domain.Errorf(domain.Invalid, "after: it is of a search for %q; begin without it", domain.Clip(t.ID))
+		return t, domain.Errorf(domain.Invalid, "after: it belongs to a search for %q; search again without it", domain.Clip(t.ID))
 	}
 	return t, nil
 }

@@ -269,7 +269,7 @@ func (b *composedBody) setText(text []byte) error {
 		end += b.left
 	}
 	if end > length || ended && end != length {
-		return domain.Errorf(domain.Damaged, "bundle %s: its body has not the %d bytes that it had when it was opened", b.bundle.ID, length)
+		return domain.Errorf(domain.Damaged, "bundle %s: its body no longer has the %d bytes that it had when it was opened", b.bundle.ID, length)
 	}
 	b.text, b.buffer = text, text
 	return nil

@@ -53,7 +53,7 @@ const (
 // it. list has the ids of its events; nil: they are read from run.
 func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if h.opts.Requester == nil {
-		return bundle, domain.Errorf(domain.Unavailable, "bundle %s: its content comes from domain %s, which this node has no way to ask", bundle.ID, bundle.Cabinet.Origin)
+		return bundle, domain.Errorf(domain.Unavailable, "bundle %s: its content comes from domain %s, which this node cannot ask", bundle.ID, bundle.Cabinet.Origin)
 	}
 	now := time.Now()
 	by := req.By
@@ -234,7 +234,7 @@ func asConflict(err error) error {
 // folder, or replaced.
 func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	if err != nil && ctx.Err() == nil {
-		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "content that nobody needs could not be removed",
+		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "content that is no longer needed could not be removed",
 			slog.String("bundle_id", i.bundle.ID.String()), slog.String("error", err.Error()))
 	}
 }
@@ -259,7 +259,7 @@ func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.Con
 	if bundle.ContentFailure.IsMarked() {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelError, "a domain keeps failing to produce the content of a bundle, and its actor waits; release or skip the bundle, or repair the domain", attrs...)
 	} else {
-		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a domain has not made the content of a bundle", attrs...)
+		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a domain has not produced the content of a bundle", attrs...)
 	}
 	h.fetches.finishFetch(i, bundle, domain.Errorf(domain.Unavailable, "%w", &UnansweredError{bundle}))
 }

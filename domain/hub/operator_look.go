@@ -35,7 +35,7 @@ func (b *RetainedBundle) checkBody() error {
 	case b.IsUnanswered():
 		return domain.Errorf(domain.Conflict, "bundle %s: domain %s has not made its content", b.ID, b.Cabinet.Origin)
 	case b.run == nil:
-		return domain.Errorf(domain.NotFound, "the events of bundle %s are not retained any longer", b.ID)
+		return domain.Errorf(domain.NotFound, "the events of bundle %s are no longer retained", b.ID)
 	}
 	return nil
 }

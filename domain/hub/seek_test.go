@@ -199,7 +199,7 @@ func TestBody_IsDamagedIfItDiffersFromItsDigest(t *testing.T) {
 			var b bytes.Buffer
 			err := writeBody(w.ctx, w.peekBundle(), &b)
 			require.Equal(t, domain.Damaged, domain.KindOf(err))
-			require.ErrorContains(t, err, "its body has not the")
+			require.ErrorContains(t, err, "its body no longer has the")
 			require.NotContains(t, b.String(), "\n]", "nothing that looks whole")
 		})
 	}

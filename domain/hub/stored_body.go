@@ -77,7 +77,7 @@ func (r *storedBody) read(p []byte) (int, error) {
 // asDamaged turns an EOF of the object before the end of the content into damage.
 func (r *storedBody) asDamaged(err error) error {
 	if errors.Is(err, io.EOF) {
-		return domain.Errorf(domain.Damaged, "object %s ends before its time: %w", r.bundle.Object, io.ErrUnexpectedEOF)
+		return domain.Errorf(domain.Damaged, "object %s ends too early: %w", r.bundle.Object, io.ErrUnexpectedEOF)
 	}
 	return err
 }

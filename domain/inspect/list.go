@@ -91,7 +91,7 @@ func (q *Query) parsePosition() (after domain.Position, err error) {
 		}
 	}
 	if err != nil {
-		return after, domain.Errorf(domain.Invalid, "page: want what next of the page before says, got %q", domain.Clip(q.Page))
+		return after, domain.Errorf(domain.Invalid, "page: want the next of the previous page, got %q", domain.Clip(q.Page))
 	}
 	return after, nil
 }

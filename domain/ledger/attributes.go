@@ -82,7 +82,7 @@ func checkJSON(text []byte) (depth int, err error) {
 		case string:
 			if names := innermostNames(open); names != nil && isName {
 				if names[token] {
-					return 0, domain.Errorf(domain.Invalid, "the name %q is there twice in one object", domain.Clip(token))
+					return 0, domain.Errorf(domain.Invalid, "the name %q occurs twice in one object", domain.Clip(token))
 				}
 				names[token], isName = true, false
 				continue

@@ -64,7 +64,7 @@ func (d *Doubts) addDoubt(name domain.ObjectName) {
 	case d.names <- name:
 		d.waiting[name] = struct{}{}
 	default:
-		d.opts.Logger.Warn("too many objects are in doubt; the state of one is not confirmed", "bucket", name.Bucket(), "key", domain.Clip(name.Key()))
+		d.opts.Logger.Warn("too many objects are in doubt; this object is not checked against its store", "bucket", name.Bucket(), "key", domain.Clip(name.Key()))
 	}
 }
 
@@ -79,7 +79,7 @@ func (d *Doubts) Run(ctx context.Context) {
 			delete(d.waiting, name) // an event that arrives from now on may be missing in the next read
 			d.mu.Unlock()
 			if err := d.settleDoubt(ctx, name); err != nil && ctx.Err() == nil {
-				d.opts.Logger.Warn("the store of an object in doubt cannot confirm its state", "bucket", name.Bucket(), "key", domain.Clip(name.Key()), "error", err)
+				d.opts.Logger.Warn("the state of an object is in doubt, and its store cannot confirm it", "bucket", name.Bucket(), "key", domain.Clip(name.Key()), "error", err)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (d *Doubts) askStore(ctx context.Context, o *domain.Object) (isStored bool,
 	}
 	event, isKnown := o.Confirm(stored.ETag, found)
 	if !isKnown {
-		d.opts.Logger.Debug("the store has a content of an object in doubt that no event has reported", "bucket", o.Name.Bucket(), "key", domain.Clip(o.Name.Key()))
+		d.opts.Logger.Debug("the store has content that no event has reported, of an object whose state is in doubt", "bucket", o.Name.Bucket(), "key", domain.Clip(o.Name.Key()))
 		return false, nil
 	}
 	results, err := d.Objects.Ingest(ctx, []repository.ObjectReport{{Name: o.Name, ObjectEvent: event}})

@@ -137,7 +137,7 @@ func parseCondition(name string, texts []string, ignoreCase bool, others []strin
 	case len(path) > maxDepth:
 		return c, domain.Errorf(domain.Invalid, "%s: attributes have up to %d levels, got %d", domain.Clip(name), maxDepth, len(path))
 	case !isList && len(texts) > 1:
-		return c, domain.Errorf(domain.Invalid, "%s is there %d times; for one of several values, use %s[]=", domain.Clip(name), len(texts), domain.Clip(name))
+		return c, domain.Errorf(domain.Invalid, "%s occurs %d times; for one of several values, use %s[]=", domain.Clip(name), len(texts), domain.Clip(name))
 	}
 	for _, text := range texts {
 		v, err := parseValue(kind, text, ignoreCase)

@@ -139,7 +139,7 @@ func (s *Service) RunJobs(ctx context.Context) {
 	defer working.Wait()
 	for {
 		if err := s.takeJobs(ctx, owner, &working); err != nil && ctx.Err() == nil {
-			s.opts.Logger.WarnContext(ctx, "the jobs on objects could not be read; the next look follows", "error", err)
+			s.opts.Logger.WarnContext(ctx, "the jobs on objects could not be read; the hub tries again", "error", err)
 		}
 		look := time.NewTimer(minJobLook + time.Duration(s.opts.Random()%uint64(maxJobLook-minJobLook)))
 		select {

@@ -266,7 +266,7 @@ func TestFilter_NamesWhatIsWrong(t *testing.T) {
 		"eventTime":                      {"yesterday", "want a time"},
 		"eventType":                      {"Other", "want Created or Deleted"},
 		"isDeleteMarker":                 {"1", "want true or false"},
-		"key":                            {`a\b`, "a backslash stands before"},
+		"key":                            {`a\b`, "a backslash may only precede"},
 		"attributes":                     {"x", "want the name of an attribute"},
 		"attributes[]":                   {"x", "want the name of an attribute"},
 		"attributes[or][]":               {"x", "want the name of an attribute"},
@@ -274,7 +274,7 @@ func TestFilter_NamesWhatIsWrong(t *testing.T) {
 		"attributes[a]b":                 {"x", "square brackets"},
 		"attributes[a][][b]":             {"x", "square brackets"},
 		"attributes[a[b]]":               {"x", "square brackets"},
-		"attributes[a]":                  {`\`, "a backslash stands before"},
+		"attributes[a]":                  {`\`, "a backslash may only precede"},
 		"attributes" + nested(11):        {"x", "up to 10 levels, got 11"},
 		"attributes" + nested(11) + "[]": {"x", "up to 10 levels, got 11"},
 		"key[a]":                         {"x", "only attributes have parts"},
@@ -285,7 +285,7 @@ func TestFilter_NamesWhatIsWrong(t *testing.T) {
 		require.ErrorContains(t, err, tc.want, name)
 	}
 	_, err := ledger.ParseFilter(params{"key": {"a", "b"}})
-	require.ErrorContains(t, err, "key is there 2 times; for one of several values, use key[]=")
+	require.ErrorContains(t, err, "key occurs 2 times; for one of several values, use key[]=")
 	_, err = ledger.ParseFilter(params{"key[]": slices.Repeat([]string{"a"}, 101)})
 	require.ErrorContains(t, err, "want at most 100")
 	_, err = ledger.ParseFilter(params{"attributes" + nested(10): {"x"}, "page": {"x", "y"}}, "page")

@@ -132,7 +132,7 @@ func parseColumns(names []string) (columns, error) {
 	for i, name := range names {
 		name = columnName(name)
 		if _, twice := c[name]; twice {
-			return nil, domain.Errorf(domain.Invalid, "column %q is there twice", domain.Clip(name))
+			return nil, domain.Errorf(domain.Invalid, "column %q occurs twice", domain.Clip(name))
 		}
 		c[name] = i
 	}

@@ -31,7 +31,7 @@ func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 		return f, p, err
 	}
 	if !f.HasConditions() {
-		return f, p, domain.Errorf(domain.Invalid, "the query asks for no field of the rows to patch; to patch all rows, say so by key=*")
+		return f, p, domain.Errorf(domain.Invalid, "the query has no condition on the rows to patch; to patch all rows, send key=*")
 	}
 	for name, values := range r.Query {
 		for _, text := range append([]string{name}, values...) {

@@ -119,10 +119,10 @@ func TestPatchJob_CountsTheRowsThatItCannotChange(t *testing.T) {
 func TestPatchJob_IsRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, tc := range []struct{ query, patch, want string }{
-			{"", addLane, "the query asks for no field of the rows"},
-			{"currentState=false", addLane, "the query asks for no field of the rows"},
+			{"", addLane, "the query has no condition on the rows"},
+			{"currentState=false", addLane, "the query has no condition on the rows"},
 			{"limit=3&key=*", addLane, "unknown query parameter"},
-			{"key=%5Ca", addLane, "a backslash stands before"},
+			{"key=%5Ca", addLane, "a backslash may only precede"},
 			{"key=%ff", addLane, "key: want UTF-8"},
 			{"key=*", `[{"op": "remove", "path": "/a"}]`, "/0/op: want test, add or copy"},
 			{"key=*", `{`, "want JSON"},

@@ -28,7 +28,7 @@ func parsePattern(text string, ignoreCase bool) (pattern, error) {
 		switch {
 		case isEscaped:
 			if !strings.ContainsRune(`*?\`, c) {
-				return pattern{}, domain.Errorf(domain.Invalid, `a backslash stands before *, ? or a backslash only, not before %q`, c)
+				return pattern{}, domain.Errorf(domain.Invalid, `a backslash may only precede *, ? or another backslash, got one before %q`, c)
 			}
 			isEscaped = false
 			p.addCharacter(c)
@@ -45,7 +45,7 @@ func parsePattern(text string, ignoreCase bool) (pattern, error) {
 		}
 	}
 	if isEscaped {
-		return pattern{}, domain.Errorf(domain.Invalid, `a backslash stands before *, ? or a backslash only, not at the end`)
+		return pattern{}, domain.Errorf(domain.Invalid, `a backslash may only precede *, ? or another backslash, got one at the end`)
 	}
 	return p, nil
 }

@@ -49,7 +49,7 @@ func TestPattern(t *testing.T) {
 	for _, text := range []string{`\a`, `a\`, `\\\`} {
 		_, err := parsePattern(text, false)
 		require.Equal(t, domain.Invalid, domain.KindOf(err), text)
-		require.ErrorContains(t, err, "a backslash stands before")
+		require.ErrorContains(t, err, "a backslash may only precede")
 	}
 }
 

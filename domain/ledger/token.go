@@ -60,7 +60,7 @@ func parseToken(text, query string) (p rowPosition, err error) {
 	if text == "" {
 		return rowPosition{Query: query}, nil
 	}
-	malformed := domain.Errorf(domain.Invalid, "pageToken: want the one in links.next of the page before, got %q", domain.Clip(text))
+	malformed := domain.Errorf(domain.Invalid, "pageToken: want the one in links.next of the previous page, got %q", domain.Clip(text))
 	decoded, err := tokenEncoding.DecodeString(text)
 	if err != nil {
 		return p, malformed
@@ -74,7 +74,7 @@ func parseToken(text, query string) (p rowPosition, err error) {
 		return p, malformed
 	}
 	if p.Query != query {
-		return p, domain.Errorf(domain.Invalid, "pageToken: it is of another query; send it with the same parameters as the page before")
+		return p, domain.Errorf(domain.Invalid, "pageToken: it is of another query; send it with the same parameters as for the previous page")
 	}
 	return p, nil
 }

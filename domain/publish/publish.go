@@ -46,7 +46,7 @@ type Awaited struct {
 func (s *Service) Publish(ctx context.Context, stream domain.StreamName, messages []domain.Message) (Result, error) {
 	var r Result
 	if topic, _ := stream.Topic(); domain.IsReservedTopic(topic) {
-		return r, domain.Errorf(domain.Invalid, "topic: want another one than %s, to which the hub publishes", topic)
+		return r, domain.Errorf(domain.Invalid, "topic: want one other than %s, to which the hub publishes", topic)
 	}
 	for begin := 0; begin < len(messages); {
 		n := countAppendable(messages[begin:])

@@ -123,7 +123,7 @@ func parsePlace(text string) (listPlace, error) {
 		return listPlace{}, nil
 	}
 	if err != nil || parseErr != nil || !hasCursor || shard < 0 || shard >= repository.ShardCount {
-		return listPlace{}, domain.Errorf(domain.Invalid, "after: want what the page before has as its next, got %q", domain.Clip(text))
+		return listPlace{}, domain.Errorf(domain.Invalid, "after: want the next of the previous page, got %q", domain.Clip(text))
 	}
 	return listPlace{shard, cursor}, nil
 }

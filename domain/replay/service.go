@@ -148,7 +148,7 @@ func (s *Service) findEnded(ctx context.Context, n *subject, id domain.DeliveryI
 	case entry == nil || entry.Published.Before(n.definition.Created) || !matches(n.filter, entry):
 		return nil, domain.Errorf(domain.NotFound, "there is no delivery %s: its message has expired, was never published, or is none for the subscription", id)
 	case id.Entry.Number >= n.standing.Position(id.Entry.Priority).Number:
-		return nil, domain.Errorf(domain.Conflict, "the delivery was not called yet: it waits for its turn")
+		return nil, domain.Errorf(domain.Conflict, "the receiver was not called with this delivery yet: it waits for its turn")
 	}
 	return &domain.ReplayDelivery{Position: entry.Position, Published: entry.Published}, nil
 }

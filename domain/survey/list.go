@@ -166,4 +166,4 @@ func (q *Query) startPosition() (*listPosition, error) {
 	return &p, nil
 }
 
-var errAfter = domain.Errorf(domain.Invalid, "after: want the next of the page before, as it was returned")
+var errAfter = domain.Errorf(domain.Invalid, "after: want the next of the previous page, unchanged")

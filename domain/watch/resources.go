@@ -22,7 +22,7 @@ type Condition struct {
 }
 
 // ErrChanged reports that a document does not fulfil the [Condition] of a change. Its kind is Conflict.
-var ErrChanged = errors.New("it has changed, or is not there")
+var ErrChanged = errors.New("it has changed, or does not exist")
 
 // canChange reports whether the change may be made to r; nil means a document that does not
 // exist.

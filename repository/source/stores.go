@@ -92,7 +92,7 @@ func decodeCursor(s string) (c cursor, err error) {
 		err = json.Unmarshal(text, &c)
 	}
 	if err != nil {
-		return c, domain.Errorf(domain.Invalid, "cursor %q: want one of a page before", domain.Clip(s))
+		return c, domain.Errorf(domain.Invalid, "cursor %q: want one of a previous page", domain.Clip(s))
 	}
 	return c, nil
 }

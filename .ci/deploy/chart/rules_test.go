@@ -119,7 +119,7 @@ func (c *checker) checkNames() {
 	for _, o := range c.all {
 		key := fmt.Sprintf("%T %s", o, o.GetName())
 		if seen[key] {
-			c.fault("%s is there twice", key)
+			c.fault("%s occurs twice", key)
 		}
 		seen[key] = true
 		if o.GetNamespace() != namespace {

@@ -29,7 +29,7 @@ export class Bundle {
     this.backlog = Number(headers.get("MessageHub-Backlog") ?? -1);
     if (!this.id || answer.response.status !== 200 || headers.get("Content-Encoding") || size === null) {
       answer.end();
-      throw new FinalError("the answer is no bundle; is this a hub?");
+      throw new FinalError("the answer is not a bundle; is this a hub?");
     }
     if (this.size > client.options.maxBundle) {
       answer.end();

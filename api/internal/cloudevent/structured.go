@@ -27,7 +27,7 @@ func Structured(text []byte) (domain.Message, []Fault) {
 			b.reportFault("", err.Error())
 			return domain.Message{}, b.faults
 		case seen[name]:
-			b.reportFault(name, "it is there twice")
+			b.reportFault(name, "it occurs twice")
 		case string(m.Value) == "null": // treated as missing
 		case name == "data":
 			data = m.Value

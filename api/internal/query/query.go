@@ -30,7 +30,7 @@ func Parse(r *http.Request, known ...string) (url.Values, error) {
 		case !slices.Contains(known, name):
 			return nil, domain.Errorf(domain.Invalid, "Unknown query parameter %q; known are %s.", domain.Clip(name), strings.Join(known, ", "))
 		case len(values[name]) > 1:
-			return nil, domain.Errorf(domain.Invalid, "Query parameter %s is there %d times; send it once.", name, len(values[name]))
+			return nil, domain.Errorf(domain.Invalid, "Query parameter %s occurs %d times; send it once.", name, len(values[name]))
 		}
 	}
 	return values, nil

@@ -218,7 +218,7 @@ func (a *attempt) settleReply(ctx context.Context, s *azservicebus.SessionReceiv
 
 func (a *attempt) countRefused(c classification) {
 	a.requests.metrics.countRefused(a.origin, c.refusal)
-	a.logger().Warn("a domain has sent a reply that is no good", "reason", c.refusal, "description", c.description)
+	a.logger().Warn("a domain has sent an unusable reply", "reason", c.refusal, "description", c.description)
 }
 
 func (a *attempt) logger() *slog.Logger {

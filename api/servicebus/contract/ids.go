@@ -30,7 +30,7 @@ func EncodeIDs(ids []uuid.UUID) []byte {
 // io.ErrUnexpectedEOF, because only a complete list describes the bundle.
 func DecodeIDs(list []byte) ([]uuid.UUID, error) {
 	if len(list)%idSize != 0 {
-		return nil, fmt.Errorf("list of ids: %d bytes are no whole number of ids of %d bytes: %w", len(list), idSize, io.ErrUnexpectedEOF)
+		return nil, fmt.Errorf("list of ids: %d bytes are not a multiple of %d, the size of an id: %w", len(list), idSize, io.ErrUnexpectedEOF)
 	}
 	ids := make([]uuid.UUID, 0, len(list)/idSize)
 	for ; len(list) > 0; list = list[idSize:] {

@@ -49,7 +49,7 @@ func (b *Bus) peekMessages(ctx context.Context, queue string, after int64, limit
 		})
 	}
 	if domain.KindOf(err) == domain.Damaged {
-		return nil, domain.Errorf(domain.Damaged, "the first dead letter after %d cannot be read; list those behind it by a higher number to list after, and remove this one with a tool of Service Bus: %w", after, err)
+		return nil, domain.Errorf(domain.Damaged, "the first dead letter after %d cannot be read; list the later ones with a higher number in after, and remove this one with a tool of Service Bus: %w", after, err)
 	}
 	return found, err
 }

@@ -81,7 +81,7 @@ func (t *taking) receiveWanted(ctx context.Context) error {
 			return domain.Errorf(domain.Busy, "the time is over while there are dead letters of queue %s to receive; repeat the order: %w", t.queue, err)
 		}
 		if len(t.passed) >= maxPassed || t.passedBytes >= maxPassedBytes {
-			return domain.Errorf(domain.Conflict, "queue %s has more than %d dead letters in front of number %d, and Service Bus gives them out in order; send those again or delete them first", t.queue, len(t.passed), t.wanted[0])
+			return domain.Errorf(domain.Conflict, "queue %s has more than %d dead letters in front of number %d, and Service Bus returns them in order; send those again or delete them first", t.queue, len(t.passed), t.wanted[0])
 		}
 		m, err := t.receiveNext(ctx)
 		if m == nil || err != nil {

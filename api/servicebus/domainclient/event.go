@@ -96,7 +96,7 @@ func (c *Client) completeEvent(e *Event) error {
 	e.DocumentType = cmp.Or(e.DocumentType, e.ContentType)
 	switch {
 	case e.ID == uuid.Nil:
-		return errors.New("no ID; give every event one that stays its own when it is sent again")
+		return errors.New("no ID; give every event its own, and keep it when the event is sent again")
 	case e.Recipient == "":
 		return errors.New("no Recipient")
 	case e.Origin == "":

@@ -42,7 +42,7 @@ func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID
 	case err != nil:
 		return nil, fmt.Errorf("read the ids in %s: %w", list, err)
 	case len(text) > largestList:
-		return nil, fmt.Errorf("read the ids in %s: more than %d MB are no list of ids", list, largestList>>20)
+		return nil, fmt.Errorf("read the ids in %s: more than %d MB, too large for a list of ids", list, largestList>>20)
 	}
 	ids, err := contract.DecodeIDs(text)
 	if err != nil {

@@ -117,7 +117,7 @@ func (l *listening) handleNotice(ctx context.Context, from *azservicebus.Receive
 		if holding.Err() != nil {
 			return nil // the bus delivers it again
 		}
-		l.c.o.Logger.Error("a notice was not taken, and is offered again", "id", n.ID, "error", err)
+		l.c.o.Logger.Error("a notice was not handled; it is delivered again", "id", n.ID, "error", err)
 		if !p.wait(holding) {
 			return nil
 		}
@@ -130,7 +130,7 @@ func (l *listening) handleNotice(ctx context.Context, from *azservicebus.Receive
 // parseNotice parses a notice.
 func (c *Client) parseNotice(m *azservicebus.ReceivedMessage) (*Notice, error) {
 	if len(m.Body) > largestRequest {
-		return nil, fmt.Errorf("%d bytes are no notice", len(m.Body))
+		return nil, fmt.Errorf("%d bytes are not a notice", len(m.Body))
 	}
 	var d contract.DequeueContract
 	if err := proto.Unmarshal(m.Body, &d); err != nil {

@@ -93,7 +93,7 @@ const largestRequest = 64 << 10
 // parseRequest parses a request.
 func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error) {
 	if len(m.Body) > largestRequest {
-		return nil, fmt.Errorf("%d bytes are no request", len(m.Body))
+		return nil, fmt.Errorf("%d bytes are not a request", len(m.Body))
 	}
 	var r contract.DataBundleRequestContract
 	if err := proto.Unmarshal(m.Body, &r); err != nil {

@@ -288,7 +288,7 @@ func TestOnlyTheRequestThatCannotBeReadBecomesADeadLetter(t *testing.T) {
 	require.NoError(t, dead.Close(t.Context()))
 	require.Contains(t, why["garbage"], "no DataBundleRequestContract")
 	require.Equal(t, "RequestId is missing, so there is no session to answer to", why["nothing"])
-	require.Equal(t, "66560 bytes are no request", why["too much"])
+	require.Equal(t, "66560 bytes are not a request", why["too much"])
 	m.drained()
 }
 

@@ -146,7 +146,7 @@ func TestKill_LosesAndResurrectsNoMessage(t *testing.T) {
 	}
 	missing := 0
 	for body, count := range left {
-		require.LessOrEqual(t, count, 1, "%s is there twice", body)
+		require.LessOrEqual(t, count, 1, "%s occurs twice", body)
 		number, part := body[:len(body)-1], body[len(body)-1:]
 		if count < 0 && !said["completed-"+part+" "+number] {
 			missing++

@@ -63,7 +63,7 @@ func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (_ messageEvents,
 
 // DeadLettered implements receiver.Handler.
 func (s *eventStore) DeadLettered(m *busMessage) {
-	s.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipientsForLog(m.Content.events), "message_id", m.MessageID, "reason", m.Rejection.Reason)
+	s.logger.Error("a message cannot be stored and is a dead letter now; its recipients will not get it", "recipients", recipientsForLog(m.Content.events), "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
 // Store implements receiver.Handler. When it returns, each message is stored,

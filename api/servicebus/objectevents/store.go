@@ -81,7 +81,7 @@ func (s *eventStore) recordIgnored(m *azservicebus.ReceivedMessage, sent message
 	r.metrics.events.WithLabelValues("refused").Add(float64(len(sent.Faults)))
 	r.metrics.events.WithLabelValues("ignored").Add(float64(sent.Ignored))
 	if sent.Ignored > 0 {
-		r.opts.Logger.Debug("events are ignored, for their names", "message_id", m.MessageID, "events", sent.Ignored, "first_names", sent.IgnoredNames)
+		r.opts.Logger.Debug("events are ignored because of their names", "message_id", m.MessageID, "events", sent.Ignored, "first_names", sent.IgnoredNames)
 	}
 	if n := len(sent.Faults); n > 0 && n < sent.Count { // otherwise the dead letter is logged
 		r.opts.Logger.Error("events of a message cannot be stored; the others are", "message_id", m.MessageID, "events", n, "faults", describeFaults(sent.Faults[:min(n, 10)]))

@@ -41,7 +41,7 @@ var keys = []key{
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
 	{"insecure", true, "listen to other machines without tokens: every client that reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
 	{"production", true, "use no key of Azure, and no identity of a developer: refuse cosmos.key, blob.key, servicebus.connection and keys of objects.stores on Azure, and require AZURE_TOKEN_CREDENTIALS", func(c *Config) value { return (*boolValue)(&c.Production) }},
-	{"drain-delay", true, "`TIME` for which a hub that was asked to stop still answers requests, while /readyz answers 503: as long as a load balancer needs to send requests to other nodes; up to 5m", func(c *Config) value { return (*delayValue)(&c.DrainDelay) }},
+	{"drain-delay", true, "`TIME` for which a hub that is stopping still serves requests while /readyz answers 503, so that load balancers send new requests to other nodes; up to 5m", func(c *Config) value { return (*delayValue)(&c.DrainDelay) }},
 	{"cosmos.endpoint", true, "`URL` of an Azure Cosmos DB account, in place of the embedded engine", func(c *Config) value { return (*textValue)(&c.Cosmos.Endpoint) }},
 	{"cosmos.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
 		return &secretValue{&c.Cosmos.Key, "leave it out to use the default credential"}
@@ -58,8 +58,8 @@ var keys = []key{
 		return &secretValue{&c.ServiceBus.Connection, "leave it out to use servicebus.namespace or the embedded bus"}
 	}},
 	{"servicebus.connection-file", false, "file with the connection string, in place of servicebus.connection", fileKey("servicebus.connection-file")},
-	{"servicebus.fifo-queue", true, "`QUEUE` from which the hub receives events, with a session for each recipient; none: no such queue", func(c *Config) value { return (*queueValue)(&c.ServiceBus.FIFO) }},
-	{"servicebus.plain-queue", true, "`QUEUE` without sessions from which the hub receives events; none: no such queue", func(c *Config) value { return (*queueValue)(&c.ServiceBus.Plain) }},
+	{"servicebus.fifo-queue", true, "`QUEUE` from which the hub receives events, with a session for each recipient; none: do not receive from such a queue", func(c *Config) value { return (*queueValue)(&c.ServiceBus.FIFO) }},
+	{"servicebus.plain-queue", true, "`QUEUE` without sessions from which the hub receives events; none: do not receive from such a queue", func(c *Config) value { return (*queueValue)(&c.ServiceBus.Plain) }},
 	{"servicebus.sessions", true, "maximum number of concurrent sessions, `N`", func(c *Config) value { return (*countValue)(&c.ServiceBus.Sessions) }},
 	{"bus-listen", true, "`HOST:PORT` at which domains reach the embedded bus; empty: they cannot reach it", func(c *Config) value { return (*doorValue)(&c.BusListen) }},
 	{"bus.key", false, "secret of the key RootManageSharedAccessKey of the embedded bus, in base64; with it and tls.cert, bus-listen may be an address that other machines reach, by TLS only", func(c *Config) value {
@@ -103,7 +103,7 @@ var keys = []key{
 	{"push.workers", false, "maximum number of calls to receivers at the same time", func(c *Config) value { return (*countValue)(&c.Push.Workers) }},
 	{"push.concurrency", false, "maximum number of calls to one receiver at the same time, up to 64", func(c *Config) value { return (*countValue)(&c.Push.Concurrency) }},
 	{"push.timeout", false, "maximum time of a call, from looking up the host to the last byte of the answer", func(c *Config) value { return (*timeoutValue)(&c.Push.Timeout) }},
-	{"push.delays", false, "times before the attempts of a delivery, each after the failure of the attempt before; the first one is 0. A number without a unit is in seconds", func(c *Config) value { return (*delaysValue)(&c.Push.Delays) }},
+	{"push.delays", false, "pauses before the attempts of a delivery: before the first one (0), then after each failed one. A number without a unit is in seconds", func(c *Config) value { return (*delaysValue)(&c.Push.Delays) }},
 	{"push.attempts", false, "maximum number of calls of a delivery; auto: as many as push.delays has times", func(c *Config) value { return auto((*countValue)(&c.Push.Attempts)) }},
 	{"push.allow", false, "ranges of addresses, besides public ones, that receivers may have, such as 127.0.0.0/8 10.0.0.0/8", func(c *Config) value { return (*prefixesValue)(&c.Push.Allow) }},
 	{"push.insecure-http", false, "allow receivers with http URLs, although others can read and change the messages on the way", func(c *Config) value { return (*boolValue)(&c.Push.InsecureHTTP) }},
@@ -112,7 +112,7 @@ var keys = []key{
 	}},
 	{"push.secret-key-file", false, "file with the keys, in place of push.secret-key", fileKey("push.secret-key-file")},
 	{"push.secret-grace", false, "time after a rotation in which calls are signed with the old secret, too, such as 36h or 2d", func(c *Config) value { return (*graceValue)(&c.Push.SecretGrace) }},
-	{"broker.max-retry", false, "maximum number of attempts of a job after the first one, before it is dead, up to 100", func(c *Config) value { return (*retryValue)(&c.Broker.MaxRetry) }},
+	{"broker.max-retry", false, "maximum number of retries of a job after its first attempt, up to 100; after the last one the job is dead", func(c *Config) value { return (*retryValue)(&c.Broker.MaxRetry) }},
 	{"broker.retry-delay", false, "time before the first retry of a job; the time doubles with each further retry, and varies by a fifth. A number without a unit is in seconds", func(c *Config) value { return (*pauseValue)(&c.Broker.RetryDelay) }},
 	{"broker.fail-safe", false, "what this node does with deliveries of nodes of the same account that died, also those to subscriptions: on (it takes them over within 10 seconds), off (it takes them over at its next start, or when a job among them is re-triggered; until then, or until a node with on takes them over, they wait and are not lost), or worker (as off, and it re-triggers overdue jobs of the broker)", func(c *Config) value {
 		return choiceOf(&c.Broker.FailSafe, FailSafeOn, FailSafeOff, FailSafeWorker)
@@ -132,7 +132,7 @@ var keys = []key{
 	{"watches.base", false, "`URL` with which the names of resources in watches begin, such as https://hub.example.org; all nodes must have the same. By default the address of the node on its own machine", func(c *Config) value { return (*hubURL)(&c.Watches.Base) }},
 	{"watches.period", false, "time between a change and the second attempt to notify a watch of it; the next attempts follow after twice, four and eight times this time. From 1s to 30d; a number without a unit is in seconds", func(c *Config) value { return (*periodValue)(&c.Watches.Period) }},
 	{"watches.attempts", false, "maximum number of attempts to notify a watch of a change, up to 20", func(c *Config) value { return (*attemptsValue)(&c.Watches.Attempts) }},
-	{"objects.queue", true, "`QUEUE` without sessions from which the hub receives events of objects; none: no such queue", func(c *Config) value { return (*queueValue)(&c.Objects.Queue) }},
+	{"objects.queue", true, "`QUEUE` without sessions from which the hub receives events of objects; none: do not receive from such a queue", func(c *Config) value { return (*queueValue)(&c.Objects.Queue) }},
 	{"objects.shards", false, "number of partitions of a new bucket of objects, 1 to 256; existing buckets keep theirs", func(c *Config) value { return (*shardsValue)(&c.Objects.Shards) }},
 	{"objects.retention", false, "keep events of objects for this `TIME`, such as 90d, or forever. An older event is removed if its version has a newer event, and a deleted version after 14 days or more. Events that come later than this are refused as too old", func(c *Config) value { return (*retentionValue)(&c.Objects.Retention) }},
 	{"objects.topic", false, "publish each change of the current state of an object to the topic object-changed, to which operators may subscribe; all nodes must have the same", func(c *Config) value { return (*boolValue)(&c.Objects.Topic) }},

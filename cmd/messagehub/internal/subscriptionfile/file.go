@@ -118,7 +118,7 @@ func (p *subscriptionParser) readMembers(where string, n *yaml.Node, known map[s
 		set := known[key.Value]
 		switch {
 		case seen[key.Value]:
-			p.addFault(key, "%s: it is there twice", domain.Clip(key.Value))
+			p.addFault(key, "%s: it occurs twice", domain.Clip(key.Value))
 		case set == nil:
 			p.addFault(key, "%q: unknown; known are %s", domain.Clip(key.Value), strings.Join(sortedNames(known), ", "))
 		default:
@@ -281,7 +281,7 @@ func (p *subscriptionParser) addHeaders(where string, n *yaml.Node, read func(te
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if _, twice := e.Headers[name]; twice {
-			p.addFault(n, "%s: %s is there twice", where, domain.Clip(name))
+			p.addFault(n, "%s: %s occurs twice", where, domain.Clip(name))
 		}
 		value, err := read(texts[name])
 		if err != nil {
@@ -336,7 +336,7 @@ func (p *subscriptionParser) readTexts(where string, n *yaml.Node) map[string]st
 		key, value := mapping.Content[i], ""
 		p.readText(where+" "+domain.Clip(key.Value), &value)(mapping.Content[i+1])
 		if _, twice := all[key.Value]; twice {
-			p.addFault(key, "%s: it is there twice", domain.Clip(key.Value))
+			p.addFault(key, "%s: it occurs twice", domain.Clip(key.Value))
 		}
 		all[key.Value] = value
 	}
@@ -357,7 +357,7 @@ func (p *subscriptionParser) readAttachments(n *yaml.Node) map[string]string {
 			"type": p.readText("type", &kind), "expression": p.readText("expression", &expression),
 		})
 		if _, twice := all[key.Value]; twice {
-			p.addFault(key, "%s: it is there twice", domain.Clip(key.Value))
+			p.addFault(key, "%s: it occurs twice", domain.Clip(key.Value))
 		}
 		if kind != "jmespath" {
 			p.addFault(key, "attachment %s: want type: jmespath", domain.Clip(key.Value))

@@ -88,7 +88,7 @@ func sectionCode(d *Decoder) (uint64, error) {
 		code, _ = v.(uint64)
 	}
 	if code < sectionHeader || code > sectionFooter {
-		return 0, errors.New("amqp: a message has a part that is not a section")
+		return 0, errors.New("amqp: a message contains a part that is not a section of AMQP")
 	}
 	return code, nil
 }

@@ -231,7 +231,7 @@ func TestKill_LosesAndResurrectsNoMessage(t *testing.T) {
 				require.NoError(t, err)
 				for _, m := range page {
 					id := string(m.Sections)
-					require.False(t, found[id], "%s is there twice", id)
+					require.False(t, found[id], "%s occurs twice", id)
 					require.True(t, said["sending"][id])
 					require.False(t, said["completed"][id], "%s is back", id)
 					found[id], from = true, m.SequenceNumber+1

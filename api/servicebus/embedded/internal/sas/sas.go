@@ -93,7 +93,7 @@ type Keys []Key
 
 // Reasons why a token is invalid. Clients look for these texts.
 var (
-	ErrMalformed = errors.New("MalformedToken: the token is no shared access signature")
+	ErrMalformed = errors.New("MalformedToken: the token is not a shared access signature")
 	ErrSignature = errors.New("InvalidSignature: the token has an invalid signature")
 	ErrExpired   = errors.New("ExpiredToken: The token is expired")
 )

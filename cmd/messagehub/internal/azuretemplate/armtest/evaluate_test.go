@@ -55,7 +55,7 @@ func TestEvaluate_RefusesWhatDoesNotResolve(t *testing.T) {
 		{"a parent that is not there", "format('{0}/{1}', parameters('name'), 'c')", "format('{0}x/{1}', parameters('name'), 'c')", "no resource X/y/ax"},
 		{"a name with too few parts", "format('{0}/{1}', parameters('name'), 'c')", "format('{0}', parameters('name'))", "has not as many parts as its type"},
 		{"a placeholder that is not there", "'{0}/{1}'", "'{0}/x'", "no {1}"},
-		{"two resources of one name", `"resources": [`, `"resources": [{"type": "X/y", "apiVersion": "1", "name": "a"},`, "X/y/a is there twice"},
+		{"two resources of one name", `"resources": [`, `"resources": [{"type": "X/y", "apiVersion": "1", "name": "a"},`, "X/y/a occurs twice"},
 		{"a text that does not end", "'off')]", "'off)]", "a text does not end"},
 		{"more than an expression", "'off')]", "'off') 1]", "unexpected"},
 		{"a value that is not allowed", `"defaultValue": "a"`, `"defaultValue": "c"`, "is not allowed"},

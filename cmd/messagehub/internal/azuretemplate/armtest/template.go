@@ -221,7 +221,7 @@ func (e *evaluation) declareResource(raw map[string]any) (*Resource, error) {
 		r.ID = r.Scope + "/providers/" + r.ID
 	}
 	if e.declared[r.ID] != nil {
-		return nil, fmt.Errorf("%s is there twice", r.ID)
+		return nil, fmt.Errorf("%s occurs twice", r.ID)
 	}
 	e.declared[r.ID] = r
 	return r, nil
