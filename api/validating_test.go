@@ -172,8 +172,8 @@ func gunzipped(t *testing.T, body []byte) []byte {
 	return plain
 }
 
-// missingRoute returns a route for requests that no route answers: their answer is
-// described among the components.
+// missingRoute returns a route for the answer to a request without a route, which
+// openapi.yaml describes only under components.
 func missingRoute(t *testing.T, doc *openapi3.T, status int) *routers.Route {
 	t.Helper()
 	name := map[int]string{404: "NotListed", 405: "NotListed"}[status]

@@ -246,9 +246,9 @@ func (w *watchBench) measurePrice(ctx context.Context) error {
 }
 
 // measureNotificationPrice changes a document with n watches several times and returns the request units of a
-// notification, without those of the changes. It counts the settlements of the change before the
-// first one instead of those of the last one, which may not be stored yet when its calls have
-// arrived.
+// notification, without those of the changes. The settlements of the last change may not be stored when
+// its calls have arrived. So one more change is made before the measurement, and its settlements are
+// counted instead.
 func (w *watchBench) measureNotificationPrice(ctx context.Context, n, changes int) (price float64, err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {

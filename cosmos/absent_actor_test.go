@@ -72,7 +72,7 @@ var absentQuestions = map[string]func(context.Context, *Repository, domain.Actor
 	},
 }
 
-func TestAskingForWhatIsAbsent_WritesNothingAndIsCheap(t *testing.T) {
+func TestCallForAnAbsentActor_WritesNothingAndIsCheap(t *testing.T) {
 	for _, consistency := range []string{"Session", "Strong"} {
 		for _, more := range []int{0, 150} { // a batch takes 100 documents
 			s := newRig(t, embedded.Options{Consistency: consistency})

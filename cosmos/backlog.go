@@ -49,8 +49,8 @@ func (m millis) toTime() time.Time {
 // or later.
 type mark [2]int64 // its number in the cabinet, counted from 1, and its time in millis
 
-// The head is read by every Peek and written twice by every Save, so it must stay small: a few cabinets
-// may have many marks, many cabinets have few each.
+// The limits of the marks of a head. Every Peek reads the head and every Save writes it twice, so it must
+// stay small: the more cabinets it has, the fewer marks each may have.
 const (
 	maxMarks = 16
 	minMarks = 2

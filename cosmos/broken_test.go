@@ -43,7 +43,7 @@ type breakage struct {
 
 	batch []domain.Event
 	open  repositorytest.Peeked
-	tries int // of the operation
+	tries int // attempts of the operation
 	told  []domain.Notice
 	asked domain.SubscriptionID
 }

@@ -14,13 +14,13 @@ import (
 
 // Bundle and gate are opened and closed together: every batch that changes the state of a bundle also
 // writes its gate, and every write that changes the open bundle of a gate also changes the state of the
-// bundle. So an open bundle is the one that its gate has open. A patch on condition that a bundle is
-// open acts on the current document and proves the condition, however stale the reads are. If the patch
-// is refused, the bundle is not open.
+// bundle. So a bundle is open if and only if its gate names it as the open one.
 //
-// Such a patch does not change the bundle, and has no condition on the etag. Any number of them may be
-// in flight at once. They do not make a Dequeue fail: its conditions are on the gate and on members of
-// the bundle that the patch does not change.
+// A patch with the condition that the bundle is open proves that it is, even where reads may be stale,
+// because the service evaluates the condition on the current document. If the patch is refused, the
+// bundle is not open. The patch sets a member to its current value and has no condition on the etag, so
+// any number of them may be in flight at once. They do not make a Dequeue fail: its conditions are on
+// the gate and on members of the bundle that the patch does not write.
 
 // bundleAndGates reads a bundle, nil if it does not exist, and all gates of its recipient,
 // concurrently.

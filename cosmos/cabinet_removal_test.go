@@ -50,7 +50,7 @@ func (k *keeper) sweepAcknowledged() {
 	}
 }
 
-func TestCabinet_IsRemovedWhenNothingOfItIsLeft(t *testing.T) {
+func TestCabinet_IsRemovedWhenAllItsEventsAre(t *testing.T) {
 	for tails, opts := range map[string]Options{"with tails": {TailEvents: DefaultTailEvents}, "without tails": {}} {
 		t.Run(tails, func(t *testing.T) {
 			t.Parallel()

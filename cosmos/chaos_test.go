@@ -48,7 +48,7 @@ const (
 	resendFor      = saveTimeout / 2
 )
 
-func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
+func TestChaos_LosesDuplicatesAndReordersNothing(t *testing.T) {
 	t.Parallel()
 	first, last := uint64(0), uint64(chaosSeeds)
 	if raced {

@@ -583,7 +583,7 @@ func TestDamage_CountsOnlyIfEveryCheckFindsIt(t *testing.T) {
 	})
 }
 
-func TestARepair_AlsoRepairsWhatAnUnfinishedSaveHides(t *testing.T) {
+func TestRepair_FindsDamageThatAnUnfinishedSaveHides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
 		d.leaveIntent()

@@ -184,7 +184,7 @@ var wrongContainers = []struct {
 	{"a container is missing", func(b byHand) { delete(b, "bundles") }, []string{"container bundles", "does not exist", inPlace}, client.StateCreated},
 }
 
-func TestCheckContainers_RefusesWrongOnesByName(t *testing.T) {
+func TestCheckContainers_NamesWrongContainers(t *testing.T) {
 	for _, tc := range wrongContainers {
 		t.Run(tc.name, func(t *testing.T) {
 			containers := newByHand()
@@ -251,7 +251,7 @@ func TestProvision_CreatesWhatTheCheckAccepts(t *testing.T) {
 	}
 }
 
-func TestCheckContainers_AcceptsWhatDoesNoHarm(t *testing.T) {
+func TestCheckContainers_AcceptsHarmlessDifferences(t *testing.T) {
 	for name, set := range map[string]func(byHand){
 		"as Provision creates them": func(byHand) {},
 		"a TTL of -1 everywhere":    func(b byHand) { b.ttl("catalog", -1); b.ttl("cabinet", -1) },
@@ -281,7 +281,7 @@ func TestCheckContainers_AcceptsWhatDoesNoHarm(t *testing.T) {
 	}
 }
 
-func TestCheckContainers_WarnsOfWhatCostsMore(t *testing.T) {
+func TestCheckContainers_WarnsOfSettingsThatCostMore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set  func(byHand)
 		want string
@@ -553,7 +553,7 @@ func TestContainersFault_IsNilWhileTheAccountIsUnreachable(t *testing.T) {
 	require.NoError(t, node.ContainersFault(t.Context()))
 }
 
-func TestContainersFault_ReadsNothingWhileAllIsWell(t *testing.T) {
+func TestContainersFault_UsesTheCachedProperties(t *testing.T) {
 	a := newAccount(t, newByHand())
 	node := a.node(Options{})
 	require.NoError(t, node.CheckContainers(t.Context()))

@@ -52,7 +52,7 @@ func TestARequestOfDequeues_IsFollowedDespiteStaleReads(t *testing.T) {
 }
 
 // TestDequeuesWithASubscriber_Cost checks that a Dequeue with a subscriber has one more create in its
-// batch. TestWhatAnswersAndNoticesCost checks the cost of all others.
+// batch. TestCostOfAnswersAndNotices checks the cost of all others.
 func TestDequeuesWithASubscriber_Cost(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, SweepEvery: -1}, false)

@@ -27,7 +27,7 @@ type entryMeter struct {
 	total   float64
 	choice  float64
 	upkeep  float64
-	writes  int // of entries
+	writes  int // number of writes of entries
 	choices int // queries for a choice
 }
 

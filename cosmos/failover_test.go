@@ -239,7 +239,7 @@ func (f *failover) readGates() map[domain.Group]*gate {
 	return gates
 }
 
-func TestFailover_OfOnlyADrawerLosesNothing(t *testing.T) {
+func TestFailover_OfOneDrawerLosesNothing(t *testing.T) {
 	for _, tails := range []int{0, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, TailEvents: tails})

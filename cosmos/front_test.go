@@ -64,7 +64,7 @@ func TestAFront_CountsOnlyJustBehindTheGate(t *testing.T) {
 	s.save(node, 0, ofKind(s.actor, "a", 3))
 	require.Equal(t, "a2", next())
 	s.save(node, 0, ofKind(s.actor, "b", 3))
-	s.save(node, 0, ofKind(s.actor, "a", 3)) // its front is number 8
+	s.save(node, 0, ofKind(s.actor, "a", 3)) // the front of cabinet a is the event with number 8
 	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
 	require.NoError(t, err)
 	require.NoError(t, node.Release(t.Context(), s.actor, b.ID, becauseOfATest))

@@ -42,7 +42,7 @@ func gateID(g domain.Group) string { return "gate." + g.String() }
 
 // A position is just after the last acknowledged event of a cabinet.
 type position struct {
-	Ordinal  int             `json:"ordinal"` // of the drawer; 0: before the first one
+	Ordinal  int             `json:"ordinal"` // ordinal of the drawer; 0: before the first one
 	Slot     int             `json:"slot"`
 	Sequence domain.Sequence `json:"sequence"`
 	Total    int64           `json:"total"` // number of events that were ever acknowledged

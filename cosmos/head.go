@@ -52,7 +52,7 @@ type received struct {
 	Tail     packed                `json:"tail,omitempty"`   // the events that are not in pages; see decodeTail
 	Saves    packed                `json:"saves,omitempty"`  // the spans that have saved the events in Tail; see save_traces.go
 	Ordinal  int                   `json:"ordinal"`          // the highest one in use; that of Drawer, if Drawer is set
-	Sequence domain.Sequence       `json:"sequence"`         // of the last event
+	Sequence domain.Sequence       `json:"sequence"`         // sequence of the last event
 	Total    int64                 `json:"total"`            // number of events that were ever saved
 	Marks    []mark                `json:"marks,omitempty"`  // times at which events were saved, in order
 	Front    front                 `json:"front,omitzero"`   // an event that was the first to wait when it was saved

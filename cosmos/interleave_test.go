@@ -48,7 +48,7 @@ type world struct {
 	asked  asked
 	shared *memory.Content
 	tails  []int                      // limit of the tail of each party, in turn; empty: no tails
-	kept   map[domain.BundleID]string // object in the folder of each bundle that was taken
+	kept   map[domain.BundleID]string // by id of a bundle that was peeked: its object in the content folder
 
 	parties []party
 

@@ -175,9 +175,9 @@ func TestCheck_FindsNothingInWaitingNotices(t *testing.T) {
 	})
 }
 
-// TestWhatAnswersAndNoticesCost compares the requests of answers and notices, and those of older
+// TestCostOfAnswersAndNotices compares the requests of answers and notices, and those of older
 // operations, with fixed numbers.
-func TestWhatAnswersAndNoticesCost(t *testing.T) {
+func TestCostOfAnswersAndNotices(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		pessimistic bool

@@ -36,7 +36,7 @@ func decodeAll(t require.TestingT, p *drawerPage, cabinet domain.CabinetKey) []s
 	return got
 }
 
-func TestWhatIsWrittenToPagesIsReadBack(t *testing.T) {
+func TestPages_ReturnTheEventsThatWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		actor := repositorytest.NewActor()
 		n := rapid.IntRange(1, 3000).Draw(t, "events")

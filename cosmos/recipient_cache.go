@@ -28,7 +28,7 @@ type knownRecipient struct {
 
 // A firstEvent is the first event after a position. Slots are filled once, so it never changes.
 type firstEvent struct {
-	ordinal, slot int // of the position
+	ordinal, slot int // ordinal and slot of the position
 	sequence      domain.Sequence
 }
 

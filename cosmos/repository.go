@@ -28,7 +28,7 @@ type Options struct {
 	// as if Freeze had been called. A recipient may have received events that a restored backup does
 	// not show.
 	FreezeNew bool
-	Retries   int // of the requests of one call; default 24, negative: none
+	Retries   int // number of retries that the requests of one call share; default 24, negative: none
 	// Retention is the minimum time for which acknowledged events and closed bundles are kept. They are
 	// kept up to a quarter longer, and until the next sweep. Default 7 days, negative: unlimited.
 	Retention time.Duration

@@ -195,7 +195,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 				next.Closed = last.Drawer
 				p.closed = append(p.closed, name)
 			} else {
-				next.Floor = max(before.Floor, last.Ordinal) // that drawer is closed another time
+				next.Floor = max(before.Floor, last.Ordinal) // a later sweep closes that drawer
 			}
 		}
 		if next.Floor > max(before.Floor, 1) {

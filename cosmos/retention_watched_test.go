@@ -260,9 +260,9 @@ func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestWhatWatchedBundlesCost measures the additional cost of a watched bundle, and the cost of a sweep
+// TestCostOfWatchedBundles measures the additional cost of a watched bundle, and the cost of a sweep
 // that finds none.
-func TestWhatWatchedBundlesCost(t *testing.T) {
+func TestCostOfWatchedBundles(t *testing.T) {
 	for _, tc := range []struct {
 		name                            string
 		pessimistic                     bool

@@ -51,7 +51,7 @@ func TestPlanFillsTheLastDrawerAndThenNewOnes(t *testing.T) {
 	assert.False(t, p.intent.Aborted, "the intent itself is never changed")
 }
 
-func TestKeysOfDifferentThingsDiffer(t *testing.T) {
+func TestCabinetNames_DifferIfTheirKeysDiffer(t *testing.T) {
 	key := func(recipient, origin, contentType string) domain.CabinetKey {
 		r, err := domain.ParseActorID(recipient)
 		assert.NoError(t, err)

@@ -74,7 +74,7 @@ func TestTailSaves_OfAnotherTailAreIgnored(t *testing.T) {
 	}
 }
 
-func TestSpan_OfABundleIsLeftOutUnlessWhole(t *testing.T) {
+func TestSpan_OfABundleIsOmittedUnlessSampledAndIntact(t *testing.T) {
 	assert.Equal(t, testSpan(1, 2), encodeSpan(testSpan(1, 2)).decodeSpan())
 	assert.Zero(t, packed{1, 2, 3}.decodeSpan())
 	assert.Zero(t, make(packed, 24).decodeSpan())
@@ -119,7 +119,7 @@ func countMembers(members map[string]int, value any) {
 	}
 }
 
-func TestTraces_AreStoredOnlyIfAskedFor(t *testing.T) {
+func TestTraces_AreStoredOnlyIfEnabled(t *testing.T) {
 	without := storedTexts(t, false, testSpan(1, 1))
 	assert.Zero(t, without["saves"])
 	assert.Zero(t, without["peeked"])

@@ -68,7 +68,7 @@ type surveyFigures struct {
 // surveyMinutes has the results of some minutes with 1,000 changed mailboxes each.
 type surveyMinutes struct {
 	name      string
-	documents int     // that change in a minute
+	documents int     // number of documents that change in a minute
 	units     float64 // request units for each changed document
 	perSecond float64 // request units in the most expensive second and minute
 	behind    time.Duration

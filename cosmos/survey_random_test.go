@@ -140,7 +140,7 @@ func (f *surveyedTraffic) requireLines(surveys ...*survey.Survey) {
 	}
 }
 
-func TestSurvey_LinesAreWhatIsStoredOnceTrafficStops(t *testing.T) {
+func TestSurvey_LinesEqualTheStoreOnceTrafficStops(t *testing.T) {
 	for _, tails := range []int{0, 2, DefaultTailEvents} {
 		for seed := range uint64(4) {
 			inBubble(t, fmt.Sprintf("tail %d, seed %d", tails, seed), func(t *testing.T) {

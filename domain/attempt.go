@@ -7,8 +7,8 @@ import (
 
 // An Answer is the result of a call to a receiver.
 type Answer struct {
-	Status     int           // of HTTP; 0: no answer
-	Error      string        // why there is no answer, or what to do about a status that is no success
+	Status     int           // HTTP status; 0: no answer
+	Error      string        // why there is no answer, or what to do about an error status
 	RetryAfter time.Duration // pause that the receiver asks for
 	Began      time.Time
 	Took       time.Duration
@@ -47,9 +47,9 @@ type Retry struct {
 	Attempts  int       // failed attempts since it was replayed
 	Replay    int       // number of the last request that replayed it; 0: it was not replayed
 	History   []Attempt // the last ones, up to [MaxHistory]
-	Due       time.Time // of the next attempt
+	Due       time.Time // time at which the next attempt is due
 	Dead      bool
-	Reason    string // of a dead letter
+	Reason    string // reason of a dead letter
 	Unknown   []byte // members of the document that a newer version has written
 }
 

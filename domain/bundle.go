@@ -14,7 +14,7 @@ type Bundle struct {
 	Cabinet       CabinetKey
 	Count         int // events, at least 1
 	Weight        Weight
-	First, Last   Sequence // of its events
+	First, Last   Sequence // sequences of the first and the last event
 	DocumentTypes []DocumentType
 	Content       ContentMode
 	Format        Format

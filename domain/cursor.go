@@ -86,7 +86,7 @@ func (c *Caution) includesFresh() bool { return c.Fresh != [Priorities]int{} }
 type Standing struct {
 	Stream   StreamName
 	Segment  int        // the segment in which a priority begins that is not in At
-	At       []Position // for each priority the first entry that was not taken
+	At       []Position // for each priority, the position of the first entry that was not taken
 	Open     []Position // taken, not ended and not failed
 	Counters Counters
 
@@ -101,7 +101,7 @@ type Standing struct {
 	Resumed  int           // how often its receiver was resumed
 	Hold     time.Time     // no calls are made before this time
 	HoldFor  time.Duration // from the answer that asked for it to Hold
-	Failures int           // in a row
+	Failures int           // consecutive failures
 	// FailedSince is when the first of these consecutive failures ended; zero without failures,
 	// or if it is not known.
 	FailedSince time.Time
@@ -198,7 +198,7 @@ func (s *Standing) indexOpen(e EntryID) int {
 
 // An Owner is a node that serves a cursor.
 type Owner struct {
-	Incarnation string // of the node
+	Incarnation string // incarnation of the node
 	Limit       int    // calls under way, 1 to MaxConcurrency
 	Policy      Policy
 	KeepsMarks  bool // of the progress of the cursor

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Stored times come from the clock of the owner that settled the delivery. The clock of the
-// next owner, or the same clock after it was set back, may be behind. Then a stored time is
-// further ahead than intended, so it is bounded: a delivery waits at most as long as intended
-// when its time was stored, counted from when the cursor was loaded or the clock was set back.
-// While clocks agree, this changes nothing.
+// A stored time was read from the clock of the owner that settled the delivery. The clock of the
+// next owner may be behind that clock, and an owner's clock may be set back. A delivery would
+// then wait longer than intended. So when a cursor is loaded, and when the clock is set back, the
+// remaining wait of each delivery is limited to the wait that was intended when its time was
+// stored. While clocks agree, the limit has no effect.
 
 // setBack is the minimum difference by which a clock counts as set back.
 const setBack = time.Second

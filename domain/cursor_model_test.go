@@ -36,7 +36,7 @@ type cursorModel struct {
 	calls     int
 	upsets    int // ends of nodes, take-overs
 	dueOf     map[domain.EntryID]time.Time
-	listed    time.Time // of the entry of the shard
+	listed    time.Time // time of the entry of the shard
 	requests  domain.ReplayRequests
 	replayed  int                    // deliveries that were made again
 	revived   int                    // replayed deliveries that were dead letters

@@ -13,7 +13,7 @@ type retries struct {
 	all    map[EntryID]*waitingRetry
 	due    *[Priorities]dueHeap // nil: there was no retry
 	digest uint64
-	turn   PriorityTurn // of those that are due
+	turn   PriorityTurn // turn among the due retries
 
 	byReplay map[int]int // numbers of retries by Retry.Replay
 	lateFrom int         // failed attempts
@@ -22,7 +22,7 @@ type retries struct {
 
 type waitingRetry struct {
 	Retry
-	index int // in the heap; -1: it is being called
+	index int // index in the heap; -1: it is being called
 }
 
 func (r *retries) len() int { return len(r.all) }

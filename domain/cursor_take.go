@@ -22,7 +22,7 @@ func (c *Cursor) Take(p Position, matches bool) {
 	}
 }
 
-// removeTold removes outcomes from told and returns them in their order: a delivery may have
+// removeTold removes outcomes from told and returns them in the same order: a delivery may have
 // failed more than once before the first failure was stored.
 func (c *Cursor) removeTold(isRemoved func(Outcome) bool) (removed []Outcome) {
 	c.told = slices.DeleteFunc(c.told, func(o Outcome) bool {

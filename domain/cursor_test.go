@@ -104,7 +104,7 @@ func TestACursor_CallsNothingDuringAHold(t *testing.T) {
 	require.False(t, c.isIdle())
 }
 
-func TestABreaker_OpensAfterFailuresInARowAndLetsOneProbeThrough(t *testing.T) {
+func TestABreaker_OpensAfterConsecutiveFailuresAndAllowsOneProbe(t *testing.T) {
 	c := newCursorTest(t, 5)
 	c.takeEntries(5)
 	for range 3 {

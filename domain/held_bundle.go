@@ -9,7 +9,7 @@ import (
 // Until the consumer has dequeued the bundle, the bundle does not change, and the receiver is
 // not called with its deliveries.
 type HeldBundle struct {
-	ID      string     // of the request that it was made for
+	ID      string     // id of the request for the bundle
 	Taken   []Position // deliveries that had not failed; Standing.Open does not include them
 	Retries []Position // deliveries that had failed; they remain among the retries of the cursor
 }

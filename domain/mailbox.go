@@ -38,7 +38,7 @@ const (
 	MailboxDamaged MailboxState = "damaged" // a document of it is damaged, or has a newer format
 )
 
-// MailboxStates are all states, in their order.
+// MailboxStates are all states, in the order in which they are shown.
 var MailboxStates = []MailboxState{
 	MailboxEmpty, MailboxWaiting, MailboxOpen, MailboxFailing, MailboxFrozen, MailboxDamaged,
 }

@@ -11,9 +11,9 @@ type Notice struct {
 	Origin    Origin // the domain
 	Group     Group
 	Bundle    BundleID
-	List      string       // of the bundle; only for its domain
-	Events    int          // of the bundle; only for subscribers
-	Version   int64        // of the change of the bundle; only for watchers
+	List      string       // name of the event list of the bundle; only for its domain
+	Events    int          // number of events of the bundle; only for subscribers
+	Version   int64        // version of the bundle's change; only for watchers
 	Number    int64        // ascends with each notice of the recipient and group for the audience; 0 for a removal
 	Since     time.Time    // by the clock of the node that closed or removed the bundle
 	Peeked    TraceContext // the Peek that opened the bundle; zero: not known
@@ -34,9 +34,9 @@ type Audience int
 const (
 	ForDomain      Audience = iota
 	ForSubscribers          // the subscriptions to [DequeuedTopic]
-	ForWatchers             // the watches of the bundle, when it is dequeued
+	ForWatchers             // the watches of the bundle: it was dequeued
 
-	// ForWatchersOfRemoval is for the watches of the bundle, when the retention removes it. There is at most
+	// ForWatchersOfRemoval is for the watches of the bundle: retention has removed it. There is at most
 	// one such notice of each bundle. Its order relative to other notices is not defined.
 	ForWatchersOfRemoval
 )

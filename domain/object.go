@@ -124,7 +124,7 @@ func (o *Object) noteUnspilled() {
 
 // A fold finds the current row among rows that it observes from the highest to the lowest.
 type fold struct {
-	few  []VersionID // that were seen
+	few  []VersionID // versions that were seen, while there are up to foldFew
 	many map[VersionID]struct{}
 }
 

@@ -57,7 +57,7 @@ func TestConfirmSettlesDoubt(t *testing.T) {
 
 // Changes after the store was asked count as later, even if the clock of the store is behind
 // the clock of the hub.
-func TestConfirm_IsEarlierThanWhatFollows(t *testing.T) {
+func TestConfirm_IsEarlierThanLaterEvents(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	created := func(sequencer, eTag string, at time.Time) domain.ObjectEvent {
 		s := must(domain.ParseSequencer(domain.OpaqueSequencer, sequencer))

@@ -72,7 +72,7 @@ type ObjectEvent struct {
 	Marker    bool // with ObjectDeleted: a delete marker was made, which is a version
 	Sequencer Sequencer
 	Carrier   Carrier   // identifies an event without sequencer
-	Time      time.Time // of the event; zero: unknown
+	Time      time.Time // time of the event; zero: unknown
 	ObjectFacts
 }
 

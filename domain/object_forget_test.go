@@ -194,7 +194,7 @@ func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
 }
 
 // An object that was forgotten whole is not stored again by its old events, not even after a new one.
-func TestObjectThatIsForgottenWholeStaysForgotten(t *testing.T) {
+func TestObject_ForgottenWholeStaysForgotten(t *testing.T) {
 	for _, retention := range []time.Duration{day, 30 * day} {
 		s := newForgettingStore(t, domain.ObjectLimits{}, retention)
 		events := objecttest.Calls("[C@1, D@2, D@-]")[0]

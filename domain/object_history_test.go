@@ -19,10 +19,10 @@ func newRNG(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 type historyTest struct {
 	name      string
 	nulls     bool
-	tick      time.Duration // of the times of events
+	tick      time.Duration // resolution of the times of events
 	isInOrder bool
 	limits    []domain.ObjectLimits
-	advance   int // of an objectStore
+	advance   int // the member advance of the objectStore
 }
 
 // historyCount returns the number of histories of a test: n, or the value of the environment

@@ -13,15 +13,15 @@ import (
 // place: behind Base, by its time and number; see object_place.go.
 type ObjectRow struct {
 	ObjectEvent
-	Base Sequencer     // of a generated place; null: before all native rows
-	Rank PlacementRank // of a generated place
+	Base Sequencer     // base of a generated place; null: before all native rows
+	Rank PlacementRank // rank of a generated place
 	// After is the time of the row over others that this row follows. So this row remains below
 	// later rows over others. Zero: it follows no such row, or one whose time is unknown.
 	After      time.Time
 	Number     int64  // of the generated places of the object, from 1; 0: native
 	Duplicates int64  // deliveries after the first
 	Reordered  int64  // see object_pair.go
-	WriteID    string // of the update that stored the row
+	WriteID    string // id of the update that stored the row
 }
 
 // A PlacementRank orders the rows that have one sequencer as their base.

@@ -10,10 +10,10 @@ import (
 // A SpilledQuery asks for spilled rows of an object. Select defines which rows are the answer.
 type SpilledQuery struct {
 	Kind    SpilledQueryKind
-	ID      ObjectRowID // of SpilledByID
+	ID      ObjectRowID // the row id of a query of kind SpilledByID
 	Version VersionID   // of SpilledHead, SpilledEarlier, SpilledNeighbors, SpilledAnchor, SpilledRecent
 	Order   ObjectOrder // of SpilledNeighbors, SpilledOld
-	Limit   int         // of SpilledLive
+	Limit   int         // limit for the rows of a query of kind SpilledLive
 	Time    int64       // of SpilledEarlier, SpilledAnchor, SpilledOver, SpilledGenerated, SpilledOld, SpilledRecent: microseconds
 }
 
@@ -130,7 +130,7 @@ func highest(rows []ObjectRow, compare func(a, b ObjectRow) int) []ObjectRow {
 	return []ObjectRow{slices.MaxFunc(rows, compare)}
 }
 
-// A spilledRow is a row below the floor that an update knows.
+// A spilledRow is a row below the floor that an update has read or added.
 type spilledRow struct {
 	row     ObjectRow
 	existed bool // it is stored
@@ -138,7 +138,7 @@ type spilledRow struct {
 	removed bool // it is in the object now
 }
 
-// spilledRows are the rows below the floor that an update knows.
+// spilledRows are the rows below the floor that an update has read or added.
 type spilledRows struct {
 	answers  SpilledAnswers
 	queries  []SpilledQuery // without an answer

@@ -31,8 +31,8 @@ func TestObjectTables(t *testing.T) {
 	}
 }
 
-// TestObjectVersions is the table of FM-new for the current state with versions. The events before each
-// step are delivered again with it.
+// TestObjectVersions is the table of the current state with versions from the specification FM-new. Each
+// step delivers all earlier events again, and then its own.
 func TestObjectVersions(t *testing.T) {
 	steps := []struct{ event, want string }{
 		{"C@1/v1", "v1"},

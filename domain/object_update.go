@@ -11,7 +11,7 @@ import (
 // use.
 type ObjectUpdate struct {
 	object   Object
-	current  *ObjectRow // of the object before
+	current  *ObjectRow // current row of the object before the update
 	ids      []string
 	repeated bool // an update with one of ids is stored already, so this one changes nothing
 	changed  bool // rows were added, or moved
@@ -40,7 +40,7 @@ type ObjectChanges struct {
 	Object  Object
 	Create  []ObjectRow   // spilled rows that were not spilled before
 	Replace []ObjectRow   // spilled rows that have changed
-	Delete  []ObjectRowID // of rows that are no longer spilled
+	Delete  []ObjectRowID // ids of rows that are no longer spilled
 	Heads   []ObjectRow   // each version's newest spilled row, where it has changed
 	NoHeads []VersionID   // versions without spilled rows
 	Moved   []ObjectRow   // rows with their new places, from the highest to the lowest; see Move
@@ -59,9 +59,9 @@ type ObjectChanges struct {
 }
 
 // Update begins an update of o. answers are the answers to queries about spilled rows, for this
-// state of the object. ids are the id of the update, then the ids of the updates that it is a
-// part of. If the update is stored but its reply is lost, each id proves that it was. ids may
-// be empty.
+// state of the object. ids begin with the id of the update; the others are the ids of the larger
+// updates that contain it. Each of them is stored with the update, and proves that it was stored
+// if the reply is lost. ids may be empty.
 func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {
 	return &ObjectUpdate{
 		object: o.Clone(), current: o.Current, ids: ids, repeated: o.HasWrite(ids...),

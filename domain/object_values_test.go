@@ -65,7 +65,7 @@ func TestSequencerIsRefused(t *testing.T) {
 	require.Zero(t, domain.Sequencer{}.Form())
 }
 
-// TestSequencerOrder has, for each form, sequencers in their order.
+// TestSequencerOrder has sequencers of each form, in ascending order.
 func TestSequencerOrder(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -173,7 +173,7 @@ func TestQuoteETag(t *testing.T) {
 	}
 }
 
-// TestObjectIsAccessible is FM-85, as FM-new has it. Weak point 20 of the original is repaired: a
+// TestObjectIsAccessible is rule FM-85 of the specification FM-new. Unlike in the original (its weak point 20), a
 // restored object of class Glacier is accessible.
 func TestObjectIsAccessible(t *testing.T) {
 	for _, tc := range []struct {

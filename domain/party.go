@@ -7,7 +7,7 @@ import "strings"
 // a letter are different names.
 type PartyList struct {
 	kind    partyKind
-	channel string // of consumers
+	channel string // name of the channel, in a list of consumers
 }
 
 type partyKind int

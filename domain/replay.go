@@ -128,8 +128,8 @@ const (
 // A Replay is a second position of a cursor: it goes through the entries of a range that the
 // cursor has taken before, and makes their deliveries again.
 type Replay struct {
-	ID     string // of its request
-	Number int    // of its request
+	ID     string // id of the request for the replay
+	Number int    // number of the request for the replay
 	ReplayRange
 	State ReplayState
 	// At is the next entry. The priorities are replayed one after the other, the highest first.

@@ -14,7 +14,7 @@ type Resource struct {
 	kind  ResourceKind
 	path  string
 	name  string  // the last segment of the path
-	actor ActorID // of a bundle or a subscription
+	actor ActorID // actor of a bundle or a subscription
 }
 
 // A ResourceKind is a kind of resources. All resources of a kind have paths of one form.

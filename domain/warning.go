@@ -20,7 +20,7 @@ const (
 	MessagesExpiring                    // the oldest message that waits is removed within ExpiringWithin
 )
 
-// WarningKinds are all kinds, in their order.
+// WarningKinds are all kinds, in ascending order.
 var WarningKinds = [...]WarningKind{ReceiverFailing, LastAttempts, MessagesExpiring}
 
 // String returns the name of a kind in the HTTP API and in metrics.

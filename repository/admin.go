@@ -136,7 +136,7 @@ type Inspection struct {
 // An InspectedGroup is one group of a queue.
 type InspectedGroup struct {
 	Group      domain.Group
-	Generation int64          // of the gate
+	Generation int64          // generation of the gate
 	Open       *domain.Bundle // the open bundle, or nil
 	Waiting    int64          // number of waiting events, those of Open included
 }

@@ -25,7 +25,8 @@ type CheckReport struct {
 	Resume     string    `json:"resume,omitempty"`
 }
 
-// Plus adds the later part of a check, which has the position to resume from, to an earlier one.
+// Plus returns the report of two consecutive parts of a check: r, then later. The check resumes from
+// the position in later.
 func (r *CheckReport) Plus(later *CheckReport) CheckReport {
 	sum := *later
 	sum.Recipients += r.Recipients

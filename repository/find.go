@@ -35,7 +35,7 @@ type EventQuery struct {
 	// Of a search of all mailboxes. When it reaches a limit, it still completes the mailboxes that it
 	// has begun.
 	After string        // EventSearch.Next of the search before; "": from the start
-	Limit int           // for the results; 0: no limit
+	Limit int           // limit for the results; 0: no limit
 	Units float64       // limit for request units; 0: no limit. Stores without request units ignore it
 	Time  time.Duration // limit for the duration; 0: no limit
 }

@@ -53,7 +53,7 @@ const JobRetention = 30 * 24 * time.Hour
 
 // A JobRunsError reports that a bucket has a running job of an exclusive kind. Its kind is Conflict.
 type JobRunsError struct {
-	ID     domain.JobID // of the running job
+	ID     domain.JobID // id of the running job
 	Bucket string
 }
 

@@ -78,7 +78,7 @@ var ErrFull = errors.New("the part of the store to which the object belongs is f
 // An ObjectRange is a part of the objects of a bucket.
 type ObjectRange struct {
 	Bucket      string
-	Prefix      string        // of the keys
+	Prefix      string        // prefix of the keys
 	UpTo        string        // the last key; empty: no limit
 	OnlyCurrent bool          // only objects that have a current row
 	Matches     []ObjectMatch // the current row must meet all of them; needs OnlyCurrent

@@ -37,7 +37,7 @@ type Party struct {
 	// Token is the token of a consumer, sealed: the hub sends it.
 	Token string
 
-	CallbackURL string    // of a consumer
+	CallbackURL string    // callback URL of a consumer
 	Start       StreamEnd // of a consumer: it receives the messages of its channel from there on
 
 	Created time.Time

@@ -31,7 +31,7 @@ type Resource struct {
 	Resource domain.Resource
 	Body     []byte // JSON
 	Changed  time.Time
-	Version  ResourceVersion // of the content; changes with each PutResource
+	Version  ResourceVersion // version of the content; changes with each PutResource
 }
 
 // A ResourceVersion identifies the content of a document for its store.

@@ -54,7 +54,7 @@ const MaxLinkTime = 7 * 24 * time.Hour
 // A SourcePage is a page of a listing.
 type SourcePage struct {
 	Objects []SourceObject
-	Cursor  string // for the next page; empty: this is the last one
+	Cursor  string // cursor for the next page; empty: this is the last one
 }
 
 // A SourceObject is what a store reports of a version of an object. Its reason is Crawl, or
@@ -70,6 +70,6 @@ type SourceObject struct {
 type LinkOptions struct {
 	Expires         time.Duration
 	Disposition     string // header Content-Disposition of the answer; empty: as the store has it
-	ContentType     string // of the answer; empty: as the store has it
-	ContentEncoding string // of the answer; empty: as the store has it
+	ContentType     string // content type of the answer; empty: as the store has it
+	ContentEncoding string // content encoding of the answer; empty: as the store has it
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-func TestStreamSet_HasWhatWasAddedAndLittleElse(t *testing.T) {
+func TestStreamSet_HasAllMembersAndFewOthers(t *testing.T) {
 	stream := func(i int) domain.StreamName {
 		actor, err := domain.ParseActorID(fmt.Sprint("actor-", i))
 		require.NoError(t, err)

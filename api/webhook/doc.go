@@ -12,8 +12,8 @@
 //     another address now (DNS rebinding) is not called. Only calls to watches follow redirects, to
 //     targets that are checked in the same way. No
 //     proxy is taken from the environment.
-//   - What is kept of an answer is bounded, however long it is. It is not decompressed. An
-//     answer that has no end before the deadline is a failed attempt.
+//   - Of an answer, only the first bytes are kept, and they are not decompressed. An answer
+//     that does not end before the deadline is a failed attempt.
 //   - A failed call is an answer with a reason that tells the receiver's operator what to do.
 //     The reason repeats neither the URL nor the answer, because both may hold secrets.
 //

@@ -158,7 +158,7 @@ func TestTheBenchMeasuresAnAccountOnlyWhereItIsNamed(t *testing.T) {
 	require.NotContains(t, got.out+got.err, "c2VjcmV0")
 }
 
-func TestAWrongCommandLineOfTheBenchMeasuresNothing(t *testing.T) {
+func TestBench_MeasuresNothingIfItsCommandLineIsInvalid(t *testing.T) {
 	never := scenario("never", func(context.Context, bench.Options, func(figure.Figure)) error {
 		t.Error("it was run")
 		return nil

@@ -203,7 +203,7 @@ func TestAHubThatFailsIsNotAskedAgain(t *testing.T) {
 	require.Len(t, r.bodies, 1)
 }
 
-func TestAnAnswerThatIsLostIsAskedForAgain(t *testing.T) {
+func TestSend_RepeatsARequestWhoseAnswerIsLost(t *testing.T) {
 	calls := 0
 	url := memoryHub(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

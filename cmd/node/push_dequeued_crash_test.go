@@ -31,8 +31,8 @@ type dequeueWorld struct {
 }
 
 // finishWork lets a new node dequeue everything that waits, and deliver notices for
-// the duration takes. The node repeats no request to the store unless retries
-// is 0.
+// the duration takes. retries is that of the store's options: 0 is the default, and
+// a negative number means that no request is repeated.
 func (w *dequeueWorld) finishWork(retries int, takes time.Duration) error {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retries: retries})

@@ -31,7 +31,7 @@ type Call struct {
 
 // The budget of a call.
 const (
-	callTimeout = 5 * time.Second // for one request; Cosmos itself gives up after 5 s
+	callTimeout = 5 * time.Second // limit for the time of one request; Cosmos itself gives up after 5 s
 	minBackoff  = 4 * time.Millisecond
 	maxBackoff  = time.Second
 )

@@ -14,7 +14,7 @@ import (
 // Options of a Client. The zero value is valid.
 type Options struct {
 	Containers []ContainerSpec // containers of the adapter, which are checked and provisioned together; empty: no check
-	Retries    int             // of the requests of one call; default 24, negative: none
+	Retries    int             // number of retries that the requests of one call share; default 24, negative: none
 	Formats    FormatObserver  // default: none
 	// BackgroundUnits is the limit for the request units per second of all background calls; they spend
 	// less for a while after a request of any call was throttled. 0: no limit.

@@ -17,7 +17,7 @@ import (
 // A group is a Leader whose rounds wait until the test lets them begin, and record what they take.
 type group struct {
 	*Leader[*int]
-	limit  int // for the items of a round
+	limit  int // limit for the items of a round
 	begin  chan struct{}
 	rounds [][]*int // written by the leader
 	reset  int

@@ -16,7 +16,7 @@ type pacer struct {
 	mu        sync.Mutex
 	rate      float64   // at most limit
 	debt      float64   // request units spent and not paid off yet, at the time at
-	at        time.Time // of the last change
+	at        time.Time // time of the last change of the rate
 	throttled time.Time // when the rate was last halved
 }
 

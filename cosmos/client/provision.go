@@ -27,10 +27,10 @@ type ProvisionOptions struct {
 // A Provisioned reports what Provision found and did for one resource.
 type Provisioned struct {
 	Kind    string         // database or container
-	Name    string         // of the resource
-	Spec    *ContainerSpec // of a container
+	Name    string         // name of the resource
+	Spec    *ContainerSpec // specification of a container; nil for a database
 	State   ProvisionState // after Provision
-	Changes []string       // of a resource that existed
+	Changes []string       // changes to a resource that existed
 	Notes   []string       // mismatches that only cost more
 	Left    []error        // what remains to be done, by hand or with another credential
 }

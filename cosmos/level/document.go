@@ -54,7 +54,7 @@ type Change struct {
 	What    string                `json:"what"` // created, announced, activated or taken back
 	Level   int                   `json:"level"`
 	At      time.Time             `json:"at"`
-	Version string                `json:"version"`      // of the program
+	Version string                `json:"version"`      // version of the program
 	By      string                `json:"by,omitempty"` // the operator
 	Unknown client.UnknownMembers `json:",embed"`
 }

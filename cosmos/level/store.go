@@ -21,13 +21,13 @@ import (
 // Options of a Store.
 type Options struct {
 	Table   Table
-	Version string // of the program
+	Version string // version of the program
 	// IsUsed reports whether nodes of a version before levels have used the store: then a store without
 	// a level has level 1. It acts on the current documents. nil: the store is not used.
 	IsUsed func(context.Context) (bool, error)
 
 	BeatEvery  time.Duration         // interval between beats; default and maximum 10 s
-	Retries    int                   // of the requests of one call; default 24, negative: none
+	Retries    int                   // number of retries that the requests of one call share; default 24, negative: none
 	Clock      func() time.Time      // default time.Now; its time is stored in the history, and decides nothing
 	Random     func() uint64         // ids and jitter; default: the system's
 	Logger     *slog.Logger          // default: none
@@ -186,10 +186,10 @@ func appendHistory(d *levelDocument, ops *azcosmos.PatchOperations, c *Change) {
 
 // A Status is the level of a store and its nodes.
 type Status struct {
-	Level     int    // of the store
+	Level     int    // level of the store
 	Announced int    // the level to which an upgrade has begun; 0: none
 	Highest   int    // the highest level that this version knows
-	Step      string // that has not ended; "": none
+	Step      string // the step that has not ended; "": none
 	Nodes     []Node
 	History   []Change
 }

@@ -131,7 +131,7 @@ func (c *checkedStore) check() repository.CheckReport {
 	return report
 }
 
-func TestCheckOfSoundObjects_FindsNothing(t *testing.T) {
+func TestCheckOfIntactObjects_FindsNothing(t *testing.T) {
 	c := newCheckedStore(t)
 	require.Equal(t, repository.CheckReport{Objects: 2, Rows: 22, Findings: []repository.Finding{}}, c.check())
 }

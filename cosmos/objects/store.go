@@ -24,12 +24,12 @@ const (
 
 // Options of a Store. The zero value is valid.
 type Options struct {
-	Shards     int                               // of a new bucket; default 16, 1 to 256
+	Shards     int                               // number of shards of a new bucket; default 16, 1 to 256
 	Limits     domain.ObjectLimits               // for the rows in the document of an object; default domain.DefaultObjectLimits
 	Retention  domain.ObjectRetention            // default: unlimited
 	Retentions map[string]domain.ObjectRetention // by bucket, instead of Retention
 	Topic      bool                              // store changes of the current state of objects for their topic
-	Retries    int                               // of the requests of one call; default 24, negative: none
+	Retries    int                               // number of retries that the requests of one call share; default 24, negative: none
 	Clock      func() time.Time                  // default time.Now
 	Random     func() uint64                     // ids and jitter; default: the system's
 	Logger     *slog.Logger                      // default: none

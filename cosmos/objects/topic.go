@@ -23,7 +23,7 @@ type Topic struct {
 
 var _ repository.ObjectTopic = (*Topic)(nil)
 
-// Topic returns the topic of s, nil if it stores no changes for it.
+// Topic returns the topic of s, or nil if Options.Topic is false.
 func (s *Store) Topic() *Topic { return s.topic }
 
 var stateDocument = client.DocumentKind{Name: "state-change", Format: 1}

@@ -210,7 +210,7 @@ func TestACallWithManyNewObjects_FitsItsBatches(t *testing.T) {
 
 // An object that was forgotten whole has lost its version. When it is created again, its changes must
 // have greater versions: the stream remembers the old ones for a day or longer.
-func TestAnObjectThatWasForgottenWhole_HasOtherVersions(t *testing.T) {
+func TestForgottenObject_HasGreaterVersionsWhenCreatedAgain(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	now := objecttest.FirstMoment
 	s := New(a.Connect(), Options{Shards: 1, Topic: true, Retention: domain.ObjectRetention(testRetention), Clock: func() time.Time { return now }})

@@ -20,7 +20,7 @@ import (
 // A contention has the cost of several nodes that store events of the same objects at the same time.
 type contention struct {
 	units    float64 // request units for each event
-	requests float64 // for each event
+	requests float64 // requests for each event
 	elapsed  time.Duration
 	gathers  bool // at the end, a node still waits for further requests
 }

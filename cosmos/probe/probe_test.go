@@ -65,7 +65,7 @@ func (r *rig) count() int {
 	return len(found)
 }
 
-func TestRun_GrantsAllAndLeavesNothing(t *testing.T) {
+func TestRun_ReportsAllRightsAndRemovesItsDocuments(t *testing.T) {
 	r := newRig(t)
 	for range 2 {
 		result := r.probe(nil).Run(t.Context(), all...)

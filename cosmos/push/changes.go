@@ -23,9 +23,9 @@ func (s *Store) Observe(f func(domain.Change)) { s.observe = f }
 type watchedWrite struct {
 	resource domain.Resource
 	event    domain.ChangeEvent // "": a creation
-	etag     azcore.ETag        // of what is replaced; "": there is nothing
+	etag     azcore.ETag        // etag of the replaced document; "": there is none
 	doc      any
-	mark     *watchedMark // of the replaced document
+	mark     *watchedMark // mark of the replaced document
 }
 
 // replaceWatched makes a write and returns the new etag. If the resource is watched, it also stores the

@@ -84,8 +84,8 @@ type cursorDoc struct {
 	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
 
 	HeldID      string   `json:"heldId,omitempty"`      // the bundle that the consumer has fetched
-	Held        []string `json:"held,omitempty"`        // its positions that are neither open nor retries
-	HeldRetries []string `json:"heldRetries,omitempty"` // its positions that are retries
+	Held        []string `json:"held,omitempty"`        // positions of the bundle that are neither open nor retries
+	HeldRetries []string `json:"heldRetries,omitempty"` // positions of the bundle that are retries
 	Dequeued    []string `json:"dequeued,omitempty"`    // ids of the last bundles that were dequeued
 
 	Recent   []string `json:"recent,omitempty"`
@@ -252,7 +252,7 @@ type entryDoc struct {
 	Replays []replayRequestDoc `json:"replays,omitempty"`
 	Changes int64              `json:"changes,omitempty"` // counts the changes of the subscription
 	IsPaged bool               `json:"paged,omitempty"`   // the cursor is in a page, so the entry may be removed
-	Pages   int                `json:"pages,omitempty"`   // of kind watched
+	Pages   int                `json:"pages,omitempty"`   // number of pages, if the cursor is of kind watched
 	client.Document
 
 	etag azcore.ETag

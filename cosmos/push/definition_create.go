@@ -23,7 +23,7 @@ type creation struct {
 	call    *client.Call
 	wanted  *repository.Definition
 	writeID string
-	waits   int // for other creations that are unfinished
+	waits   int // number of waits for other creations that are unfinished
 
 	stored  *repository.Definition
 	created bool

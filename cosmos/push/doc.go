@@ -122,8 +122,8 @@
 // cursor. If that is another write, it loads the cursor again, and domain.Cursor.Adopt drops the
 // results that are settled. The same happens after a stale read.
 //
-// A cursor whose owner ended without releasing it is served carefully, one call at a time, each
-// after a settlement has stored a claim; domain.Caution decides when that ends.
+// If an owner ended without releasing its cursor, the next owner makes one call at a time, and
+// stores a claim by a settlement before each call. domain.Caution decides when this ends.
 //
 // A consumer may fetch deliveries instead of being called with them. Its requests are among those
 // to replay, so any node stores them, and the owner of the cursor follows them by a settlement:

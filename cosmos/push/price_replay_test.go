@@ -99,7 +99,7 @@ func TestAReplay_CostsUpToItsLimit(t *testing.T) {
 		isOrdered bool
 		replayed  int
 		request   func(*replayBill) error
-		limitRU   float64 // for each delivery
+		limitRU   float64 // limit for the request units of each delivery
 	}{
 		{"a dead letter", 8, false, 1, one(0), 66},
 		{"a delivery that succeeded", 8, false, 1, one(1), 63},

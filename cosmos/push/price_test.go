@@ -184,7 +184,7 @@ func TestABroadcast_CostsUpToItsLimit(t *testing.T) {
 		consumers int
 		atOnce    int
 		rounds    int
-		limitRU   float64 // for each delivery
+		limitRU   float64 // limit for the request units of each delivery
 	}{
 		{"alone", "", 1, 1, 64, 30},
 		{"alone, with an id of the producer", "id", 1, 1, 64, 40},

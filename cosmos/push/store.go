@@ -18,10 +18,10 @@ import (
 
 // Options of a Store. The zero value is valid.
 type Options struct {
-	Retention    time.Duration         // of what was published; default 21 days, at least IDRetention
+	Retention    time.Duration         // retention of published messages; default 21 days, at least IDRetention
 	SegmentBytes int64                 // limit for the entries of a segment; default 2 GB
 	SegmentPages int                   // limit for the pages of a priority in a segment; default 65,536
-	Retries      int                   // of the requests of one call; default 24, negative: none
+	Retries      int                   // number of retries that the requests of one call share; default 24, negative: none
 	Clock        func() time.Time      // default time.Now; stamps entries
 	Random       func() uint64         // ids and jitter; default: the system's
 	StoreTraces  bool                  // keep the spans that append messages, if they are sampled: 39 bytes for each append

@@ -21,10 +21,10 @@ import (
 
 // The sizes of an append.
 const (
-	maxInlineCall = 512 << 10 // of all payloads of a call
-	maxTails      = 4 << 10   // of a head; a larger one makes each append more expensive
+	maxInlineCall = 512 << 10 // limit for the bytes of all payloads of a call
+	maxTails      = 4 << 10   // limit for the bytes of the tails of a head; a larger head makes each append more expensive
 	maxRound      = 256 << 10 // limit for the messages that several callers append together
-	maxIDs        = 80        // in one batch, which has at most 100 operations
+	maxIDs        = 80        // limit for the ids in one batch, which has at most 100 operations
 )
 
 const appendTimeout = 30 * time.Second

@@ -30,7 +30,7 @@ type streamHead struct {
 	PartitionKey string `json:"partitionKey"`
 	WriteID      string `json:"writeId"`
 	Opened       int64  `json:"opened"` // microseconds
-	Bytes        int64  `json:"bytes"`  // of all entries of the segment
+	Bytes        int64  `json:"bytes"`  // bytes of all entries of the segment
 	Sealed       bool   `json:"sealed,omitempty"`
 	// Priorities are the priorities with entries in this segment or an earlier one.
 	Priorities map[string]*streamTail `json:"priorities"`

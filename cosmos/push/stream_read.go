@@ -260,7 +260,7 @@ func (s *Store) confirmHead(ctx context.Context, c *client.Call, stream domain.S
 	if !s.account.ReadsMayBeStale() {
 		return nil
 	}
-	next := 0 // the segment that must not exist
+	next := 0 // number of the segment that does not exist if h is the last head
 	if h != nil {
 		ops := client.NewPatch(headDocument, "c.writeId != '"+h.WriteID+"'")
 		ops.AppendSet("/opened", h.Opened)

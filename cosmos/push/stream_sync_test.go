@@ -125,7 +125,7 @@ func TestAListOfCursors_IsNeverStale(t *testing.T) {
 
 // A topic without sync subscriptions has the same requests as before. To list a subscription costs a
 // read and a write.
-func TestAListOfCursors_CostsNothingWhereThereIsNone(t *testing.T) {
+func TestSyncCursors_CostNothingInATopicWithoutThem(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	stream, node := repositorytest.NewStream(), r.node(Options{})
 	appends := func() (calls int, units float64) {

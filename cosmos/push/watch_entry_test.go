@@ -38,7 +38,7 @@ func (l *pagedLife) unlistCursor(s *Store) {
 }
 
 // An older version, which has no pages, has listed each watch.
-func TestAWatchThatAnOlderVersionHasListed_IsInAPageBeforeItsEntryGoes(t *testing.T) {
+func TestAWatchThatAnOlderVersionHasListed_IsInAPageBeforeItsEntryIsRemoved(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	s, id := l.node(Options{}), l.watches[0]
 	c := s.client.Begin("test")

@@ -294,7 +294,7 @@ func TestAChangeOfAWatchThatIsNotNoted_Fails(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		call func(s *Store, w *repository.Watch) error
-		then domain.Kind // of the repeated call
+		then domain.Kind // kind of the error of the repeated call
 	}{
 		{"delete", func(s *Store, w *repository.Watch) error { return s.DeleteWatch(context.Background(), w.Owner, w.ID) }, domain.NotFound},
 		{"replace", func(s *Store, w *repository.Watch) error {

@@ -23,7 +23,7 @@ type Options struct {
 	Exclusive bool
 	Units     float64               // limit for the request units per second of the survey; 0: no limit
 	Every     time.Duration         // between the starts of two rounds; default 10 s
-	Retries   int                   // of the requests of one call; default 24, negative: none
+	Retries   int                   // number of retries that the requests of one call share; default 24, negative: none
 	Clock     func() time.Time      // default time.Now
 	Random    func() uint64         // ids and jitter; default: the system's
 	Logger    *slog.Logger          // default: none

@@ -30,8 +30,8 @@ type Job struct {
 	Message  string         // id
 	Status   JobStatus
 	Attempts int              // failed attempts since the job began or was re-triggered
-	History  []domain.Attempt // of a job that failed
-	Due      time.Time        // of the next attempt
+	History  []domain.Attempt // attempts of a job that failed
+	Due      time.Time        // time at which the next attempt is due
 	Reason   string           // why it is dead
 }
 

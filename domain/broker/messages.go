@@ -62,7 +62,7 @@ func (s *Service) findEntry(ctx context.Context, channel domain.PartyID, id stri
 	var err error
 	if isOurs {
 		at, err = s.ports.Streams.Seek(ctx, channel.Stream(), wanted.Priority, func(number int64, _ time.Time) bool { return number < wanted.Number })
-		at.EntryID = wanted // Read goes from the page of at to that of the entry
+		at.EntryID = wanted // Read begins at the page of at and continues to the page of the entry
 	} else {
 		at, err = s.ports.Streams.Find(ctx, channel.Stream(), id)
 	}

@@ -58,7 +58,7 @@ func (w *fetchWorld) requireOverdue(n *fetchNode, message string, status broker.
 	require.Equal(w, broker.Delivered, w.jobOf(n, message).Status)
 }
 
-func TestOverdue_ListsWhatADeadNodeHasNotTried(t *testing.T) {
+func TestOverdue_ListsJobsThatADeadNodeHasNotTried(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		n := w.startWithoutTakeover("a")
 		w.orphanShards(n)

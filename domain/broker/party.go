@@ -20,16 +20,16 @@ const (
 type Draft struct {
 	Label       string  // "": keep the label, or use the name for a new party
 	Token       *string // nil: keep the token
-	CallbackURL string  // of a consumer
+	CallbackURL string  // callback URL of a consumer
 }
 
 // A Party is the public state of a producer, a channel or a consumer. It has no token.
 type Party struct {
 	ID          domain.PartyID
 	Label       string
-	CallbackURL string // of a consumer
+	CallbackURL string // callback URL of a consumer
 	Created     time.Time
-	Changed     time.Time // in whole seconds
+	Changed     time.Time // time of the last change, in whole seconds
 	Version     string    // another one after each change
 }
 

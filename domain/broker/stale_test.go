@@ -105,7 +105,7 @@ func TestAMessageThatWasAccepted_IsFoundOrNotVisibleYet(t *testing.T) {
 	})
 }
 
-func TestAConsumer_BeginsBehindWhatWasThere(t *testing.T) {
+func TestAConsumer_BeginsAfterExistingMessages(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		hidden := w.hideEntries()
 		n := w.startNode("a", delivery.Options{})

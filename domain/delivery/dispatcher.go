@@ -90,7 +90,7 @@ type offers struct {
 type offer struct {
 	turn     *turn[*service] // nil: the cursor is not offered
 	queue    int
-	priority int // of the delivery that would be called
+	priority int // priority of the delivery that would be called
 }
 
 func newDispatcher(workers, queues int, random func() uint64, grant func(*permit)) *dispatcher {

@@ -14,7 +14,7 @@ import (
 
 // A replayWalk has the entries that a service has read for the replay of a range.
 type replayWalk struct {
-	id      string // of the replay
+	id      string // id of the replay
 	limiter *rate.Limiter
 	matches func(*repository.Entry) bool // the filter of the replay; nil: every entry
 	after   time.Time                    // nothing is read or delivered before it; on the monotonic clock

@@ -62,7 +62,7 @@ type service struct {
 	fetching      bool
 	fetched       map[domain.EntryID]*repository.Entry // entries that are kept in memory until they are used
 	fetchAfter    time.Time                            // nothing is read before it; on the monotonic clock
-	fetchFailures int                                  // in a row
+	fetchFailures int                                  // consecutive failures of fetches
 
 	requests   []replayRequest // to replay, that the cursor has not followed
 	requested  atomic.Int64    // number of the last request that was read

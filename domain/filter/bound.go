@@ -38,7 +38,7 @@ func largerOf(a, b linear) linear {
 // the length of its JSON text without escapes, as if no parts were shared, plus perValue for
 // the value and each value in it.
 type bound struct {
-	size   linear // of the result
+	size   linear // size of the result
 	memory linear // memory that is allocated, in bytes
 
 	// failure is the memory that the first error allocates. An evaluation ends with an error,

@@ -18,10 +18,10 @@ type contentFetch struct {
 	hub    *Hub
 	key    fetchKey
 	bundle domain.Bundle
-	folder string              // for the content that the domain produces
+	folder string              // folder for the content that the domain produces
 	list   []byte              // the ids of the events; nil: read them from run
-	run    repository.Run      // of the events
-	trace  domain.TraceContext // of the Peek that began the fetch
+	run    repository.Run      // the run of the events
+	trace  domain.TraceContext // trace of the Peek that began the fetch
 	until  time.Time           // deadline for the reply of the domain
 
 	waiting int // Peeks that wait; guarded by contentFetches.mu

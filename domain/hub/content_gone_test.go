@@ -46,7 +46,7 @@ func (w *world) requireContentGone(p *hub.Peeked) {
 	require.Equal(w, domain.Unavailable, domain.KindOf(err))
 }
 
-func TestDeletedContent_IsMadeAgainAfterADownloadFindsNothing(t *testing.T) {
+func TestDeletedContent_IsProducedAgainAfterADownloadMissesIt(t *testing.T) {
 	w, d, missing := newCountingWorld(t)
 	w.sendNew(2, charges)
 	first := w.peekBundle()

@@ -52,7 +52,7 @@ func (o *Operator) Bundle(ctx context.Context, actor domain.ActorID, id domain.B
 // A LookedAt is the part of a bundle's body that an operator has read.
 type LookedAt struct {
 	Bundle RetainedBundle
-	Body   []byte // its first bytes
+	Body   []byte // the first bytes of the body
 	IsCut  bool   // the body has more
 }
 

@@ -58,12 +58,12 @@ func extendSpan(span, payload repository.Section) (repository.Section, bool) {
 type payloads struct {
 	source io.ReadCloser // nil: no span is open
 	buffer *bufio.Reader
-	at     int64 // in the object
+	at     int64 // offset in the object
 	to     int   // the event after the span
 
 	of   *repository.StoredEvent // the event whose payload is being read; nil: not begun
 	left int64                   // remaining bytes of its payload
-	sum  uint32                  // of the bytes read so far
+	sum  uint32                  // checksum of the bytes read so far
 }
 
 // setSpan sets the open span that p reads from.

@@ -17,7 +17,7 @@ type PeekRequest struct {
 	Groups   []domain.Group  // the groups to choose from; empty: all groups
 	BundleID domain.BundleID // the id that the actor suggests; zero: a new one
 	Format   domain.Format   // the format that the actor insists on; "" means any, for a new bundle JSON
-	Version  string          // of the format; "" means 1.0
+	Version  string          // version of the format; "" means 1.0
 	OpenOnly bool            // open no new bundle; without an open bundle, Peek fails with domain.ErrNoData
 	By       time.Time       // deadline for the reply of a domain that is asked for content; zero: in 30 s
 

@@ -181,7 +181,7 @@ type earlyRead struct {
 	done chan struct{}
 
 	bytes.Reader
-	failed   error // of Open
+	failed   error // error of Open
 	readErr  error // the error after the bytes; nil: EOF
 	closeErr error
 	panicked any // value with which the reader of the object has panicked

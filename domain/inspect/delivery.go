@@ -33,8 +33,8 @@ type Delivery struct {
 	Inferred bool             // no result is stored: the state was inferred from the cursor and the current filter
 	Attempts int              // calls whose result is known
 	History  []domain.Attempt // the last ones
-	Due      time.Time        // of the next attempt; zero: no such time
-	Reason   string           // of a dead letter or an expired message
+	Due      time.Time        // time at which the next attempt is due; zero: there is none
+	Reason   string           // reason of a dead letter or an expired message
 
 	Published time.Time // zero: not known
 	Event     *Event    // nil: it was not read, or was removed

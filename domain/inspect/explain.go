@@ -39,7 +39,7 @@ type Explanation struct {
 	Delivery
 	Cause     Cause
 	Sentences []string
-	Actions   []Action // of the owner
+	Actions   []Action // actions of the owner
 
 	Behind       int64     // messages before it that were not taken, including those that the filter does not match
 	HeldUntil    time.Time // zero: it is not held

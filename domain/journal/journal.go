@@ -56,7 +56,7 @@ func New(records repository.DeadLetterActions, log *slog.Logger) *Journal {
 const (
 	doneOutcome = "done"
 	maxOutcome  = 500              // characters
-	endTimeout  = 10 * time.Second // for the outcome
+	endTimeout  = 10 * time.Second // time in which the outcome must be recorded
 )
 
 // CarryOut records an action, calls do, and records the outcome. It fails with Invalid, without calling do,

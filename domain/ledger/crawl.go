@@ -18,7 +18,7 @@ const (
 
 // A CrawlRequest selects the objects that a crawl compares.
 type CrawlRequest struct {
-	Prefix string `json:"prefix,omitempty"` // of the keys
+	Prefix string `json:"prefix,omitempty"` // prefix of the keys
 }
 
 // StartCrawl starts a crawl of the objects of a bucket whose keys have a prefix. It fails with a

@@ -296,7 +296,7 @@ var storeClocks = map[string]func() time.Time{
 
 // If the events of a bucket have times of the hub's clock, no margin is needed: a crawl detects
 // the deletion of an object that was stored just before.
-func TestCrawlOfABucketWithTheClockOfTheHub_FindsWhatHasJustGone(t *testing.T) {
+func TestCrawlOfABucketWithTheClockOfTheHub_FindsRecentDeletions(t *testing.T) {
 	for hasClock, want := range map[bool]string{true: "C@C1· D@C1-01·", false: "C@C1+"} {
 		inWorld(t, func(w *world) {
 			e := script("[C@C1]")[0]
@@ -312,7 +312,7 @@ func TestCrawlOfABucketWithTheClockOfTheHub_FindsWhatHasJustGone(t *testing.T) {
 
 // Changes after a page was requested are later than the crawl, whether the listing has them or
 // not.
-func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
+func TestCrawl_UsesTheTimeOfItsRequest(t *testing.T) {
 	for name, clock := range storeClocks {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -348,7 +348,7 @@ func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
 	}
 }
 
-func TestCrawlIsEarlierThanWhatFollows(t *testing.T) {
+func TestCrawl_IsEarlierThanLaterEvents(t *testing.T) {
 	for name, clock := range storeClocks {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {

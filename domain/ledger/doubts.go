@@ -24,7 +24,7 @@ type Doubts struct {
 
 	names   chan domain.ObjectName
 	mu      sync.Mutex
-	waiting map[domain.ObjectName]struct{} // in names
+	waiting map[domain.ObjectName]struct{} // the objects in names
 }
 
 const (

@@ -40,7 +40,7 @@ type fieldValue struct {
 
 const (
 	maxValues = 100 // values in a filter
-	maxDepth  = 10  // of attributes
+	maxDepth  = 10  // limit for the depth of attributes
 )
 
 // A fieldKind is the way in which a field is compared.

@@ -22,7 +22,7 @@ type Ingested struct {
 
 // A Failure is the reason why an event was not stored, or may not have been stored.
 type Failure struct {
-	Event int // its index in the call
+	Event int // index of the event in the call
 	Err   error
 }
 

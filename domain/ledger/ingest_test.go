@@ -69,7 +69,7 @@ func TestIngest_EndsEachEventSeparately(t *testing.T) {
 
 // A deletion without a sequencer follows a creation whose time is years ahead, because the
 // clock of the store was wrong.
-func TestIngest_TakesATimeThatIsFarAheadAsUnknown(t *testing.T) {
+func TestIngest_TreatsATimeFarAheadAsUnknown(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	for ahead, want := range map[time.Duration]time.Time{24 * time.Hour: now.Add(24 * time.Hour), 24*time.Hour + 1: {}, 9000 * time.Hour: {}} {
 		store := memory.NewObjects()

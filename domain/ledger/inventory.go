@@ -98,7 +98,7 @@ func (s *Service) readManifest(ctx context.Context, bucket, key string) ([]byte,
 type inventory struct {
 	*task
 	manifest *manifest
-	digest   string // of the manifest
+	digest   string // digest of the manifest
 	madeAt   time.Time
 	at       inventoryCursor
 	done     domain.Job // the job, including the counts of this batch

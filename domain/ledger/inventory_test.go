@@ -125,7 +125,7 @@ func TestNativeEventsAfterAnInventory(t *testing.T) {
 	})
 }
 
-func TestInventoryThatIsOldOverridesNothingThatHappenedSince(t *testing.T) {
+func TestOldInventory_OverridesNoLaterEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("a", script("[C@C1+70, D@D1+80]")...)
 		w.report("b", script("[C@C1+70]")...)

@@ -15,7 +15,7 @@ import (
 type LinkRequest struct {
 	Expires     time.Duration // 0: Options.LinkTime, which is the limit
 	Attachment  bool          // a browser should save the content instead of showing it
-	ContentType string        // of the answer; empty: the content type in the store
+	ContentType string        // content type of the answer; empty: the content type in the store
 	Encoding    string        // Content-Encoding of the answer; empty: the encoding in the store
 }
 

@@ -13,7 +13,7 @@ import (
 type rowPosition struct {
 	Query  string    `json:"q"` // fingerprint
 	Bucket string    `json:"b,omitempty"`
-	Key    string    `json:"k,omitempty"` // of the object; empty: at the beginning of the bucket
+	Key    string    `json:"k,omitempty"` // key of the object; empty: at the beginning of the bucket
 	Below  *rowOrder `json:"r,omitempty"` // rows of the object below this one follow
 }
 

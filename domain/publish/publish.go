@@ -39,7 +39,7 @@ type Awaited struct {
 	repository.Appended
 }
 
-// Publish appends messages in their order. The caller has checked them by Check. If it fails,
+// Publish appends messages in the given order. The caller has checked them by Check. If it fails,
 // the Result counts the messages that were certainly appended; others may have been appended,
 // too. The call may then be repeated: messages with an ID that are appended are duplicates. It
 // fails with Invalid if only the hub publishes to the topic.

@@ -84,10 +84,10 @@ type Page struct {
 // A Receiver is a receiver with the state of its calls.
 type Receiver struct {
 	Kind         Kind
-	Owner        domain.ActorID        // of a subscription or a watch
-	Subscription domain.SubscriptionID // of a subscription
-	Watch        domain.WatchID        // of a watch
-	Consumer     domain.PartyID        // of a consumer
+	Owner        domain.ActorID        // owner of a subscription or a watch
+	Subscription domain.SubscriptionID // id of a subscription
+	Watch        domain.WatchID        // id of a watch
+	Consumer     domain.PartyID        // id of a consumer
 	Stream       domain.StreamName
 	Host         string // host of the callback; "": not known
 

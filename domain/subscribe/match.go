@@ -29,8 +29,9 @@ var ErrChanged = errors.New("the subscription has another version")
 
 func newChangedError() error { return domain.Errorf(domain.Conflict, "%w", ErrChanged) }
 
-// changeError returns the error of a change with m. If the subscription changed between the
-// read and the write, m no longer permits its version.
+// changeError returns the error for err, with which the write of a change failed. If m names
+// versions, a Conflict means that the subscription has changed since it was read, so m no longer
+// permits its version.
 func (m *Match) changeError(err error) error {
 	if len(m.Versions) > 0 && domain.KindOf(err) == domain.Conflict {
 		return newChangedError()

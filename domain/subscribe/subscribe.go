@@ -92,7 +92,7 @@ func newID() (id domain.SubscriptionID) {
 type Draft struct {
 	domain.Subscription
 	Secret  *string           // nil: keep the current one; "": no secret
-	Headers map[string]string // of each call; nil: keep the current ones; empty: no headers
+	Headers map[string]string // headers of each call; nil: keep the current ones; empty: no headers
 
 	IsOperator bool // the owner has shown the token of the operators
 }

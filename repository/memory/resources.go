@@ -35,7 +35,7 @@ type watchedResource struct {
 	document  *repository.Resource // nil: it does not exist
 	isThere   bool                 // the party or the subscription exists
 	isWatched bool
-	version   int64 // of the last change
+	version   int64 // version of the last change
 	changes   []domain.Change
 }
 

@@ -103,7 +103,7 @@ type storedGate struct {
 	closed     []closed       // closed bundles, the last one last
 
 	failingSince time.Time // since when the domain has failed to produce the content of open
-	lastPeek     time.Time // that has opened a bundle
+	lastPeek     time.Time // time of the last Peek that opened a bundle
 	lastDequeue  time.Time
 }
 

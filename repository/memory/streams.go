@@ -24,7 +24,7 @@ var _ repository.Streams = (*Streams)(nil)
 
 type storedStream struct {
 	entries [domain.Priorities][]repository.Entry // the retained ones
-	numbers [domain.Priorities]int64              // of the next entry
+	numbers [domain.Priorities]int64              // number of the next entry of each priority
 	ids     map[string]sentID
 	sync    []domain.CursorID
 }

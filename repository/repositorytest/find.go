@@ -55,7 +55,7 @@ func (f *fixture) findEverywhere(q repository.EventQuery) []domain.ActorID {
 	}
 }
 
-// bundleStates returns the states of the bundles that an event is or was in, in their order.
+// bundleStates returns the states of e.Bundles, in the same order.
 func bundleStates(e *repository.FoundEvent) (states []repository.BundleState) {
 	for _, b := range e.Bundles {
 		states = append(states, b.State)

@@ -43,7 +43,7 @@ func RunObjectTopic(t *testing.T, open func(t *testing.T) (WatchedObjects, repos
 	}
 }
 
-// remainingChanges returns the changes of the object that were not removed, in their order.
+// remainingChanges returns the changes of the object that were not removed, from the first to the last.
 func (f *topicFixture) remainingChanges() (changes []domain.ObjectChange) {
 	f.Helper()
 	all, err := f.topic.Unpublished(f.ctx, time.Now().Add(time.Minute), 10_000)

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An owned is a cursor in the memory of a node.
+// An owned is a cursor that a node has loaded, and the version that it loaded.
 type owned struct {
 	f       *pushFixture
 	owner   domain.Owner

@@ -78,7 +78,7 @@ type twins struct {
 // An attempt is an attempt to open a bundle, whatever its outcome.
 type attempt struct {
 	id  domain.BundleID
-	run repository.Run // of the oracle
+	run repository.Run // the run in the oracle
 }
 
 // A rangePair has the runs that NextUnacknowledged returned in both stores.

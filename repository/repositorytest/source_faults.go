@@ -18,7 +18,7 @@ type SourceFaults struct {
 
 	mu       sync.Mutex
 	throttle int    // number of requests that get 503
-	status   int    // of all answers; -1: no answer
+	status   int    // status of all answers; -1: no answer
 	last     []byte // body of the last listing
 	repeats  bool
 	cuts     bool

@@ -47,7 +47,7 @@ type Options struct {
 // A contractRule is a case of the suite: a sentence about the ports, and its test.
 type contractRule struct {
 	name     string
-	capacity int // of a drawer; 0 means 10,000
+	capacity int // capacity of a drawer; 0 means 10,000
 	ordering domain.Ordering
 	keeps    time.Duration // the retention; 0 means at least 7 days
 	test     func(f *fixture)

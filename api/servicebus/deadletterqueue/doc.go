@@ -27,9 +27,9 @@
 //
 // A crash between the two steps, or a bus that does not answer in the second, leaves the copy
 // in the queue and the message among the dead letters. Nothing is lost. If the dead letter is
-// sent again, there are two copies: ingestion removes the events of the second one by their ids,
-// package objectevents by the former message id, and a domain that gets a notice twice by the
-// id of its bundle.
+// sent again, there are two copies. Their receivers recognize the second one: ingestion by the
+// ids of its events, package objectevents by the former message id, and a domain by the id of
+// the bundle in the notice.
 //
 // If two operators give the same order at the same time, one of them locks the dead letter. The
 // other order fails with Busy, or reports that the dead letter is gone. Within a process, orders

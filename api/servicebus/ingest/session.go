@@ -93,12 +93,11 @@ func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, 
 	return client.AcceptNextSessionForQueue(earlier{patient, deadline}, s.queue, nil) //nolint:contextcheck // it is that of the caller
 }
 
-// earlier is a context that ends later than its Deadline method says. The bus
-// responds at the deadline; a client that stopped waiting at the same time
-// would not receive the response, and could not tell an empty queue from a lost
-// bus. After its time it returns the true deadline, because the client has to
-// write when the response arrives, and the earlier deadline would be in the
-// past.
+// earlier is a context whose Deadline method returns a deadline before its true
+// one. The client sends the earlier deadline to the bus, which responds then. If
+// the client stopped waiting at the same time, it could not distinguish an empty
+// queue from a lost bus. When the earlier deadline is near or past, Deadline
+// returns the true one, so that the client can still write.
 type earlier struct {
 	context.Context //nolint:containedctx // it is one
 	deadline        time.Time

@@ -52,10 +52,10 @@
 // Every possible write is checked against the invariants of packages invariants, invariants/push and
 // invariants/objects.
 //
-// At every end, whatever has crashed, a Check of the repository finds no damage. A fresh actor receives what is
-// committed, each event once and in order. Then a fresh writer saves everything again, after which no event is
-// missing and none is delivered twice. The answers that parties received must be right: saved events are there, a
-// dequeued bundle is closed, and a bundle is the same for all.
+// At the end of every path, with or without a crash, a Check of the repository finds no damage. A new actor receives
+// the committed events, each once and in order. Then a new writer saves all events again, after which no event is
+// missing and none is delivered twice. The answers that parties received must be right: saved events are stored, a
+// dequeued bundle is closed, and all parties that received a bundle received the same events.
 //
 // At every end of a scenario of watches, a fresh node publishes the remaining changes. Then the stream of the
 // document has each of its changes once, in order. Each watch counts the changes behind its version. That version is

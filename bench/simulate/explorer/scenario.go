@@ -63,7 +63,7 @@ type Party struct {
 	Run      func(*Member)
 }
 
-// A Member performs the actions of a party. Each action records a sight.
+// A Member performs the actions of a party. Each action records a sight, which is the answer to it.
 type Member struct {
 	ctx      context.Context
 	proc     *partyProcess

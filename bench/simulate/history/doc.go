@@ -29,7 +29,7 @@
 // An operation whose answer was lost may have taken effect at any later time, or never. A Send or Dequeue may take
 // effect after all others, which is equivalent to never. A Peek without an answer proves nothing; the bundle that it
 // may have opened appears in a later Peek, and must fit either of the two requests. Clients dequeue only ids that
-// they were shown, or ids that are no bundle's.
+// a Peek returned to them, or ids that no bundle has.
 //
 // # Cost
 //

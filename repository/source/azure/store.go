@@ -34,7 +34,7 @@ type Options struct {
 	Key        string
 	Credential azcore.TokenCredential
 	Transport  policy.Transporter // default: that of the Azure SDK
-	Retries    int32              // of a request; default 3, below 0: none
+	Retries    int32              // number of retries of a request; default 3, below 0: none
 	Clock      func() time.Time   // default: time.Now
 }
 

@@ -111,7 +111,7 @@ func connectStore(t *testing.T, endpoint string, transport http.RoundTripper) *s
 
 // The header of an answer has facts that a listing does not have: whether an object is archived or
 // restored.
-func TestStatSaysWhatIsArchived(t *testing.T) {
+func TestStat_ReportsArchivedObjects(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
 		header       http.Header

@@ -194,10 +194,10 @@ func (p *pageReader) readPage(r *rapid.T, w *idFixture) Page {
 	return page
 }
 
-// TestQuery_ByIDIsWhatScanningGives compares every page of queries that the id index serves
+// TestQuery_ByIDReturnsWhatAScanReturns compares every page of queries that the id index serves
 // with the page of a scan: its bytes, its charge and whether another page follows, with writes
 // in between.
-func TestQuery_ByIDIsWhatScanningGives(t *testing.T) {
+func TestQuery_ByIDReturnsWhatAScanReturns(t *testing.T) {
 	for name, open := range map[string]func(*rapid.T) disk.Store{
 		"memory": func(*rapid.T) disk.Store { return disk.NewMemory() },
 		"disk": func(r *rapid.T) disk.Store {

@@ -29,7 +29,7 @@ type patchOp struct {
 	path  []string
 	text  string   // the path as sent
 	from  []string // path of the value that move moves
-	value []byte   // compact JSON, nil of remove
+	value []byte   // compact JSON; nil if op is remove
 }
 
 // conditionLimits bound the condition of a patch, which is evaluated while no other write can

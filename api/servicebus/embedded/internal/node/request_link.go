@@ -64,8 +64,8 @@ func errorReply(err error) requestReply {
 	return requestReply{status: status, description: e.Description, condition: e.Condition}
 }
 
-// encodeReply encodes a reply. The names of its properties are those of $cbs and those of
-// management, because clients look for one of them.
+// encodeReply encodes a reply. status, description and condition are the names of its
+// properties, which differ between $cbs and management.
 func (r requestReply) encodeReply(id any, status, description, condition string) []byte {
 	var s amqp.Sections
 	s.SetProperties(amqp.Properties{CorrelationID: id})

@@ -43,7 +43,7 @@ type Conn struct {
 	pending    int // bytes of messages that wait for the windows of sessions
 	undecided  int // bytes of links that the application has not accepted or refused yet
 	reading    int // bytes of a large frame that is read before the peer is authorized
-	accounted  int // bytes of all these and of the outbox that Totals knows of
+	accounted  int // bytes of all these and of the outbox, as last added to Totals
 	hungry     map[*Link]struct{}
 	afterFrame []func() // functions to call after mu is unlocked
 }
