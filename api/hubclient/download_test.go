@@ -118,7 +118,7 @@ func TestPeek_RefusesAnswersThatAreNoBundle(t *testing.T) {
 		answer hubStep
 		want   string
 	}{
-		"no id": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "no bundle"},
+		"no id": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "not a bundle"},
 		"no size": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("MessageId", "b")
 			_ = http.NewResponseController(w).Flush()
@@ -127,7 +127,7 @@ func TestPeek_RefusesAnswersThatAreNoBundle(t *testing.T) {
 			w.Header().Set("MessageId", "b")
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write([]byte("x"))
-		}, "no bundle"},
+		}, "not a bundle"},
 		"too long": {bundle("b", body, len(body)), "want up to 22; raise Options.MaxBundle"},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, `Found (302): The answer redirects to "/elsewhere"`},
 		"page": {func(w http.ResponseWriter, _ *http.Request) {

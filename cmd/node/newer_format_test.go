@@ -18,13 +18,14 @@ import (
 type newerHeads struct {
 	next  policy.Transporter
 	isOn  atomic.Bool
-	wrote atomic.Int64 // writing requests about mailboxes while newerHeads was on
+	wrote atomic.Int64 // writing requests about the mailbox while newerHeads was on
 }
 
 func (h *newerHeads) Do(req *http.Request) (*http.Response, error) {
 	isRead := req.Method == http.MethodGet || req.Header.Get("x-ms-documentdb-query") != ""
-	isOfObjects := strings.Contains(req.URL.Path, "/colls/objects/") // the sweep that starts with the node writes these
-	if h.isOn.Load() && !isRead && !isOfObjects {
+	// The sweep that starts with the node writes objects, and the survey its lines.
+	isOfMailbox := strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "newer")
+	if h.isOn.Load() && !isRead && isOfMailbox {
 		h.wrote.Add(1)
 	}
 	resp, err := h.next.Do(req)
