@@ -41,7 +41,7 @@ func (s *Server) checkLocal(r *http.Request, isOwnHost func(host string) bool) e
 }
 
 // proxyHeader returns the name of a header by which a proxy shows that it has
-// forwarded a request, "" if there is none.
+// forwarded a request, or "".
 func proxyHeader(h http.Header) string {
 	for _, name := range [...]string{"Forwarded", "Via"} {
 		if _, ok := h[name]; ok {

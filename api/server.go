@@ -61,7 +61,7 @@ type Options struct {
 	Warnings       func() []FailedCheck                         // what /readyz reports of a node that is ready; it must be cheap; default: none
 	Build          func() *Build                                // what /readyz reports of the program and the level of the store; default: nothing
 	Limits         Limits
-	OverLimit      func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: false
+	OverLimit      func(context.Context) bool // whether the connection of a request exceeds the limit, so that only probes are answered; default: false
 	IsOwnHost      func(host string) bool     // whether a Host header names this machine; requests for other hosts are refused; default: false
 	TrustedProxies []netip.Prefix             // proxies whose X-Forwarded-For is trusted; default: none
 	NoProxies      bool                       // refuse requests that a proxy has forwarded

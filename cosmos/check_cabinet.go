@@ -39,7 +39,7 @@ type drawerSeen struct {
 	events  int // read
 	first   domain.Sequence
 	last    domain.Sequence
-	next    domain.Sequence // number of the first unacknowledged event, 0 if there is none
+	next    domain.Sequence // number of the first unacknowledged event, or 0
 	waiting int64           // how many are not acknowledged
 	bundled int64           // how many of these are not after the open bundle
 }

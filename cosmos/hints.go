@@ -167,7 +167,7 @@ func (h *hints) awaitHints(ctx context.Context, recipient domain.ActorID) {
 }
 
 // writtenSignal returns a channel that is closed when the present hints of recipient have been written,
-// nil if there are none.
+// otherwise nil.
 func (h *hints) writtenSignal(recipient domain.ActorID) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -157,7 +157,7 @@ type peekCandidate struct {
 	gate    *gate
 	at      position
 
-	entry *catalogEntry // the smallest one in the catalog, nil if there is none
+	entry *catalogEntry // the smallest one in the catalog, or nil
 	run   *eventRange   // set once its first event has been read
 	first domain.Sequence
 	lost  error // why its first event cannot be read, nil if that is not known

@@ -139,7 +139,7 @@ func pagesOf(it *intent, object string, part *drawerPart, events []numbered) []*
 	return pages
 }
 
-// payloadsOf returns the concatenated payloads of events, nil if there are none.
+// payloadsOf returns the concatenated payloads of events, or nil.
 func payloadsOf(events []numbered) io.Reader {
 	var readers []io.Reader
 	for _, e := range events {

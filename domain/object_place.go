@@ -23,7 +23,7 @@ import (
 type placement struct {
 	base  Sequencer
 	rank  PlacementRank
-	after time.Time // time of that row, if it is over other versions
+	after time.Time // time of that row, if it lies above other versions
 }
 
 func (p placement) compare(q placement) int {

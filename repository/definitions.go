@@ -50,7 +50,7 @@ type Definition struct {
 	domain.Subscription
 	Secret string // sealed; "": calls are not signed
 	// Previous is the previous secret, sealed. Calls are signed with it, too, until PreviousUntil. It
-	// is empty if there is none.
+	// is empty otherwise.
 	Previous      string
 	PreviousUntil time.Time
 	// Headers are the owner's headers for each call, sealed; empty without headers. HeaderNames are

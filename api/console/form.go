@@ -110,7 +110,7 @@ func (c choiceField) render() g.Node {
 }
 
 // faults returns a summary of the faults of a form, with a link to each field;
-// nil if there are none.
+// otherwise nil.
 func (v *visit) faults(faults map[string]string) g.Node {
 	if len(faults) == 0 {
 		return nil

@@ -13,7 +13,7 @@ const (
 )
 
 // FromHeader returns the trace context in the headers of a request. It is zero
-// if there is none, if there are several, or if it is not valid.
+// if it is missing, if there are several, or if it is not valid.
 func FromHeader(h http.Header) domain.TraceContext {
 	parents := h[parentHeader]
 	if len(parents) != 1 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Run runs a plan. It returns when the time of the plan is over and all due operations
+// Run runs a plan. It returns when the time of the plan has passed and all due operations
 // have ended. If ctx ends first, it returns when the running operations have ended,
 // with the error of ctx and the Result so far.
 func Run(ctx context.Context, p Plan) (*Result, error) {

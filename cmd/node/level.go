@@ -66,7 +66,7 @@ func (n *Node) watchLevel(ctx context.Context, cfg *config.Config) (w *levelWatc
 }
 
 // run watches the level until ctx ends. It fails if the level becomes too high
-// for this version: then the node must not write any more.
+// for this version: then the node must no longer write.
 func (w *levelWatch) run(ctx context.Context) error {
 	if w.member == nil {
 		<-ctx.Done()

@@ -108,7 +108,7 @@ func TestWhatAnOlderVersionHasStored_IsReadAndCarriedOn(t *testing.T) {
 }
 
 // peekNumbers returns the id of the bundle that an actor gets, and the numbers
-// of its events; "" if there is none.
+// of its events, or "".
 func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers []int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/v1/peek", http.NoBody)

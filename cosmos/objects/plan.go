@@ -12,7 +12,7 @@ import (
 
 // An objectPlan has the changes to one object in a batch.
 type objectPlan struct {
-	doc        *objectDoc // the stored document; nil: there is none
+	doc        *objectDoc // the stored document; nil if it does not exist
 	changes    domain.ObjectChanges
 	change     *domain.Change                       // the change for the watches of the object, or nil
 	state      *domain.ObjectChange                 // the change for the topic of objects, or nil

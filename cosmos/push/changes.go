@@ -23,7 +23,7 @@ func (s *Store) Observe(f func(domain.Change)) { s.observe = f }
 type watchedWrite struct {
 	resource domain.Resource
 	event    domain.ChangeEvent // "": a creation
-	etag     azcore.ETag        // etag of the replaced document; "": there is none
+	etag     azcore.ETag        // etag of the replaced document; "" if the document is new
 	doc      any
 	mark     *watchedMark // mark of the replaced document
 }

@@ -43,7 +43,7 @@ func (as *appenders) release(a *appender) {
 	}
 }
 
-// newestHead returns the head that this process has written or read last, nil if there is none.
+// newestHead returns the head that this process has written or read last, or nil.
 func (as *appenders) newestHead(stream domain.StreamName) *streamHead {
 	as.mu.Lock()
 	defer as.mu.Unlock()

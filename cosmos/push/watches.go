@@ -184,7 +184,7 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 }
 
 // noteWatchChange notes the change or deletion of a watch in the shard entry of its cursor. It creates
-// the entry if there is none, so that an owner loads the cursor.
+// the entry if it is missing, so that an owner loads the cursor.
 func (s *Store) noteWatchChange(ctx context.Context, c *client.Call, id domain.CursorID, resource string) error {
 	r, err := domain.ParseResourceKey(resource)
 	if err != nil {

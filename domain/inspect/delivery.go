@@ -33,7 +33,7 @@ type Delivery struct {
 	Inferred bool             // no result is stored: the state was inferred from the cursor and the current filter
 	Attempts int              // calls whose result is known
 	History  []domain.Attempt // the last ones
-	Due      time.Time        // time at which the next attempt is due; zero: there is none
+	Due      time.Time        // time at which the next attempt is due; zero if no attempt is due
 	Reason   string           // reason of a dead letter or an expired message
 
 	Published time.Time // zero: not known

@@ -27,7 +27,7 @@ type fakeHub struct {
 	pages      [][]failsafe.Job
 	lists      []time.Time
 	retriggers map[failsafe.Job][]time.Time
-	taken      time.Duration // time from the first re-trigger of a job until it is not listed any more; 0: it is always listed
+	taken      time.Duration // time from the first re-trigger of a job until it is no longer listed; 0: it is always listed
 	fail       func(message string) error
 }
 

@@ -111,7 +111,7 @@ func (t *taking) settleOne(at int, m *azservicebus.ReceivedMessage) error {
 	return nil
 }
 
-// receiveNext locks the next unlocked dead letter, nil if there is none.
+// receiveNext locks the next unlocked dead letter, or returns nil.
 func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage, error) {
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiveTimeout)
 	defer cancel()

@@ -204,7 +204,7 @@ func (r *archiveReader) readFile(member *tar.Header) error {
 }
 
 // A countingWriter writes a file of an archive. It keeps its error, so that it
-// can be told from those of the archive.
+// differ from those of the archive.
 type countingWriter struct {
 	file   io.Writer
 	sum    hash.Hash

@@ -203,7 +203,7 @@ func (c *Config) Groups() domain.Groups {
 	for _, d := range c.Domains {
 		group := d.Group
 		if group == (domain.Group{}) {
-			group, _ = groups.Of(d.Name) // the zero Group if there is none; then the domain gets a separate one
+			group, _ = groups.Of(d.Name) // the zero Group if none has this origin; then the domain gets a separate one
 		}
 		groups = groups.With(d.Name, group)
 	}

@@ -135,7 +135,7 @@ func (f *configFile) knownKeys(section string) []string {
 	return names
 }
 
-// secretIn returns a text below n that contains a secret, "" if there is none.
+// secretIn returns a text below n that contains a secret, or "".
 func secretIn(n *yaml.Node) string {
 	if hasSecret(n.Value) {
 		return n.Value

@@ -36,7 +36,7 @@ func (l *Loop[T]) settleAll() {
 }
 
 // settleMessage completes a message, or makes it a dead letter. It drops the
-// lock first, so that the lock is not renewed any more.
+// lock first, so that the lock is no longer renewed.
 func (l *Loop[T]) settleMessage(m *Message[T]) (err error) {
 	ctx, cancel := context.WithTimeout(l.owned, l.Limits.Settle)
 	defer cancel()

@@ -22,7 +22,7 @@ type Blob struct {
 }
 
 // openReason returns the reason why anyone who reaches the account can use it,
-// "" if there is none.
+// or "".
 func (b *Blob) openReason() string {
 	switch {
 	case b.Engine.TrustTokens:

@@ -30,7 +30,7 @@ type ServiceBus struct {
 }
 
 // openReason returns the reason why anyone who reaches the namespace can use
-// it, "" if there is none.
+// it, or "".
 func (b *ServiceBus) openReason() string {
 	switch {
 	case b.Engine.Anonymous:

@@ -21,7 +21,7 @@ type Poster struct {
 	reached bool // the hub has answered at least once
 }
 
-// Post sends a body until the hub accepts or refuses it, or the time is over.
+// Post sends a body until the hub accepts or refuses it, or the time has passed.
 // It reports each repetition. Repeating a request that may have arrived is
 // safe, because the hub stores each id once. If the hub has never answered,
 // Post assumes a wrong address and fails at once.
