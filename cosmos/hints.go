@@ -166,8 +166,8 @@ func (h *hints) awaitHints(ctx context.Context, recipient domain.ActorID) {
 	}
 }
 
-// writtenSignal returns a channel that is closed when the present hints of recipient have been written,
-// otherwise nil.
+// writtenSignal returns a channel that is closed when the present hints of recipient have been written.
+// It returns nil if recipient has no hints to write.
 func (h *hints) writtenSignal(recipient domain.ActorID) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()

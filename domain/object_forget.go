@@ -171,7 +171,7 @@ func (f *forgetting) forgetSpilled(after ObjectOrder) (last ObjectOrder, hasMore
 }
 
 // maySpilledGo reports whether an old spilled row may be forgotten. inside describes the rows
-// of its version in the object; nil means that there are none.
+// of its version in the object; it is nil if the object has no such rows.
 func (f *forgetting) maySpilledGo(r *ObjectRow, inside *forgettableVersion) bool {
 	below := &f.u.below
 	head, answered := below.load(SpilledQuery{Kind: SpilledHead, Version: r.Version})

@@ -103,7 +103,7 @@ func (v *visit) confirm(c *confirmation) error {
 }
 
 // changedFacts returns the differences of the state from the one that a form
-// has shown; otherwise nil.
+// has shown. It returns nil if the state is the same.
 func (c *confirmation) changedFacts(saw string) []g.Node {
 	var before []seenFact
 	if json.Unmarshal([]byte(saw), &before) != nil {

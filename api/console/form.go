@@ -109,8 +109,8 @@ func (c choiceField) render() g.Node {
 	)
 }
 
-// faults returns a summary of the faults of a form, with a link to each field;
-// otherwise nil.
+// faults returns a summary of the faults of a form, with a link to each field.
+// It returns nil without faults.
 func (v *visit) faults(faults map[string]string) g.Node {
 	if len(faults) == 0 {
 		return nil

@@ -13,7 +13,7 @@ const (
 )
 
 // FromHeader returns the trace context in the headers of a request. It is zero
-// if it is missing, if there are several, or if it is not valid.
+// unless the headers have exactly one, and that is valid.
 func FromHeader(h http.Header) domain.TraceContext {
 	parents := h[parentHeader]
 	if len(parents) != 1 {

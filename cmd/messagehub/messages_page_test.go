@@ -87,8 +87,8 @@ func messageOf(call *ast.CallExpr) (message string, isLogged bool) {
 	return message, message != "" || method.Sel.Name != "Error"
 }
 
-// leadingText returns the literal at the beginning of an expression, "" if
-// there is none.
+// leadingText returns the literal at the beginning of an expression,
+// or "".
 func leadingText(expression ast.Expr) string {
 	switch e := expression.(type) {
 	case *ast.BinaryExpr:

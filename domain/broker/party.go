@@ -227,8 +227,8 @@ func (s *Service) Get(ctx context.Context, creds *Credentials, id domain.PartyID
 }
 
 // List returns up to limit parties of a list, in the order of the bytes of their names,
-// beginning with the first name that is not before first. next is the next name after them, or
-// otherwise empty.
+// beginning with the first name that is not before first. next is the next name after them; it
+// is empty at the end of the list.
 func (s *Service) List(ctx context.Context, creds *Credentials, list domain.PartyList, first string, limit int) (parties []*Party, next string, err error) {
 	channel, ofChannel := list.Channel()
 	if err := s.requireLister(ctx, creds, list, channel); err != nil {

@@ -21,7 +21,7 @@ type payloadSpan struct {
 const maxSpan = 512
 
 // payloadsFrom returns the span that begins with the first payload of the events in [from, to).
-// It returns false if none of these events has a payload.
+// It returns false if these events have no payloads.
 func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	for from < to && l.payloadAt(from).IsZero() {
 		from++

@@ -20,7 +20,7 @@ type LinkRequest struct {
 }
 
 // A Link is a URL by which anyone may read the content of an object until the link expires, or
-// the reason why there is none.
+// the reason why no link can be made.
 type Link struct {
 	URL     string
 	Expires time.Time

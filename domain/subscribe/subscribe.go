@@ -213,7 +213,7 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 }
 
 // createDefinition returns the stored subscription with the id and the owner of wanted. If
-// there is none and m permits that, it stores wanted.
+// no such subscription exists and m permits that, it stores wanted.
 func (s *Service) createDefinition(ctx context.Context, wanted *repository.Definition, m *Match) (*repository.Definition, bool, error) {
 	if !m.isSet() {
 		return s.ports.Definitions.CreateSubscription(ctx, wanted)

@@ -302,7 +302,7 @@ func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, e
 	return v, nil
 }
 
-// Callee returns the watch whose cursor has an id. It fails with NotFound if there is none. The
+// Callee returns the watch whose cursor has an id. It fails with NotFound if no watch has it. The
 // read may be stale, unless isCurrent is set.
 func (s *Service) Callee(ctx context.Context, cursor domain.CursorID, isCurrent bool) (*repository.Watch, error) {
 	owner, id, isWatch := domain.WatchOf(cursor)

@@ -58,7 +58,7 @@ func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]knownV
 	return verdicts, nil
 }
 
-// tryControl runs the tests without mutations: none of them may fail, so that later failures
+// tryControl runs the tests without mutations: they must not fail, so that later failures
 // are due to a mutation.
 func (c *mutantCampaign) tryControl(ctx context.Context, chosen []*mutant) error {
 	done := make(map[killer]bool)

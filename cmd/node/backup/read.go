@@ -203,8 +203,8 @@ func (r *archiveReader) readFile(member *tar.Header) error {
 	return nil
 }
 
-// A countingWriter writes a file of an archive. It keeps its error, so that it
-// differ from those of the archive.
+// A countingWriter writes a file of an archive. It keeps its error, which can
+// then be distinguished from errors of the archive.
 type countingWriter struct {
 	file   io.Writer
 	sum    hash.Hash
