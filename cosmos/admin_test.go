@@ -19,7 +19,7 @@ import (
 
 // After operators' orders, hints are too high and stale reads show states that no longer hold.
 
-var becauseOfATest = repository.AdminAction{Who: "a test", Why: "to see what comes of it"}
+var becauseOfATest = repository.AdminAction{Who: "a test", Why: "to see its effect"}
 
 func groupOf(t *testing.T, origin domain.Origin) domain.Group {
 	t.Helper()

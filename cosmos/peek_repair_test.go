@@ -64,7 +64,7 @@ func TestAPointerThatIsTooLowDoesNotWinTheChoice(t *testing.T) {
 	assert.Equal(t, ids[0], s.dequeueNext(node))
 	assert.Equal(t, domain.Sequence(1), s.readEntries(node, domain.Charges)[0].NextSequence, "it points at what is acknowledged")
 	assert.Equal(t, ids[1], s.dequeueNext(node), "H4: number 2 comes before number 3")
-	assert.Equal(t, domain.Sequence(3), s.readEntries(node, domain.Charges)[0].NextSequence, "H10: mended on sight")
+	assert.Equal(t, domain.Sequence(3), s.readEntries(node, domain.Charges)[0].NextSequence, "H10: repaired when it is found")
 	assert.Equal(t, ids[2], s.dequeueNext(node))
 }
 
@@ -75,7 +75,7 @@ func TestAMissingPointer_IsRestored(t *testing.T) {
 	s.deleteDocument(node.db.catalog, catalogKey(s.actor, domain.Charges), s.readEntries(node, domain.Charges)[0].ID)
 
 	assert.Equal(t, ids[0], s.dequeueNext(node), "H10: a lost pointer is no reason to overtake")
-	assert.Len(t, s.readEntries(node, domain.Charges), 1, "H10: mended on sight")
+	assert.Len(t, s.readEntries(node, domain.Charges), 1, "H10: repaired when it is found")
 	assert.Equal(t, ids[1], s.dequeueNext(node))
 	assert.Equal(t, ids[2], s.dequeueNext(node))
 }

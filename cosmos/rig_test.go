@@ -175,7 +175,7 @@ func (r *rig) repairMailbox(recipient domain.ActorID) error {
 	case err != nil:
 		return err
 	case report.Found > report.Repaired:
-		return fmt.Errorf("%d findings, %d mended: %v", report.Found, report.Repaired, report.Findings)
+		return fmt.Errorf("%d findings, %d repaired: %v", report.Found, report.Repaired, report.Findings)
 	case report.Found == 0:
 		return nil
 	}

@@ -62,7 +62,7 @@ func openCampaign(file string, target int) (*crashCampaign, error) {
 	for line := range bytes.Lines(text) {
 		var r runRecord
 		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, fmt.Errorf("%s: %w; mend or remove the file", file, err)
+			return nil, fmt.Errorf("%s: %w; repair or remove the file", file, err)
 		}
 		c.takeRecord(&r)
 	}
