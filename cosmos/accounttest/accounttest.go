@@ -1,6 +1,6 @@
-// Package accounttest opens an embedded Cosmos account for a test. Any number of nodes share it,
-// each with its own connection. All requests use one transport, in which a test can break them. The
-// test closes engine and connections when it ends.
+// Package accounttest opens an embedded Cosmos account for a test. Any number of nodes share the
+// account, each with its own connection. All requests use one transport, in which a test can break
+// requests. The engine and the connections are closed when the test ends.
 package accounttest
 
 import (
@@ -19,7 +19,7 @@ import (
 // An Account is an embedded account with the containers of a store.
 type Account struct {
 	Engine  *embedded.Engine
-	Line    *faulty.Transport // the connection to Engine
+	Line    *faulty.Transport // transport of all requests to Engine
 	Content repository.Content
 
 	t testing.TB

@@ -13,10 +13,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// The consistency levels with which a read shows every write that was acknowledged before.
+// The consistency levels with which a read returns every acknowledged write.
 const (
 	strong           = "Strong"
-	boundedStaleness = "BoundedStaleness" // in the write region
+	boundedStaleness = "BoundedStaleness" // reads are current in the write region only
 )
 
 // accountProperties are the properties that an account reports. azcosmos reads them before the first
@@ -35,14 +35,14 @@ type region struct {
 	Name string `json:"name"`
 }
 
-// readsWhereItWrites reports whether reads go to the write region. Without preferred regions, of which
-// [Connect] sets none, azcosmos sends them to the first readable location.
+// readsWhereItWrites reports whether reads go to the write region. [Connect] sets no preferred regions,
+// so azcosmos sends reads to the first readable location.
 func (a *accountProperties) readsWhereItWrites() bool {
 	return len(a.Readable) == 1 ||
 		len(a.Readable) > 1 && len(a.Writable) > 0 && a.Readable[0].Name == a.Writable[0].Name
 }
 
-// findFault returns the reason why the hub cannot work on the account, nil if it can.
+// findFault returns the reason why the hub cannot work on the account. A nil error means that it can.
 func (a *accountProperties) findFault() error {
 	if len(a.Writable) < 2 {
 		return nil
@@ -54,13 +54,13 @@ func (a *accountProperties) findFault() error {
 	return fmt.Errorf("account %s: %w (%s); disable multi-region writes", a.ID, errSeveralWriteRegions, strings.Join(names, ", "))
 }
 
-// errSeveralWriteRegions reports an account with several write regions. There, two conditional writes
-// of one document can both succeed, and one of them is lost.
+// errSeveralWriteRegions reports an account with several write regions. On such an account, two
+// conditional writes of one document can both succeed, and one write is lost.
 var errSeveralWriteRegions = errors.New("it accepts writes in several regions, where conditional writes are not reliable")
 
-// ReadsMayBeStale reports whether a plain read may return an older state than a client has seen before.
-// On an account with bounded staleness, it may if reads go to another region than writes, which lacks
-// the newest writes. It returns true for an account whose properties are not known yet.
+// ReadsMayBeStale reports whether a plain read may return an older state than an earlier read did. With
+// bounded staleness, reads may be stale if they go to another region than writes. It returns true until
+// the properties of the account are known.
 func (db *Database) ReadsMayBeStale() bool {
 	account := db.properties.Load()
 	switch cmp.Or(db.consistency, account.Policy.Level) {
@@ -73,7 +73,7 @@ func (db *Database) ReadsMayBeStale() bool {
 }
 
 // An accountObserver records the properties of the account when azcosmos reads them, because azcosmos
-// does not return them. While they have a fault, it sends no other request.
+// does not return them. While the properties have a fault, it refuses all other requests.
 type accountObserver struct {
 	next policy.Transporter
 	db   *Database

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// connectAccount returns a client of an account, after azcosmos has read its properties.
+// connectAccount connects to a new account, and lets azcosmos read the properties of the account.
 func connectAccount(t *testing.T, o embedded.Options, consistency string) (*client.Database, error) {
 	t.Helper()
 	engine, err := embedded.Open(o)
@@ -44,7 +44,7 @@ func TestReads_AreFreshOnlyWhereTheAccountWrites(t *testing.T) {
 		{account: "Session", override: "BoundedStaleness", write: []string{here}, read: []string{there, here}, stale: true},
 		{account: "Session", override: "BoundedStaleness"},
 		{account: "BoundedStaleness", override: "Session", stale: true},
-		{account: "Strong", write: []string{here}, read: []string{there, here}}, // every region has every write
+		{account: "Strong", write: []string{here}, read: []string{there, here}}, // strong consistency: reads are current in every region
 	} {
 		db, err := connectAccount(t, embedded.Options{Consistency: tc.account, WriteRegions: tc.write, ReadRegions: tc.read}, tc.override)
 		require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestAccountWithSeveralWriteRegions_IsRefusedByName(t *testing.T) {
 	}
 }
 
-// read reads a document, and returns the error.
+// read reads a document that does not exist, and returns the error.
 func read(t *testing.T, c *client.Client, db *client.Database) error {
 	t.Helper()
 	container, err := db.Container("x")

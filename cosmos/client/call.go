@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Call is one call of a port, or one piece of maintenance. Its requests share one budget of retries,
-// and metrics count them under its name. It is safe for concurrent use.
+// A Call is one call of a port, or one maintenance task. Its requests share one budget of retries, and
+// metrics count them by the name of the call. It is safe for concurrent use.
 type Call struct {
 	client *Client
 	name   string
@@ -31,7 +31,7 @@ type Call struct {
 
 // The budget of a call.
 const (
-	callTimeout = 5 * time.Second // limit for the time of one request; Cosmos itself gives up after 5 s
+	callTimeout = 5 * time.Second // timeout of one request; Cosmos itself has a timeout of 5 s
 	minBackoff  = 4 * time.Millisecond
 	maxBackoff  = time.Second
 )
@@ -47,8 +47,8 @@ func (c *Call) Renew() *Call {
 	return next
 }
 
-// BatchSize returns the number of operations, up to limit, for a batch of c if each costs price: a
-// batch in the background costs as much as may be spent in half a second.
+// BatchSize returns the number of operations for a batch of c, up to limit, if each operation costs
+// price. A batch in the background costs up to half a second of the permitted request units.
 func (c *Call) BatchSize(price float64, limit int) int {
 	if !c.paced {
 		return limit
@@ -56,8 +56,8 @@ func (c *Call) BatchSize(price float64, limit int) int {
 	return c.client.pacer.batchSize(price, limit)
 }
 
-// AddRetries adds to the budget of a call that has become large. It does nothing if the client has no
-// retries.
+// AddRetries adds retries to the budget of a call that needs many requests. It does nothing if the
+// client has no retries.
 func (c *Call) AddRetries(retries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,9 +66,9 @@ func (c *Call) AddRetries(retries int) {
 	}
 }
 
-// Pause takes one retry from the budget and waits for the backoff, with full jitter, and for at least
-// the duration after. It returns false, without waiting, if the budget is used up or the deadline of
-// ctx is before the end of after. It also returns false if ctx ends during the wait.
+// Pause takes one retry from the budget and waits for the backoff with full jitter, but at least for
+// the duration after. It returns false immediately if the budget is used up, or if the deadline of ctx
+// is earlier than after permits. It also returns false if ctx ends during the wait.
 func (c *Call) Pause(ctx context.Context, after time.Duration) bool {
 	c.mu.Lock()
 	used := max(c.client.opts.Retries-c.retries, 0)
@@ -83,7 +83,7 @@ func (c *Call) Pause(ctx context.Context, after time.Duration) bool {
 	return Sleep(ctx, after+c.client.Jitter(backoff))
 }
 
-// Sleep waits for d. It returns false if ctx ends before.
+// Sleep waits for d. It returns false if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -99,8 +99,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 // with fresh reads.
 var ErrStale = errors.New("the store moved on")
 
-// ErrNotYetVisible reports that a document was not found although another one refers to it. It is an
-// ErrStale at first; [MaxMissing] of them in a row are damage.
+// ErrNotYetVisible reports that a document was not found although another document refers to it. It
+// counts as a stale read, and after [MaxMissing] consecutive misses as damage.
 var ErrNotYetVisible = fmt.Errorf("a required document is missing: %w", ErrStale)
 
 // MaxMissing consecutive misses turn a stale read into damage.
@@ -119,8 +119,7 @@ func (c *Call) addUnits(charge float32) {
 	c.units += float64(charge)
 }
 
-// InDoubt reports whether a write of the call may have been applied although its reply did not show
-// that.
+// InDoubt reports whether the outcome of a write of the call is unknown.
 func (c *Call) InDoubt() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +127,7 @@ func (c *Call) InDoubt() bool {
 }
 
 // Outcome returns the result of [Classify] for the call. If a write of the call may have been applied,
-// an error that would mean that it was not becomes Uncertain.
+// Outcome replaces the kinds of error that would deny it by Uncertain.
 func (c *Call) Outcome(what string, err error) error {
 	err = Classify(what, err)
 	c.mu.Lock()
@@ -143,11 +142,11 @@ func (c *Call) Outcome(what string, err error) error {
 	return err
 }
 
-// Retry calls try until it returns nil or an error other than [ErrStale]. If the budget is used up
-// before, it fails with Busy, with Damaged after [MaxMissing] consecutive [ErrNotYetVisible], or with
+// Retry calls try until try returns nil or an error other than [ErrStale]. It fails with Busy if the
+// budget is used up, with Damaged after [MaxMissing] consecutive [ErrNotYetVisible], and with
 // Unavailable if a container has changed.
 func (c *Call) Retry(ctx context.Context, try func() error) error {
-	missing := 0 // consecutive times
+	missing := 0 // number of consecutive misses
 	for {
 		err := try()
 		if !errors.Is(err, ErrStale) {
@@ -172,8 +171,8 @@ func (c *Call) Retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// SuspectContainers checks the containers after a failure that a changed container would explain, and
-// returns what is known to be wrong with them.
+// SuspectContainers checks the containers after a failure that a changed container would explain. It
+// returns the known fault of the containers.
 func (c *Call) SuspectContainers(ctx context.Context) error {
 	if fault := c.client.suspectContainers(ctx); fault != nil {
 		return domain.Errorf(domain.Unavailable, "%s: %w", c.name, fault)
@@ -205,7 +204,7 @@ func (c *Call) sendRequest(ctx context.Context, container *azcosmos.ContainerCli
 		if f.status == http.StatusTooManyRequests && c.client.pacer != nil {
 			c.client.pacer.noteThrottled()
 		}
-		if write && f.mayHaveHappened() {
+		if write && f.mayBeApplied() {
 			uncertain = true
 			c.mu.Lock()
 			c.doubt = true
@@ -221,7 +220,7 @@ func (c *Call) sendRequest(ctx context.Context, container *azcosmos.ContainerCli
 					return domain.Errorf(domain.Unavailable, "%s: %w (%v)", c.name, fault, f)
 				}
 			}
-			return err // its status is interpreted later
+			return err // the caller interprets the status
 		case uncertain:
 			return domain.Errorf(domain.Uncertain, "%s: it is not known whether a write to %s was carried out: %w", c.name, container.ID(), f)
 		case ctx.Err() != nil:

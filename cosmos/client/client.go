@@ -13,16 +13,16 @@ import (
 
 // Options of a Client. The zero value is valid.
 type Options struct {
-	Containers []ContainerSpec // containers of the adapter, which are checked and provisioned together; empty: no check
+	Containers []ContainerSpec // containers of the adapter, for checks and provisioning; empty: no check
 	Retries    int             // number of retries that the requests of one call share; default 24, negative: none
 	Formats    FormatObserver  // default: none
-	// BackgroundUnits is the limit for the request units per second of all background calls; they spend
-	// less for a while after a request of any call was throttled. 0: no limit.
+	// BackgroundUnits limits the request units per second of all background calls. After a throttled
+	// request of any call, the limit is lower for a while. 0: no limit.
 	BackgroundUnits float64
 	Clock           func() time.Time      // default time.Now; measures the age of the containers' properties
-	Random          func() uint64         // ids and jitter; default: the system's
+	Random          func() uint64         // source of ids and jitter; default: the system's random numbers
 	Logger          *slog.Logger          // default: none
-	Registerer      prometheus.Registerer // default: none; several clients may use the same one
+	Registerer      prometheus.Registerer // default: none; clients may share a registerer
 }
 
 // A Client makes the calls of one adapter to a [Database]. It is safe for concurrent
@@ -32,7 +32,7 @@ type Client struct {
 	opts       Options
 	metrics    *requestMetrics
 	containers containerWatch
-	pacer      *pacer // nil: no limit
+	pacer      *pacer // nil: background calls have no limit
 }
 
 // New returns a Client. It makes no request and starts no goroutine.
@@ -57,11 +57,11 @@ func New(db *Database, opts Options) *Client {
 
 // Begin returns a call with a full budget. name identifies the call in metrics and errors.
 func (c *Client) Begin(name string) *Call {
-	// The first call of a name creates its counter of retries, with the value 0.
+	// The first call of each name creates a counter of retries with the value 0.
 	return &Call{client: c, name: name, retries: c.opts.Retries, retried: c.metrics.retries.WithLabelValues(name)}
 }
 
-// NewID returns a random UUID: the id of a document or a write.
+// NewID returns a random UUID for a document or a write.
 func (c *Client) NewID() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], c.opts.Random())

@@ -17,14 +17,13 @@ import (
 
 // A Connection is the address of a database and the credential for it.
 type Connection struct {
-	Endpoint   string                 // of the account: https://….documents.azure.com:443/
+	Endpoint   string                 // URL of the account: https://….documents.azure.com:443/
 	Key        string                 // account key; for emulators
-	Credential azcore.TokenCredential // used when there is no key
+	Credential azcore.TokenCredential // used if Key is empty
 	Database   string                 // default "messagehub"
 	Transport  policy.Transporter     // default: a pooled HTTP transport
 	Tracing    tracing.Provider       // records spans of requests; the zero Provider records none
-	// Consistency overrides the default consistency level that the account reports, but not its
-	// regions.
+	// Consistency overrides the default consistency level that the account reports.
 	Consistency string
 }
 
@@ -32,8 +31,8 @@ type Connection struct {
 type Database struct {
 	account     *azcosmos.Client
 	name        string
-	consistency string                            // overrides the consistency level of the account, unless empty
-	properties  atomic.Pointer[accountProperties] // as read last
+	consistency string                            // overrides the consistency level of the account; empty: no override
+	properties  atomic.Pointer[accountProperties] // the properties that azcosmos read last
 	hangUp      func()
 }
 

@@ -21,7 +21,7 @@ type ContainerError struct {
 	Container string
 	Text      string // what is wrong, and the consequence
 
-	// Warning reports that the hub works nevertheless, at a cost that Text names.
+	// Warning reports that the hub works in spite of the mismatch, at a cost that Text names.
 	Warning bool
 
 	// isWiderIndex reports that the container has more indexes than it needs. Provision
@@ -93,8 +93,7 @@ func (c *ContainerSpec) compare(s *containerState) []*ContainerError {
 	return found
 }
 
-// keyBytesOfVersion1 is the maximum length of a partition key value in a container whose partition key
-// is not of version 2.
+// keyBytesOfVersion1 is the maximum length of a partition key value that is hashed by version 1.
 const keyBytesOfVersion1 = 101
 
 // describeMode names the indexing mode.
@@ -105,7 +104,7 @@ func (p *indexingPolicy) describeMode() string {
 	return strings.ToLower(p.Mode)
 }
 
-// readContainer returns the properties of a container. Its error has advice for the operator.
+// readContainer returns the properties of a container. Its error contains advice for the operator.
 func (c *Call) readContainer(ctx context.Context, name string) (*containerState, error) {
 	container, err := c.client.db.Container(name)
 	if err != nil {
@@ -145,7 +144,7 @@ var errContainerMissing = errors.New("it does not exist")
 // explainRead adds advice to an error of reading a container.
 func (db *Database) explainRead(name string, err error) error {
 	switch {
-	case StatusOf(err) == http.StatusNotFound && !FailureOf(err).behind: // a stale replica does not know the container yet
+	case StatusOf(err) == http.StatusNotFound && !FailureOf(err).behind: // not missing if the replica is only stale
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: %w; create it with messagehub provision", name, db.name, errContainerMissing)
 	case StatusOf(err) == http.StatusUnauthorized:
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: the account refuses the credential; check cosmos.key, or the identity that stands for it: %w",
@@ -176,11 +175,11 @@ func (c *Client) CheckContainers(ctx context.Context) error {
 	return err
 }
 
-// ContainersFault returns the known fault of the containers, nil if none is known. It rarely reads
-// their properties: after maxContainerAge, or after maxSuspectAge while there is a fault or a call has
-// failed in a way that a changed container would explain. An account that cannot be reached is not a
-// fault of its containers. One caller reads at a time; if ctx ends while another one reads, the result
-// is what was known before.
+// ContainersFault returns the known fault of the containers, nil if no fault is known. It reads their
+// properties when the last result is older than maxContainerAge. The limit is maxSuspectAge while a
+// fault is known, or after a call failed in a way that a changed container would explain. An
+// unreachable account is not a fault of its containers. One caller reads at a time. If ctx ends while
+// another caller reads, the result is the fault that was known before.
 func (c *Client) ContainersFault(ctx context.Context) error {
 	w := &c.containers
 	if w.acquireTurn(ctx) != nil {
@@ -190,7 +189,8 @@ func (c *Client) ContainersFault(ctx context.Context) error {
 	return c.refreshContainers(ctx)
 }
 
-// refreshContainers does the work of ContainersFault for the caller that may read.
+// refreshContainers reads the properties of the containers if the last result is too old, and returns
+// the known fault. The caller must have the turn.
 func (c *Client) refreshContainers(ctx context.Context) error {
 	w := &c.containers
 	now := c.opts.Clock()
@@ -211,9 +211,8 @@ func (c *Client) refreshContainers(ctx context.Context) error {
 	return w.knownFault()
 }
 
-// suspectContainers does the work of ContainersFault after a call has failed in a way that a changed
-// container would explain. If another caller reads, it does not wait, and returns what was known
-// before.
+// suspectContainers is ContainersFault after a call failed in a way that a changed container would
+// explain. While another caller reads, it does not wait and returns the fault that was known before.
 func (c *Client) suspectContainers(ctx context.Context) error {
 	w := &c.containers
 	w.suspect.Store(true)
@@ -227,7 +226,7 @@ func (c *Client) suspectContainers(ctx context.Context) error {
 // checkContainers is the name of the call that reads the properties of containers.
 const checkContainers = "check containers"
 
-// How long the properties of the containers are cached.
+// Time for which the properties of the containers are cached.
 const (
 	maxContainerAge = 5 * time.Minute
 	maxSuspectAge   = 10 * time.Second
@@ -236,16 +235,16 @@ const (
 // A containerWatch caches the result of checks of the containers. It is safe for concurrent use.
 type containerWatch struct {
 	suspect atomic.Bool           // a call has failed in a way that a changed container would explain
-	fault   atomic.Pointer[error] // result of the last check; nil: none, or no fault
+	fault   atomic.Pointer[error] // result of the last check; nil: no check yet, or no fault
 
-	// turn is full while a caller reads the properties. It is not a mutex, because callers wait for it
-	// while another one waits for the account, and must be able to stop when their contexts end.
+	// turn is full while a caller reads the properties. A mutex would not do, because a waiting caller
+	// must stop when its context ends.
 	turn chan struct{}
 
 	// Only the caller that holds turn may use these fields.
 	checked   time.Time         // when the properties were read; zero: never
-	suspected time.Time         // when they were read last because of a suspicion or a fault
-	rids      map[string]string // resource ids by container, as they were when the hub started
+	suspected time.Time         // when the properties were last read because of a suspicion or a fault
+	rids      map[string]string // resource ids of the containers when the hub started, by name
 }
 
 func (w *containerWatch) acquireTurn(ctx context.Context) error {
@@ -285,20 +284,19 @@ func (w *containerWatch) isCurrent(now time.Time) bool {
 	return age >= 0 && age < maxContainerAge
 }
 
-// IsContainerFault reports whether err is about the containers, or the regions of their account, and
-// not about the connection to the account.
+// IsContainerFault reports whether err is a fault of the containers or of the regions of their account,
+// rather than of the connection to the account.
 func IsContainerFault(err error) bool {
 	_, mismatch := errors.AsType[*ContainerError](err)
 	return mismatch || errors.Is(err, errContainerMissing) || errors.Is(err, errContainerReplaced) || errors.Is(err, errSeveralWriteRegions)
 }
 
-// IsContainerMissing reports whether err is that of a request to a container that does not exist.
+// IsContainerMissing reports whether err means that a container does not exist.
 func IsContainerMissing(err error) bool {
 	return err != nil && (errors.Is(err, errContainerMissing) || FailureOf(err).missing)
 }
 
-// errContainerReplaced reports that another container has taken the name of the one that the hub has
-// used.
+// errContainerReplaced reports that a container was deleted and created again since the hub started.
 var errContainerReplaced = errors.New("it was deleted and created again while the hub ran; restart all hubs")
 
 // checkAll reads the containers one after the other and returns all faults. The caller must have the
@@ -314,7 +312,7 @@ func (w *containerWatch) checkAll(ctx context.Context, c *Call, warn func(*Conta
 			if len(faults) == 0 {
 				faults = append(faults, err)
 			}
-			break // the others would fail in the same way
+			break // the other containers would fail in the same way
 		}
 		if err != nil {
 			faults = append(faults, err)

@@ -8,21 +8,21 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// A ContainerSpec describes a container that an adapter needs. Its creation, the check at start,
-// messagehub provision and the table in the handbook use it.
+// A ContainerSpec describes a container that an adapter needs. The check at start, messagehub provision
+// and the table in the handbook use it.
 type ContainerSpec struct {
 	Name         string
 	Holds        string // describes its documents, for a table
 	PartitionKey string // path of the partition key, which is hashed by version 2
 	KeyBytes     int    // length of the longest partition key value
 
-	// Index lists the scalar properties that queries filter or order by. The partition key is always
-	// indexed, and never listed here. All other paths are excluded: each indexed path makes every write
-	// more expensive.
+	// Index lists the scalar properties that queries filter or order by, without the partition key,
+	// which is always indexed. All other paths are excluded, because each indexed path makes every
+	// write more expensive.
 	Index []IndexPath
 
-	// Expires reports whether documents of the container set their own time to live. That needs a
-	// default TTL of -1, which means: on, but only for these documents.
+	// Expires reports whether documents of the container set their own time to live. The container then
+	// needs a default TTL of -1: documents without a time to live do not expire.
 	Expires bool
 
 	// Throughput is the suggested autoscale maximum in RU/s.
@@ -34,11 +34,11 @@ type ContainerSpec struct {
 
 // An IndexPath is a property that a query needs to be indexed.
 type IndexPath struct {
-	Path string // as in an indexing policy: /name/?
+	Path string // path as in an indexing policy, such as /name/?
 	Use  string // what does not work, or costs more, without it
 
-	// IsOptional reports that nodes work without the index, as they have to between an upgrade and
-	// messagehub provision.
+	// IsOptional reports that nodes work without the index. An index that a newer version adds is
+	// missing until the operator runs messagehub provision.
 	IsOptional bool
 }
 
@@ -51,12 +51,12 @@ func (c *ContainerSpec) DefaultTTL() string {
 }
 
 // keyPath returns the partition key as an index path. A policy that excludes /* also excludes the
-// partition key, unless it is included by name: then Cosmos has no index to restrict a query to its
-// partition.
+// partition key, unless it includes the partition key by name. Without this index, Cosmos cannot
+// restrict a query to its partition.
 func (c *ContainerSpec) keyPath() string { return c.PartitionKey + "/?" }
 
-// IndexPaths returns the paths to include in the indexing policy: the partition key, then
-// those of Index.
+// IndexPaths returns the paths to include in the indexing policy: the partition key, then the paths of
+// Index.
 func (c *ContainerSpec) IndexPaths() []string {
 	paths := []string{c.keyPath()}
 	for _, p := range c.Index {
@@ -98,7 +98,7 @@ func (c *ContainerSpec) Properties() azcosmos.ContainerProperties {
 	return p
 }
 
-// allPaths stands for every property in an indexing policy.
+// allPaths matches every property in an indexing policy.
 const allPaths = "/*"
 
 // A containerState holds the properties of a container as the account returns
@@ -134,8 +134,8 @@ type indexPath struct {
 	Path string `json:"path"`
 }
 
-// isConsistent reports whether writes are indexed at once. With the modes none and lazy, and with
-// indexing on demand, queries fail or miss documents.
+// isConsistent reports whether each write updates the index synchronously. With the modes none and
+// lazy, and with indexing on demand, queries fail or miss documents.
 func (p *indexingPolicy) isConsistent() bool {
 	return (p.Mode == "" || strings.EqualFold(p.Mode, "consistent")) && (p.Automatic == nil || *p.Automatic)
 }
@@ -152,7 +152,7 @@ func (p *indexingPolicy) isIndexed(path string) bool {
 			return true
 		}
 	}
-	return len(p.Included) == 0 && len(p.Excluded) == 0 // the policy names no path: by default all are indexed
+	return len(p.Included) == 0 && len(p.Excluded) == 0 // a policy that names no path indexes all
 }
 
 // extraPaths returns the included paths that are not in need.
@@ -173,6 +173,5 @@ func namesPath(paths []indexPath, path string) bool {
 	return slices.ContainsFunc(paths, func(p indexPath) bool { return unquotePath(p.Path) == path })
 }
 
-// unquotePath returns the path without the quotes that a policy may have around a
-// name.
+// unquotePath returns the path without quotes. A policy may put names into quotes.
 func unquotePath(path string) string { return strings.ReplaceAll(path, `"`, "") }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestContainerSpec_RefusesIndexesThatLagBehind parses policies that the embedded engine refuses, but
-// accounts may have.
+// TestContainerSpec_RefusesIndexesThatLagBehind parses policies that accounts may have and the embedded
+// engine refuses.
 func TestContainerSpec_RefusesIndexesThatLagBehind(t *testing.T) {
 	const list = `"includedPaths":[{"path":"/recipient/?"},{"path":"/kind/?"},{"path":"/more/?"}],"excludedPaths":[{"path":"/*"}]`
 	spec := &ContainerSpec{Name: "bundles", PartitionKey: "/recipient", Expires: true, Index: []IndexPath{{Path: "/kind/?"}}}

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Destroy deletes the containers with all documents, and returns the state of each resource. It keeps
-// the database, which may have other containers.
+// Destroy deletes the containers with all documents, and returns the state of each resource. It does
+// not delete the database, which may have other containers.
 func (c *Client) Destroy(ctx context.Context) []Provisioned {
 	all := make([]Provisioned, len(c.opts.Containers))
 	for i := range all {

@@ -7,10 +7,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// noDiagnosticsPolicy stops azcosmos from recording diagnostics of each request, which the hub does not
-// read. They are about a quarter of the memory that a request allocates. azcosmos has no option for
-// that: it records them in a value of the context of a request. So the request gets back the context of
-// its call.
+// noDiagnosticsPolicy stops azcosmos from recording diagnostics of each request. The hub does not read
+// them, and they are about a quarter of the memory that a request allocates. azcosmos has no option to
+// disable them, but records them in a value of the request's context. So the policy replaces this
+// context by that of the call.
 type noDiagnosticsPolicy struct{}
 
 func (noDiagnosticsPolicy) Do(req *policy.Request) (*http.Response, error) {

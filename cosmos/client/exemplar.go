@@ -8,7 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observeValue adds a value to a histogram. If the trace of ctx is sampled, its id is the exemplar.
+// observeValue adds a value to a histogram, with the trace id of ctx as exemplar if the trace is
+// sampled.
 func observeValue(ctx context.Context, histogram prometheus.Observer, value float64) {
 	c := domain.TraceContextOf(ctx)
 	if observer, ok := histogram.(prometheus.ExemplarObserver); ok && c.Sampled {

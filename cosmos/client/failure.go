@@ -16,17 +16,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Failure is an interpreted error of one request. This is the only place where a status is
-// interpreted.
+// A Failure is the interpreted error of one request. Statuses are interpreted only in this file.
 type Failure struct { //nolint:errname // its user asks what failed, not which error it is
-	status    int           // 0: there was no answer
+	status    int           // HTTP status; 0: no response was received
 	missing   bool          // the database or the container does not exist
-	behind    bool          // the replica is stale and cannot answer yet
-	moving    bool          // writes are moving to another region
+	behind    bool          // the replica is stale and cannot serve the request yet
+	moving    bool          // the write region is changing
 	after     time.Duration // time to wait before a retry, as requested by Cosmos
-	charge    float32       // in request units; a refusal is charged, too
-	operation int           // index of the failed operation of a batch, otherwise 0
-	unsuited  bool          // the request was not sent, because the hub cannot work on the account
+	charge    float32       // charge in request units; Cosmos charges for refused requests, too
+	operation int           // index of the failed operation of a batch; 0 for other requests
+	unsuited  bool          // the request was not sent, because the account has several write regions
 	damage    bool          // the document is damaged in the file of an embedded engine
 	partition string        // the key of the damaged partition; "" if it is not known
 	resume    string        // the continuation with which a query skips the damage
@@ -42,7 +41,7 @@ func (f *Failure) Operation() int { return f.operation }
 // DamagedPartition returns the partition key of a damaged document, "" if it is unknown.
 func (f *Failure) DamagedPartition() string { return f.partition }
 
-// FailureOf interprets err, which is not nil.
+// FailureOf interprets err, which must not be nil.
 func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
@@ -61,7 +60,7 @@ func FailureOf(err error) *Failure {
 			f.charge = float32(charge)
 			f.readDamage(answer.RawResponse.Header)
 		}
-		// The text of a ResponseError is a page long; the message in the body is enough.
+		// The text of a ResponseError is a page long, so the error contains only the message of the body.
 		f.err = fmt.Errorf("cosmos answered %d %s%s (activity %s)", f.status, http.StatusText(f.status), messageOf(answer), activityOf(answer))
 		if isFull(answer) {
 			f.err = fmt.Errorf("%w: %w", ErrPartitionFull, f.err)
@@ -73,11 +72,11 @@ func FailureOf(err error) *Failure {
 	return f
 }
 
-// ErrPartitionFull reports that a logical partition has reached the maximum size that Cosmos permits,
-// 20 GB. It is Unavailable like other refusals (403), but the account is reachable and the credential
-// valid: only deletions of documents of the partition help. azcosmos does not return the substatus of
-// the operations of a batch. So each 403 of an operation counts as a full partition: if the account or
-// the credential were refused, the whole request would fail.
+// ErrPartitionFull reports that a logical partition has the maximum size that Cosmos permits, 20 GB.
+// Its kind is Unavailable, as for every 403, but only the deletion of documents in the partition helps.
+// azcosmos does not return the substatus of the operations of a batch, so each 403 of an operation
+// counts as a full partition. A refused credential cannot cause such a 403, because the whole request
+// would fail.
 var ErrPartitionFull = errors.New("the logical partition is full; writes succeed again when documents of it are deleted")
 
 // IsFull reports whether err means that a partition is full.
@@ -88,8 +87,8 @@ func isFull(answer *azcore.ResponseError) bool {
 		answer.RawResponse.Header.Get("x-ms-substatus") == substatusPartitionFull
 }
 
-// damageHeader marks an answer of an embedded engine whose file is damaged. Cosmos
-// DB has no such header.
+// damageHeader marks a response of an embedded engine whose file is damaged. Cosmos DB does not send
+// this header.
 const damageHeader = "x-messagehub-damage"
 
 // readDamage reads the headers about a damaged file of an embedded engine.
@@ -104,10 +103,10 @@ func (f *Failure) readDamage(h http.Header) {
 	}
 }
 
-// messageOf returns the first line of the message in an answer.
+// messageOf returns the first line of the message in a response.
 func messageOf(e *azcore.ResponseError) string {
 	if e.RawResponse == nil || e.StatusCode == http.StatusNotFound || e.StatusCode == http.StatusPreconditionFailed {
-		return "" // frequent answers that need no explanation
+		return "" // these statuses are frequent and need no explanation
 	}
 	body, err := runtime.Payload(e.RawResponse)
 	var answer struct {
@@ -127,9 +126,9 @@ func activityOf(e *azcore.ResponseError) string {
 	return e.RawResponse.Header.Get("x-ms-activity-id")
 }
 
-// isRetriable reports whether the request may succeed if it is sent again. A write may be sent again
-// although its outcome is unknown, because every write is conditional: if the first one was carried
-// out, the second gets a 409 or 412, and the caller reads the document back.
+// isRetriable reports whether the request may succeed if it is sent again. A write with an unknown
+// outcome can be sent again, because every write is conditional: if the first attempt was applied, the
+// second fails with 409 or 412, and the caller reads the document back.
 func (f *Failure) isRetriable() bool {
 	if f.behind || f.moving {
 		return true
@@ -145,8 +144,8 @@ func (f *Failure) isRetriable() bool {
 	return false
 }
 
-// mayHaveHappened reports whether a write with this result may have been carried out.
-func (f *Failure) mayHaveHappened() bool {
+// mayBeApplied reports whether a write with this result may have been applied.
+func (f *Failure) mayBeApplied() bool {
 	if f.unsuited {
 		return false
 	}
@@ -158,9 +157,9 @@ func (f *Failure) mayHaveHappened() bool {
 	return false
 }
 
-// mayBeContainers reports whether a container that is missing, or has other properties than the adapter
-// needs, would explain the failure. A query without an index, and a document without the partition key,
-// both get a plain 400.
+// mayBeContainers reports whether a container that is missing or has wrong properties would explain the
+// failure. A query without an index fails with a plain 400, and so does a document without the
+// partition key.
 func (f *Failure) mayBeContainers() bool {
 	return f.missing || f.status == http.StatusBadRequest
 }
@@ -192,16 +191,16 @@ func (f *Failure) domainKind() domain.Kind {
 	return domain.Unknown
 }
 
-// The statuses and substatuses that are specific to Cosmos.
+// Statuses and substatuses that are specific to Cosmos.
 const (
 	statusRetryWith         = 449    // a concurrent write of the same document: retry
 	substatusOwnerNotFound  = "1003" // with 404: the container or its database does not exist
-	substatusSessionBehind  = "1002" // with 404: a replica that has not seen the session yet
+	substatusSessionBehind  = "1002" // with 404: the replica does not have the writes of the session yet
 	substatusWriteForbidden = "3"    // with 403: the region does not accept writes now
-	substatusPartitionFull  = "1014" // with 403: the logical partition has its maximum size
+	substatusPartitionFull  = "1014" // with 403: the logical partition has the maximum size
 )
 
-// StatusOf returns the HTTP status that err reports, 0 if it reports none.
+// StatusOf returns the HTTP status of err, or 0 if err has no status.
 func StatusOf(err error) int {
 	if err == nil {
 		return 0
@@ -209,8 +208,8 @@ func StatusOf(err error) int {
 	return FailureOf(err).status
 }
 
-// Classify gives err a kind by which the caller of a port can decide. Its text begins with what. It
-// returns nil for a nil error.
+// Classify returns err with a kind by which the caller of a port can decide, and with the prefix what.
+// It returns nil for a nil error.
 func Classify(what string, err error) error {
 	if err == nil {
 		return nil
@@ -225,7 +224,8 @@ func Classify(what string, err error) error {
 	return domain.Errorf(f.domainKind(), "%s: %w", what, f)
 }
 
-// IsNotFound reports whether err means that the document does not exist, in a container that does.
+// IsNotFound reports whether err means that the document does not exist. For a missing container it
+// returns false.
 func IsNotFound(err error) bool {
 	if err == nil {
 		return false

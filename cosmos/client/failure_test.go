@@ -49,7 +49,7 @@ func TestFailure_DecidesKindAndRetryByStatus(t *testing.T) {
 			f := FailureOf(tc.err)
 			require.Equal(t, tc.kind, f.domainKind())
 			require.Equal(t, tc.again, f.isRetriable())
-			require.Equal(t, tc.mayBeStored, f.mayHaveHappened())
+			require.Equal(t, tc.mayBeStored, f.mayBeApplied())
 			require.Equal(t, tc.full, errors.Is(Classify("save", tc.err), ErrPartitionFull))
 			require.Equal(t, tc.kind, domain.KindOf(Classify("save", tc.err)))
 		})

@@ -14,26 +14,26 @@ import (
 )
 
 // A Feed reads the change feed of a container: the newest version of each document that was created or
-// changed. The changes of a logical partition are in order. Deletions are not included.
+// changed. The changes of a logical partition are in order. Deletions are not in the feed.
 type Feed struct {
 	call      *Call
 	container *azcosmos.ContainerClient
 	since     time.Time
 	token     string
 
-	drained time.Time            // all changes before this time were read when the feed last had no more changes
-	read    map[string]time.Time // since drained, by the lower end of its range of keys: when the last document of a page was stored
+	drained time.Time            // time of the last request that returned no more changes; all changes before it were read
+	read    map[string]time.Time // times up to which changes were read since drained, by lower bound of the range of keys
 }
 
-// Feed returns a feed that continues at the token of an earlier one. If that has read nothing yet, or
-// if token is empty, it begins with the changes after since, by the clock of the account, in full
-// seconds.
+// Feed returns a feed that continues at the token of an earlier feed. If the earlier feed read nothing,
+// or if token is empty, the feed begins with the changes after since. since is compared with the clock
+// of the account, in full seconds.
 func (c *Call) Feed(container *azcosmos.ContainerClient, since time.Time, token string) *Feed {
 	return &Feed{call: c, container: container, since: since, token: token}
 }
 
 // ErrFeedLost reports that a feed cannot continue at its token: the token belongs to another container,
-// or the container no longer knows the position. The caller reads all documents again.
+// or the container no longer has the position. The caller must read all documents again.
 var ErrFeedLost = errors.New("the change feed cannot continue where it was")
 
 // Next returns the next changes, up to size documents. An empty result means that the feed has no more
@@ -71,8 +71,9 @@ func (f *Feed) Next(ctx context.Context, size int) ([][]byte, error) {
 	return items, err
 }
 
-// isLostFeed reports whether a feed that failed with err would fail again in the same way. azcosmos has
-// no error value for the token of another container, after a container was restored or created again.
+// isLostFeed reports whether err means that the feed cannot continue at its token. azcosmos has no error
+// value for a token of another container, which a feed has after its container was restored or created
+// again.
 func isLostFeed(err error) bool {
 	if err == nil {
 		return false
@@ -81,7 +82,7 @@ func isLostFeed(err error) bool {
 		FailureOf(err).status == http.StatusBadRequest
 }
 
-// noteRead records up to which time changes were read. The changes of a range of keys are in order.
+// noteRead records the time up to which changes were read. Within a range of keys, changes are in order.
 func (f *Feed) noteRead(page *azcosmos.ChangeFeedResponse, asked time.Time) {
 	switch {
 	case len(page.Items) == 0:
@@ -94,8 +95,9 @@ func (f *Feed) noteRead(page *azcosmos.ChangeFeedResponse, asked time.Time) {
 	}
 }
 
-// ReadUpTo returns a time before which all changes were read; zero: unknown. It is by the clock of the
-// client while the feed has no more changes, and otherwise by that of the account.
+// ReadUpTo returns a time before which all changes were read, or the zero time if it is unknown. The
+// time is by the clock of the client while the feed has no more changes, otherwise by the clock of the
+// account.
 func (f *Feed) ReadUpTo() time.Time {
 	if len(f.read) == 0 || len(f.read) < strings.Count(f.token, `"minInclusive"`) {
 		return f.drained
@@ -115,11 +117,11 @@ func (f *Feed) ReadUpTo() time.Time {
 // Token returns the position at which the feed continues.
 func (f *Feed) Token() string { return f.token }
 
-// UseCall charges the following requests to the budget of c.
+// UseCall makes the following requests use the budget of c.
 func (f *Feed) UseCall(c *Call) { f.call = c }
 
-// ModifiedAt returns when a document was last stored, by the clock of the account, in full seconds;
-// zero if the document does not have the time.
+// ModifiedAt returns the time of the last write of a document, by the clock of the account, in full
+// seconds. It returns the zero time if the document does not contain the time.
 func ModifiedAt(doc []byte) time.Time {
 	var stamped struct {
 		Timestamp int64 `json:"_ts"`

@@ -12,17 +12,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Nodes of two versions work on one store while a deployment is upgraded, and after an upgrade was
-// taken back. Two mechanisms keep them apart:
+// Nodes of two versions share a store while a deployment is upgraded, and after an upgrade was undone.
+// Two mechanisms protect the documents of the newer version:
 //
 //   - A newer version may add members to a document or to an object in it. Every type whose JSON is
 //     replaced has an embedded field Unknown: decoding stores in it the members that the type does not
 //     name, and encoding writes them again.
-//   - A newer version that stores something which an older one must not touch raises the format number
-//     of the document, its member v. Decoding such a document fails with domain.NewerFormat, and no
-//     patch applies to it.
+//   - A newer version that stores data which an older version must not change raises the format number
+//     of the document, its member v. In the older version, decoding such a document fails with
+//     domain.NewerFormat, and no patch applies to it.
 //
-// Format 1 is not written: a document without a member v has it.
+// A document without a member v has format 1.
 
 // A FormatNumber is the format of a stored document. It is embedded in the types of
 // documents that are written once; the others embed [Document].
@@ -30,7 +30,7 @@ type FormatNumber struct {
 	StoredFormat int `json:"v,omitempty"`
 }
 
-// DocumentFormat returns the stored number, 0 if none is stored.
+// DocumentFormat returns the stored number, or 0 if the document has no number.
 func (n FormatNumber) DocumentFormat() int { return n.StoredFormat }
 
 // UnknownMembers are the members of a JSON object that its Go type does not name: a JSON object with
@@ -45,12 +45,12 @@ type Document struct {
 	Unknown UnknownMembers `json:",embed"`
 }
 
-// SystemMembers are the members that Cosmos adds to every item. They are dropped, so
-// that they are neither kept as unknown members nor written.
+// SystemMembers are the members that Cosmos adds to every item. Decoding drops them, so that they are
+// not written back as unknown members.
 type SystemMembers struct {
 	RID         droppedMember `json:"_rid,omitzero"`
 	Self        droppedMember `json:"_self,omitzero"`
-	ETag        droppedMember `json:"_etag,omitzero"` // a type that needs it has a field that hides this one
+	ETag        droppedMember `json:"_etag,omitzero"` // a type that needs the etag has a field of its own, which hides this field
 	Attachments droppedMember `json:"_attachments,omitzero"`
 	Timestamp   droppedMember `json:"_ts,omitzero"`
 	LSN         droppedMember `json:"_lsn,omitzero"`
@@ -60,14 +60,14 @@ type droppedMember struct{}
 
 func (*droppedMember) UnmarshalJSON([]byte) error { return nil }
 
-// A DocumentKind is the name of a kind of document, and the highest format of it
-// that this version reads and writes.
+// A DocumentKind is the name of a kind of document, and the highest format of the kind that this
+// version reads and writes.
 type DocumentKind struct {
 	Name   string
 	Format int
 }
 
-// A formattedDocument value is a document with a format.
+// A formattedDocument is a document with a format number.
 type formattedDocument interface {
 	DocumentKind() DocumentKind
 	DocumentFormat() int
@@ -78,20 +78,20 @@ type FormatObserver interface {
 	// Newer reports a document with a format that this version does not know, and the
 	// error that Decode returns for it.
 	Newer(partitionKey, id string, err error)
-	// Known reports a document with a known format. It may be called for every document, so id is a
-	// function that is called only when needed.
+	// Known reports a document with a known format. Decode calls it for every document, so id is a
+	// function: the observer decodes the id only if it needs the id.
 	Known(partitionKey string, id func() string)
 }
 
-// A validator is a document that detects values which no node has ever written.
+// A validator is a document that detects values which no version writes.
 type validator interface{ Validate() error }
 
 // jsonOptions encode and decode documents as encoding/json does, except that names
 // match exactly: a member that differs in case is another member.
 var jsonOptions = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false))
 
-// Encode returns the JSON of a document. It panics if the document has values other than strings,
-// numbers and times, which can always be encoded.
+// Encode returns the JSON of a document. It panics if the document cannot be encoded. Strings, numbers
+// and times can always be encoded.
 func Encode(doc any) []byte {
 	b, err := json.Marshal(doc, jsonOptions)
 	if err != nil {
@@ -100,10 +100,10 @@ func Encode(doc any) []byte {
 	return b
 }
 
-// Decode decodes a document of partition key. It fails with Damaged if the document cannot be decoded,
-// or if into has a method Validate() error that fails. If into has the methods of a document with a
-// format (DocumentKind and that of [FormatNumber]), Decode fails with NewerFormat if this version does
-// not know its format.
+// Decode decodes a document of the partition of key. It fails with Damaged if the document cannot be
+// decoded, or if into has a method Validate() error that fails. If into has a format (the methods
+// DocumentKind and DocumentFormat), Decode fails with NewerFormat if this version does not know the
+// format of the document.
 func (c *Call) Decode(doc []byte, key string, into any) error {
 	err := json.Unmarshal(doc, into, jsonOptions)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Call) Decode(doc []byte, key string, into any) error {
 		return err
 	}
 	format := s.DocumentFormat()
-	if err != nil { // its members may have other types in a newer format
+	if err != nil { // members of a newer format may have other types
 		var number FormatNumber
 		_ = json.Unmarshal(doc, &number, jsonOptions)
 		format = number.StoredFormat
@@ -147,7 +147,7 @@ func (c *Call) refuseFormat(doc []byte, key string, known DocumentKind, format i
 	return err
 }
 
-// idOf returns the id of a document that this version may not be able to decode.
+// idOf returns the id of a document, even if this version cannot decode the document.
 func idOf(doc []byte) string {
 	var named struct {
 		ID string `json:"id"`
@@ -156,7 +156,7 @@ func idOf(doc []byte) string {
 	return named.ID
 }
 
-// modifiedOf returns when a document was last stored, in seconds. This version may not be able to
+// modifiedOf returns the time of the last write of a document, in seconds, even if this version cannot
 // decode the document.
 func modifiedOf(doc []byte) int64 {
 	var stamped struct {
@@ -166,8 +166,9 @@ func modifiedOf(doc []byte) int64 {
 	return stamped.Timestamp
 }
 
-// NewPatch returns a patch without operations. It applies to a document that meets all conditions and
-// has a known format, because the sender of a patch may never have read the document.
+// NewPatch returns a patch without operations, which applies only if the document meets all conditions
+// and has a known format. The sender of a patch need not have read the document, so the patch itself
+// must check the format.
 func NewPatch(kind DocumentKind, conditions ...string) azcosmos.PatchOperations {
 	format := fmt.Sprintf("(NOT IS_DEFINED(c.v) OR c.v <= %d)", kind.Format)
 	var ops azcosmos.PatchOperations

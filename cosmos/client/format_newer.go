@@ -16,24 +16,25 @@ const MaxNewerSubjects = 1000
 
 // NewerFormatsOptions are the options of a NewerFormats.
 type NewerFormatsOptions struct {
-	// SubjectOf returns the subject of a document, such as a mailbox. The node does not change a
-	// subject that has a document of a newer format.
+	// SubjectOf returns the subject that a document belongs to, such as a mailbox. A node does not
+	// change a subject that has a document of a newer format.
 	SubjectOf func(partitionKey, id string) string
-	Name      string             // name of a subject in the log, such as mailbox
+	Name      string             // word for a subject in the log, such as mailbox
 	Logger    *slog.Logger       // default: none
-	Refused   prometheus.Counter // counts documents; nil: they are not counted
+	Refused   prometheus.Counter // counts refused documents; nil: no counter
 	Reported  prometheus.Gauge   // subjects
 }
 
-// A NewerFormats remembers and logs the subjects that a node leaves to newer versions. Format numbers
-// never decrease, so a subject stays in it until the process ends, unless a document of it is found to
-// have a known format: then it was restored. It is a [FormatObserver], and safe for concurrent use.
+// A NewerFormats records and logs the subjects that only newer versions may change. Format numbers never
+// decrease, so a subject remains recorded until the process ends. The exception is a subject that was
+// restored from a backup: when its document has a known format again, the subject is removed. A
+// NewerFormats is a [FormatObserver], and safe for concurrent use.
 type NewerFormats struct {
 	opts    NewerFormatsOptions
-	present atomic.Bool // documents is not empty
+	present atomic.Bool // whether documents has entries
 
 	mu        sync.Mutex
-	documents map[string]string // id of the document that was seen last, by subject
+	documents map[string]string // id of the last document of a newer format, by subject
 }
 
 // NewNewerFormats returns an empty NewerFormats.
@@ -78,7 +79,7 @@ func (n *NewerFormats) Known(partitionKey string, id func() string) {
 	}
 }
 
-// List returns up to limit subjects, in order, and the number of all.
+// List returns up to limit subjects in order, and the number of all subjects.
 func (n *NewerFormats) List(limit int) ([]string, int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

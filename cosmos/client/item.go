@@ -25,8 +25,8 @@ func (c *Call) Read(ctx context.Context, container *azcosmos.ContainerClient, ke
 	return resp.ETag, err
 }
 
-// Put creates a document, or replaces the one that has etag unless that is empty. It returns the new
-// etag. If [IsRefused] is true for the error, the caller reads the document back.
+// Put creates a document if etag is empty, and otherwise replaces the document if it has etag. It
+// returns the new etag. If [IsRefused] is true for the error, the caller reads the document back.
 func (c *Call) Put(ctx context.Context, container *azcosmos.ContainerClient, key, id string, etag azcore.ETag, item any) (azcore.ETag, error) {
 	doc, pk := Encode(item), azcosmos.NewPartitionKeyString(key)
 	var written azcore.ETag
@@ -44,7 +44,7 @@ func (c *Call) Put(ctx context.Context, container *azcosmos.ContainerClient, key
 	return written, err
 }
 
-// Delete deletes the document that has etag.
+// Delete deletes the document if it has etag.
 func (c *Call) Delete(ctx context.Context, container *azcosmos.ContainerClient, key, id string, etag azcore.ETag) error {
 	return c.sendRequest(ctx, container, true, func(ctx context.Context) (float32, error) {
 		resp, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, &azcosmos.ItemOptions{IfMatchEtag: &etag})
@@ -52,15 +52,15 @@ func (c *Call) Delete(ctx context.Context, container *azcosmos.ContainerClient, 
 	})
 }
 
-// Patch changes fields of a document and decodes the result into item. It fails with
-// Damaged if a field cannot be changed in this way.
+// Patch changes members of a document and decodes the result into item. It fails with Damaged if an
+// operation does not fit the type of its member.
 func (c *Call) Patch(ctx context.Context, container *azcosmos.ContainerClient, key, id string, ops azcosmos.PatchOperations, item any) error {
 	var resp azcosmos.ItemResponse
 	err := c.sendRequest(ctx, container, true, func(ctx context.Context) (charge float32, err error) {
 		resp, err = container.PatchItem(ctx, azcosmos.NewPartitionKeyString(key), id, ops, &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
 		return resp.RequestCharge, err
 	})
-	if StatusOf(err) == http.StatusBadRequest { // the member cannot be changed by the operation
+	if StatusOf(err) == http.StatusBadRequest { // the operation does not fit the type of its member
 		return domain.Errorf(domain.Damaged, "patch document %s of partition %s: %w", id, key, err)
 	}
 	if err != nil {
@@ -69,9 +69,9 @@ func (c *Call) Patch(ctx context.Context, container *azcosmos.ContainerClient, k
 	return c.Decode(resp.Value, key, item)
 }
 
-// Batch applies all operations that fill adds to the batch, or none. If one of them is refused,
-// [Failure.Operation] of the error is its index. With bodies, the results have the documents as they
-// are afterwards.
+// Batch applies the operations that fill adds to the batch, atomically. If an operation is refused,
+// [Failure.Operation] of the error is its index. If bodies is true, the results contain the documents
+// after the operations.
 func (c *Call) Batch(ctx context.Context, container *azcosmos.ContainerClient, key string, bodies bool, fill func(*azcosmos.TransactionalBatch)) ([]azcosmos.TransactionalBatchResult, error) {
 	b := container.NewTransactionalBatch(azcosmos.NewPartitionKeyString(key))
 	fill(&b)
@@ -87,7 +87,8 @@ func (c *Call) Batch(ctx context.Context, container *azcosmos.ContainerClient, k
 	return results, err
 }
 
-// batchFailure finds the operation that made a batch fail: the others failed only because of it.
+// batchFailure returns the failure of the operation that made a batch fail. The other operations have
+// the status 424.
 func batchFailure(results []azcosmos.TransactionalBatchResult) error {
 	for i, result := range results {
 		if status := int(result.StatusCode); status >= 400 && status != http.StatusFailedDependency {
@@ -101,7 +102,7 @@ func batchFailure(results []azcosmos.TransactionalBatchResult) error {
 	return &Failure{status: http.StatusInternalServerError, err: errors.New("a batch was rolled back without a reason")}
 }
 
-// Discard deletes a document if it exists, whatever its etag.
+// Discard deletes a document with any etag. It succeeds if the document does not exist.
 func (c *Call) Discard(ctx context.Context, container *azcosmos.ContainerClient, key, id string) error {
 	err := c.sendRequest(ctx, container, true, func(ctx context.Context) (float32, error) {
 		resp, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)

@@ -9,10 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Leader groups the writes of many callers. Each caller queues an item. One of them leads: it runs a
-// round, which takes items from the queue and completes them, and then hands over to another waiting
-// caller. So no goroutine is needed while there are no callers. An item must be in only one call of Do
-// at a time.
+// A Leader groups the writes of many callers. Each caller queues an item. One caller leads: it runs a
+// round, which takes items from the queue and completes them, and then another waiting caller leads. So
+// a Leader needs no goroutine. An item must be in only one call of Do at a time.
 type Leader[T comparable] struct {
 	name    string
 	timeout time.Duration
@@ -20,9 +19,9 @@ type Leader[T comparable] struct {
 	reset   func()
 
 	mu      sync.Mutex
-	busy    bool             // one of the callers leads
+	busy    bool             // whether a caller leads
 	callers []*queuedCall[T] // callers with unfinished items, in order of arrival
-	taken   int              // number of callers whose items are in the round: the first ones of the queue
+	taken   int              // number of callers, from the front of the queue, whose items are in the round
 }
 
 type queuedCall[T comparable] struct {
@@ -38,19 +37,19 @@ type callerState int
 const (
 	waiting callerState = iota
 	leading
-	gone // its context has ended
+	gone // the caller's context has ended
 )
 
-// NewLeader returns a Leader. round is called by one caller at a time, with a context that ends after
-// timeout, not with the caller's. If it panics, every item fails, and reset is called before another
-// caller leads. name is the prefix of each error.
+// NewLeader returns a Leader. One caller at a time calls round, with a context that ends after timeout
+// rather than with the caller's context. If round panics, every item fails, and reset is called before
+// another caller leads. name is the prefix of each error.
 func NewLeader[T comparable](name string, timeout time.Duration, round func(context.Context), reset func()) *Leader[T] {
 	return &Leader[T]{name: name, timeout: timeout, round: round, reset: reset}
 }
 
-// Do queues item and returns the error with which it is completed. The caller may lead meanwhile. If
-// ctx ends before, the item leaves the queue and Do fails with Unavailable, or with Uncertain if the
-// item has been taken.
+// Do queues item and returns the error with which the item is completed. While it waits, it may lead. If
+// ctx ends before a round takes the item, Do removes the item from the queue and fails with
+// Unavailable. If ctx ends after that, Do fails with Uncertain.
 func (l *Leader[T]) Do(ctx context.Context, item T) error {
 	c := &queuedCall[T]{item: item, lead: make(chan struct{}), done: make(chan struct{})}
 	l.mu.Lock()
@@ -66,7 +65,7 @@ func (l *Leader[T]) Do(ctx context.Context, item T) error {
 		l.leadRounds(ctx)
 	case <-c.done:
 	case <-ctx.Done():
-		if err, left := l.leave(ctx, c); left {
+		if err, left := l.leaveQueue(ctx, c); left {
 			return err
 		}
 		l.leadRounds(ctx)
@@ -97,7 +96,7 @@ func (l *Leader[T]) Complete(item T, err error) {
 	c.complete(err)
 }
 
-// Queued returns the number of items in the queue that were not taken yet.
+// Queued returns the number of items in the queue that no round has taken.
 func (l *Leader[T]) Queued() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,8 +113,8 @@ func (c *queuedCall[T]) complete(err error) {
 	close(c.done)
 }
 
-// leave removes c, whose context has ended, unless it has just become the leader.
-func (l *Leader[T]) leave(ctx context.Context, c *queuedCall[T]) (err error, left bool) {
+// leaveQueue removes c, whose context has ended, unless c has just become the leader.
+func (l *Leader[T]) leaveQueue(ctx context.Context, c *queuedCall[T]) (err error, left bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.state == leading {
@@ -129,8 +128,8 @@ func (l *Leader[T]) leave(ctx context.Context, c *queuedCall[T]) (err error, lef
 	return domain.Errorf(domain.Uncertain, "%s: gave up while it was under way: %w", l.name, ctx.Err()), true
 }
 
-// leadRounds runs rounds until another caller leads or no item is left. Even if the context of the
-// leading caller ends, the items of the others are completed.
+// leadRounds runs rounds until another caller leads or the queue is empty. It completes the items of
+// other callers even if the context of the leading caller ends.
 func (l *Leader[T]) leadRounds(ctx context.Context) {
 	defer l.failAfterPanic()
 	for {
@@ -143,8 +142,8 @@ func (l *Leader[T]) leadRounds(ctx context.Context) {
 	}
 }
 
-// failAfterPanic completes every item with an error if the leader panics, because no caller would lead
-// afterwards. It panics again with the same value.
+// failAfterPanic completes every item with an error if the leader panics, because otherwise the waiting
+// callers would wait forever. It panics again with the same value.
 func (l *Leader[T]) failAfterPanic() {
 	p := recover()
 	if p == nil {
@@ -154,7 +153,7 @@ func (l *Leader[T]) failAfterPanic() {
 	left := l.callers
 	l.callers, l.taken = nil, 0
 	l.reset()
-	l.busy = false // from here on, another caller may lead
+	l.busy = false // the next caller may lead when the lock is released
 	l.mu.Unlock()
 	for _, c := range left {
 		c.complete(domain.Errorf(domain.Uncertain, "%s: the caller that led a group panicked: %v", l.name, p))
@@ -163,8 +162,8 @@ func (l *Leader[T]) failAfterPanic() {
 }
 
 // handOver makes the first waiting caller the leader, and reports whether the present leader is done.
-// It is not done if items are left and no caller waits: the callers of these items have gone, or one of
-// them is the leader's own.
+// The leader is not done while the queue has items but no waiting caller: the contexts of these items'
+// callers have ended, or an item is the leader's own.
 func (l *Leader[T]) handOver() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,14 +14,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A group is a Leader whose rounds wait until the test lets them begin, and record what they take.
+// A group is a Leader whose rounds wait until the test starts them, and record the items that they take.
 type group struct {
 	*Leader[*int]
 	limit  int // limit for the items of a round
 	begin  chan struct{}
-	rounds [][]*int // written by the leader
+	rounds [][]*int // items of each round; only the leader writes them
 	reset  int
-	after  func([]*int) // called by a round with its items; nil: it completes them
+	after  func([]*int) // called by each round with its items; nil: the round completes the items
 }
 
 func newGroup(limit int) *group {
@@ -181,7 +181,7 @@ func TestLeader_FinishesItemsOfCallersThatHaveGone(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		assert.Equal(t, domain.Uncertain, domain.KindOf(<-b))
-		g.begin <- struct{}{} // completes a, whose caller must continue to lead, because b has gone
+		g.begin <- struct{}{} // completes a, whose caller must continue to lead, because the context of b has ended
 		g.begin <- struct{}{}
 		assert.NoError(t, <-a)
 		assert.Len(t, g.rounds, 2)
@@ -235,7 +235,7 @@ func TestLeader_OneRoundAtATime(t *testing.T) {
 		assert.EqualValues(t, 1, inRound.Add(1))
 		n := 0
 		for _, item := range l.Take(func(*int) bool { n++; return n <= 3 }) {
-			*item++ // no lock: only the leader touches items
+			*item++ // no lock: only the leader changes items
 			items.Add(1)
 			l.Complete(item, nil)
 		}

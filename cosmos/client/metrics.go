@@ -41,8 +41,8 @@ func newMetrics(reg prometheus.Registerer) *requestMetrics {
 	}
 }
 
-// registerMetric registers a metric and returns it, or returns the one that another client
-// of the process has registered.
+// registerMetric registers a metric and returns it. If another client of the process has registered the
+// metric, registerMetric returns the registered metric.
 func registerMetric[T prometheus.Collector](reg prometheus.Registerer, metric T) T {
 	if reg == nil {
 		return metric
@@ -54,13 +54,13 @@ func registerMetric[T prometheus.Collector](reg prometheus.Registerer, metric T)
 		}
 	}
 	if err != nil {
-		panic(err) // another metric has the name: a bug
+		panic(err) // a bug: a different metric has the name
 	}
 	return metric
 }
 
-// addRequest counts one request of a call, with its duration, and returns its charge, which may be in
-// the error.
+// addRequest counts one request of a call and its duration. It returns the charge of the request: that
+// of err if the request failed, otherwise charge.
 func (m *requestMetrics) addRequest(ctx context.Context, call, container string, err error, charge float32, took time.Duration) float32 {
 	status := 200
 	if err != nil {

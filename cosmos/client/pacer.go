@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// A pacer limits the request units that background calls of a client spend per second. It halves its
-// rate when a request of any call of the client is throttled, because the account then has less to
-// spare. Without throttled requests the rate rises again.
+// A pacer limits the request units that background calls of a client spend per second. A throttled
+// request of any call of the client means that the account has no spare request units, so the pacer
+// halves its rate. Without throttled requests the rate rises again.
 type pacer struct {
-	limit float64 // request units a second
+	limit float64 // maximum rate, in request units per second
 	clock func() time.Time
 
 	mu        sync.Mutex
-	rate      float64   // at most limit
-	debt      float64   // request units spent and not paid off yet, at the time at
-	at        time.Time // time of the last change of the rate
+	rate      float64   // current rate, up to limit, in request units per second
+	debt      float64   // request units that were spent and not paid off, at the time at
+	at        time.Time // time of the last update of rate and debt
 	throttled time.Time // when the rate was last halved
 }
 
 const (
-	minRateShare   = 1. / 64     // lower bound of the rate, as a part of the limit
-	rateRecovery   = time.Minute // time in which the rate would rise from 0 to the limit
-	throttledPause = time.Second // time for which a throttled account gets no background request
+	minRateShare   = 1. / 64     // minimum of the rate, as a fraction of the limit
+	rateRecovery   = time.Minute // time in which the rate rises from 0 to the limit
+	throttledPause = time.Second // pause of background requests after a throttled request
 )
 
 func newPacer(limit float64, clock func() time.Time) *pacer {
 	return &pacer{limit: limit, rate: limit, clock: clock}
 }
 
-// wait waits until what was spent before is paid off. It returns false if ctx ends before.
+// wait waits until the debt is paid off. It returns false if ctx ends first.
 func (p *pacer) wait(ctx context.Context) bool {
 	pause := p.takePause()
 	return pause <= 0 || Sleep(ctx, pause)
 }
 
-// takePause returns how long the next request has to wait, and sets the debt to zero. So a clock that
-// stands still delays each request only once.
+// takePause returns the time for which the next request must wait, and sets the debt to zero. So even
+// with a stopped clock, each charge delays only one request.
 func (p *pacer) takePause() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +47,8 @@ func (p *pacer) takePause() time.Duration {
 	return pause
 }
 
-// payOff reduces the debt by the time that has passed, raises the rate, and returns the time.
+// payOff reduces the debt and raises the rate for the time since the last update, and returns the
+// current time.
 func (p *pacer) payOff() time.Time {
 	now := p.clock()
 	if passed := now.Sub(p.at).Seconds(); passed > 0 {
@@ -66,7 +67,7 @@ func (p *pacer) addCharge(charge float32) {
 	p.debt += float64(charge)
 }
 
-// noteThrottled halves the rate, once for all requests that are throttled in one pause.
+// noteThrottled halves the rate, but only once for all requests that are throttled during one pause.
 func (p *pacer) noteThrottled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +80,9 @@ func (p *pacer) noteThrottled() {
 	p.debt = max(p.debt, p.rate*throttledPause.Seconds())
 }
 
-// batchSize returns the number of operations of a price for a batch, at least 1. A batch is charged as
-// one request, so it must not cost more than may be spent in half a second.
+// batchSize returns the number of operations for a batch if each operation costs price: at least 1, up
+// to limit. A batch is one request, so the pacer cannot delay a part of it. So a batch costs up to half
+// a second of the rate.
 func (p *pacer) batchSize(price float64, limit int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 // ProvisionOptions limit the changes of Provision. The zero value creates missing resources and changes
 // no existing one.
 type ProvisionOptions struct {
-	CheckOnly   bool // create and change nothing
+	CheckOnly   bool // compare only; create and change nothing
 	Repair      bool // correct the index paths and the TTL of existing containers
 	NarrowIndex bool // with Repair: remove index paths that no query of the hub needs
 	Throughput  bool // create containers with the suggested throughput, unless the account is serverless
@@ -31,8 +31,8 @@ type Provisioned struct {
 	Spec    *ContainerSpec // specification of a container; nil for a database
 	State   ProvisionState // after Provision
 	Changes []string       // changes to a resource that existed
-	Notes   []string       // mismatches that only cost more
-	Left    []error        // what remains to be done, by hand or with another credential
+	Notes   []string       // mismatches that make requests more expensive, but break nothing
+	Left    []error        // corrections that the operator must make by hand or with another credential
 }
 
 // A ProvisionState is the state of a resource.
@@ -45,15 +45,15 @@ const (
 	StateUpdated ProvisionState = "updated"
 	StateDeleted ProvisionState = "deleted"
 	StateMissing ProvisionState = "missing"
-	StateWrong   ProvisionState = "wrong"     // can be corrected in place
-	StateUnfit   ProvisionState = "unfit"     // must be created again
-	StateUnknown ProvisionState = "not known" // the credential may not read it
-	StateExtra   ProvisionState = "extra"     // the hub does not need it
+	StateWrong   ProvisionState = "wrong"     // the resource can be corrected in place
+	StateUnfit   ProvisionState = "unfit"     // the resource must be created again
+	StateUnknown ProvisionState = "not known" // the credential may not read the resource
+	StateExtra   ProvisionState = "extra"     // the hub does not need the resource
 )
 
 // Provision creates the missing database and containers, and corrects the index paths and the TTL of
-// existing ones. It needs an account key, or another credential with these rights; the hub itself only
-// reads and writes documents.
+// existing containers. It needs an account key, or a credential with the rights to create and replace
+// containers. The hub itself only reads and writes documents.
 func (db *Database) Provision(ctx context.Context, containers []ContainerSpec) error {
 	all, err := New(db, Options{Containers: containers}).Provision(ctx, ProvisionOptions{Repair: true})
 	if err != nil {
@@ -62,7 +62,7 @@ func (db *Database) Provision(ctx context.Context, containers []ContainerSpec) e
 	return Unfinished(all)
 }
 
-// Unfinished returns an error with everything that remains to be done, nil if that is nothing.
+// Unfinished returns all remaining corrections as one error. It returns nil if no correction remains.
 func Unfinished(all []Provisioned) error {
 	var left []error
 	for i := range all {
@@ -112,8 +112,8 @@ func (c *Client) Provision(ctx context.Context, opts ProvisionOptions) ([]Provis
 	return all, nil
 }
 
-// provisionRetries is the budget of Provision for reads. It is small, so that Provision soon reports an
-// unreachable account.
+// provisionRetries is the budget of Provision for reads. It is small, so that Provision reports an
+// unreachable account quickly.
 const provisionRetries = 3
 
 // isDenied reports whether the account has refused the credential.
@@ -122,7 +122,7 @@ func isDenied(err error) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// explainDenied adds to an error which credential is needed.
+// explainDenied adds the required credential to the text of an error.
 func explainDenied(what string, err error) error {
 	err = Classify(what, err)
 	if isDenied(err) {
@@ -211,10 +211,10 @@ func (c *Client) repairContainer(ctx context.Context, opts ProvisionOptions, p *
 	p.Left = append(p.Left, fmt.Errorf("container %s: other processes change it at the same time; run messagehub provision again", p.Name))
 }
 
-// maxRepairs is the limit for the comparisons of a container that others change at the same time.
+// maxRepairs is the limit for the comparisons of a container that other processes change concurrently.
 const maxRepairs = 5
 
-// judgeMismatches sets the state of p, and reports whether a change in place is needed.
+// judgeMismatches sets the state of p, and reports whether p needs a change in place.
 func judgeMismatches(mismatches []*ContainerError, opts *ProvisionOptions, p *Provisioned) (wanted bool) {
 	for _, m := range mismatches {
 		switch {
@@ -242,8 +242,8 @@ func (p *Provisioned) report(mismatches []*ContainerError) {
 	}
 }
 
-// replaceProperties corrects index paths and TTL, and keeps every other property, including those that
-// azcosmos does not know.
+// replaceProperties corrects index paths and TTL. It keeps all other properties, including properties
+// that azcosmos does not know.
 func (c *Client) replaceProperties(ctx context.Context, spec *ContainerSpec, s *containerState, narrow bool) ([]string, error) {
 	body, changes, err := spec.correct(s, narrow)
 	if err != nil {
@@ -258,8 +258,8 @@ func (c *Client) replaceProperties(ctx context.Context, spec *ContainerSpec, s *
 	return changes, err
 }
 
-// correct returns the properties of s with the index paths and the TTL that the hub needs, and the
-// changes.
+// correct returns the properties of s with the index paths and the TTL that the hub needs, and a list
+// of the changes.
 func (c *ContainerSpec) correct(s *containerState, narrow bool) (body []byte, changes []string, err error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(s.raw, &all); err != nil {
@@ -287,13 +287,12 @@ func (c *ContainerSpec) correct(s *containerState, narrow bool) (body []byte, ch
 	return body, append(changes, indexChanges...), err
 }
 
-// A policyPath is an included or excluded path with members that the hub does not
-// know.
+// A policyPath is an included or excluded path, including members that the hub does not know.
 type policyPath map[string]json.RawMessage
 
 func (p policyPath) path() string {
 	var path string
-	_ = json.Unmarshal(p["path"], &path) // a path of another type is not one of ours
+	_ = json.Unmarshal(p["path"], &path) // a path that is not a string counts as empty
 	return unquotePath(path)
 }
 
@@ -366,8 +365,8 @@ func (c *ContainerSpec) correctIndex(raw json.RawMessage, now *indexingPolicy, n
 }
 
 // rawProperties is the body of a request that replaces the properties of a container.
-// azcosmos.ContainerProperties would drop the members that it does not know, and azcosmos has no option
-// for a condition.
+// azcosmos.ContainerProperties would drop unknown members, and azcosmos has no option to replace a
+// container on condition of its etag.
 type rawProperties struct {
 	body []byte
 	etag string

@@ -12,7 +12,7 @@ type Query struct {
 	call           *Call
 	container      *azcosmos.ContainerClient
 	key            string
-	crossPartition bool // key does not restrict the query
+	crossPartition bool // whether the query reads all partitions, not only that of key
 	text           string
 	params         []azcosmos.QueryParameter
 
@@ -20,21 +20,21 @@ type Query struct {
 	done         bool
 }
 
-// Query returns a query of the partition of key.
+// Query returns a query of one partition.
 func (c *Call) Query(container *azcosmos.ContainerClient, key, text string, params ...azcosmos.QueryParameter) *Query {
 	return &Query{call: c, container: container, key: key, text: text, params: params}
 }
 
-// QueryAllPartitions returns a query of all partitions of a container. In errors, label stands for the
-// partition of a document.
+// QueryAllPartitions returns a query of all partitions of a container. Errors contain label instead of
+// the partition key of a document.
 func (c *Call) QueryAllPartitions(container *azcosmos.ContainerClient, label, text string, params ...azcosmos.QueryParameter) *Query {
 	q := c.Query(container, label, text, params...)
 	q.crossPartition = true
 	return q
 }
 
-// Next returns the next result page, of up to size documents. An empty page may be
-// followed by others; see [Query.IsDone].
+// Next returns the next result page, of up to size documents. Pages may follow an empty page; see
+// [Query.IsDone].
 func (q *Query) Next(ctx context.Context, size int) ([][]byte, error) {
 	key := azcosmos.NewPartitionKey()
 	if !q.crossPartition {
@@ -76,11 +76,11 @@ func (q *Query) NextPage() string {
 // ResumeAt makes the query continue at a position that [Query.NextPage] of the same query has returned.
 func (q *Query) ResumeAt(position string) { q.continuation = &position }
 
-// UseCall charges the following result pages to the budget of c.
+// UseCall makes the requests for the following result pages use the budget of c.
 func (q *Query) UseCall(c *Call) { q.call = c }
 
-// SkipDamage reports whether err is about a damaged document that the query can skip. If so, the next
-// result page begins after it.
+// SkipDamage reports whether err is about a damaged document that the query can skip. If so, the query
+// continues after the damaged document.
 func (q *Query) SkipDamage(err error) bool {
 	f, ok := errors.AsType[*Failure](err)
 	if !ok || !f.damage || f.resume == "" {
@@ -105,12 +105,12 @@ func All[T any](ctx context.Context, q *Query) ([]*T, error) {
 // An Unreadable is a document that this version cannot read.
 type Unreadable struct {
 	ID       string
-	Modified int64 // seconds
+	Modified int64 // time of the last write, in Unix seconds
 	Err      error // Damaged or NewerFormat
 }
 
-// AllReadable returns all remaining documents of the query, decoded, except those that cannot be read.
-// It is for documents that are useful without each other.
+// AllReadable returns all remaining documents of the query, decoded, and separately the documents that
+// this version cannot read. It is for documents that are useful without each other.
 func AllReadable[T any](ctx context.Context, q *Query) (found []*T, unreadable []Unreadable, err error) {
 	for !q.IsDone() {
 		items, err := q.Next(ctx, 1000)

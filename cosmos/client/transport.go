@@ -11,9 +11,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// noResendTransport stops azcosmos from resending a write that may have been applied. azcosmos takes a
-// connection that has timed out, or that has lost its route, as proof that the request was never sent,
-// even in the middle of the reply. While dialing it is a proof; later it is not.
+// noResendTransport stops azcosmos from resending a write that may have been applied. When a connection
+// times out or loses its route, azcosmos assumes that the request was not sent, even if the response
+// had begun. The assumption holds only while dialing.
 type noResendTransport struct {
 	next policy.Transporter
 }
@@ -21,19 +21,20 @@ type noResendTransport struct {
 func (d noResendTransport) Do(req *http.Request) (*http.Response, error) {
 	resp, err := d.next.Do(req)
 	if err == nil && resp.Body != nil {
-		resp.Body = doubtedBody{resp.Body}
+		resp.Body = noResendBody{resp.Body}
 	}
 	return resp, asBrokenOff(err)
 }
 
-type doubtedBody struct{ io.ReadCloser }
+type noResendBody struct{ io.ReadCloser }
 
-func (b doubtedBody) Read(p []byte) (int, error) {
+func (b noResendBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	return n, asBrokenOff(err)
 }
 
-// asBrokenOff returns a brokenOffError if err only reports that the answer broke off, otherwise err.
+// asBrokenOff wraps err in a brokenOffError if the request may have been sent, and otherwise returns
+// err.
 func asBrokenOff(err error) error {
 	if err != nil && mayHaveBeenSent(err) {
 		return brokenOffError{err}
@@ -41,8 +42,8 @@ func asBrokenOff(err error) error {
 	return err
 }
 
-// mayHaveBeenSent reports whether the request may have been sent, although azcosmos takes err as proof
-// that it was not.
+// mayHaveBeenSent reports whether err is an error for which azcosmos wrongly assumes that the request
+// was not sent.
 func mayHaveBeenSent(err error) bool {
 	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return record.Conn == nil // otherwise the failed record is the first one
@@ -60,7 +61,8 @@ func mayHaveBeenSent(err error) bool {
 	return false
 }
 
-// A brokenOffError reports an answer that broke off, for any reason.
+// A brokenOffError reports that the connection broke before the response was complete. azcosmos does
+// not resend a write after it.
 type brokenOffError struct{ why error }
 
 func (e brokenOffError) Error() string        { return e.why.Error() }

@@ -31,7 +31,7 @@ func TestAzcosmos_ResendsNoWriteThatMayHaveBeenApplied(t *testing.T) {
 		for where, isAnswered := range map[string]bool{"before the answer": false, "in the answer": true} {
 			for what, write := range differentWrites {
 				t.Run(with.Error()+", "+where+" to "+what, func(t *testing.T) {
-					sent, err := countSends(t, write, breaking{with: with, isAnswered: isAnswered})
+					sent, err := countSends(t, write, brokenConnection{with: with, isAnswered: isAnswered})
 					require.ErrorContains(t, err, with.Error())
 					require.Equal(t, 1, sent)
 				})
@@ -44,14 +44,14 @@ func TestAzcosmos_ResendsAWriteThatWasNotSent(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ECONNREFUSED} {
 		t.Run(errno.Error(), func(t *testing.T) {
 			with := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
-			sent, err := countSends(t, differentWrites["a replacement"], breaking{with: with})
+			sent, err := countSends(t, differentWrites["a replacement"], brokenConnection{with: with})
 			require.ErrorIs(t, err, errno)
 			require.Greater(t, sent, 1)
 		})
 	}
 }
 
-// differentWrites are writes whose answers the client reads in different ways.
+// differentWrites are writes whose responses azcosmos reads by different code.
 var differentWrites = map[string]func(*testing.T, *azcosmos.ContainerClient) error{
 	"a replacement": func(t *testing.T, container *azcosmos.ContainerClient) error {
 		_, err := container.ReplaceItem(t.Context(), azcosmos.NewPartitionKeyString("p"), "d", []byte(`{"id":"d"}`), nil)
@@ -65,15 +65,15 @@ var differentWrites = map[string]func(*testing.T, *azcosmos.ContainerClient) err
 	},
 }
 
-// A breaking is a connection that breaks whenever something is written.
-type breaking struct {
+// A brokenConnection breaks at every write.
+type brokenConnection struct {
 	faulty.Doer
 	with       error
-	isAnswered bool // the answer breaks off, instead of the request
+	isAnswered bool // whether the connection breaks during the response, not during the request
 	sent       int
 }
 
-func (b *breaking) Do(req *http.Request) (*http.Response, error) {
+func (b *brokenConnection) Do(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet {
 		return b.Doer.Do(req)
 	}
@@ -84,9 +84,9 @@ func (b *breaking) Do(req *http.Request) (*http.Response, error) {
 	return nil, &url.Error{Op: req.Method, URL: req.URL.String(), Err: b.with}
 }
 
-// countSends makes the client write over a connection that breaks, and returns the number of times that it
-// has sent the request.
-func countSends(t *testing.T, write func(*testing.T, *azcosmos.ContainerClient) error, line breaking) (sent int, err error) {
+// countSends makes the client write over a broken connection, and returns the number of requests that
+// the client sent.
+func countSends(t *testing.T, write func(*testing.T, *azcosmos.ContainerClient) error, line brokenConnection) (sent int, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		engine, broken := embedded.Open(embedded.Options{})

@@ -1,10 +1,9 @@
 // Package faulty breaks calls to Cosmos for tests.
 //
-// A [Transport] is between the Cosmos client and the store, so that the code above it runs
-// unchanged. It counts the calls for documents and breaks selected ones, in a way in which the
-// service, or the connection to it, is known to fail: before the call is carried out or afterwards.
-// With it, a test breaks every call of an operation once, in every way, and checks what the store
-// then has.
+// A [Transport] is between the Cosmos client and the store, so the code above it runs unchanged. It
+// counts the calls for documents and breaks selected calls, either before the store carries out the
+// call or afterwards. The faults are known failures of the service and of the connection. A test
+// breaks every call of an operation once, in every way, and then checks the content of the store.
 package faulty
 
 import (
@@ -21,8 +20,8 @@ import (
 // A Fault is a way to break a call.
 type Fault int
 
-// The faults. Those named After break the answer to a call that was carried out; with the others, the
-// call is not carried out.
+// The faults. A fault with the suffix After, and Truncated, break the response to a call that was
+// carried out. With all other faults, the call is not carried out.
 const (
 	None                Fault = iota
 	RequestLost               // the connection breaks before the request arrives
@@ -37,9 +36,9 @@ const (
 	Gone                      // 410: the partition is being split
 	Failed                    // 500
 	FailedAfter               // 500 of a front end that does not know the outcome
-	Truncated                 // the answer breaks off in the middle
-	Moving                    // 403/3: writes are moving to another region
-	SessionBehind             // 404/1002: the replica has not seen the session yet
+	Truncated                 // the response breaks off in the middle
+	Moving                    // 403/3: the write region is changing
+	SessionBehind             // 404/1002: the replica does not have the writes of the session yet
 	Forbidden                 // 403, once
 )
 
@@ -59,10 +58,10 @@ func Faults() []Fault {
 	}
 }
 
-// More returns rarer ways, which callers treat like one of the common ones.
+// More returns rarer faults. Callers treat each like one of the common faults.
 func More() []Fault { return []Fault{Timeout, Gone, Failed, FailedAfter, Truncated, Forbidden} }
 
-// IsAfter reports whether the fault breaks the answer to a call that is carried out.
+// IsAfter reports whether the fault breaks the response to a call that is carried out.
 func (f Fault) IsAfter() bool {
 	switch f {
 	case ReplyLostAfter, TimeoutAfter, UnavailableAfter, FailedAfter, Truncated:
@@ -91,8 +90,8 @@ type Transport struct {
 	fired  int
 }
 
-// Break makes every call for documents from now on ask choose how to break it. Calls are counted from
-// 1. A nil choose breaks none.
+// Break calls choose for every following call for documents, and breaks the call by the fault that
+// choose returns. Calls are counted from 1. A nil choose breaks no call.
 func (t *Transport) Break(choose func(call int, req *http.Request) Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,8 +108,8 @@ func (t *Transport) BreakOne(n int, f Fault) {
 	})
 }
 
-// CrashAt ends a node at its n-th call from now: f breaks that call, and all later requests are lost.
-// Fired then returns 0 if the node made fewer calls.
+// CrashAt simulates the crash of a node at its n-th call from now: f breaks this call, and all later
+// requests are lost. Fired returns 0 if the node made fewer calls.
 func (t *Transport) CrashAt(n int, f Fault) {
 	t.Break(func(call int, _ *http.Request) Fault {
 		switch {
@@ -206,8 +205,8 @@ func (t *Transport) drawFault(req *http.Request) Fault {
 }
 
 // IsForDocuments reports whether a request reads or writes documents. Other requests read properties of
-// the account. The client sends these in a goroutine that may outlive the call that caused them, so if
-// they were delayed, a test could not end.
+// the account. The client sends them in a goroutine that may outlive its call, so a test that delays
+// them may never end.
 func IsForDocuments(req *http.Request) bool { return strings.Contains(req.URL.Path, "/docs") }
 
 func isWrite(req *http.Request) bool {
@@ -215,7 +214,8 @@ func isWrite(req *http.Request) bool {
 		req.Header.Get("x-ms-documentdb-isquery") == ""
 }
 
-// sendTruncated sends a request and returns the first half of the answer. Then the connection ends.
+// sendTruncated sends a request and returns the first half of the response, after which the connection
+// breaks.
 func sendTruncated(next Doer, req *http.Request) (*http.Response, error) {
 	resp, err := next.Do(req)
 	if err != nil {
@@ -242,7 +242,7 @@ func cutReply(next Doer, req *http.Request, status int) (*http.Response, error) 
 	return newResponse(req, status, "", nil), nil
 }
 
-// failPrecondition answers 412; in a batch the first operation is the one that failed.
+// failPrecondition returns a 412 response. In the response to a batch, the first operation has failed.
 func failPrecondition(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("x-ms-cosmos-is-batch-request") == "" {
 		return newResponse(req, http.StatusPreconditionFailed, "", nil), nil

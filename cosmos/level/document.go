@@ -33,11 +33,11 @@ type levelDocument struct {
 	client.Document
 }
 
-// A storedNode is a node that works on the store, as it is stored.
+// A storedNode is the entry of a node in the document.
 type storedNode struct {
 	Version string                `json:"version"`
 	Host    string                `json:"host,omitempty"`
-	Level   int                   `json:"level"` // the highest level that it knows
+	Level   int                   `json:"level"` // highest level that the node knows
 	Beat    int64                 `json:"beat"`
 	Unknown client.UnknownMembers `json:",embed"`
 }
@@ -62,7 +62,7 @@ type Change struct {
 // DocumentKind returns the kind of the document.
 func (*levelDocument) DocumentKind() client.DocumentKind { return Document }
 
-// Validate returns an error for values that no version has written.
+// Validate returns an error for values that no version writes.
 func (d *levelDocument) Validate() error {
 	if d.Level < 1 || d.Announced != 0 && d.Announced != d.Level+1 {
 		return fmt.Errorf("want a level above 0 and at most the next one announced, got level %d and %d", d.Level, d.Announced)
@@ -78,8 +78,8 @@ func (d *levelDocument) Validate() error {
 // requiredLevel returns the level that a node must know to work on the store.
 func (d *levelDocument) requiredLevel() int { return max(d.Level, d.Announced) }
 
-// versionOf returns the version of the program that announced or activated a level, "" if the history
-// does not have it.
+// versionOf returns the version of the program that announced or activated a level, or "" if the
+// history has no entry for the level.
 func (d *levelDocument) versionOf(level int) string {
 	for _, c := range slices.Backward(d.History) {
 		if c.Level == level && c.What != takenBack {

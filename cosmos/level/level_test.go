@@ -95,7 +95,7 @@ func TestAnUpgrade_RaisesTheLevelOnceAllNodesKnowIt(t *testing.T) {
 		reported = nil
 		require.NoError(t, u.Run(r.Context()))
 		require.Equal(t, []string{"level 2 is announced", "the store has level 2", "level 3 is announced", "the store has level 3"}, reported)
-		r.passTime(beatEvery) // by then it has looked
+		r.passTime(beatEvery) // each node beats once and reads the level
 		require.Equal(t, 3, one.Status().Level)
 
 		st := r.status(s)
@@ -115,7 +115,7 @@ func TestAnUpgrade_RaisesTheLevelOnceAllNodesKnowIt(t *testing.T) {
 func TestAnUpgrade_RemovesAnOlderNodeThatHasDied(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
-		_, err := r.open(knows(1)).Join(r.Context(), "dead") // it never beats
+		_, err := r.open(knows(1)).Join(r.Context(), "dead") // the node never beats
 		require.NoError(t, err)
 		s := r.open(knows(2))
 		began := time.Now()
@@ -151,7 +151,7 @@ func TestAnUpgradeThatIsInterrupted_HasChangedNothing(t *testing.T) {
 	})
 }
 
-// A node of an older version is paused, and removed as dead. When it continues, it learns that it must
+// A node of an older version is paused, and removed as dead. When it continues, its next beat makes it
 // end.
 func TestANodeThatWasTakenForDead_EndsWhenItContinues(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
@@ -199,8 +199,9 @@ func TestANodeThatJoinsBeforeTheWrite_IsSeen(t *testing.T) {
 	})
 }
 
-// The upgrade ends at each of its requests, which was applied or not. Another upgrade continues it, or
-// takes it back. Until the level is active, the previous version can be used again.
+// The upgrade is killed at each of its requests, before or after the request is applied. Another upgrade
+// continues it, or the announcement is taken back. Until the level is active, the previous version can
+// be used again.
 func TestAnUpgradeThatWasKilled_IsContinuedOrTakenBack(t *testing.T) {
 	var states []string
 	for n := 1; ; n++ {

@@ -13,16 +13,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The times of nodes.
+// Intervals and timeouts of nodes.
 const (
-	beatEvery   = 10 * time.Second
-	deadAfter   = 4 * beatEvery // time without a beat, by the clock of the observer
-	forgetAfter = 10 * time.Minute
-	leaveWithin = 5 * time.Second
+	beatEvery    = 10 * time.Second
+	deadAfter    = 4 * beatEvery // time without a beat after which an upgrade counts a node as dead
+	forgetAfter  = 10 * time.Minute
+	leaveTimeout = 5 * time.Second
 )
 
-// maxNodes is the limit for the nodes in the document. Nodes that start and die repeatedly leave
-// entries there.
+// maxNodes is the limit for the nodes in the document. Nodes that start and die repeatedly leave entries
+// in the document.
 const maxNodes = 500
 
 // A Member is a node in the document. Its methods are safe for concurrent use.
@@ -31,14 +31,14 @@ type Member struct {
 	id    string
 	self  storedNode
 
-	seen sightings // used by Run
+	seen sightings // only Run uses it
 
 	mu     sync.Mutex
 	status Status
 }
 
 // Join adds a node for this process to the document. host is its name for operators. Join fails with
-// NewerFormat as Open does. If the process dies, the node counts as alive for a while.
+// NewerFormat in the cases in which Open does. If the process dies, the node counts as alive for a while.
 func (s *Store) Join(ctx context.Context, host string) (*Member, error) {
 	m := &Member{
 		store: s, id: s.client.NewID(), seen: make(sightings),
@@ -56,7 +56,7 @@ func (m *Member) joinStore(ctx context.Context) error {
 			return nil, nil
 		}
 		return &patch{operations: func(ops *azcosmos.PatchOperations) {
-			if len(d.Nodes) >= maxNodes { // if the removed node is alive, it joins again
+			if len(d.Nodes) >= maxNodes { // a removed node that is alive joins again
 				ops.AppendRemove(pathOf(youngestNode(d)))
 			}
 			ops.AppendSet(pathOf(m.id), encodeValue(m.self))
@@ -81,10 +81,10 @@ func youngestNode(d *levelDocument) (id string) {
 	return id
 }
 
-// ID returns the id of the node among those of the store.
+// ID returns the id of the node, which is unique in the store.
 func (m *Member) ID() string { return m.id }
 
-// Status returns what the last beat has read.
+// Status returns the level and the nodes as of the last beat.
 func (m *Member) Status() Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,8 +97,8 @@ func (m *Member) noteDocument(d *levelDocument) {
 	m.status = m.store.statusOf(d)
 }
 
-// Run stores beats until ctx ends. It returns an error, NewerFormat, if the level has risen above those
-// that this version knows: then the node must stop writing, and end. It logs failures of the store.
+// Run stores beats until ctx ends. It returns a NewerFormat error if the level is higher than this
+// version knows; the node must then stop writing, and end. It logs other failures and continues.
 func (m *Member) Run(ctx context.Context) error {
 	ticker := time.NewTicker(m.store.opts.BeatEvery)
 	defer ticker.Stop()
@@ -118,7 +118,8 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 }
 
-// storeBeat stores a beat, and reads the level and the other nodes. A node that is missing joins again.
+// storeBeat stores a beat, and reads the level and the other nodes. If the node is not in the document,
+// it joins again.
 func (m *Member) storeBeat(ctx context.Context) error {
 	m.self.Beat++
 	ops := client.NewPatch(Document, fmt.Sprintf("IS_DEFINED(c.nodes['%s'])", m.id))
@@ -141,7 +142,7 @@ func (m *Member) storeBeat(ctx context.Context) error {
 		return nil
 	})
 	switch {
-	case client.IsNotFound(err): // removed by hand
+	case client.IsNotFound(err): // an operator has deleted the document
 		if _, err = m.store.ensureDocument(ctx); err == nil {
 			err = m.joinStore(ctx)
 		}
@@ -158,7 +159,7 @@ func (m *Member) storeBeat(ctx context.Context) error {
 	return m.removeDead(ctx, d)
 }
 
-// removeDead removes nodes whose beats have not moved for deadAfter.
+// removeDead removes nodes that have not beaten for forgetAfter.
 func (m *Member) removeDead(ctx context.Context, d *levelDocument) error {
 	var dead []Node
 	for _, n := range m.seen.observeNodes(nodesOf(d), time.Now()) {
@@ -172,10 +173,10 @@ func (m *Member) removeDead(ctx context.Context, d *levelDocument) error {
 	return m.store.removeNodes(ctx, dead)
 }
 
-// Leave removes the node, so that it no longer counts as alive. It logs a failure: then the node counts
-// as dead after a while.
+// Leave removes the node, so that it no longer counts as alive. It logs a failure. A node that was not
+// removed counts as dead after a while.
 func (m *Member) Leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
 	defer cancel()
 	if err := m.store.removeNodes(ctx, []Node{{ID: m.id, Beat: anyBeat}}); err != nil {
 		m.store.opts.Logger.WarnContext(ctx, "the node could not be removed from the nodes of the store", "error", err)

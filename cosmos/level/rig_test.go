@@ -47,7 +47,7 @@ func (r *rig) open(opts Options) *Store {
 	return s
 }
 
-// openBy opens the store with a connection that a test can break.
+// openBy opens the store with a separate connection, which a test can break.
 func (r *rig) openBy(opts Options) (*Store, *faulty.Transport) {
 	r.Helper()
 	line := &faulty.Transport{Next: r.account.Engine.Transport()}
@@ -69,7 +69,7 @@ func beforeRequest(line *faulty.Transport, n int, do func()) {
 // openAtLevel creates the store with a level.
 func (r *rig) openAtLevel(level int) { r.open(knows(level)) }
 
-// join starts a node, which runs until end is called, or until the level is too high.
+// join starts a node, which runs until end is called or the level is higher than the node knows.
 func (r *rig) join(s *Store, host string) (m *Member, end func() error) {
 	r.Helper()
 	m, err := s.Join(r.Context(), host)
@@ -92,7 +92,7 @@ func inVirtualTime(t *testing.T, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) { test(newRig(t)) })
 }
 
-// passTime lets the nodes run for a while.
+// passTime lets the nodes run for a duration of simulated time.
 func (r *rig) passTime(d time.Duration) {
 	require.True(r, client.Sleep(r.Context(), d))
 	synctest.Wait()

@@ -11,22 +11,22 @@ import (
 // sightings are an observer's records of the beats of nodes, by id.
 type sightings map[string]beatSighting
 
-// A beatSighting is a number of beats, and when it was first seen.
+// A beatSighting is a number of beats, and the time of the first observation of this number.
 type beatSighting struct {
 	beat  int64
 	moved time.Time
 }
 
-// An observed is a node, and the time since which its number of beats is unchanged.
-type observed struct {
+// A nodeObservation is a node, and the time for which its number of beats has been unchanged.
+type nodeObservation struct {
 	Node
 	since time.Duration
-	moves bool // the number has changed while it was observed
+	moves bool // the number of beats has changed since the previous observation
 }
 
-// observeNodes records the nodes that were read at a time, and returns each with what is known of it.
-func (s sightings) observeNodes(nodes []Node, now time.Time) []observed {
-	all := make([]observed, len(nodes))
+// observeNodes records the nodes that were read at the time now, and returns an observation of each.
+func (s sightings) observeNodes(nodes []Node, now time.Time) []nodeObservation {
+	all := make([]nodeObservation, len(nodes))
 	present := make(sightings, len(nodes))
 	for i, n := range nodes {
 		seen, isKnown := s[n.ID]
@@ -35,7 +35,7 @@ func (s sightings) observeNodes(nodes []Node, now time.Time) []observed {
 			seen = beatSighting{n.Beat, now}
 		}
 		present[n.ID] = seen
-		all[i] = observed{n, now.Sub(seen.moved), moves}
+		all[i] = nodeObservation{n, now.Sub(seen.moved), moves}
 	}
 	clear(s)
 	for id, seen := range present {
@@ -44,13 +44,13 @@ func (s sightings) observeNodes(nodes []Node, now time.Time) []observed {
 	return all
 }
 
-// anyBeat stands for any number of beats: the node is removed in any case.
+// anyBeat makes removeNodes remove a node without a condition on its number of beats.
 const anyBeat = -1
 
 // maxRemoved is the limit for the nodes that one patch removes: a patch has up to 10 operations.
 const maxRemoved = 8
 
-// removeNodes removes up to maxRemoved nodes whose numbers of beats are unchanged.
+// removeNodes removes up to maxRemoved nodes, on condition that their numbers of beats are unchanged.
 func (s *Store) removeNodes(ctx context.Context, nodes []Node) error {
 	_, err := s.updateDocument(ctx, "remove nodes of the store", func(d *levelDocument) (*patch, error) {
 		p := &patch{}

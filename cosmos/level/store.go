@@ -22,14 +22,14 @@ import (
 type Options struct {
 	Table   Table
 	Version string // version of the program
-	// IsUsed reports whether nodes of a version before levels have used the store: then a store without
-	// a level has level 1. It acts on the current documents. nil: the store is not used.
+	// IsUsed reports whether nodes of a version before levels have used the store. Such a store has
+	// level 1. IsUsed must not depend on stale reads. nil: the store is not used.
 	IsUsed func(context.Context) (bool, error)
 
 	BeatEvery  time.Duration         // interval between beats; default and maximum 10 s
 	Retries    int                   // number of retries that the requests of one call share; default 24, negative: none
-	Clock      func() time.Time      // default time.Now; its time is stored in the history, and decides nothing
-	Random     func() uint64         // ids and jitter; default: the system's
+	Clock      func() time.Time      // source of the times in the history, which decide nothing; default time.Now
+	Random     func() uint64         // source of ids and jitter; default: the system's random numbers
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
 }
@@ -42,8 +42,8 @@ type Store struct {
 }
 
 // Open returns the Store of db, and creates its document if it does not exist. It fails with
-// NewerFormat if the level of the store, or the announced one, is higher than the table has. Every node
-// calls it before its first other write.
+// NewerFormat if the current or the announced level of the store is higher than the highest of the
+// table. Every node must call it before its first other write.
 func Open(ctx context.Context, db *client.Database, opts Options) (*Store, error) {
 	opts.Version = cmp.Or(opts.Version, "unknown")
 	opts.BeatEvery = min(cmp.Or(opts.BeatEvery, beatEvery), beatEvery)
@@ -59,7 +59,7 @@ func Open(ctx context.Context, db *client.Database, opts Options) (*Store, error
 		client:  client.New(db, client.Options{Retries: opts.Retries, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer}),
 		catalog: catalog, opts: opts,
 	}
-	d := &levelDocument{} // a stale read shows a lower level; Join sees the current one
+	d := &levelDocument{} // a stale read may contain a lower level; Join reads the current level
 	_, err = s.client.Begin("read level").Read(ctx, catalog, documentKey, documentID, d)
 	if client.IsNotFound(err) {
 		d, err = s.ensureDocument(ctx)
@@ -90,15 +90,15 @@ func (s *Store) ensureDocument(ctx context.Context) (d *levelDocument, err error
 			ID: documentID, PartitionKey: documentKey, Kind: Document.Name, WriteID: s.client.NewID(), Level: level,
 			Nodes: map[string]storedNode{}, History: []Change{s.historyEntry(created, level, "")},
 		}
-		// A crash after this write leaves the level of a store that is not used yet.
+		// A crash after this write leaves the level document, which the next Open reads.
 		if _, err = c.Put(ctx, s.catalog, documentKey, documentID, "", d); client.IsRefused(err) {
-			return client.ErrStale // by another node, or by this write
+			return client.ErrStale // another node, or an earlier attempt, has created the document
 		}
 		return err
 	}))
 }
 
-// checkKnown fails with NewerFormat if a version with this table must not work on the store.
+// checkKnown fails with NewerFormat if the current or the announced level is not in the table.
 func (s *Store) checkKnown(d *levelDocument) error {
 	required, highest := d.requiredLevel(), s.opts.Table.Highest()
 	if required <= highest {
@@ -115,8 +115,8 @@ func (s *Store) checkKnown(d *levelDocument) error {
 	return domain.Errorf(domain.NewerFormat, "the store has level %d, and this version knows levels up to %d: use %s", required, highest, use)
 }
 
-// currentDocument returns the current document. A read may be stale, so it sends a patch that changes
-// nothing.
+// currentDocument returns the current document. It sends a patch that changes nothing, because a read
+// may be stale.
 func (s *Store) currentDocument(ctx context.Context, c *client.Call) (*levelDocument, error) {
 	ops := client.NewPatch(Document)
 	ops.AppendSet("/kind", Document.Name)
@@ -124,7 +124,7 @@ func (s *Store) currentDocument(ctx context.Context, c *client.Call) (*levelDocu
 }
 
 // applyPatch applies operations and returns the resulting document. If the patch is refused, it fails
-// with client.ErrStale, unless the document has a format that this version does not know.
+// with client.ErrStale, or with NewerFormat if this version does not know the format of the document.
 func (s *Store) applyPatch(ctx context.Context, c *client.Call, ops azcosmos.PatchOperations) (*levelDocument, error) {
 	d := &levelDocument{}
 	err := c.Patch(ctx, s.catalog, documentKey, documentID, ops, d)
@@ -137,15 +137,15 @@ func (s *Store) applyPatch(ctx context.Context, c *client.Call, ops azcosmos.Pat
 	return nil, client.ErrStale
 }
 
-// A patch is a change of the document, with conditions besides the write id.
+// A patch is a change of the document, with conditions in addition to that on the write id.
 type patch struct {
 	conditions []string
 	operations func(*azcosmos.PatchOperations)
 }
 
 // updateDocument applies the patch that decide returns for the current document, and returns the
-// resulting document. If the document has changed meanwhile, it calls decide again. It returns nil if
-// decide returns no patch.
+// resulting document. If another writer changes the document in between, it calls decide again. It
+// returns nil if decide returns no patch.
 func (s *Store) updateDocument(ctx context.Context, name string, decide func(*levelDocument) (*patch, error)) (d *levelDocument, err error) {
 	c := s.client.Begin(name)
 	err = c.Retry(ctx, func() error {
@@ -165,12 +165,13 @@ func (s *Store) updateDocument(ctx context.Context, name string, decide func(*le
 	return d, c.Outcome(name, err)
 }
 
-// historyEntry makes an entry for the history.
+// historyEntry returns an entry for the history, with the current time and version.
 func (s *Store) historyEntry(what string, level int, by string) Change {
 	return Change{What: what, Level: level, At: s.opts.Clock().UTC().Truncate(time.Second), Version: s.opts.Version, By: by}
 }
 
-// encodeValue returns the JSON of a value for a patch. azcosmos would encode it differently.
+// encodeValue returns the JSON of a value for a patch, in the encoding of documents. azcosmos would
+// encode the value differently.
 func encodeValue(value any) json.RawMessage { return client.Encode(value) }
 
 // maxHistory is the limit for the entries of the history.
@@ -187,19 +188,19 @@ func appendHistory(d *levelDocument, ops *azcosmos.PatchOperations, c *Change) {
 // A Status is the level of a store and its nodes.
 type Status struct {
 	Level     int    // level of the store
-	Announced int    // the level to which an upgrade has begun; 0: none
-	Highest   int    // the highest level that this version knows
-	Step      string // the step that has not ended; "": none
+	Announced int    // level that an upgrade has announced; 0: none
+	Highest   int    // highest level that this version knows
+	Step      string // name of the unfinished step; "": none
 	Nodes     []Node
 	History   []Change
 }
 
-// A Node is a node that works on the store, or that has died.
+// A Node is a node in the document. It may have died.
 type Node struct {
 	ID      string
 	Version string
 	Host    string
-	Level   int // the highest level that it knows
+	Level   int // highest level that the node knows
 	Beat    int64
 }
 

@@ -4,21 +4,21 @@ import "context"
 
 // A Level describes one level of a Table.
 type Level struct {
-	Since   string   // the first version that knows it
-	Changes []string // what changes with it, one sentence each, for operators
-	Steps   []Step   // rewrite documents once the level is active, in this order
+	Since   string   // first version that knows the level
+	Changes []string // effects of the level, for operators; one sentence each
+	Steps   []Step   // steps that rewrite documents after the activation of the level, in order
 }
 
 // A Step rewrites documents in the formats of its level.
 type Step struct {
-	Name string // unique in its level; it is stored
-	// Run rewrites some documents from a position on, and returns the next position. The position is ""
-	// at the start and after the last document. A part may run again after a crash, and two commands
-	// may run the same part at the same time.
+	Name string // unique in its level, and stored in the document
+	// Run rewrites a part of the documents from position on, and returns the next position. The position
+	// is "" at the start and after the last document. A part may run again after a crash, and two
+	// commands may run the same part at the same time.
 	Run func(ctx context.Context, position string) (next string, err error)
 }
 
-// A Table has the levels that a version knows, in order. The first is level 1.
+// A Table lists the levels that a version knows, in ascending order. The first entry is level 1.
 type Table []Level
 
 // Highest returns the number of the last level.

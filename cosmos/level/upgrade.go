@@ -20,14 +20,14 @@ const (
 	takenBack = "taken back"
 )
 
-// lookEvery is the interval at which an upgrade checks nodes that may be dead.
-const lookEvery = 2 * time.Second
+// checkInterval is the interval at which an upgrade checks nodes that may be dead.
+const checkInterval = 2 * time.Second
 
 // An Upgrade raises the level of a store.
 type Upgrade struct {
 	Store *Store
-	By    string // the operator, for the history
-	// Alone says that only the caller uses the store, so all nodes in the document are dead.
+	By    string // name of the operator in the history
+	// Alone reports that only the caller uses the store, so all nodes in the document are dead.
 	Alone  bool
 	Report func(string) // called with progress, one sentence each; may be nil
 }
@@ -54,9 +54,10 @@ func (n *Node) Name() string {
 	return "node " + n.Host
 }
 
-// Run raises the level of the store to the highest that this version knows, one level after
-// the other, and runs the steps of each. It fails with an *OlderNodesError if a living node does not know
-// the next level; then nothing has changed. It may be interrupted at any point, and run again.
+// Run raises the level of the store to the highest level that this version knows, one level after the
+// other, and runs the steps of each. If a living node does not know the next level, Run fails with an
+// *OlderNodesError and does not raise the level further. It may be interrupted at any point, and run
+// again.
 func (u *Upgrade) Run(ctx context.Context) error {
 	d, err := u.Store.ensureDocument(ctx)
 	for err == nil {
@@ -117,8 +118,8 @@ func olderNodes(d *levelDocument, level int) (older []Node) {
 	return older
 }
 
-// removeDead removes the dead ones of the older nodes. It fails with an *OlderNodesError if one is
-// alive, and waits while that is not known yet.
+// removeDead removes the dead nodes among older. It fails with an *OlderNodesError if an older node is
+// alive. While all of them may be alive or dead, it waits for checkInterval.
 func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, level int) error {
 	isFirst := len(seen) == 0
 	var alive, dead []Node
@@ -143,7 +144,7 @@ func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, 
 			u.reportProgress("%s of version %s knows level %d only; waiting up to %s to see whether it is alive", n.Name(), n.Version, n.Level, deadAfter)
 		}
 	}
-	if !client.Sleep(ctx, lookEvery) {
+	if !client.Sleep(ctx, checkInterval) {
 		return domain.Errorf(domain.Unavailable, "wait for signs of life of older nodes: %w; the level has not changed", context.Cause(ctx))
 	}
 	return nil
@@ -174,7 +175,7 @@ func (u *Upgrade) activateLevel(ctx context.Context, level int) (*levelDocument,
 	return d, err
 }
 
-// runStep runs a part of the unfinished step, and stores the position at which it continues.
+// runStep runs one part of the unfinished step, and stores the position of the next part.
 func (u *Upgrade) runStep(ctx context.Context, d *levelDocument) (*levelDocument, error) {
 	if err := u.Store.checkKnown(d); err != nil {
 		return nil, err
@@ -192,10 +193,10 @@ func (u *Upgrade) runStep(ctx context.Context, d *levelDocument) (*levelDocument
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; run the command again to continue", ran.Name, err)
 	}
-	// A crash before this write repeats the part.
+	// After a crash before this write, the part runs again.
 	return u.Store.updateDocument(ctx, "store the position of a step", func(d *levelDocument) (*patch, error) {
 		if d.Step == nil || d.Step.Name != ran.Name || d.Step.Position != ran.Position {
-			return nil, nil // another operator was faster
+			return nil, nil // another operator has stored the position
 		}
 		return &patch{operations: func(ops *azcosmos.PatchOperations) {
 			switch {
@@ -210,14 +211,14 @@ func (u *Upgrade) runStep(ctx context.Context, d *levelDocument) (*levelDocument
 	})
 }
 
-// Back takes back an announcement. isDone reports whether there was one.
+// Back removes the announcement of a level. isDone is false if no level was announced.
 func (u *Upgrade) Back(ctx context.Context) (isDone bool, err error) {
 	_, err = u.Store.updateDocument(ctx, "take a level back", func(d *levelDocument) (*patch, error) {
 		if d.Announced == 0 {
 			return nil, nil
 		}
 		isDone = true
-		// A crash after this write leaves the store at the level that it had.
+		// A crash after this write leaves the store at its previous level.
 		return &patch{operations: func(ops *azcosmos.PatchOperations) {
 			ops.AppendRemove("/announced")
 			appendHistory(d, ops, u.historyEntry(takenBack, d.Announced))

@@ -2,13 +2,13 @@
 // creates.
 //
 // The document is in the container catalog, in a partition that no recipient can have, like the
-// document of package level. It has no content. A check of mailboxes does not read it. [Probe.Run]
-// creates it, reads, replaces and deletes it, for about 30 request units. If the program dies
-// meanwhile, or the credential may not delete, the document stays; the next run that may delete
-// removes the documents of runs that are older than a minute by the clock of the account. Concurrent
-// runs use different documents.
+// document of package level. It has no content, and a check of mailboxes does not read it. [Probe.Run]
+// creates, reads, replaces and deletes the document, for about 30 request units. If the program dies
+// during the run, or the credential may not delete, the document remains. A later run that may delete
+// removes documents that are older than a minute by the clock of the account. Concurrent runs use
+// different documents.
 //
-// Every right is tested, whether the previous ones are granted or not. If the document does not
-// exist, an account that grants the right answers just that, and an account that does not grant it
-// refuses the request.
+// A right is tested even if previous rights are not granted. The document may then not exist: an
+// account that grants the right replies that the document does not exist, and an account that does not
+// grant the right refuses the request.
 package probe

@@ -18,7 +18,7 @@ const (
 	containerName = "catalog"
 	documentKey   = "|probe" // no recipient has this id
 
-	// maxAge is the age, by the clock of the account, from which a document counts as left over. A run
+	// maxAge is the age, by the clock of the account, above which a document counts as abandoned. A run
 	// takes less time.
 	maxAge = 60 // seconds
 )
@@ -35,10 +35,10 @@ type probeDocument struct {
 // DocumentKind returns the kind of the document.
 func (*probeDocument) DocumentKind() client.DocumentKind { return Document }
 
-// A writtenDocument has the members of a document that a run reads.
+// A writtenDocument contains the members of a probe document that a run reads.
 type writtenDocument struct {
 	ID      string `json:"id"`
-	Written int64  `json:"_ts"` // by the clock of the account, in seconds
+	Written int64  `json:"_ts"` // time of the last write by the clock of the account, in seconds
 }
 
 // The rights, by the names of the data actions of Cosmos below
@@ -78,8 +78,8 @@ type Probe struct {
 
 // Options of a Probe. The zero value is valid.
 type Options struct {
-	Clock  func() time.Time // default time.Now; the time from which changes are read, decides nothing
-	Random func() uint64    // ids of documents; default: the system's
+	Clock  func() time.Time // source of the time from which the change feed is read; default time.Now
+	Random func() uint64    // source of document ids; default: the system's random numbers
 }
 
 // New returns a Probe. It makes no request.
@@ -96,7 +96,7 @@ func New(db *client.Database, opts Options) (*Probe, error) {
 
 // A Result is the result of a run.
 type Result struct {
-	Rights  []Right // in the order in which they were tested
+	Rights  []Right // the tested rights, in order of the tests
 	Removed int     // number of documents of earlier runs that were removed
 	Left    bool    // the document of this run may still exist, because it could not be deleted
 }
@@ -107,8 +107,8 @@ func (p *Probe) Run(ctx context.Context, names ...string) Result {
 	tests := map[string]func(context.Context) error{
 		Query: r.queryDocuments, Create: r.createDocument, Read: r.readDocument, Replace: r.replaceDocument, Upsert: r.upsertDocument, ChangeFeed: r.readChangeFeed, Delete: r.deleteDocuments,
 	}
-	// The upsert creates the document, because that costs half as much as a replacement. A creation
-	// that is refused because the document exists proves the right, too.
+	// Upsert runs before Create, because an upsert that creates costs half as much as one that replaces.
+	// Create then fails because the document exists, which proves the right, too.
 	for _, name := range [...]string{Query, Upsert, Create, Read, Replace, ChangeFeed, Delete} {
 		for _, wanted := range names {
 			if wanted == name {
@@ -125,7 +125,7 @@ type probeRun struct {
 	call   *client.Call
 	doc    probeDocument
 	etag   azcore.ETag
-	now    int64             // by the clock of the account; 0: unknown
+	now    int64             // current time by the clock of the account, in seconds; 0: unknown
 	others []writtenDocument // documents that the query has found
 	result Result
 }
@@ -160,13 +160,13 @@ func (r *probeRun) replaceDocument(ctx context.Context) error {
 	r.doc.Writes++
 	etag := r.etag
 	if etag == "" {
-		etag = "none" // the etag of no document
+		etag = "none" // an etag that no document has
 	}
 	_, err := r.call.Put(ctx, r.probe.catalog, documentKey, r.doc.ID, etag, &r.doc)
 	return ignoreExpected(err)
 }
 
-// upsertDocument writes as the hub does, in a batch.
+// upsertDocument upserts the document in a batch, as the hub does.
 func (r *probeRun) upsertDocument(ctx context.Context) error {
 	r.doc.Writes++
 	_, err := r.call.Batch(ctx, r.probe.catalog, documentKey, false, func(b *azcosmos.TransactionalBatch) {
@@ -176,7 +176,8 @@ func (r *probeRun) upsertDocument(ctx context.Context) error {
 	return ignoreExpected(err)
 }
 
-// readChangeFeed reads the changes of the first range of partitions from now on: none, or one document.
+// readChangeFeed reads the change feed of the first range of partitions from the current time on, which
+// contains at most one change.
 func (r *probeRun) readChangeFeed(ctx context.Context) error {
 	const what = "read the change feed of " + containerName
 	ranges, err := r.probe.catalog.ReadFeedRanges(ctx, nil)
@@ -188,7 +189,7 @@ func (r *probeRun) readChangeFeed(ctx context.Context) error {
 	return client.Classify(what, err)
 }
 
-// deleteDocuments deletes the document, and those that earlier runs have left.
+// deleteDocuments deletes the document of the run, and abandoned documents of earlier runs.
 func (r *probeRun) deleteDocuments(ctx context.Context) error {
 	if err := r.call.Discard(ctx, r.probe.catalog, documentKey, r.doc.ID); err != nil {
 		return err
@@ -206,8 +207,8 @@ func (r *probeRun) deleteDocuments(ctx context.Context) error {
 	return nil
 }
 
-// ignoreExpected returns nil for an error that proves the right: the document does not exist, exists
-// already, or has another etag.
+// ignoreExpected returns nil for an error that proves the right: the document does not exist, already
+// exists, or has another etag.
 func ignoreExpected(err error) error {
 	switch {
 	case client.IsNotFound(err), client.IsRefused(err):

@@ -1,5 +1,5 @@
-// Command mixed saves a number of times, peeks and dequeues meanwhile, and then reports the results in
-// JSON. A test builds it with different versions of package cosmos and runs the builds concurrently.
+// Command mixed saves, peeks and dequeues a number of times, and then reports the results in JSON. A
+// test builds it with different versions of package cosmos and runs the builds concurrently.
 package main
 
 import (
@@ -25,11 +25,11 @@ import (
 
 // A Report is the result of a worker.
 type Report struct {
-	Saved    []string         `json:"saved"`    // ids of events
-	Dequeued []string         `json:"dequeued"` // ids of events
+	Saved    []string         `json:"saved"`    // ids of saved events
+	Dequeued []string         `json:"dequeued"` // ids of dequeued events
 	Errors   []string         `json:"errors"`
-	Refused  map[string]int   `json:"refused"` // errors by kind
-	Writes   map[string]int   `json:"writes"`  // counters of documents that were written, by container, partition and id
+	Refused  map[string]int   `json:"refused"` // numbers of errors by kind
+	Writes   map[string]int   `json:"writes"`  // highest written counters by container, partition and document id
 	Counters map[string]int64 `json:"counters"`
 }
 
@@ -66,7 +66,7 @@ func main() {
 	var hints, saving, fetching sync.WaitGroup
 	hints.Go(func() { _ = w.repo.Run(ctx) })
 	fmt.Println("ready")
-	_, _ = os.Stdin.Read(make([]byte, 1)) // until the other builds are ready, too
+	_, _ = os.Stdin.Read(make([]byte, 1)) // wait until the test has started the other builds
 	saved := make(chan struct{})
 	for range 2 {
 		saving.Go(func() {
@@ -110,7 +110,7 @@ func (w *worker) reportError(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch kind := domain.KindOf(err); kind {
-	case domain.Conflict, domain.Busy, domain.NotFound, domain.NewerFormat: // another worker was first, or the mailbox has a newer format
+	case domain.Conflict, domain.Busy, domain.NotFound, domain.NewerFormat: // expected: another worker was first, or the mailbox has a newer format
 		w.report.Refused[kind.String()]++
 	default:
 		w.report.Errors = append(w.report.Errors, err.Error())
@@ -153,7 +153,7 @@ func (w *worker) fetchBundle(ctx context.Context, actor domain.ActorID) error {
 	return nil
 }
 
-// Do implements policy.Transporter. It records the counters in documents that are written.
+// Do implements policy.Transporter. It records the counters in the documents that the request writes.
 func (w *worker) Do(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil && req.Header.Get("x-ms-documentdb-query") == "" {
