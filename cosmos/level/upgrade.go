@@ -90,7 +90,8 @@ func (u *Upgrade) announceLevel(ctx context.Context, level int) (*levelDocument,
 			if older = olderNodes(d, level); d.Level >= level || d.Announced != 0 || len(older) > 0 {
 				return nil, nil
 			}
-			// A crash after this write leaves an announcement that is activated or taken back.
+			// A crash after this write leaves the announcement. Another upgrade activates the level, or an operator
+			// removes the announcement.
 			return &patch{operations: func(ops *azcosmos.PatchOperations) {
 				ops.AppendSet("/announced", level)
 				appendHistory(d, ops, u.historyEntry(announced, level))
@@ -150,11 +151,11 @@ func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, 
 	return nil
 }
 
-// activateLevel raises the level to the announced one.
+// activateLevel raises the level of the store to the announced level.
 func (u *Upgrade) activateLevel(ctx context.Context, level int) (*levelDocument, error) {
 	d, err := u.Store.updateDocument(ctx, "activate a level", func(d *levelDocument) (*patch, error) {
 		switch err := u.Store.checkKnown(d); {
-		case err != nil, d.Level >= level: // another operator has activated it
+		case err != nil, d.Level >= level: // another operator has activated the level
 			return nil, err
 		case d.Announced == 0:
 			return nil, domain.Errorf(domain.Conflict, "another operator has taken the upgrade to level %d back; the store has level %d", level, d.Level)

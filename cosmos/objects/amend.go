@@ -18,8 +18,9 @@ func (s *Store) Amend(ctx context.Context, name domain.ObjectName, id domain.Obj
 	return row, c.Outcome("amend object", err)
 }
 
-// amend writes the object, and the documents of the row if it is spilled, in one batch. The id of the
-// write is stored as that of a round, so that a lost reply is recognized.
+// amend writes the object, and the documents of the row if it is spilled, in one batch. The object
+// stores the id of the write in the same list as the ids of rounds, so a retry after a lost reply finds
+// the id.
 func (s *Store) amend(ctx context.Context, c *client.Call, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (domain.ObjectRow, error) {
 	ids := []string{s.client.NewID()}
 	var amended domain.ObjectRow
@@ -33,7 +34,7 @@ func (s *Store) amend(ctx context.Context, c *client.Call, name domain.ObjectNam
 			return err
 		}
 		if object.HasWrite(ids...) {
-			return nil // by an attempt whose reply was lost
+			return nil // an earlier attempt, whose reply was lost, has made the change
 		}
 		h := s.shard(doc.PartitionKey)
 		var row *domain.ObjectRow

@@ -15,11 +15,11 @@ import (
 )
 
 // Each request of an amendment is broken once in every way. The change is made once in the object, in
-// the document of the row, and in the copy of the newest row of its version.
+// the document of the row, and in the copy of the version's newest row.
 func TestEveryRequestOfAnAmendmentBrokenOnce_ChangesTheRowOnce(t *testing.T) {
 	for _, fault := range faulty.Faults() {
 		t.Run(fault.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
+			synctest.Test(t, func(t *testing.T) { // backoffs take no real time
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 1}})
@@ -46,7 +46,7 @@ func TestEveryRequestOfAnAmendmentBrokenOnce_ChangesTheRowOnce(t *testing.T) {
 					heads, err := node.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: objecttest.Calls("[D@0006/z]")[0][0]}})
 					require.NoError(t, err)
 					require.NoError(t, heads[0].Err)
-					o, err = node.Object(t.Context(), name) // whose current row is read from the copy
+					o, err = node.Object(t.Context(), name) // the current row is read from the copy
 					require.NoError(t, err)
 					require.Equal(t, "x", o.Current.Attributes, "request %d", n)
 					if !broken {

@@ -26,14 +26,14 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A script is a list of calls for some objects of one shard, with their expected result.
+// A script is a list of Ingest calls for some objects of one shard, with their expected result.
 type script struct {
 	calls [][]repository.ObjectReport
 	names []domain.ObjectName
 	want  []string
 }
 
-// newScript returns the mixed events of a few buckets, each event twice.
+// newScript returns a script with each event of a few random histories twice, in mixed order.
 func newScript(t *testing.T, seed uint64, objects, limit int, nulls bool) *script {
 	s := &script{}
 	rng := rand.New(rand.NewPCG(seed, seed))
@@ -94,11 +94,11 @@ func (s *script) run(ctx context.Context, o repository.Objects) error {
 	return nil
 }
 
-// triesEveryCase makes tests try all cases, as in make campaign, instead of some of them.
+// triesEveryCase makes tests try all cases instead of a selection, as make campaign does.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
-// A node ends at a request, before or after the request is carried out, also between the parts of a
-// batch that is halved. Another node receives all messages from the first one on.
+// A node crashes at a request, before or after the request is carried out, also between the parts of a
+// batch that is halved. Another node receives all messages again from the first message on.
 func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 	step := 7
 	if triesEveryCase {
@@ -133,8 +133,8 @@ func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 	}
 }
 
-// Each request is broken once in every way, and the call repeats it. No duplicate is counted because of
-// that.
+// Each request is broken once in every way, and the call repeats the request. The repetition does not
+// count as a duplicate.
 func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	all := faulty.Faults()
 	if triesEveryCase {
@@ -142,11 +142,11 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	}
 	for _, fault := range all {
 		if fault == faulty.Forbidden {
-			continue // the call does not repeat it
+			continue // the call does not repeat a forbidden request
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
+			synctest.Test(t, func(t *testing.T) { // backoffs take no real time
 				s := newScript(t, 5, 3, 14, true)
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
@@ -187,7 +187,7 @@ func TestStaleReads_CostRetriesAndChangeNothing(t *testing.T) {
 	})
 }
 
-// Two nodes receive all events each, and one request of twelve is broken.
+// Each of two nodes receives all events, and one request of twelve is broken.
 func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -220,8 +220,8 @@ func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 	}
 }
 
-// A batch that may be stored is abandoned, and its objects are stored one by one. If they cannot be
-// read, it is unknown whether the events are stored.
+// A batch that may be stored is abandoned, and its objects are stored one by one. If an object cannot
+// then be read, the outcome of its events is unknown.
 func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
@@ -254,9 +254,9 @@ func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
 	})
 }
 
-// Another node changes one object faster than a batch of several objects can be written. That object is
-// stored separately, and the others in one batch.
-func TestAnObjectForWhichABatchIsRefused_IsStoredByItself(t *testing.T) {
+// Another node changes one object faster than this node can write a batch of several objects. The changed
+// object is stored separately, and the other objects in one batch.
+func TestAnObjectForWhichABatchIsRefused_IsStoredSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
 		node, other := New(a.Connect(), Options{Shards: 1}), New(a.ConnectBy(a.Engine.Transport()), Options{Shards: 1})

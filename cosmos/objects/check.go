@@ -17,9 +17,9 @@ import (
 
 // CheckOptions are options of a Check. The zero value is valid.
 type CheckOptions struct {
-	Resume string // the position to resume from, as a report had it; empty: from the start
+	Resume string // position to resume from, as in an earlier report; empty: from the start
 
-	// Progress, if set, is called after each page with the report so far.
+	// Progress is called after each page with the report so far; it may be nil.
 	Progress func(repository.CheckReport)
 }
 
@@ -27,7 +27,7 @@ const (
 	checkedPage = 100
 	maxFindings = 10_000
 
-	// positionPrefix is the prefix of the positions of this check. Positions of other checks have no
+	// positionPrefix is the prefix of the positions of this check. Positions of other checks contain no
 	// dot.
 	positionPrefix = "objects."
 )
@@ -50,13 +50,13 @@ const (
 // IsCheckPosition reports whether resume is a position that a check of objects has reported.
 func IsCheckPosition(resume string) bool { return strings.HasPrefix(resume, positionPrefix) }
 
-// Check reads all documents and compares them with L1 to L6 and L8, as far as one state of the store
-// can show them, while nodes may be running. Its memory does not depend on the number of objects, but
-// on the largest number of versions of an object. An account without the container has no objects. An
-// error means that the check could not continue; the report then has what it has found before.
+// Check reads all documents and compares them with the invariants L1 to L6 and L8, as far as they are
+// visible in one state of the store. Nodes may be running. The memory that Check needs grows with the
+// largest number of versions of an object, but not with the number of objects. An account without the
+// container has no objects. If Check fails, the report contains the findings before the error.
 //
-// It repairs nothing. Every finding is damage: only the events that the stores have reported could
-// restore the data.
+// Check repairs nothing. Every finding is damage, which only a repetition of the events from the object
+// stores could repair.
 func (s *Store) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
 	c := &objectChecker{store: s, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
 	err := c.checkAll(ctx)
@@ -66,7 +66,7 @@ func (s *Store) Check(ctx context.Context, opts CheckOptions) (repository.CheckR
 	return c.copyReport(), err
 }
 
-// An objectChecker makes one Check.
+// An objectChecker is one run of Check.
 type objectChecker struct {
 	store  *Store
 	opts   CheckOptions
@@ -102,12 +102,12 @@ func (c *objectChecker) checkAll(ctx context.Context) error {
 		if c.opts.Progress != nil {
 			c.opts.Progress(c.copyReport())
 		}
-		q.UseCall(c.begin()) // a budget for each page
+		q.UseCall(c.begin()) // each page has a full budget
 	}
 	return c.checkJobs(ctx)
 }
 
-// resume makes the query resume where another check has ended.
+// resume makes the query continue at the position where an earlier check ended.
 func (c *objectChecker) resume(q *client.Query) error {
 	if c.opts.Resume == "" {
 		return nil
@@ -127,7 +127,7 @@ func errPosition(err error) error {
 
 func (c *objectChecker) begin() *client.Call { return c.store.client.Begin("check objects") }
 
-// A storedDocument has the members that all documents have.
+// A storedDocument contains the members that all documents have.
 type storedDocument struct {
 	PartitionKey string `json:"partitionKey"`
 	ID           string `json:"id"`
@@ -176,24 +176,25 @@ func (c *objectChecker) checkDocument(ctx context.Context, q *client.Query, stra
 }
 
 const (
-	looks      = 6
-	firstPause = 50 * time.Millisecond // between checks; each pause is twice as long as the previous one
+	maxRepeats = 6                     // limit for the repetitions of a check
+	firstPause = 50 * time.Millisecond // first pause between checks; each pause is twice as long as the previous one
 )
 
-// A findingsCheck returns the findings about one thing, and whether the thing changed during the check.
+// A findingsCheck checks one object, document or set of jobs. It returns the findings, and whether the
+// checked documents changed during the check.
 type findingsCheck func(ctx context.Context) (found []repository.Finding, hasMoved bool, err error)
 
-// confirm repeats a check until its findings remain, and adds them to the report: after a stale read,
-// or a write between two reads, there may be findings that do not remain. Where no read is stale, two
-// checks of the same state suffice. A thing that changes during each check is left out.
-func (c *objectChecker) confirm(ctx context.Context, look findingsCheck) error {
+// confirm repeats a check and adds the findings that each repetition has to the report. A stale read, or
+// a write between two reads, may cause findings that disappear. If reads are never stale, two checks of
+// an unchanged state suffice. Findings about documents that change during every check are dropped.
+func (c *objectChecker) confirm(ctx context.Context, check findingsCheck) error {
 	var confirmed []repository.Finding
-	counted := 0 // checks of the same state
-	for n := range looks {
+	counted := 0 // number of checks of an unchanged state
+	for n := range maxRepeats {
 		if n > 0 && !client.Sleep(ctx, firstPause<<n/2+c.store.client.Jitter(firstPause<<n)) {
 			return domain.Errorf(domain.Unavailable, "check objects: %w", context.Cause(ctx))
 		}
-		found, hasMoved, err := look(ctx)
+		found, hasMoved, err := check(ctx)
 		if err != nil {
 			return client.Classify("check objects", err)
 		}
@@ -217,13 +218,13 @@ func (c *objectChecker) confirm(ctx context.Context, look findingsCheck) error {
 	return nil
 }
 
-// hasFinding reports whether the report has the same finding for the same place. It does not compare
-// texts: they have numbers that change.
+// hasFinding reports whether all contains a finding of the same kind and the same place as f. It does
+// not compare texts, because texts contain numbers that change.
 func hasFinding(all []repository.Finding, f *repository.Finding) bool {
 	return slices.ContainsFunc(all, func(other repository.Finding) bool { return other.Kind == f.Kind && other.Where == f.Where })
 }
 
-// addUnreadable reports a document that is malformed, or has a newer format.
+// addUnreadable adds a finding about a document that is malformed or has a newer format.
 func (c *objectChecker) addUnreadable(partition, where string, err error) {
 	c.add(unreadableFinding(bucketOf(partition), where, err))
 }
@@ -248,7 +249,7 @@ func (c *objectChecker) copyReport() repository.CheckReport {
 	return report
 }
 
-// bucketOf returns the bucket of a partition, "" if the partition has none.
+// bucketOf returns the bucket of a partition, or "" if the partition belongs to no bucket.
 func bucketOf(partition string) string {
 	if bucket, ok := strings.CutPrefix(partition, "bucket|"); ok {
 		return bucket

@@ -14,7 +14,7 @@ import (
 // checkJobs checks all running jobs.
 func (c *objectChecker) checkJobs(ctx context.Context) error {
 	return c.confirm(ctx, func(ctx context.Context) ([]repository.Finding, bool, error) {
-		l := &jobLook{objectChecker: c, running: make(map[string]*runningDoc), requests: make(map[string]bool)}
+		l := &jobsComparison{objectChecker: c, running: make(map[string]*runningDoc), requests: make(map[string]bool)}
 		if err := l.read(ctx); err != nil {
 			return nil, false, err
 		}
@@ -23,24 +23,24 @@ func (c *objectChecker) checkJobs(ctx context.Context) error {
 	})
 }
 
-// A jobLook compares running jobs with the documents that mark them as running.
-type jobLook struct {
+// A jobsComparison compares jobs with the documents that mark them as running, and with their requests.
+type jobsComparison struct {
 	*objectChecker
 	jobs    []*jobDoc
-	running map[string]*runningDoc // by id of the job
+	running map[string]*runningDoc // documents that mark a job as running, by id of the document
 
-	requests map[string]bool // ids of the documents of requests
+	requests map[string]bool // ids of the documents with requests of jobs
 	found    []repository.Finding
 }
 
-func (l *jobLook) addViolation(bucket, where, format string, args ...any) {
+func (l *jobsComparison) addViolation(bucket, where, format string, args ...any) {
 	l.found = append(l.found, repository.Finding{
 		Rule: "L8", Kind: jobWrong, Bucket: bucket, Where: where, Text: fmt.Sprintf(format, args...), Damage: true,
 	})
 }
 
-// read reads all jobs. There are few.
-func (l *jobLook) read(ctx context.Context) error {
+// read reads all jobs. A store has few jobs.
+func (l *jobsComparison) read(ctx context.Context) error {
 	q := l.begin().Query(l.store.objects, jobsKey, "SELECT * FROM c")
 	for !q.IsDone() {
 		items, err := q.Next(ctx, 1000)
@@ -61,7 +61,7 @@ func (l *jobLook) read(ctx context.Context) error {
 }
 
 // add adds a document. It fails if the document cannot be read.
-func (l *jobLook) add(decode func(doc []byte, into any) error, item []byte) error {
+func (l *jobsComparison) add(decode func(doc []byte, into any) error, item []byte) error {
 	var at storedDocument
 	if err := decode(item, &at); err != nil {
 		return err
@@ -93,8 +93,8 @@ func (l *jobLook) add(decode func(doc []byte, into any) error, item []byte) erro
 	return nil
 }
 
-func (l *jobLook) compare() {
-	named := make(map[string]bool) // ids of documents that name a running job
+func (l *jobsComparison) compare() {
+	named := make(map[string]bool) // ids of the documents that correctly mark a job as running
 	for _, d := range l.jobs {
 		kind, where := domain.JobKind(d.JobKind), d.JobKind+" "+d.UUID
 		if isRunning := d.State == string(domain.JobRunning); d.Live != isRunning {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkObject checks an object that was read. If it has findings, it reads the object again.
+// checkObject checks an object that was read. If the check has findings, it reads the object again.
 func (c *objectChecker) checkObject(ctx context.Context, d *objectDoc) error {
 	c.report.Objects++
 	c.report.Rows += int64(len(d.Rows)) + d.Spilled
@@ -21,14 +21,14 @@ func (c *objectChecker) checkObject(ctx context.Context, d *objectDoc) error {
 			_, err := c.begin().Read(ctx, c.store.objects, d.PartitionKey, d.ID, read)
 			switch {
 			case client.IsNotFound(err):
-				return nil, true, nil // it was forgotten meanwhile
+				return nil, true, nil // a sweep has deleted the object
 			case isUnreadable(err):
 				return []repository.Finding{unreadableFinding(d.Bucket, whereOf(d), err)}, false, nil
 			case err != nil:
 				return nil, false, err
 			}
 		}
-		l := &objectLook{objectChecker: c, partition: d.PartitionKey, id: d.ID, bucket: d.Bucket, where: whereOf(d), doc: read}
+		l := &objectComparison{objectChecker: c, partition: d.PartitionKey, id: d.ID, bucket: d.Bucket, where: whereOf(d), doc: read}
 		read = nil
 		if err := l.checkAll(ctx); err != nil || len(l.found) == 0 {
 			return nil, false, err
@@ -45,14 +45,14 @@ func isUnreadable(err error) bool {
 
 func whereOf(d *objectDoc) string { return fmt.Sprintf("object %q", domain.Clip(d.Key)) }
 
-// An objectLook compares one state of an object with the rules.
-type objectLook struct {
+// An objectComparison compares one state of an object with the invariants.
+type objectComparison struct {
 	*objectChecker
 	partition, id string
 	bucket, where string
 	found         []repository.Finding
 
-	doc        *objectDoc // nil: not read
+	doc        *objectDoc // nil: the document was not read
 	object     domain.Object
 	isReadable bool
 
@@ -61,20 +61,20 @@ type objectLook struct {
 	copies     map[domain.VersionID]rowFields
 	spilled    int64
 	duplicates int64
-	numbers    map[int64]bool // numbers of generated places
+	numbers    map[int64]bool // numbers of the generated places
 	generated  int64          // number of spilled rows with a generated place
 }
 
-// addViolation adds a finding. Of each kind, it keeps the first one.
-func (l *objectLook) addViolation(rule, kind, format string, args ...any) {
+// addViolation adds a finding, unless the object already has a finding of the same kind.
+func (l *objectComparison) addViolation(rule, kind, format string, args ...any) {
 	f := repository.Finding{Rule: rule, Kind: kind, Bucket: l.bucket, Where: l.where, Text: fmt.Sprintf(format, args...), Damage: true}
 	if !hasFinding(l.found, &f) {
 		l.found = append(l.found, f)
 	}
 }
 
-// noteUnreadable reports an error about the content of a document, and returns any other error.
-func (l *objectLook) noteUnreadable(err error) error {
+// noteUnreadable adds a finding if err is about the content of a document, and returns any other error.
+func (l *objectComparison) noteUnreadable(err error) error {
 	if !isUnreadable(err) {
 		return err
 	}
@@ -85,13 +85,13 @@ func (l *objectLook) noteUnreadable(err error) error {
 	return nil
 }
 
-func (l *objectLook) checkAll(ctx context.Context) error {
+func (l *objectComparison) checkAll(ctx context.Context) error {
 	l.rows, l.numbers = make(map[domain.ObjectRowID]bool), make(map[int64]bool)
 	l.newest, l.copies = make(map[domain.VersionID]domain.ObjectRow), make(map[domain.VersionID]rowFields)
 	if l.doc.Spilled > 0 {
 		l.doc = nil
 		if err := l.read(ctx); l.doc == nil || err != nil {
-			return err // nil: the object is gone
+			return err // nil: a sweep has deleted the object
 		}
 	} else if err := l.checkInside(); err != nil {
 		return err
@@ -108,8 +108,8 @@ func (l *objectLook) checkAll(ctx context.Context) error {
 	return nil
 }
 
-// checkShard checks that the object is in the shard in which readers look for it.
-func (l *objectLook) checkShard(ctx context.Context) error {
+// checkShard checks that the object is in the shard from which it is read.
+func (l *objectComparison) checkShard(ctx context.Context) error {
 	d := l.doc
 	shards, err := l.store.shardsOf(ctx, l.begin(), d.Bucket)
 	switch {
@@ -125,8 +125,8 @@ func (l *objectLook) checkShard(ctx context.Context) error {
 	return nil
 }
 
-// checkInside checks the rows in the object.
-func (l *objectLook) checkInside() (err error) {
+// checkInside checks the rows in the document of the object.
+func (l *objectComparison) checkInside() (err error) {
 	if l.object, err = l.doc.object(); err != nil {
 		return l.noteUnreadable(err)
 	}
@@ -148,8 +148,8 @@ func (l *objectLook) checkInside() (err error) {
 	return nil
 }
 
-// count counts a row for the comparison with the object's counts.
-func (l *objectLook) count(r *domain.ObjectRow) {
+// count counts a row, so that checkCounts can compare the sums with the counts in the object.
+func (l *objectComparison) count(r *domain.ObjectRow) {
 	l.duplicates += r.Duplicates
 	if !r.IsGenerated() {
 		return
@@ -160,10 +160,11 @@ func (l *objectLook) count(r *domain.ObjectRow) {
 	l.numbers[r.Number] = true
 }
 
-// read reads and checks the object again, with its spilled rows and their copies. One page of a query
-// shows one state of the partition, which may be old. The object is older than the rows that were
-// spilled from it, so stores return it first.
-func (l *objectLook) read(ctx context.Context) error {
+// read reads and checks the object again, with its spilled rows and their copies. Each page of a query
+// returns one state of the partition, which may be stale. Queries usually return documents in order of
+// creation, so the object comes before its spilled rows. Documents that come before the object are
+// checked at the end.
+func (l *objectComparison) read(ctx context.Context) error {
 	p := &params{}
 	id := p.add(l.id)
 	q := l.begin().Query(l.store.objects, l.partition, "SELECT * FROM c WHERE c.id = "+id+" OR c.object = "+id, p.all...)
@@ -197,8 +198,8 @@ func (l *objectLook) read(ctx context.Context) error {
 	return nil
 }
 
-// decode decodes a spilled row or a copy. For the object, it checks it and returns nil.
-func (l *objectLook) decode(q *client.Query, item []byte) (*rowDoc, error) {
+// decode decodes a spilled row or a copy. If item is the object, decode checks the object and returns nil.
+func (l *objectComparison) decode(q *client.Query, item []byte) (*rowDoc, error) {
 	var at storedDocument
 	if err := q.Decode(item, &at); err != nil {
 		return nil, err
@@ -215,7 +216,7 @@ func (l *objectLook) decode(q *client.Query, item []byte) (*rowDoc, error) {
 	return nil, l.checkInside()
 }
 
-func (l *objectLook) checkSpilled(d *rowDoc) {
+func (l *objectComparison) checkSpilled(d *rowDoc) {
 	r, err := d.toRow()
 	if err != nil {
 		l.found = append(l.found, unreadableFinding(l.bucket, l.where, err))
@@ -226,7 +227,7 @@ func (l *objectLook) checkSpilled(d *rowDoc) {
 		if d.ID != headID(l.doc.Key, r.Version) || d.Version != versionText(r.Version) {
 			l.addViolation("L4", copyWrong, "document %s is a copy for another version than %s", d.ID, r.Version)
 		}
-		if want := newHeadDoc(l.doc.PartitionKey, l.doc.Key, &r).Live; d.Live != nil && d.Live != want { // older versions store none
+		if want := newHeadDoc(l.doc.PartitionKey, l.doc.Key, &r).Live; d.Live != nil && d.Live != want { // copies of older versions lack the member
 			l.addViolation("L4", copyWrong, "document %s says %v of its row, want %v", d.ID, d.Live, want)
 		}
 		return
@@ -254,8 +255,9 @@ func (l *objectLook) checkSpilled(d *rowDoc) {
 	}
 }
 
-// checkCopies checks that each version has a copy of its newest spilled row, and is listed.
-func (l *objectLook) checkCopies() {
+// checkCopies checks that each version has a copy of its newest spilled row, and that the object lists
+// the version.
+func (l *objectComparison) checkCopies() {
 	listed := l.object.SpilledVersions
 	for v, r := range l.newest {
 		if got, has := l.copies[v]; !has || got != encodeRow(&r) {
@@ -272,9 +274,9 @@ func (l *objectLook) checkCopies() {
 	}
 }
 
-// checkCurrent compares the current row with the fold of all rows. Of the spilled rows, only the newest
-// of each version matter.
-func (l *objectLook) checkCurrent() {
+// checkCurrent computes the current row from all rows and compares it with the stored row. Of the spilled
+// rows, only the newest row of each version matters.
+func (l *objectComparison) checkCurrent() {
 	rows := slices.Clone(l.object.Rows)
 	for _, r := range l.newest {
 		rows = append(rows, r)
@@ -296,7 +298,7 @@ func (l *objectLook) checkCurrent() {
 	}
 }
 
-func (l *objectLook) checkCounts() {
+func (l *objectComparison) checkCounts() {
 	o := &l.object
 	if events := int64(len(o.Rows)) + l.spilled; o.Events != events || o.Duplicates != l.duplicates || o.Spilled != l.spilled || o.SpilledGenerated != l.generated {
 		l.addViolation("L5", countWrong, "it has %d rows with %d duplicates, of which %d are spilled, %d with a generated place; it counts %d, %d, %d and %d",
@@ -308,7 +310,7 @@ func (l *objectLook) checkCounts() {
 }
 
 // hasMoved reports whether the object has changed since it was read.
-func (l *objectLook) hasMoved(ctx context.Context) (bool, error) {
+func (l *objectComparison) hasMoved(ctx context.Context) (bool, error) {
 	var now objectDoc
 	_, err := l.begin().Read(ctx, l.store.objects, l.partition, l.id, &now)
 	if client.IsNotFound(err) {
@@ -320,14 +322,14 @@ func (l *objectLook) hasMoved(ctx context.Context) (bool, error) {
 	return l.doc != nil && now.ETag != l.doc.ETag, err
 }
 
-// maxKnownObjects is the limit for the objects with spilled rows that a strayCheck remembers.
+// maxKnownObjects is the limit for the objects with spilled rows that a strayCheck caches.
 const maxKnownObjects = 10_000
 
-// A strayCheck finds spilled rows whose object says that it has none, or does not exist. Other spilled
-// rows are checked with their object.
+// A strayCheck finds spilled rows whose object does not exist or counts no spilled rows. Other spilled
+// rows are checked together with their object.
 type strayCheck struct {
 	*objectChecker
-	known map[storedDocument]bool // objects with spilled rows
+	known map[storedDocument]bool // cache of objects that have spilled rows
 }
 
 func newStrayCheck(c *objectChecker) *strayCheck {
@@ -345,7 +347,7 @@ func (s *strayCheck) check(ctx context.Context, d *rowDoc) error {
 			return nil, false, err
 		}
 		if _, err := s.begin().Read(ctx, s.store.objects, d.PartitionKey, d.ID, &rowDoc{}); client.IsNotFound(err) {
-			return nil, true, nil // it was forgotten meanwhile
+			return nil, true, nil // a sweep has deleted the row
 		} else if err != nil && !isUnreadable(err) {
 			return nil, false, err
 		}

@@ -21,11 +21,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkedScript produces spilled rows of several versions, one of them generated, duplicates, and a
-// late event.
+// checkedScript produces spilled rows of several versions, a generated row, duplicates, and a late event.
 const checkedScript = "[C@10/1+10] [D@20/1+20] [C@30/2+30] [C@-/2+36] [C@35/2+35] [C@40/3+40] [C@50/4+50] [C@60/4+60] [C@12/1+12] [C@12/1+12] [C@70/5+70] [C@-/5+80]"
 
-// A checkedStore is an account with two objects and a running job, whose documents a test damages.
+// A checkedStore is an account with two objects and a running job. Tests damage their documents.
 type checkedStore struct {
 	t         *testing.T
 	store     *Store
@@ -80,7 +79,8 @@ func (c *checkedStore) find(has func(doc map[string]any) bool) map[string]any {
 	return nil
 }
 
-// watchAndChange watches the object and changes it. The change is stored for the topic, too.
+// watchAndChange watches the object and changes it. The store creates a change for the watch and a change
+// for the topic.
 func (c *checkedStore) watchAndChange() {
 	c.t.Helper()
 	c.ingest("key", "[C@90/9]")
@@ -97,7 +97,7 @@ func (c *checkedStore) object() map[string]any {
 	return c.find(func(doc map[string]any) bool { return doc["kind"] == "object" && doc["key"] == "key" })
 }
 
-// spilled returns the document of a spilled row, or of a copy, that has the sequencer.
+// spilled returns the document of a kind (a spilled row, or a copy) that has the sequencer.
 func (c *checkedStore) spilled(kind, sequencer string) map[string]any {
 	return c.find(func(doc map[string]any) bool {
 		fields, _ := doc["row"].(map[string]any)
@@ -242,7 +242,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // so that pauses take no real time
+			synctest.Test(t, func(t *testing.T) { // pauses take no real time
 				c := newCheckedStore(t)
 				tc.damage(c)
 				report := c.check()
@@ -261,9 +261,9 @@ func TestCheckFindsEachViolation(t *testing.T) {
 	}
 }
 
-// A check is stopped after each page, and the next check resumes there. Together they find what a
-// single check finds.
-func TestACheckResumes_WhereAnotherOneHasBeen(t *testing.T) {
+// A check stops after each page, and the next check resumes at the position of its report. Together they
+// find what a single check finds.
+func TestACheck_ResumesWhereAnotherCheckStopped(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	store := New(a.Connect(), Options{Shards: 3})
 	for i := range 3 * checkedPage {
@@ -271,7 +271,7 @@ func TestACheckResumes_WhereAnotherOneHasBeen(t *testing.T) {
 		_, err := store.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: objecttest.Calls("[C@10]")[0][0]}})
 		require.NoError(t, err)
 	}
-	objects := make(map[string]int64) // number of objects at each position
+	objects := make(map[string]int64) // number of checked objects, by position
 	whole, err := store.Check(t.Context(), CheckOptions{Progress: func(r repository.CheckReport) { objects[r.Resume] = r.Objects }})
 	require.NoError(t, err)
 	require.EqualValues(t, 3*checkedPage, whole.Objects)
@@ -287,7 +287,7 @@ func TestACheckResumes_WhereAnotherOneHasBeen(t *testing.T) {
 	}
 }
 
-func TestACheckRefusesAPosition_ThatNoCheckHasReported(t *testing.T) {
+func TestACheck_RefusesAPositionThatNoCheckHasReported(t *testing.T) {
 	c := newCheckedStore(t)
 	for _, position := range []string{"AAE", "objects.", "objects.!", "objects." + base64.RawURLEncoding.EncodeToString([]byte("none"))} {
 		_, err := c.store.Check(t.Context(), CheckOptions{Resume: position})
@@ -295,7 +295,7 @@ func TestACheckRefusesAPosition_ThatNoCheckHasReported(t *testing.T) {
 	}
 }
 
-// While events arrive and old rows are forgotten, and reads are stale, a check finds nothing.
+// A check finds nothing while events arrive, a sweep forgets old rows, and reads are stale.
 func TestACheckOfObjectsThatChange_FindsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		draw := lockedDraws(rand.New(rand.NewPCG(1, 2)))

@@ -69,8 +69,8 @@ func conformance(t *testing.T, opts Options, histories uint64) {
 
 func TestConformance(t *testing.T) { conformance(t, Options{Retries: 100}, 10) }
 
-// With few rows in an object, most decisions depend on spilled rows. MESSAGEHUB_EVERY_CASE=1 tries
-// 2,000 histories, as make campaign does.
+// The limit for the rows in an object is low, so most decisions depend on spilled rows. With
+// MESSAGEHUB_EVERY_CASE=1, as in make campaign, the test tries 2,000 histories.
 func TestConformanceWithManySpilledRows(t *testing.T) {
 	histories := uint64(30)
 	if triesEveryCase {
@@ -103,7 +103,7 @@ func TestTheShardsOfABucket_AreReadOnlyByANodeThatHasNotCreatedThem(t *testing.T
 		require.NoError(t, results[0].Err)
 		return a.Line.Calls() - before
 	}
-	const event = 2 // a read and a batch
+	const event = 2 // requests for an event: a read and a batch
 	require.Equal(t, event+2, requests(first, "a"), "they are read and created")
 	require.Equal(t, event, requests(first, "b"))
 	require.Equal(t, event+1, requests(second, "c"), "they are read")

@@ -24,7 +24,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// crawlBucket crawls the bucket through a node, and returns the counts of the job.
+// crawlBucket runs a crawl of the bucket on a node, and returns the counts of the job.
 func crawlBucket(t *testing.T, node *Store, source repository.Source) domain.JobCounts {
 	t.Helper()
 	service := ledger.New(ledger.Ports{Objects: node, Jobs: node, Source: source}, ledger.Options{})
@@ -56,7 +56,7 @@ func newSourceObject(key string) repository.SourceObject {
 // TestCrawlOfUnchangedObjectsStaysWithinItsPrice measures objects with keys of 40 characters. Half of them
 // were reported by events like those of S3.
 func TestCrawlOfUnchangedObjectsStaysWithinItsPrice(t *testing.T) {
-	const n, limit = 3000, 0.15 // limit: request units for each object
+	const n, limit = 3000, 0.15 // limit in request units for each object
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	node, source := New(a.Connect(), Options{}), memory.NewSource("bucket")
 	var reports []repository.ObjectReport
@@ -80,7 +80,7 @@ func TestCrawlOfUnchangedObjectsStaysWithinItsPrice(t *testing.T) {
 	require.LessOrEqual(t, units, limit)
 }
 
-// lockedDraws returns rng.IntN for several goroutines.
+// lockedDraws returns a function like rng.IntN that several goroutines may call.
 func lockedDraws(rng *rand.Rand) func(n int) int {
 	var mu sync.Mutex
 	return func(n int) int {
@@ -90,8 +90,8 @@ func lockedDraws(rng *rand.Rand) func(n int) int {
 	}
 }
 
-// A bucket and the stored objects differ at random, with short and long keys. One request of twelve is
-// broken, or reads are stale at random.
+// The bucket and the stored objects differ at random, and have short and long keys. Either one request of
+// twelve is broken, or reads are stale at random.
 func TestCrawlsThroughFaultsAndStaleReads_EndInTheStateOfTheBucket(t *testing.T) {
 	for _, isStale := range []bool{false, true} {
 		for seed := range uint64(3) {
@@ -141,7 +141,7 @@ func TestCrawlsThroughFaultsAndStaleReads_EndInTheStateOfTheBucket(t *testing.T)
 					isOld.Store(false)
 					a.Line.Break(nil)
 					counts := crawlBucket(t, node, source)
-					if !isStale { // or the second crawl finds what a stale read has hidden
+					if !isStale { // a stale read may hide differences from the first crawl, and the second crawl finds them
 						require.Zero(t, counts.Created+counts.Deleted)
 					}
 					for key, want := range exists {

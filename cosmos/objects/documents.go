@@ -20,7 +20,7 @@ var (
 	sweepDocument  = client.DocumentKind{Name: "sweep", Format: 1}
 )
 
-// A bucketDoc has the number of shards of a bucket.
+// A bucketDoc contains the number of shards of a bucket.
 type bucketDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -39,14 +39,14 @@ func (d *bucketDoc) Validate() error {
 	return nil
 }
 
-// An objectDoc is a domain.Object.
+// An objectDoc is the document of a domain.Object.
 type objectDoc struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`
 	Kind         string      `json:"kind"`
 	Bucket       string      `json:"bucket"`
 	Key          string      `json:"key"`
-	Live         bool        `json:"live,omitempty"` // it has a current row
+	Live         bool        `json:"live,omitempty"` // the object has a current row
 	Current      *rowFields  `json:"current,omitempty"`
 	Rows         []rowFields `json:"rows"`
 	Events       int64       `json:"events"`
@@ -63,7 +63,7 @@ type objectDoc struct {
 	ForgottenN   int64       `json:"forgottenRows,omitempty"`
 	Writes       []string    `json:"writes"`
 	IsWatched    bool        `json:"watched,omitempty"`
-	Changes      int64       `json:"changes,omitempty"` // the version of the last change
+	Changes      int64       `json:"changes,omitempty"` // version of the last change for watches
 	StateVersion int64       `json:"stateVersion,omitempty"`
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
@@ -71,12 +71,12 @@ type objectDoc struct {
 
 func (*objectDoc) DocumentKind() client.DocumentKind { return objectDocument }
 
-// An orderDoc is a domain.ObjectOrder.
+// An orderDoc is a domain.ObjectOrder in a document.
 type orderDoc struct {
 	Base      string `json:"base,omitempty"`
 	Rank      int    `json:"rank,omitempty"`
-	After     string `json:"after,omitempty"` // a number, as text: a JSON number would not be exact
-	Time      string `json:"time,omitempty"`  // likewise
+	After     string `json:"after,omitempty"` // number as text, because a JSON number would not be exact
+	Time      string `json:"time,omitempty"`  // number as text, like After
 	Number    int64  `json:"number,omitempty"`
 	Type      int    `json:"type,omitempty"`
 	Version   string `json:"version,omitempty"`
@@ -91,11 +91,11 @@ type rowDoc struct {
 	Object       string      `json:"object"` // id of the object's document
 	Version      string      `json:"version,omitempty"`
 	Order        string      `json:"order,omitempty"` // see orderText; empty in a copy
-	Live         any         `json:"live,omitempty"`  // in a copy: the text of the order of its row if that is live, otherwise false
+	Live         any         `json:"live,omitempty"`  // in a copy: text of the row's order if the row is live, otherwise false
 	Row          rowFields   `json:"row"`
-	Micros       float64     `json:"micros"` // the time of the event, for queries
+	Micros       float64     `json:"micros"` // time of the event in microseconds, for queries
 	IsGenerated  bool        `json:"isGenerated,omitempty"`
-	IsAnchor     bool        `json:"isAnchor,omitempty"` // generated places may come after it
+	IsAnchor     bool        `json:"isAnchor,omitempty"` // rows with generated places may follow this row
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }
@@ -117,7 +117,7 @@ type rowFields struct {
 	Message    string `json:"message,omitempty"`
 	Index      int    `json:"index,omitempty"`
 	Time       string `json:"time,omitempty"`
-	Size       string `json:"size,omitempty"` // a JSON number above 2^53 would not be exact
+	Size       string `json:"size,omitempty"` // number as text, because a JSON number above 2^53 would not be exact
 	ETag       string `json:"eTag,omitempty"`
 	SHA256     string `json:"sha256,omitempty"`
 	Class      string `json:"storageClass,omitempty"`
@@ -152,7 +152,7 @@ func encodeRow(r *domain.ObjectRow) rowFields {
 	return f
 }
 
-// A documentParser parses members of a document, and keeps the first error.
+// A documentParser parses members of a document, and stores the first error.
 type documentParser struct{ err error }
 
 func (p *documentParser) keepError(err error) {
@@ -219,8 +219,8 @@ func (p *documentParser) parseRow(f *rowFields) domain.ObjectRow {
 	return r
 }
 
-// newObjectDoc returns the document of an object. replaced is the previous document, whose members of
-// newer versions are kept, or nil.
+// newObjectDoc returns the document of an object, with the unknown members of the document that it
+// replaces. replaced is nil for a new object.
 func newObjectDoc(key string, o *domain.Object, replaced *objectDoc) *objectDoc {
 	d := &objectDoc{
 		ID: objectID(o.Name.Key()), PartitionKey: key, Kind: objectDocument.Name, Bucket: o.Name.Bucket(), Key: o.Name.Key(),
@@ -267,7 +267,7 @@ func (p *documentParser) parseOrder(d *orderDoc) domain.ObjectOrder {
 	switch {
 	case d.After != "":
 		o.After = p.number(d.After)
-	case o.Rank == domain.OverRow: // stored before orders had the member, and before rows could follow such a row
+	case o.Rank == domain.OverRow: // an older version stored the order: it had no member after, and no row could follow an over row
 		o.After = o.Time
 	}
 	return o
@@ -313,7 +313,7 @@ func newRowDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
 	}
 }
 
-// newHeadDoc returns a copy, for the newest spilled row of a version.
+// newHeadDoc returns the document of a copy of the newest spilled row of a version.
 func newHeadDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
 	d := &rowDoc{
 		ID: headID(key, r.Version), PartitionKey: partition, Kind: headDocument.Name, Object: objectID(key),

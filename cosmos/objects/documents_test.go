@@ -22,7 +22,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// randomRow returns a row in which every field may be empty, or equal to that of another row.
+// randomRow returns a row. Each field may be empty, or equal to the field of another row.
 func randomRow(rng *rand.Rand) domain.ObjectRow {
 	texts := []string{"", "0", "00", "a", "A", "ab", "null", "!", "~", "é", "日本"}
 	text := func() string { return texts[rng.IntN(len(texts))] }
@@ -99,7 +99,7 @@ func TestAnObjectDocument_KeepsAllMembers(t *testing.T) {
 	}
 }
 
-// Before rows could follow an over row, its time was not stored in its order.
+// Older versions, in which no row could follow an over row, did not store its time in its order.
 func TestAnOrderWithoutAfterIsRead(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 100 {

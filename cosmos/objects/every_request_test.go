@@ -24,16 +24,16 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A protocol is a sequence of requests of a node, which the node repeats after a failure. It has one
-// result.
+// A protocol is a sequence of requests of a node, which the node repeats after a failure. It has only one
+// possible result.
 type protocol struct {
 	name      string
-	retention bool // the store forgets rows
+	retention bool // whether the store has a retention, so that sweeps forget rows
 	prepare   func(*trial)
 	run       func(*trial, *Store) error
 }
 
-// protocols are all except an ingest, which has its own tests.
+// protocols are all protocols except ingests, which have separate tests.
 var protocols = []protocol{
 	{name: "crawl", prepare: prepareCrawl, run: runCrawl},
 	{name: "patch", prepare: preparePatch, run: runPatch},
@@ -46,9 +46,9 @@ type trial struct {
 	*testing.T
 	protocol
 	account *accounttest.Account
-	watcher *Store // a node whose requests are never broken
+	watcher *Store // node whose requests are never broken
 	source  *memory.Source
-	clock   setClock // clock of a store that forgets rows
+	clock   setClock // clock of a store that has a retention
 	sweeps  time.Duration
 
 	hasCrashed func() bool
@@ -56,7 +56,7 @@ type trial struct {
 
 // newTrial prepares a protocol in an account.
 func newTrial(t *testing.T, p protocol, opts embedded.Options) *trial {
-	<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // in simulated time
+	<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // passes in simulated time
 	r := &trial{
 		T: t, protocol: p, account: accounttest.New(t, opts, Containers()), source: memory.NewSource("bucket"),
 		clock: setClock{sweptAt}, hasCrashed: func() bool { return false },
@@ -66,8 +66,8 @@ func newTrial(t *testing.T, p protocol, opts embedded.Options) *trial {
 	return r
 }
 
-// node returns a node with a connection. Objects hold two rows, so most decisions depend on spilled
-// ones.
+// node returns a node with a connection. The document of an object has up to two rows, so most decisions
+// depend on spilled rows.
 func (r *trial) node(line policy.Transporter) *Store {
 	options := Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}}
 	if r.retention {
@@ -87,7 +87,8 @@ func (r *trial) ingestScript(key, script string) {
 	}
 }
 
-// prepareCrawl makes a bucket and objects that differ in each possible way, on three pages of a crawl.
+// prepareCrawl creates a bucket and stored objects that differ in each possible way, on three pages of a
+// crawl.
 func prepareCrawl(r *trial) {
 	r.ingestScript("a", "[C@10]")
 	r.ingestScript("b", "[C@10/1] [C@20/2] [D@30/2] [C@40/3]") // version 1 is spilled
@@ -124,8 +125,8 @@ func runPatchJob(r *trial, node *Store) error {
 	})
 }
 
-// runJob starts a job, and returns when no job is running: a node that died may have started another
-// one.
+// runJob starts a job, and returns when no job is running. A crashed node may have started another job,
+// which must end, too.
 func (r *trial) runJob(node *Store, start func(*ledger.Service) (domain.Job, error)) error {
 	ports := ledger.Ports{Objects: node, Jobs: node, Source: r.source}
 	job, err := start(ledger.New(ports, ledger.Options{}))
@@ -167,7 +168,7 @@ func (r *trial) runJob(node *Store, start func(*ledger.Service) (domain.Job, err
 
 func preparePatch(r *trial) { r.ingestScript("key", "[C@01/old] [C@02/v] [D@03/v] [C@04/w] [D@05/w]") }
 
-// runPatch amends the current row, and another one.
+// runPatch amends the current row, and another row.
 func runPatch(r *trial, node *Store) error {
 	other := objecttest.Calls("[C@04/w]")[0][0]
 	for _, id := range []domain.ObjectRowID{{}, other.ID()} {
@@ -182,8 +183,8 @@ func runPatch(r *trial, node *Store) error {
 	return nil
 }
 
-// prepareForget makes an object with many spilled rows, one of which no row can be forgotten, and one
-// that is forgotten whole.
+// prepareForget creates an object with many spilled rows, an object without a row that can be forgotten,
+// and an object whose rows are all forgotten.
 func prepareForget(r *trial) {
 	r.ingestScript("many", "[C@10/1+1] [C@20/2+2] [C@-/2+2] [C@30/2+3] [D@40/1+3] [C@50/2+3] [C@60/2+4]")
 	r.ingestScript("new", "[C@10]")
@@ -206,8 +207,8 @@ func runForget(r *trial, node *Store) error {
 	return err
 }
 
-// finish runs the protocol on a node, and repeats it after a failure, until it succeeds. After a crash,
-// it continues on a node whose requests are not broken.
+// finish runs the protocol on a node, and repeats it after each failure until it succeeds. After a crash,
+// finish uses a node whose requests are not broken.
 func (r *trial) finish() {
 	r.Helper()
 	var err error
@@ -223,15 +224,15 @@ func (r *trial) finish() {
 	require.NoError(r, err)
 }
 
-// volatile are the members of documents that differ between runs: those that the engine adds, ids of
+// volatile are the members of documents that differ between runs: members that the engine adds, ids of
 // writes, and times.
 var volatile = []string{
 	"_etag", "_rid", "_self", "_ts", "_attachments", "writes", "writeId", "time", "micros", "order", "spilledTo",
 	"message", "began", "moved", "after", "patches",
 }
 
-// listDocuments returns the stored documents, without volatile members. It leaves out the counts of jobs,
-// which depend on what a node did before it died.
+// listDocuments returns the stored documents, without volatile members and without jobs. The counts of a
+// job depend on the requests of a node before its crash.
 func (r *trial) listDocuments() (all []string) {
 	r.Helper()
 	q := r.watcher.client.Begin("test").QueryAllPartitions(r.watcher.objects, "", "SELECT * FROM c")
@@ -246,7 +247,7 @@ func (r *trial) listDocuments() (all []string) {
 				require.Equal(r, "completed", d["state"])
 				continue
 			case "row":
-				delete(d, "id") // a hash of volatile members
+				delete(d, "id") // the id is a hash of volatile members
 			}
 			text, err := json.Marshal(withoutVolatile(d))
 			require.NoError(r, err)
@@ -274,8 +275,9 @@ func withoutVolatile(v any) any {
 	return v
 }
 
-// withoutFaults returns what a protocol stores without faults, and the number of its requests.
-func withoutFaults(t *testing.T, p protocol) (documents []string, requests int) {
+// runWithoutFaults returns the documents that a protocol stores without faults, and the number of its
+// requests.
+func runWithoutFaults(t *testing.T, p protocol) (documents []string, requests int) {
 	r := newTrial(t, p, embedded.Options{})
 	r.account.Line.Break(nil)
 	before := r.listDocuments()
@@ -289,9 +291,9 @@ func withoutFaults(t *testing.T, p protocol) (documents []string, requests int) 
 	return documents, requests
 }
 
-// eachRequest returns the numbers of the requests to break: all with MESSAGEHUB_EVERY_CASE, otherwise
-// some, and other ones for each fault.
-func eachRequest(requests, fault int) (all []int) {
+// requestsToBreak returns the numbers of the requests to break: all with MESSAGEHUB_EVERY_CASE, otherwise
+// a selection that differs between faults.
+func requestsToBreak(requests, fault int) (all []int) {
 	step := 5
 	if triesEveryCase {
 		step = 1
@@ -305,14 +307,14 @@ func eachRequest(requests, fault int) (all []int) {
 // Each request is broken once in every way, and the calls that failed are repeated.
 func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	faults := slices.Concat(faulty.Faults(), faulty.More())
-	faults = slices.DeleteFunc(faults, func(f faulty.Fault) bool { return f == faulty.Forbidden }) // its call is not repeated
+	faults = slices.DeleteFunc(faults, func(f faulty.Fault) bool { return f == faulty.Forbidden }) // no call repeats a forbidden request
 	for _, p := range protocols {
 		for i, fault := range faults {
 			t.Run(p.name+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
-					want, requests := withoutFaults(t, p)
-					for _, n := range eachRequest(requests, i) {
+				synctest.Test(t, func(t *testing.T) { // backoffs take no real time
+					want, requests := runWithoutFaults(t, p)
+					for _, n := range requestsToBreak(requests, i) {
 						r := newTrial(t, p, embedded.Options{})
 						r.account.Line.BreakOne(n, fault)
 						r.finish()
@@ -325,16 +327,16 @@ func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	}
 }
 
-// A node ends at a request, before or after the request is carried out. Another node continues, or
-// repeats the call.
+// A node crashes at a request, before or after the request is carried out. Another node continues the
+// job, or repeats the call.
 func TestACrashAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	for _, p := range protocols {
 		for i, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 			t.Run(p.name+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					want, requests := withoutFaults(t, p)
-					for _, n := range eachRequest(requests, i) {
+					want, requests := runWithoutFaults(t, p)
+					for _, n := range requestsToBreak(requests, i) {
 						r := newTrial(t, p, embedded.Options{})
 						r.account.Line.CrashAt(n, fault)
 						r.hasCrashed = func() bool { return r.account.Line.Fired() > 0 }
@@ -347,7 +349,7 @@ func TestACrashAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	}
 }
 
-// Each read is stale by some commits.
+// Each read in turn is stale by some commits.
 func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
@@ -360,7 +362,8 @@ func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
 					}
 					return 0
 				}}
-				// The next crawl finds what a stale read has hidden from this one.
+				// The protocol runs twice: the second crawl finds differences that a stale read has hidden
+				// from the first crawl.
 				state := func(n, commits int) []string {
 					oldRead.Store(0)
 					r := newTrial(t, p, opts)
@@ -377,7 +380,7 @@ func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
 				want := state(0, 0)
 				last := int(reads.Load())
 				for commits := 1; commits <= 4; commits++ {
-					for _, n := range eachRequest(last, commits) {
+					for _, n := range requestsToBreak(last, commits) {
 						require.Equal(t, want, state(n, commits), "read %d, %d commits old", n, commits)
 					}
 				}

@@ -18,12 +18,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A fullPartition refuses batches that store an object with a key, as an account does when a partition
+// A fullPartition refuses batches that store the object with the key, as an account does when a partition
 // is full.
 type fullPartition struct {
 	next        faulty.Doer
 	key         string
-	byOperation bool // as Azure reports it; an embedded engine refuses the whole request
+	byOperation bool // whether an operation of the batch fails, as in Azure, or the whole request, as in an embedded engine
 }
 
 func (f *fullPartition) Do(req *http.Request) (*http.Response, error) {

@@ -19,20 +19,20 @@ import (
 
 const lateBy = 10 * time.Millisecond
 
-// A lateLine delays each request.
-type lateLine struct{ next *faulty.Transport }
+// A delayedTransport delays each request.
+type delayedTransport struct{ next *faulty.Transport }
 
-func (l lateLine) Do(req *http.Request) (*http.Response, error) {
+func (l delayedTransport) Do(req *http.Request) (*http.Response, error) {
 	<-time.After(lateBy)
 	return l.next.Do(req)
 }
 
-// Two nodes store events of the same objects, and each has half of the callers.
+// A refusal means that two nodes store events of the same objects, each for half of the callers.
 func TestRoundsOfANode_WaitForFurtherRequestsOnlyAfterARefusal(t *testing.T) {
 	for _, wasRefused := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			a := accounttest.New(t, embedded.Options{}, Containers())
-			s := New(a.ConnectBy(lateLine{a.Line}), Options{Shards: 1})
+			s := New(a.ConnectBy(delayedTransport{a.Line}), Options{Shards: 1})
 			ingest := func(key string) {
 				results, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: objecttest.Calls("[C@01]")[0][0]}})
 				require.NoError(t, err)
@@ -45,11 +45,11 @@ func TestRoundsOfANode_WaitForFurtherRequestsOnlyAfterARefusal(t *testing.T) {
 
 			began := time.Now()
 			ingest("b")
-			const round = 2 * lateBy // a read and a batch
+			const round = 2 * lateBy // duration of a round: a read and a batch
 			require.Equal(t, round, time.Since(began), "one caller has nothing to wait for")
 
 			var callers sync.WaitGroup
-			for _, key := range []string{"c", "d", "e"} { // one of them leads a round, and then another one a round of two
+			for _, key := range []string{"c", "d", "e"} { // one caller leads a round with its own event, and another caller then leads a round with two events
 				callers.Go(func() { ingest(key) })
 			}
 			callers.Wait()

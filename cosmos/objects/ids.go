@@ -17,20 +17,20 @@ const (
 	rowPrefix  = "-r."
 	headPrefix = "-v."
 
-	behindHeads   = "-v/" // after the ids of all copies
+	behindHeads   = "-v/" // sorts after the ids of all copies
 	changePrefix  = "-c."
-	behindChanges = "-c/" // after the ids of all changes
+	behindChanges = "-c/" // sorts after the ids of all changes for watches
 
 	statePrefix  = "-t."
-	behindStates = "-t/" // after the ids of all changes for the topic
+	behindStates = "-t/" // sorts after the ids of all changes for the topic
 
-	firstID   = "0"  // before the ids of all objects; other ids begin with a dash
-	lastRowID = "-z" // after all other ids, except those of objects
+	firstID   = "0"  // sorts before the ids of all objects; ids of other documents begin with a dash
+	lastRowID = "-z" // sorts after the ids of all documents that are not objects
 
-	plainKey = repository.OrderedKey // limit for the bytes of a key that are in the id
+	plainKey = repository.OrderedKey // maximum number of bytes of a key that are in the id
 )
 
-// keyEncoding keeps the byte order of keys.
+// keyEncoding preserves the byte order of keys.
 var keyEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
 
 // objectID returns the id of the object with a key.
@@ -41,8 +41,8 @@ func objectID(key string) string {
 	return keyEncoding.EncodeToString([]byte(key[:plainKey])) + "-" + hashOf(key)
 }
 
-// idRange returns the range of the ids of all keys with a prefix: the first id, and the first id after
-// them, which is empty if there is no limit.
+// idRange returns the range of the ids of all keys with a prefix: the first id of the range, and the first
+// id after it. to is empty if the range has no upper bound.
 func idRange(prefix string) (from, to string) {
 	prefix = prefix[:min(len(prefix), plainKey)]
 	from = max(keyEncoding.EncodeToString([]byte(prefix)), firstID)
@@ -55,7 +55,7 @@ func idRange(prefix string) (from, to string) {
 	return from, ""
 }
 
-// hashOf returns a hash of texts that includes their lengths.
+// hashOf returns a hash of the texts and their lengths.
 func hashOf(texts ...string) string {
 	h := sha256.New()
 	for _, s := range texts {
@@ -72,20 +72,21 @@ func rowID(key string, id domain.ObjectRowID) string {
 // headID returns the id of the copy of the newest spilled row of a version.
 func headID(key string, v domain.VersionID) string { return headPrefix + hashOf(key, v.String()) }
 
-// changeID returns the id of a change of the object with a key. These ids sort by version.
+// changeID returns the id of a change for the watches of the object with a key. The ids of an object's
+// changes sort by version.
 func changeID(key string, version int64) string {
 	from, _ := changeIDs(key)
 	return fmt.Sprintf("%s%020d", from, version)
 }
 
-// changeIDs returns the range of the ids of an object's changes.
+// changeIDs returns the range of the ids of an object's changes for watches.
 func changeIDs(key string) (from, to string) {
 	hash := hashOf(key)
 	return changePrefix + hash + ".", changePrefix + hash + "/"
 }
 
-// stateID returns the id of a change of the current state of the object with a key. These ids sort by
-// version.
+// stateID returns the id of a change for the topic, of the object with a key. The ids of an object's
+// changes sort by version.
 func stateID(key string, version int64) string {
 	return fmt.Sprintf("%s%s.%020d", statePrefix, hashOf(key), version)
 }
@@ -101,10 +102,10 @@ func shardOf(key string, shards int) int {
 	return int(h.Sum32() % uint32(shards)) //nolint:gosec // shards is 1 to 256
 }
 
-// orderText formats an order as a text. The texts sort, byte by byte, as the orders do.
+// orderText formats an order as text. The byte order of the texts is the order of the rows.
 func orderText(o domain.ObjectOrder) string {
 	var b strings.Builder
-	// An exclamation mark sorts before any character of a base or a number.
+	// An exclamation mark sorts before all characters of a base or a number.
 	fmt.Fprintf(&b, "%s!%d", o.Base, o.Rank)
 	if o.Rank == domain.OverRow {
 		fmt.Fprintf(&b, "%016x", uint64(o.After)^1<<63) //nolint:gosec // the bits of a time
@@ -113,7 +114,7 @@ func orderText(o domain.ObjectOrder) string {
 	return b.String()
 }
 
-// versionText returns a text for a version, which is empty for the null version.
+// versionText returns the text of a version, which is empty for the null version.
 func versionText(v domain.VersionID) string {
 	if v == (domain.VersionID{}) {
 		return ""

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	maxEvents = 24 // limit for the events of one object in a request: their changes fit into one batch
+	maxEvents = 24 // limit for the events of one object in a request, so that their changes fit into one batch
 	maxNames  = 64 // limit for the objects of a request; see Store.names
 )
 
-// A shardRequest has those events of one call that belong to one shard.
+// A shardRequest contains the events of one call that belong to one shard.
 type shardRequest struct {
 	objects []*objectEvents
-	stored  []*objectEvents // copies with their outcomes, once the request is completed
+	stored  []*objectEvents // copies of objects with outcomes; set when the request is completed
 }
 
-// An objectEvents has the events of one call for one object, and their outcomes.
+// An objectEvents contains the events of one call for one object, and their outcomes.
 type objectEvents struct {
 	name     domain.ObjectName
 	events   []domain.ObjectEvent
 	places   []int // indexes of the events in the call
 	outcomes []domain.ObjectOutcome
-	doubt    bool // Object.Doubt after the events
+	doubt    bool // Doubt of the object after the events
 	exists   bool // the object has a current row after the events
 	err      error
 }
@@ -91,8 +91,8 @@ func (g *objectEvents) copyTo(results []repository.ObjectResult) {
 	}
 }
 
-// groupReports groups the events by object, up to maxEvents in a group. If the call has an event
-// twice, repeats has the index of the first occurrence, by the index of the second.
+// groupReports groups the events by object, up to maxEvents in a group. If the call contains an event
+// twice, repeats maps the index of the second occurrence to the index of the first.
 func groupReports(reports []repository.ObjectReport) (groups []*objectEvents, repeats map[int]int) {
 	type identity struct {
 		name domain.ObjectName
@@ -120,8 +120,8 @@ func groupReports(reports []repository.ObjectReport) (groups []*objectEvents, re
 	return groups, repeats
 }
 
-// addToRequests adds a group to the last request, or to a new one if the last has no room or has
-// earlier events of the same object.
+// addToRequests adds a group to the last request. If the last request is full, or has earlier events of
+// the same object, the group is added to a new request.
 func (s *Store) addToRequests(requests []*shardRequest, g *objectEvents) []*shardRequest {
 	if n := len(requests); n > 0 {
 		last := requests[n-1]
@@ -134,8 +134,8 @@ func (s *Store) addToRequests(requests []*shardRequest, g *objectEvents) []*shar
 	return append(requests, &shardRequest{objects: []*objectEvents{g}})
 }
 
-// byName returns the groups by object, and the names in order of occurrence.
-func byName(groups []*objectEvents) ([]domain.ObjectName, map[domain.ObjectName][]*objectEvents) {
+// groupsByName returns the groups by object, and the sorted names of the objects.
+func groupsByName(groups []*objectEvents) ([]domain.ObjectName, map[domain.ObjectName][]*objectEvents) {
 	of := make(map[domain.ObjectName][]*objectEvents)
 	for _, g := range groups {
 		of[g.name] = append(of[g.name], g)

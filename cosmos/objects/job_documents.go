@@ -16,13 +16,13 @@ var (
 	requestDocument = client.DocumentKind{Name: "request", Format: 1}
 )
 
-// separateRequest is the format of a job whose request is in a document of its own.
+// separateRequest is the format of a job whose request is in a separate document.
 const separateRequest = 2
 
-// jobsKey is the partition of all jobs. There are few, and one query finds the running ones.
+// jobsKey is the partition of all jobs. A store has few jobs, and one query finds the running jobs.
 const jobsKey = "jobs"
 
-// A jobDoc is a domain.Job.
+// A jobDoc is the document of a domain.Job.
 type jobDoc struct {
 	ID           string       `json:"id"`
 	PartitionKey string       `json:"partitionKey"`
@@ -31,7 +31,7 @@ type jobDoc struct {
 	UUID         string       `json:"uuid"`
 	Bucket       string       `json:"bucket,omitempty"`
 	Live         bool         `json:"live,omitempty"` // the job runs
-	Request      string       `json:"request"`        // "": see requestDoc
+	Request      string       `json:"request"`        // empty if the request is in a requestDoc
 	State        string       `json:"state"`
 	Started      string       `json:"started"`
 	Ended        string       `json:"ended,omitempty"`
@@ -49,19 +49,19 @@ type jobDoc struct {
 	Lease        int64        `json:"lease,omitempty"`
 	Until        string       `json:"until,omitempty"`
 	WriteID      string       `json:"writeId"`
-	TTL          int64        `json:"ttl,omitempty"` // in seconds after the last write; set when the job has ended
+	TTL          int64        `json:"ttl,omitempty"` // time to live in seconds after the last write; set when the job has ended
 	ETag         azcore.ETag  `json:"_etag,omitempty"`
 	client.Document
 }
 
-// membersWithoutRequest are the members that a query selects instead of the whole jobDoc: one of an
-// older version may have half a megabyte.
+// membersWithoutRequest are the members that a query selects instead of the whole jobDoc, because the
+// request in a jobDoc of an older version may have half a megabyte.
 const membersWithoutRequest = "c.id, c.v, c.partitionKey, c.kind, c.jobKind, c.uuid, c.bucket, c.live, c.state, c.started, c.ended, c.cursor, " +
 	"c.seen, c.created, c.deleted, c.changed, c.unchanged, c.refused, c.report, c.attempts, c.failures, c.owner, c.lease, c.until, c.writeId"
 
 func (*jobDoc) DocumentKind() client.DocumentKind { return jobDocument }
 
-// A failureDoc is a domain.JobFailure.
+// A failureDoc is a domain.JobFailure in a document.
 type failureDoc struct {
 	Object string `json:"object"`
 	Reason string `json:"reason"`
@@ -80,8 +80,8 @@ type runningDoc struct {
 
 func (*runningDoc) DocumentKind() client.DocumentKind { return jobsDocument }
 
-// A requestDoc is the request of a job whose kind has long requests. The document of the job is
-// replaced at each step, this one is not.
+// A requestDoc is the request of a job whose kind has long requests. It is a separate document, because
+// the document of the job is replaced at each step and the request never changes.
 type requestDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -99,10 +99,11 @@ func newRequestDoc(j *domain.Job) *requestDoc {
 	return &requestDoc{ID: requestID(j.ID), PartitionKey: jobsKey, Kind: requestDocument.Name, Request: j.Request}
 }
 
-// jobTTL is the time in seconds for which the documents of an ended job are kept.
+// jobTTL is the time to live of the documents of an ended job, in seconds.
 const jobTTL = int64(repository.JobRetention / time.Second)
 
-// jobPrefix is the prefix of the ids of the jobs of a kind. The ids sort by the beginning of the jobs.
+// jobPrefix returns the prefix of the ids of the jobs of a kind. The ids of a kind sort by the start of
+// the jobs.
 func jobPrefix(kind domain.JobKind) string { return string(kind) + "." }
 
 func jobDocID(id domain.JobID) string { return jobPrefix(id.Kind) + id.UUID() }
@@ -112,8 +113,8 @@ func runningID(kind domain.JobKind, bucket string) string {
 	return "running." + string(kind) + "." + keyEncoding.EncodeToString([]byte(bucket))
 }
 
-// newJobDoc returns the document of a job. replaced is the previous document, whose members of newer
-// versions are kept, or nil.
+// newJobDoc returns the document of a job, with the unknown members of the document that it replaces.
+// replaced is nil for a new job.
 func newJobDoc(j *domain.Job, writeID string, replaced *jobDoc) *jobDoc {
 	d := &jobDoc{
 		ID: jobDocID(j.ID), PartitionKey: jobsKey, Kind: jobDocument.Name, JobKind: string(j.ID.Kind), UUID: j.ID.UUID(), Bucket: j.Bucket,
@@ -138,10 +139,10 @@ func newJobDoc(j *domain.Job, writeID string, replaced *jobDoc) *jobDoc {
 	return d
 }
 
-// hasSeparateRequest reports whether the request of the job is in a document of its own.
+// hasSeparateRequest reports whether the request of the job is in a requestDoc.
 func (d *jobDoc) hasSeparateRequest() bool { return d.StoredFormat >= separateRequest }
 
-// job returns the job in d. It has no request if the request is in a document of its own.
+// job returns the job in d. The job has no request if the request is in a requestDoc.
 func (d *jobDoc) job() (domain.Job, error) {
 	var p documentParser
 	id, err := domain.ParseJobID(domain.JobKind(d.JobKind), d.UUID)

@@ -20,14 +20,14 @@ func newInventory(n byte, request string) *domain.Job {
 	return &domain.Job{ID: domain.NewJobID(domain.InventoryJob, jobTime, [10]byte{n}), Request: request, State: domain.JobRunning, Started: jobTime}
 }
 
-// runInventory runs an inventory. Another node may repeat it.
+// runInventory runs an inventory. A second run with the same n continues or repeats the job.
 func runInventory(ctx context.Context, s *Store, n byte, request string) error {
 	inventory := newInventory(n, request)
 	if err := s.CreateJob(ctx, inventory); err != nil {
 		return err
 	}
 	job, err := s.ClaimJob(ctx, inventory.ID, "node", jobTime, jobTime.Add(time.Hour))
-	if domain.KindOf(err) == domain.Conflict { // the job has ended before
+	if domain.KindOf(err) == domain.Conflict { // an earlier run has ended the job
 		return nil
 	}
 	if err != nil {
@@ -44,7 +44,7 @@ func runInventory(ctx context.Context, s *Store, n byte, request string) error {
 	return s.SaveJob(ctx, &job)
 }
 
-// requireInventory demands the documents of lifeOfInventory.
+// requireInventory demands the documents that runInventory leaves.
 func requireInventory(t *testing.T, s *Store, n byte, request string) {
 	t.Helper()
 	job, err := s.Job(t.Context(), newInventory(n, "").ID)
@@ -57,7 +57,7 @@ func requireInventory(t *testing.T, s *Store, n byte, request string) {
 	require.Equal(t, job, stopped)
 }
 
-// SaveJob does not store the manifest of an inventory again.
+// SaveJob does not write the manifest of an inventory, which CreateJob has stored.
 func TestSaveJob_CostDoesNotDependOnTheManifest(t *testing.T) {
 	price := func(size int) (claim, save float64) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
@@ -97,7 +97,7 @@ func TestSaveJob_CostDoesNotDependOnTheManifest(t *testing.T) {
 func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 	for _, fault := range faulty.Faults() {
 		if fault == faulty.Forbidden {
-			continue // the call does not repeat it
+			continue // the call does not repeat a forbidden request
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
@@ -120,8 +120,8 @@ func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 	}
 }
 
-// A node ends at a request, before or after the request is carried out, and another one repeats
-// everything.
+// A node crashes at a request, before or after the request is carried out, and another node repeats all
+// calls.
 func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 	}
 }
 
-// A job of an older version keeps its request in its document.
+// The document of a job of an older version contains the request.
 func TestAnInventoryOfAnOlderVersion_KeepsItsManifest(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	s := New(a.Connect(), Options{})
@@ -158,7 +158,7 @@ func TestAnInventoryOfAnOlderVersion_KeepsItsManifest(t *testing.T) {
 	requireInventory(t, s, 1, "manifest")
 }
 
-// The documents of an ended inventory are deleted together.
+// All documents of an ended inventory expire together.
 func TestAManifest_IsKeptAsLongAsItsInventory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())

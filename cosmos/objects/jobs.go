@@ -24,8 +24,8 @@ func (s *Store) CreateJob(ctx context.Context, job *domain.Job) error {
 	return c.Outcome("create job", c.Retry(ctx, func() error { return s.createJob(ctx, c, job) }))
 }
 
-// createJob stores a job. The same batch stores the runningDoc for an exclusive kind, and a request
-// that may be long. A crash leaves all of it or nothing.
+// createJob stores a job. For an exclusive kind the same batch stores the runningDoc, and for a kind with
+// long requests the requestDoc. The batch is atomic, so a crash leaves all of it or nothing.
 func (s *Store) createJob(ctx context.Context, c *client.Call, job *domain.Job) error {
 	d := newJobDoc(job, s.client.NewID(), nil)
 	r := &runningDoc{
@@ -44,12 +44,12 @@ func (s *Store) createJob(ctx context.Context, c *client.Call, job *domain.Job) 
 		return err
 	}
 	if err = s.readCurrent(ctx, c, d.ID, jobDocument, &jobDoc{}); !client.IsNotFound(err) {
-		return err // nil: it is stored already, perhaps by this call
+		return err // nil: the job is stored already, perhaps by an earlier attempt
 	}
 	var running runningDoc
 	err = s.readCurrent(ctx, c, r.ID, jobsDocument, &running)
 	if client.IsNotFound(err) {
-		return client.ErrStale // the other job has ended since, or the write was refused without a cause
+		return client.ErrStale // the running job has ended since the refusal, or the refusal had no cause
 	}
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s *Store) readCurrent(ctx context.Context, c *client.Call, id string, kind
 		return err
 	}
 	if _, err = c.Read(ctx, s.objects, jobsKey, id, into); err == nil || client.IsNotFound(err) {
-		err = client.ErrStale // a document of a newer format does not meet the condition
+		err = client.ErrStale // the document has a newer format, or changed: read it again
 	}
 	return err
 }
@@ -102,7 +102,7 @@ func (s *Store) Job(ctx context.Context, id domain.JobID) (job domain.Job, err e
 	return job, c.Outcome("read job", err)
 }
 
-// wholeJob returns the job of a document with its request.
+// wholeJob returns the job in d, with its request.
 func (s *Store) wholeJob(ctx context.Context, c *client.Call, d *jobDoc) (domain.Job, error) {
 	job, err := d.job()
 	if err != nil || !d.hasSeparateRequest() {
@@ -187,7 +187,7 @@ func (s *Store) StopJob(ctx context.Context, id domain.JobID, at time.Time) (dom
 	})
 }
 
-// changeWholeJob changes a job, and returns it with its request.
+// changeWholeJob changes a job, and returns the changed job with its request.
 func (s *Store) changeWholeJob(ctx context.Context, what string, id domain.JobID, change func(*domain.Job) error) (domain.Job, error) {
 	if err := ctx.Err(); err != nil {
 		return domain.Job{}, fmt.Errorf("%s: %w", what, err)
@@ -201,10 +201,11 @@ func (s *Store) changeWholeJob(ctx context.Context, what string, id domain.JobID
 	return job, c.Outcome(what, err)
 }
 
-// changeJob replaces the document of a job If-Match, and returns it. If change ends the job, the same
-// batch deletes its runningDoc, and lets its request expire. A crash leaves all of it or nothing. After
-// a refusal, the id of the write shows whether it was stored. An error of change is returned only if
-// the document to which it applies is not stale.
+// changeJob replaces the document of a job If-Match, and returns the new document. If change ends the
+// job, the same batch deletes the runningDoc and sets the time to live of the requestDoc. The batch is
+// atomic, so a crash leaves all of it or nothing. After a refusal, the id of the write in the document
+// shows whether the write was applied. changeJob returns NotFound and Conflict errors of change only for
+// a document that is not stale.
 func (s *Store) changeJob(ctx context.Context, c *client.Call, id domain.JobID, change func(*domain.Job) error) (stored *jobDoc, err error) {
 	writeID := s.client.NewID()
 	err = c.Retry(ctx, func() error {
@@ -223,7 +224,7 @@ func (s *Store) changeJob(ctx context.Context, c *client.Call, id domain.JobID, 
 				job, err = d.change(writeID, change)
 			}
 		}
-		if stored = d; err != nil || d.WriteID == writeID || !d.Live { // an ended job never changes
+		if stored = d; err != nil || d.WriteID == writeID || !d.Live { // the write was applied, or the job has ended and cannot change
 			return err
 		}
 		next := newJobDoc(&job, writeID, d)
@@ -247,7 +248,8 @@ func (s *Store) changeJob(ctx context.Context, c *client.Call, id domain.JobID, 
 	return stored, err
 }
 
-// change returns the job in d after a change, unless the write with an id has stored that already.
+// change applies a change to the job in d, and returns the job. If d has the id of the write, the change
+// was applied before, and the job is returned as it is.
 func (d *jobDoc) change(writeID string, change func(*domain.Job) error) (domain.Job, error) {
 	job, err := d.job()
 	if err == nil && d.WriteID != writeID {

@@ -71,8 +71,8 @@ func newJob(n byte) *domain.Job {
 	}
 }
 
-// runJobs runs two crawls of a bucket one after the other, and a third one that is refused. Each call
-// has one possible result.
+// runJobs runs two crawls of a bucket one after the other, and requests a third crawl, which is refused.
+// Each call has only one possible result.
 func runJobs(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -104,7 +104,7 @@ func runJobs(t *testing.T, s *Store) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "%v", err)
 }
 
-// checkJobs demands the documents that lifeOfJob leaves.
+// checkJobs demands the documents that runJobs leaves.
 func checkJobs(t *testing.T, s *Store, what ...any) {
 	t.Helper()
 	all, err := s.ListJobs(t.Context(), domain.JobID{Kind: domain.CrawlJob}, 10)
@@ -144,7 +144,7 @@ func TestEveryRequestOfJobsBrokenOnce_ChangesNoResult(t *testing.T) {
 	}
 }
 
-// Reads on a session account are stale at random. The state of a job is never decided by one.
+// Reads on a session account are stale at random. No decision about a job depends on a stale read.
 func TestStaleReadsOfJobs_ChangeNoResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(50) {
@@ -164,7 +164,7 @@ func TestStaleReadsOfJobs_ChangeNoResult(t *testing.T) {
 	})
 }
 
-// A job that has ended is deleted, a running job is not.
+// The document of an ended job expires, and that of a running job does not.
 func TestAJobThatHasEndedIsKeptForAMonth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A sizeLimit refuses batches above a number of bytes.
+// A sizeLimit refuses batches of more than limit bytes.
 type sizeLimit struct {
 	next    faulty.Doer
 	limit   int
@@ -41,7 +41,7 @@ func (l *sizeLimit) Do(req *http.Request) (*http.Response, error) {
 	return &http.Response{Request: req, StatusCode: http.StatusRequestEntityTooLarge, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }
 
-// Objects may have large attributes. Then the events of one message are stored in several batches.
+// The attributes of objects may be so large that the events of one message need several batches.
 func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 	const names = 64
 	a := accounttest.New(t, embedded.Options{}, Containers())
@@ -73,7 +73,7 @@ func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 	ingest(domain.ObjectDuplicate)
 	require.Zero(t, line.refused, "the store makes no batch that is too large")
 
-	line.limit = 100 << 10 // lower than the limit that the store knows
+	line.limit = 100 << 10 // lower than maxBytes
 	ingest(domain.ObjectDuplicate)
 	require.Positive(t, line.refused)
 	for i := range message {

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A batch has up to 100 operations. A late event that moves more rows than that is stored, and moves
-// all of them.
+// A late event is stored, and moves all rows that follow it, even if these are more than the 100
+// operations of a batch.
 func TestALateEventMovesAnyNumberOfSpilledRows(t *testing.T) {
 	const rows = 150
 	for name, version := range map[string]func(i int) string{

@@ -16,8 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// matchMembers are the indexed members of the current row in an object's document, by which lists
-// select objects.
+// matchMembers are the indexed members of the current row by which lists select objects.
 var matchMembers = map[domain.ObjectField]string{
 	domain.FieldVersion: "version", domain.FieldSize: "size", domain.FieldETag: "eTag", domain.FieldSHA256: "sha256",
 	domain.FieldStorageClass: "storageClass", domain.FieldArchiveStatus: "archiveStatus", domain.FieldReason: "reason", domain.FieldIngestID: "ingestId",
@@ -59,7 +58,7 @@ func rangeCondition(r repository.ObjectRange, after string, p *params) string {
 	if to != "" {
 		where += " AND c.id < " + p.add(to)
 	}
-	if len(r.Prefix) > plainKey { // the id has only the first part of a long key
+	if len(r.Prefix) > plainKey { // the id contains only the first bytes of a long key
 		where += " AND STARTSWITH(c.key, " + p.add(r.Prefix) + ")"
 	}
 	if after != "" {
@@ -97,11 +96,11 @@ func matchCondition(m repository.ObjectMatch, p *params) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// A listedObject is an object that was read, or that is damaged.
+// A listedObject is a readable or damaged object of a list.
 type listedObject struct {
 	id      string
 	object  domain.Object
-	damaged *repository.DamagedObject // nil: it is not damaged
+	damaged *repository.DamagedObject // nil: the object is readable
 }
 
 // addTo adds the object to a page.
@@ -114,7 +113,7 @@ func (l *listedObject) addTo(page *repository.ObjectPage) {
 	page.Objects = append(page.Objects, l.object)
 }
 
-// readListed decodes a document that a query returned.
+// readListed decodes an object that a query returned.
 func readListed(q *client.Query, doc []byte) (*listedObject, error) {
 	d := &objectDoc{}
 	err := q.Decode(doc, d)
@@ -138,7 +137,7 @@ func readListed(q *client.Query, doc []byte) (*listedObject, error) {
 // A shardReader reads the objects of a range in one shard, in the order of their ids.
 type shardReader struct {
 	query  *client.Query
-	listed []*listedObject // objects that were read, and not taken yet
+	listed []*listedObject // buffer of objects that were read and not yet added to the page
 }
 
 func (s *Store) readShard(c *client.Call, r repository.ObjectRange, shard int, after string) *shardReader {
@@ -147,8 +146,8 @@ func (s *Store) readShard(c *client.Call, r repository.ObjectRange, shard int, a
 	return &shardReader{query: c.Query(s.objects, shardKey(r.Bucket, shard), text, p.all...)}
 }
 
-// fillBuffer reads up to n objects if the buffer is empty. If it is still empty then, the shard has no
-// more.
+// fillBuffer reads up to n objects if the buffer is empty. If the buffer remains empty, the shard has no
+// more objects.
 func (r *shardReader) fillBuffer(ctx context.Context, n int) error {
 	for len(r.listed) == 0 && !r.query.IsDone() {
 		items, err := r.query.Next(ctx, n)
@@ -176,7 +175,7 @@ func (r *shardReader) takeNext() *listedObject {
 }
 
 // listShards adds up to limit objects to a page, one shard after the other. It begins with the shard of
-// the key After.
+// the key r.After.
 func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int, page *repository.ObjectPage) error {
 	first := 0
 	if r.After != "" {
@@ -209,7 +208,8 @@ func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.Obj
 }
 
 // mergeShards adds up to limit objects of all shards to a page, in the order of their keys. It reads
-// from each shard its share of the page and some more, and reads again only if that was not enough.
+// from each shard its share of the page and some more objects, and reads a shard again only if the page
+// needs more objects of the shard.
 func (s *Store) mergeShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int, page *repository.ObjectPage) error {
 	share := (limit + shards - 1) / shards
 	if shards > 1 {
@@ -275,7 +275,7 @@ func (s *Store) count(ctx context.Context, c *client.Call, r repository.ObjectRa
 	return total, nil
 }
 
-// countShard counts the objects of a range in a shard. Each result page has a part of the count.
+// countShard counts the objects of a range in a shard. Each result page contains a part of the count.
 func (s *Store) countShard(ctx context.Context, c *client.Call, r repository.ObjectRange, shard int) (total int64, err error) {
 	p := &params{}
 	text := "SELECT VALUE COUNT(1) FROM c WHERE " + rangeCondition(r, "", p)

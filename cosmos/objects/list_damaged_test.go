@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A list has each readable object once, in each order and with pages of any size, and reports each
-// damaged one once.
+// In each order and with pages of any size, a list contains each readable object once, and reports each
+// damaged object once.
 func TestList_LeavesOutWhatIsDamaged(t *testing.T) {
 	const shards = 3
 	node := New(accounttest.New(t, embedded.Options{}, Containers()).Connect(), Options{Shards: shards})

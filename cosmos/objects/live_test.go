@@ -53,7 +53,7 @@ func (o *versionedObject) stores(events ...domain.ObjectEvent) {
 	}
 }
 
-// requireCurrent demands that a version is the current one.
+// requireCurrent demands that a version is current.
 func (o *versionedObject) requireCurrent(version int) {
 	o.t.Helper()
 	object, err := o.store.Object(o.t.Context(), o.name)
@@ -62,8 +62,8 @@ func (o *versionedObject) requireCurrent(version int) {
 	require.Equal(o.t, fmt.Sprint("v", version), object.Current.Version.String())
 }
 
-// deleteNewest deletes n versions from the newest on, one in each call, and returns the request units
-// for each call.
+// deleteNewest deletes the n newest versions, one in each call, and returns the mean request units of a
+// call.
 func (o *versionedObject) deleteNewest(versions, n int) float64 {
 	o.t.Helper()
 	before := o.account.Engine.RequestUnits()
@@ -75,8 +75,8 @@ func (o *versionedObject) deleteNewest(versions, n int) float64 {
 	return (o.account.Engine.RequestUnits() - before) / float64(n)
 }
 
-// When versions are deleted from the newest on, each deletion makes an older one current. The cost does
-// not depend on the number of versions.
+// The deletion of the newest version makes an older version current. Its cost does not depend on the
+// number of versions.
 func TestDeletingTheNewestVersion_CostDoesNotDependOnTheirNumber(t *testing.T) {
 	price := func(versions int) float64 {
 		return newVersionedObject(t, versions, Options{Shards: 1}).deleteNewest(versions, 40)
@@ -87,7 +87,7 @@ func TestDeletingTheNewestVersion_CostDoesNotDependOnTheirNumber(t *testing.T) {
 	require.LessOrEqual(t, few, 90.0)
 }
 
-// A copy that an older version of the hub has stored does not show whether its row is live.
+// Copies that an older version of the hub stored have no member that shows whether their rows are live.
 func TestCopiesOfAnOlderVersion_AreRead(t *testing.T) {
 	const versions = 30
 	o := newVersionedObject(t, versions, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 4}})
@@ -99,7 +99,7 @@ func TestCopiesOfAnOlderVersion_AreRead(t *testing.T) {
 		partition := shardKey("bucket", 0)
 		etag, err := c.Read(t.Context(), o.store.objects, partition, id, d)
 		if err != nil {
-			continue // its row is in the object
+			continue // the row of the version is not spilled
 		}
 		require.IsType(t, "", d.Live)
 		d.Live, heads = nil, heads+1

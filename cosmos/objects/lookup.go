@@ -24,7 +24,7 @@ type params struct {
 	all []azcosmos.QueryParameter
 }
 
-// add adds a value and returns its name.
+// add adds a value and returns the name of its parameter.
 func (p *params) add(value any) string {
 	name := fmt.Sprint("@p", len(p.all))
 	p.all = append(p.all, azcosmos.QueryParameter{Name: name, Value: value})
@@ -40,7 +40,7 @@ func (p *params) list() string {
 	return strings.Join(names, ", ")
 }
 
-// answer reads the rows for queries, and adds them to answers. It fails with client.ErrStale if the
+// answer reads the rows for queries, and adds the rows to answers. It fails with client.ErrStale if the
 // object has changed.
 func (l *rowLookup) answer(ctx context.Context, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
 	p := &params{}
@@ -81,15 +81,15 @@ func (l *rowLookup) answer(ctx context.Context, queries []domain.SpilledQuery, a
 	return l.read(ctx, strings.Join(where, " OR "), p, queries, answers)
 }
 
-// A nearest asks for the first spilled rows of an object that meet a condition, in the order of rows or
-// in reverse.
-type nearest struct {
+// A nearestQuery selects the first spilled rows of an object that meet a condition, in the order of rows
+// or in reverse order.
+type nearestQuery struct {
 	condition func(p *params) string
 	direction string
-	limit     int // number of rows
+	limit     int // maximum number of rows
 }
 
-// ofVersion returns the condition for the rows of a version.
+// ofVersion returns a condition that selects the rows of a version.
 func ofVersion(v domain.VersionID, p *params) string {
 	if v == (domain.VersionID{}) {
 		return " AND NOT IS_DEFINED(c.version)"
@@ -97,8 +97,8 @@ func ofVersion(v domain.VersionID, p *params) string {
 	return " AND c.version = " + p.add(v.String())
 }
 
-// nearestRows returns the rows that are needed to answer a query.
-func nearestRows(q domain.SpilledQuery) []nearest {
+// nearestRows returns queries for the rows on which the answer to q depends.
+func nearestRows(q domain.SpilledQuery) []nearestQuery {
 	const (
 		isRow    = "c.kind = 'row'"
 		isNative = isRow + " AND NOT IS_DEFINED(c.isGenerated)"
@@ -113,8 +113,8 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 	isOld := func(p *params) string {
 		return " AND c.micros < " + p.add(float64(q.Time)) + " AND c.micros > " + p.add(micros(time.Time{}))
 	}
-	ask := func(direction, kind string, conditions ...func(p *params) string) nearest {
-		return nearest{direction: direction, limit: 1, condition: func(p *params) string {
+	newQuery := func(direction, kind string, conditions ...func(p *params) string) nearestQuery {
+		return nearestQuery{direction: direction, limit: 1, condition: func(p *params) string {
 			text := kind
 			for _, c := range conditions {
 				text += c(p)
@@ -124,25 +124,25 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 	}
 	switch q.Kind {
 	case domain.SpilledEarlier:
-		return []nearest{ask("DESC", isRow, ofVersion, isEarlier)}
+		return []nearestQuery{newQuery("DESC", isRow, ofVersion, isEarlier)}
 	case domain.SpilledNeighbors:
-		return []nearest{ask("DESC", isNative, ofVersion, below), ask("ASC", isNative, ofVersion, above)}
+		return []nearestQuery{newQuery("DESC", isNative, ofVersion, below), newQuery("ASC", isNative, ofVersion, above)}
 	case domain.SpilledAnchor:
-		return []nearest{ask("DESC", isRow+" AND c.isAnchor = true", ofVersion, inTime)}
+		return []nearestQuery{newQuery("DESC", isRow+" AND c.isAnchor = true", ofVersion, inTime)}
 	case domain.SpilledOver:
-		return []nearest{ask("DESC", isRow+" AND c.isAnchor = true", inTime)}
+		return []nearestQuery{newQuery("DESC", isRow+" AND c.isAnchor = true", inTime)}
 	case domain.SpilledOld:
-		lowest := ask("ASC", isRow, isOld, above)
+		lowest := newQuery("ASC", isRow, isOld, above)
 		lowest.limit = domain.MaxForgotten
-		return []nearest{lowest}
+		return []nearestQuery{lowest}
 	default:
 		panic("this query asks for no nearest row")
 	}
 }
 
-// nearestCondition returns a condition for the rows that are at least as near as one that a read has
-// found. That read may be stale, but the nearest row meets the condition.
-func (l *rowLookup) nearestCondition(ctx context.Context, n nearest, p *params) (string, error) {
+// nearestCondition reads the nearest rows, and returns a condition that selects all rows that are at least
+// as near. The read may be stale, but the nearest rows of the current state meet the condition, too.
+func (l *rowLookup) nearestCondition(ctx context.Context, n nearestQuery, p *params) (string, error) {
 	first := &params{}
 	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.object = %s AND %s ORDER BY c['order'] %s", n.limit, first.add(l.doc.ID), n.condition(first), n.direction)
 	found, err := client.All[rowDoc](ctx, l.call.Query(l.shard.store.objects, l.shard.key, text, first.all...))
@@ -157,9 +157,10 @@ func (l *rowLookup) nearestCondition(ctx context.Context, n nearest, p *params) 
 	return condition, nil
 }
 
-// liveCondition returns a condition for the copies of live rows that are at least as high as those that
-// a read has found. That read may be stale, but the highest rows meet the condition. A copy that an
-// older version of the hub has stored does not show whether it is live.
+// liveCondition reads the highest live copies, and returns a condition that selects all live copies that
+// are at least as high. The read may be stale, but the highest live copies of the current state meet the
+// condition, too. The condition also selects all copies of older versions of the hub, in which the member
+// live is missing.
 func (l *rowLookup) liveCondition(ctx context.Context, limit int, p *params) (string, error) {
 	first := &params{}
 	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.object = %s AND c.live > '' ORDER BY c.live DESC", limit, first.add(l.doc.ID))
@@ -174,8 +175,8 @@ func (l *rowLookup) liveCondition(ctx context.Context, limit int, p *params) (st
 	return "c.live > '' AND c.live >= " + p.add(reach) + " OR c.id >= '" + headPrefix + "' AND c.id < '" + behindHeads + "' AND NOT IS_DEFINED(c.live)", nil
 }
 
-// read reads the object and spilled rows, and selects the answers to queries. It fails with
-// client.ErrStale if the object is another state than that of the lookup.
+// read reads the object and the spilled rows that meet a condition, and selects the answers to queries. It
+// fails with client.ErrStale if the state of the object differs from that of the lookup.
 func (l *rowLookup) read(ctx context.Context, where string, p *params, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
 	var rows, heads []domain.ObjectRow
 	has := make(map[domain.ObjectRowID]bool)
@@ -201,7 +202,7 @@ func (l *rowLookup) read(ctx context.Context, where string, p *params, queries [
 	}
 	for _, q := range queries {
 		known := rows
-		if q.Kind == domain.SpilledLive { // the page may lack newer rows of the versions of the other rows
+		if q.Kind == domain.SpilledLive { // only of the versions with copies, the newest row was certainly read
 			known = heads
 		}
 		answers[q] = q.Select(known)
@@ -209,9 +210,9 @@ func (l *rowLookup) read(ctx context.Context, where string, p *params, queries [
 	return nil
 }
 
-// readPage reads the object and, of the rows that meet a condition, those with the greatest ids below
-// one. Another replica may answer each page. So each page is a separate query, and has the object
-// first, which proves the rows after it.
+// readPage reads the object, and the rows with the greatest ids below an id that meet a condition. A
+// different replica may serve each page. So each page is a separate query and begins with the object,
+// whose etag proves that the rows are current.
 func (l *rowLookup) readPage(ctx context.Context, where, below string, p params) (docs []*rowDoc, isLast bool, err error) {
 	text := "SELECT * FROM c WHERE c.id = " + p.add(l.doc.ID) + " OR c.id < " + p.add(below) + " AND (" + where + ") ORDER BY c.id DESC"
 	q := l.call.Query(l.shard.store.objects, l.shard.key, text, p.all...)

@@ -15,10 +15,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Spilled rows may fill several result pages, and another replica may answer each of them.
+// Spilled rows may fill several result pages, and a different replica may serve each page.
 func TestAStaleResultPageHidesNoSpilledRow(t *testing.T) {
-	const versions, reads = 1100, 3 // reads of the last event; a result page has 1,000 documents
-	var staleRead atomic.Int64      // number of reads before the stale one
+	const versions, reads = 1100, 3 // number of versions, more than the 1,000 documents of a result page, and of reads by each event
+	var staleRead atomic.Int64      // number of reads before the stale read
 	staleRead.Store(-1)
 	a := accounttest.New(t, embedded.Options{Consistency: "Session", Stale: func() int {
 		if staleRead.Add(-1) == -1 {
@@ -47,7 +47,7 @@ func TestAStaleResultPageHidesNoSpilledRow(t *testing.T) {
 	ingest(all...)
 
 	next := 0
-	lastOfPages := func() string { // a version whose copy has one of the lowest ids
+	lastOfPages := func() string { // returns a version whose copy has one of the lowest ids
 		for {
 			next++
 			version := fmt.Sprint("w", next)

@@ -49,8 +49,8 @@ func patchRows(t *testing.T, node *Store) domain.JobCounts {
 	return job.Counts
 }
 
-// Each request of a patch job is broken once in every way. Each row is patched once, whether it is in
-// its object or spilled.
+// Each request of a patch job is broken once in every way. Each row is patched once, whether it is in the
+// document of its object or spilled.
 func TestEveryRequestOfAPatchJobBrokenOnce_PatchesEachRowOnce(t *testing.T) {
 	const objects = 3
 	for _, fault := range faulty.Faults() {

@@ -10,17 +10,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An objectPlan has the changes to one object in a batch.
+// An objectPlan contains the changes to one object in a batch.
 type objectPlan struct {
-	doc        *objectDoc // the stored document; nil if it does not exist
+	doc        *objectDoc // the stored document; nil if the object does not exist
 	changes    domain.ObjectChanges
-	change     *domain.Change                       // the change for the watches of the object, or nil
-	state      *domain.ObjectChange                 // the change for the topic of objects, or nil
-	operations []func(*azcosmos.TransactionalBatch) // each function adds an operation to a batch
-	bytes      int                                  // size of the documents in operations
+	change     *domain.Change                       // change for the watches of the object, or nil
+	state      *domain.ObjectChange                 // change for the topic of objects, or nil
+	operations []func(*azcosmos.TransactionalBatch) // functions that each add one operation to a batch
+	bytes      int                                  // total size of the documents in operations
 }
 
-// maxLookups is the limit for the lookups of one plan: the answers to some queries lead to further
+// maxLookups is the limit for the lookups of one plan. The answers to some queries lead to further
 // queries.
 const maxLookups = 16
 
@@ -48,8 +48,8 @@ func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName
 	return decided, nil
 }
 
-// decide makes the plan of an update. It repeats the update until all the rows that it asks for have
-// been read.
+// decide returns the plan of an update. It repeats the update until all rows that the update queries
+// have been read.
 func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Object, doc *objectDoc, ids []string, update func(u *domain.ObjectUpdate) error) (*objectPlan, error) {
 	answers := make(domain.SpilledAnswers)
 	for range maxLookups {
@@ -76,8 +76,8 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 	return nil, domain.Errorf(domain.Damaged, "object %s: its spilled rows contradict it", doc.ID)
 }
 
-// encode makes the operations of the plan. The condition on the object protects all documents of the
-// object.
+// encode creates the operations of the plan. Every plan writes the object on condition of its etag, which
+// protects all documents of the object.
 func (p *objectPlan) encode(partition string) {
 	type batch = *azcosmos.TransactionalBatch
 	add := func(doc any, operation func(b batch, body []byte)) {
@@ -108,16 +108,16 @@ func (p *objectPlan) encode(partition string) {
 	}
 	for i := range c.Replace {
 		d := newRowDoc(partition, key, &c.Replace[i])
-		add(d, replace(d.ID, existing()))
+		add(d, replace(d.ID, ifExists()))
 	}
 	for _, id := range c.Delete {
-		remove(rowID(key, id), existing())
+		remove(rowID(key, id), ifExists())
 	}
 	for i := range c.Heads {
 		add(newHeadDoc(partition, key, &c.Heads[i]), func(b batch, body []byte) { b.UpsertItem(body, nil) })
 	}
 	for _, v := range c.NoHeads {
-		remove(headID(key, v), existing())
+		remove(headID(key, v), ifExists())
 	}
 	if p.change != nil {
 		add(newChangeDoc(partition, key, p.change), create)
@@ -147,7 +147,7 @@ func (h *shard) write(ctx context.Context, c *client.Call, plans ...*objectPlan)
 	}
 	for _, p := range plans {
 		if p.change != nil {
-			h.store.observe(*p.change) // Unpublished finds a change whose outcome is unknown
+			h.store.observe(*p.change) // if the outcome is unknown, Unpublished finds the change later
 		}
 		if p.state != nil {
 			h.store.topic.observe(*p.state) // likewise
@@ -156,8 +156,8 @@ func (h *shard) write(ctx context.Context, c *client.Call, plans ...*objectPlan)
 	return nil
 }
 
-// existing returns the condition that a document exists.
-func existing() *azcosmos.TransactionalBatchItemOptions {
+// ifExists returns the condition that a document exists.
+func ifExists() *azcosmos.TransactionalBatchItemOptions {
 	anyTag := azcore.ETagAny
 	return &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &anyTag}
 }

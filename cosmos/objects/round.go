@@ -14,34 +14,34 @@ import (
 
 const (
 	roundTimeout  = 30 * time.Second
-	maxOperations = 90      // operations of a batch; Cosmos permits 100
-	maxBytes      = 1 << 20 // size of the documents of a batch; Cosmos permits requests of 2 MB
-	// maxMoves is the limit for the spilled rows that a batch moves in advance. With the copies of the
-	// newest rows of their versions, and with the rows in the object, which may be spilled, the batch
-	// has up to maxOperations.
+	maxOperations = 90      // limit for the operations of a batch; Cosmos permits 100
+	maxBytes      = 1 << 20 // limit for the size of the documents of a batch; Cosmos permits requests of 2 MB
+	// maxMoves is the limit for the spilled rows that a batch moves in advance. The batch may also write
+	// the copies of the newest rows of their versions, and spill rows from the object. With the limit,
+	// it has up to maxOperations.
 	maxMoves = 24
-	// maxRefusals is the limit for the refusals of a batch. Then the object for which it was refused
-	// last is stored separately. Below the limit, competing nodes succeed in turns, and a smaller batch
-	// costs more for each event. But other nodes may change one object faster than a large batch can be
-	// written.
+	// maxRefusals is the limit for the refusals of a batch. After the last refusal, the object that caused
+	// it is stored separately, because other nodes may change this object faster than a large batch can be
+	// written. The limit is above 1, because competing nodes usually succeed in turns, and smaller batches
+	// cost more for each event.
 	maxRefusals = 4
-	// gatherRounds is the number of rounds of a store, after a refusal, that wait for further requests.
+	// gatherRounds is the number of rounds after a refusal in which a store waits for further requests.
 	gatherRounds = 256
-	maxGather    = 20 * time.Millisecond // limit for that wait
+	maxGather    = 20 * time.Millisecond // limit for the wait of a round
 )
 
-// errSplit reports a batch that is too large.
+// errSplit reports that a batch must be split.
 var errSplit = errors.New("the batch is to be halved")
 
-// A refusedError reports a batch that was refused for an object: it has changed, or an earlier attempt
-// has stored the batch.
+// A refusedError reports a batch that was refused because of an object: another writer has changed the
+// object, or an earlier attempt has stored the batch.
 type refusedError struct{ name domain.ObjectName }
 
 func (e *refusedError) Error() string {
 	return fmt.Sprintf("the batch was refused for object %q", domain.Clip(e.name.Key()))
 }
 
-// Unwrap returns client.ErrStale: the next attempt reads the objects again.
+// Unwrap returns client.ErrStale, so the next attempt reads the objects again.
 func (e *refusedError) Unwrap() error { return client.ErrStale }
 
 // A shard gathers the requests of callers for one partition.
@@ -50,25 +50,25 @@ type shard struct {
 	key    string
 	leader *client.Leader[*shardRequest]
 
-	// The last round; only the caller that leads uses these.
+	// Number of requests and duration of the last round; only the caller that leads uses these fields.
 	requests int
 	took     time.Duration
 }
 
-// shard returns the shard of a partition.
+// shard returns the shard with a partition key.
 func (s *Store) shard(key string) *shard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shards[key] == nil {
 		h := &shard{store: s, key: key}
-		h.leader = client.NewLeader[*shardRequest]("ingest", roundTimeout, h.round, func() {})
+		h.leader = client.NewLeader[*shardRequest]("ingest", roundTimeout, h.runRound, func() {})
 		s.shards[key] = h
 	}
 	return s.shards[key]
 }
 
-// round stores the requests of the waiting callers.
-func (h *shard) round(ctx context.Context) {
+// runRound stores the requests of the waiting callers.
+func (h *shard) runRound(ctx context.Context) {
 	h.awaitRequests(ctx)
 	began := h.store.opts.Clock()
 	defer func() { h.took = h.store.opts.Clock().Sub(began) }()
@@ -91,7 +91,7 @@ func (h *shard) round(ctx context.Context) {
 	var groups []*objectEvents
 	for _, r := range requests {
 		for _, g := range r.objects {
-			private := *g // the caller may leave during the round
+			private := *g // a caller whose context ends during the round still owns its group
 			groups = append(groups, &private)
 		}
 	}
@@ -102,10 +102,10 @@ func (h *shard) round(ctx context.Context) {
 	}
 }
 
-// awaitRequests waits for further requests if several callers report and refusals show that another
-// node stores events of the same objects. Then each node has a part of the callers. Without a wait, the
-// rounds would be smaller than those of a single node, and there would be twice as many. The wait is
-// half as long as a round takes, so callers far from the account are not slowed down.
+// awaitRequests waits for further requests if the last round had several, and if a recent refusal shows
+// that another node stores events of the same objects. Each of two nodes has half of the callers, so
+// without the wait, each would make as many rounds as a single node, with half as many events. The wait is
+// half the duration of the last round, so its cost is small compared with that of a round.
 func (h *shard) awaitRequests(ctx context.Context) {
 	if h.requests > 1 && h.store.gathering.Load() > 0 {
 		h.store.gathering.Add(-1)
@@ -113,9 +113,9 @@ func (h *shard) awaitRequests(ctx context.Context) {
 	}
 }
 
-// storeGroups stores groups in one batch, or in several if that is refused. ids are the id of the batch
-// and those of the batches from which it was split. mayBeStored reports whether one of these may be
-// stored.
+// storeGroups stores groups in one batch, or in several batches if the batch is too large or refused. ids
+// are the ids of the batch and of the batches from which it was split. mayBeStored reports whether a batch
+// from which it was split may be stored.
 func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []string, mayBeStored bool) {
 	c := h.store.client.Begin("ingest")
 	refusals := 0
@@ -160,7 +160,8 @@ func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []s
 	}
 }
 
-// isolateObject returns the groups of an object, and the other groups if there are any.
+// isolateObject returns two parts of groups: all groups of other objects, and the groups of the object
+// name. If all groups are of this object, it returns one part.
 func isolateObject(groups []*objectEvents, name domain.ObjectName) [][]*objectEvents {
 	var own, others []*objectEvents
 	for _, g := range groups {
@@ -176,9 +177,10 @@ func isolateObject(groups []*objectEvents, name domain.ObjectName) [][]*objectEv
 	return [][]*objectEvents{others, own}
 }
 
-// splitInHalf returns groups in two parts. If possible, all groups of an object are in the same part.
+// splitInHalf returns two parts of groups. The groups of one object are in the same part, unless all
+// groups are of this object.
 func splitInHalf(groups []*objectEvents) [][]*objectEvents {
-	names, of := byName(groups)
+	names, of := groupsByName(groups)
 	if len(names) == 1 {
 		n := len(groups) / 2
 		return [][]*objectEvents{groups[:n], groups[n:]}
@@ -191,9 +193,9 @@ func splitInHalf(groups []*objectEvents) [][]*objectEvents {
 	return parts[:]
 }
 
-// tryBatch makes one attempt to read, decide and write.
+// tryBatch makes one attempt to read the objects, decide their changes and write the batch.
 func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEvents, ids []string) error {
-	names, of := byName(groups)
+	names, of := groupsByName(groups)
 	found, err := h.readAll(ctx, c, names)
 	if err != nil {
 		return err
@@ -223,7 +225,7 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 	err = h.write(ctx, c, plans...)
 	switch {
 	case client.IsFull(err) && len(names) > 1:
-		return errSplit // a full partition still accepts writes that do not grow it
+		return errSplit // a smaller batch may succeed: a full partition accepts writes that do not need more space
 	case client.StatusOf(err) == http.StatusRequestEntityTooLarge && len(groups) > 1:
 		return errSplit
 	case client.IsRefused(err):
@@ -232,9 +234,9 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 	return err
 }
 
-// moveInAdvance moves some of the rows that a plan moves, in a separate batch. It needs no id: a row
-// that has been moved already is not moved again. If it succeeds, it returns client.ErrStale, since the
-// object has changed.
+// moveInAdvance moves some of the rows that a plan moves, in a separate batch. The batch needs no id,
+// because a repeated batch does not move a row again. After a success, moveInAdvance returns
+// client.ErrStale, because the object has changed.
 func (h *shard) moveInAdvance(ctx context.Context, c *client.Call, large *objectPlan) error {
 	object, err := large.doc.object()
 	if err != nil {
@@ -272,7 +274,7 @@ func refusedObject(err error, plans []*objectPlan) domain.ObjectName {
 	return plans[0].changes.Object.Name
 }
 
-// readAll returns the documents of objects by id.
+// readAll reads objects, and returns their documents by id.
 func (h *shard) readAll(ctx context.Context, c *client.Call, names []domain.ObjectName) (map[string]*objectDoc, error) {
 	found := make(map[string]*objectDoc)
 	if len(names) == 1 { // a point read is cheaper

@@ -25,37 +25,37 @@ const (
 // Options of a Store. The zero value is valid.
 type Options struct {
 	Shards     int                               // number of shards of a new bucket; default 16, 1 to 256
-	Limits     domain.ObjectLimits               // for the rows in the document of an object; default domain.DefaultObjectLimits
+	Limits     domain.ObjectLimits               // limits for the rows in the document of an object; default domain.DefaultObjectLimits
 	Retention  domain.ObjectRetention            // default: unlimited
-	Retentions map[string]domain.ObjectRetention // by bucket, instead of Retention
-	Topic      bool                              // store changes of the current state of objects for their topic
+	Retentions map[string]domain.ObjectRetention // retentions of single buckets, by name; they override Retention
+	Topic      bool                              // whether changes of the current state of objects are stored for the topic
 	Retries    int                               // number of retries that the requests of one call share; default 24, negative: none
 	Clock      func() time.Time                  // default time.Now
-	Random     func() uint64                     // ids and jitter; default: the system's
+	Random     func() uint64                     // source of ids and jitter; default: the system's random numbers
 	Logger     *slog.Logger                      // default: none
 	Registerer prometheus.Registerer             // default: none
 }
 
-// A Store keeps objects in Cosmos. It is safe for concurrent use.
+// A Store stores objects in Cosmos. It is safe for concurrent use.
 type Store struct {
 	db      *client.Database
 	client  *client.Client
 	objects *azcosmos.ContainerClient
 	opts    Options
 	observe func(domain.Change) // receives each change that was stored
-	topic   *Topic              // nil: there is no topic
-	names   int                 // limit for the objects of a request
+	topic   *Topic              // nil: no changes are stored for a topic
+	names   int                 // limit for the objects of one request of a shard
 
-	gathering atomic.Int64 // number of rounds that still wait for further requests; see shard.awaitRequests
+	gathering atomic.Int64 // number of remaining rounds that wait for further requests; see shard.awaitRequests
 
 	mu     sync.Mutex
-	counts map[string]int    // number of shards by bucket
+	counts map[string]int    // numbers of shards by bucket
 	shards map[string]*shard // by partition
 }
 
 var _ repository.ObjectLedger = (*Store)(nil)
 
-// New returns a Store over db. It makes no call and starts no goroutine.
+// New returns a Store that uses db. It makes no request and starts no goroutine.
 func New(db *client.Database, opts Options) *Store {
 	opts.Shards = min(max(cmp.Or(opts.Shards, defaultShards), 1), maxShards)
 	opts.Limits = cmp.Or(opts.Limits, domain.DefaultObjectLimits)
@@ -65,7 +65,7 @@ func New(db *client.Database, opts Options) *Store {
 	}
 	objects, err := db.Container(objectsContainer)
 	if err != nil {
-		panic(err) // the name is a constant
+		panic(err) // impossible: the name is a constant
 	}
 	s := &Store{
 		db: db,
@@ -77,7 +77,7 @@ func New(db *client.Database, opts Options) *Store {
 	}
 	if opts.Topic {
 		s.topic = &Topic{store: s, observe: func(domain.ObjectChange) {}}
-		s.names = maxOperations / 2 // each object may have a change, too
+		s.names = maxOperations / 2 // a batch may also create a change for each object
 	}
 	return s
 }
@@ -90,12 +90,12 @@ func (s *Store) retention(bucket string) domain.ObjectRetention {
 	return s.opts.Retention
 }
 
-// retentionHorizon returns the time up to which events are too old to create an object of a bucket.
+// retentionHorizon returns the time up to which events are too old to create an object in a bucket.
 func (s *Store) retentionHorizon(bucket string) time.Time {
 	return s.retention(bucket).Horizon(s.opts.Clock())
 }
 
-// shardsOf returns the number of shards of a bucket, 0 if no event of the bucket is stored.
+// shardsOf returns the number of shards of a bucket, or 0 if no event of the bucket is stored.
 func (s *Store) shardsOf(ctx context.Context, c *client.Call, bucket string) (int, error) {
 	s.mu.Lock()
 	n := s.counts[bucket]
@@ -122,8 +122,8 @@ func (s *Store) rememberShards(bucket string, n int) {
 	s.counts[bucket] = n
 }
 
-// ensureShards returns the number of shards of a bucket, which its first event decides. After a crash
-// the bucket may have shards and no object.
+// ensureShards returns the number of shards of a bucket, and stores the number for a new bucket. A crash
+// after this write leaves a bucket without objects.
 func (s *Store) ensureShards(ctx context.Context, c *client.Call, bucket string) (n int, err error) {
 	err = c.Retry(ctx, func() error {
 		if n, err = s.shardsOf(ctx, c, bucket); n > 0 || err != nil {
@@ -133,7 +133,7 @@ func (s *Store) ensureShards(ctx context.Context, c *client.Call, bucket string)
 		_, err := c.Put(ctx, s.objects, d.PartitionKey, d.ID, "", d)
 		switch {
 		case client.IsRefused(err):
-			return client.ErrStale // another node has decided it
+			return client.ErrStale // another node has stored the number
 		case err == nil:
 			n = s.opts.Shards
 			s.rememberShards(bucket, n)

@@ -77,8 +77,8 @@ func (s *Store) Forget(ctx context.Context, shard repository.ObjectShard, after 
 	return page, nil
 }
 
-// forget forgets rows of the object of a document, step by step, and returns their number. Each step is
-// atomic and needs no write id: a repeated step finds nothing to forget.
+// forget forgets rows of the object in doc, step by step, and returns the number of forgotten rows. Each
+// step is atomic and needs no write id, because a repeated step finds nothing to forget.
 func (h *shard) forget(ctx context.Context, c *client.Call, doc *objectDoc) (rows int64, isGone bool, err error) {
 	before, id := doc.ForgottenN, doc.ID
 	var after domain.ObjectOrder
@@ -94,7 +94,7 @@ func (h *shard) forget(ctx context.Context, c *client.Call, doc *objectDoc) (row
 				}
 			}
 			step, err := h.forgetStep(ctx, c, doc, after)
-			doc = nil // from here on, the stored document may be another one
+			doc = nil // the next step must read the document again
 			if err == nil {
 				rows, after, hasMore, isGone = step.rows-before, step.last, step.hasMore, step.isGone
 			}
@@ -133,7 +133,7 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 		return step, nil
 	}
 	step.isGone = p.changes.IsGone
-	// Once spilled rows are forgotten, more rows in the object may be forgotten, too.
+	// When spilled rows are forgotten, the next step may forget rows in the document of the object.
 	step.hasMore = step.hasMore || object.Spilled > 0
 	err = h.write(ctx, c, p)
 	if client.IsRefused(err) {
@@ -142,7 +142,8 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 	return step, err
 }
 
-// usageSample is the number of documents of a kind from which the size of all is estimated.
+// usageSample is the number of documents of a kind from which the size of all documents of the kind is
+// estimated.
 const usageSample = 50
 
 // Usage implements [repository.ObjectSweeper].

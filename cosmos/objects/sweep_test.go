@@ -58,7 +58,7 @@ func (n *nodes) MoveSweep(ctx context.Context, sweep repository.ObjectSweep, now
 }
 
 const (
-	testRetention = 2 * time.Second // the histories of objecttest span some seconds
+	testRetention = 2 * time.Second // short, because the histories of objecttest span some seconds
 	sweptAt       = 7 * time.Second
 )
 
@@ -81,7 +81,7 @@ func sweepAll(ctx context.Context, s repository.ObjectSweeper) error {
 	return nil
 }
 
-// A setClock returns a time that a test sets, relative to the first moment.
+// A setClock returns a time that a test sets, as the duration after objecttest.FirstMoment.
 type setClock struct{ after time.Duration }
 
 func (c *setClock) keeping() repository.ObjectKeeping {
@@ -90,8 +90,8 @@ func (c *setClock) keeping() repository.ObjectKeeping {
 	}
 }
 
-// wantSwept returns what a sweep at a time leaves of a script, by the oracle.
-func wantSwept(t *testing.T, s *script, at time.Duration) []string {
+// sweepOracle returns the rows that the oracle has after a script and a sweep at a time.
+func sweepOracle(t *testing.T, s *script, at time.Duration) []string {
 	clock := &setClock{sweptAt}
 	oracle := memory.NewObjectsWithRetention(clock.keeping())
 	require.NoError(t, s.run(t.Context(), oracle))
@@ -100,15 +100,15 @@ func wantSwept(t *testing.T, s *script, at time.Duration) []string {
 	return s.describeObjects(t, oracle)
 }
 
-// Each request of a sweep is broken once in every way. The sweep leaves the same as the oracle.
+// Each request of a sweep is broken once in every way. The sweep leaves the same rows as the oracle.
 func TestEveryRequestOfASweepBrokenOnce_ForgetsTheSame(t *testing.T) {
 	for _, at := range []time.Duration{sweptAt, 15 * 24 * time.Hour} {
 		for _, fault := range faulty.Faults() {
 			t.Run(fmt.Sprint(at, fault), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
+				synctest.Test(t, func(t *testing.T) { // backoffs take no real time
 					s := newScript(t, 5, 3, 20, true)
-					want := wantSwept(t, s, at)
+					want := sweepOracle(t, s, at)
 					require.NotEqual(t, s.want, want)
 					for n := 1; ; n++ {
 						a := accounttest.New(t, embedded.Options{}, Containers())
@@ -198,7 +198,7 @@ func TestASweepStaysWithinItsPrice(t *testing.T) {
 	sweep("a row of a hot key", 199, 16)
 }
 
-func TestTheRetentionOfABucket_AppliesToNoOther(t *testing.T) {
+func TestTheRetentionOfABucket_AppliesOnlyToTheBucket(t *testing.T) {
 	clock := objecttest.FirstMoment
 	node := New(accounttest.New(t, embedded.Options{}, Containers()).Connect(), Options{
 		Shards: 1, Clock: func() time.Time { return clock },

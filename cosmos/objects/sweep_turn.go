@@ -17,7 +17,7 @@ const (
 	sweepID  = "sweep"
 )
 
-// A sweepDoc is the sweep that began last. The node that wrote the document last may continue the
+// A sweepDoc is the document of the last sweep. The node that wrote the document last may continue the
 // sweep.
 type sweepDoc struct {
 	ID           string      `json:"id"`
@@ -55,13 +55,14 @@ func (s *Store) TakeSweep(ctx context.Context, now time.Time, every, lease time.
 		d = &sweepDoc{ID: sweepID, PartitionKey: sweepKey, Kind: sweepDocument.Name, Began: now.UTC(), ETag: d.ETag, Document: d.Document}
 	}
 	sweep, err = s.writeSweep(ctx, c, d, now)
-	if client.IsRefused(err) { // another node was first, or a reply was lost: then the lease passes unused
+	if client.IsRefused(err) { // another node was first; or this node's reply was lost, and the lease expires unused
 		return sweep, false, nil
 	}
 	return sweep, err == nil, c.Outcome("take sweep", err)
 }
 
-// MoveSweep implements [repository.ObjectSweeper]. After a lost reply it fails, and the lease passes.
+// MoveSweep implements [repository.ObjectSweeper]. If a reply is lost, it fails, and another node
+// continues the sweep when the lease has expired.
 func (s *Store) MoveSweep(ctx context.Context, sweep repository.ObjectSweep, now time.Time) (repository.ObjectSweep, error) {
 	if err := ctx.Err(); err != nil {
 		return sweep, fmt.Errorf("move sweep: %w", err)

@@ -14,8 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Topic has the unpublished changes of the current state of objects. It exists if Options.Topic is
-// true.
+// A Topic reads and removes the unpublished changes of the current state of objects.
 type Topic struct {
 	store   *Store
 	observe func(domain.ObjectChange)
@@ -28,8 +27,8 @@ func (s *Store) Topic() *Topic { return s.topic }
 
 var stateDocument = client.DocumentKind{Name: "state-change", Format: 1}
 
-// A stateDoc is a domain.ObjectChange that was not published yet. It is created in one batch with the
-// change, and deleted once it is in the stream of the topic. Only its id is indexed.
+// A stateDoc is an unpublished domain.ObjectChange. It is created in one batch with the changed object,
+// and deleted once the change is in the stream of the topic. Only its id is indexed.
 type stateDoc struct {
 	ID           string    `json:"id"`
 	PartitionKey string    `json:"partitionKey"`
@@ -71,14 +70,14 @@ func (t *Topic) Observe(f func(domain.ObjectChange)) { t.observe = f }
 // removedTogether is the limit for the changes that one batch removes.
 const removedTogether = 50
 
-// Remove implements [repository.ObjectTopic]. A crash leaves changes that are published again, and
-// found to be duplicates.
+// Remove implements [repository.ObjectTopic]. A crash leaves changes that are published again; the stream
+// drops the duplicates.
 func (t *Topic) Remove(ctx context.Context, changes []domain.ObjectChange) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("remove changes: %w", err)
 	}
 	c := t.store.client.Begin("remove changes")
-	ids := make(map[string][]string) // ids by partition
+	ids := make(map[string][]string) // ids of changes, by partition
 	for i := range changes {
 		name := changes[i].Name
 		partition, err := t.store.partitionOf(ctx, c, name)
@@ -96,8 +95,8 @@ func (t *Topic) Remove(ctx context.Context, changes []domain.ObjectChange) error
 	return c.Outcome("remove changes of objects", failed)
 }
 
-// remove removes changes of a partition. If the batch is refused because one of them does not exist,
-// they are removed one by one.
+// remove removes changes of a partition. If the batch is refused because a change does not exist, remove
+// deletes the changes one by one.
 func (t *Topic) remove(ctx context.Context, c *client.Call, partition string, ids []string) error {
 	if len(ids) > 1 {
 		_, err := c.Batch(ctx, t.store.objects, partition, false, func(b *azcosmos.TransactionalBatch) {
@@ -117,7 +116,7 @@ func (t *Topic) remove(ctx context.Context, c *client.Call, partition string, id
 	return nil
 }
 
-// Unpublished implements [repository.ObjectTopic]. It reads only such changes: their ids have a prefix.
+// Unpublished implements [repository.ObjectTopic]. It selects the changes by the prefix of their ids.
 func (t *Topic) Unpublished(ctx context.Context, before time.Time, limit int) (found []domain.ObjectChange, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)

@@ -53,10 +53,10 @@ func TestTopicConformance(t *testing.T) {
 	}
 }
 
-// A topicReader has the published changes of the topic, by version.
+// A topicReader collects the published changes of the topic, by version.
 type topicReader map[int64]string
 
-// publish reads and removes all changes that s has, as a relay does.
+// publish reads and removes all changes in s, as a relay does.
 func (r topicReader) publish(ctx context.Context, s *Store) error {
 	left, err := s.Topic().Unpublished(ctx, time.Now().Add(time.Minute), 10)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r topicReader) publish(ctx context.Context, s *Store) error {
 	return s.Topic().Remove(ctx, left)
 }
 
-// requireChanges demands that each change of a topicLife was published or is stored, once.
+// requireChanges publishes the remaining changes, and demands each change of runTopicScript once.
 func (r topicReader) requireChanges(t *testing.T, s *Store, n int) {
 	t.Helper()
 	require.NoError(t, r.publish(t.Context(), s), "request %d", n)
@@ -79,8 +79,8 @@ func (r topicReader) requireChanges(t *testing.T, s *Store, n int) {
 	require.Equal(t, []string{"created 01", "updated 02", "deleted 02", "created 04", "updated 05"}, got, "request %d", n)
 }
 
-// topicLife stores events of an object, and publishes the first changes.
-func topicLife(ctx context.Context, s *Store, r topicReader) error {
+// runTopicScript stores events of an object, and publishes the first changes.
+func runTopicScript(ctx context.Context, s *Store, r topicReader) error {
 	name := must(domain.ParseObjectName("bucket", "key"))
 	for i, events := range objecttest.Calls("[C@01] [C@02] [C@02] [D@03] [C@04] [D@00] [C@05, C@01]") {
 		var reports []repository.ObjectReport
@@ -101,20 +101,20 @@ func topicLife(ctx context.Context, s *Store, r topicReader) error {
 	return nil
 }
 
-// Each request is broken once in every way, and its call repeats it.
+// Each request is broken once in every way, and its call repeats the request.
 func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
 	for _, fault := range faulty.Faults() {
 		if fault == faulty.Forbidden {
-			continue // the call does not repeat it
+			continue // the call does not repeat a forbidden request
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
+			synctest.Test(t, func(t *testing.T) { // backoffs take no real time
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node, reader := New(a.Connect(), Options{Shards: 1, Topic: true}), make(topicReader)
 					a.Line.BreakOne(n, fault)
-					require.NoError(t, topicLife(t.Context(), node, reader), "request %d", n)
+					require.NoError(t, runTopicScript(t.Context(), node, reader), "request %d", n)
 					isBroken := a.Line.Calls() >= n
 					a.Line.Break(nil)
 					reader.requireChanges(t, node, n)
@@ -128,8 +128,8 @@ func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
 	}
 }
 
-// A node ends at a request, before or after the request is carried out. Another node repeats
-// everything: no change is missing, and none is stored twice.
+// A node crashes at a request, before or after the request is carried out. Another node repeats all calls.
+// No change is missing, and no change is stored twice.
 func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -139,12 +139,12 @@ func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					reader := make(topicReader)
 					a.Line.CrashAt(n, fault)
-					err := topicLife(t.Context(), New(a.Connect(), Options{Shards: 1, Topic: true}), reader)
+					err := runTopicScript(t.Context(), New(a.Connect(), Options{Shards: 1, Topic: true}), reader)
 					hasEnded := a.Line.Fired() > 0
 					a.Line.Break(nil)
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{Shards: 1, Topic: true})
-					require.NoError(t, topicLife(t.Context(), other, reader), "request %d", n)
+					require.NoError(t, runTopicScript(t.Context(), other, reader), "request %d", n)
 					reader.requireChanges(t, other, n)
 					if !hasEnded {
 						require.Greater(t, n, 15)
@@ -156,8 +156,8 @@ func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 	}
 }
 
-// A change needs no further request. Without a topic, an event costs what TestEventsKeepToTheirPrice
-// demands.
+// A change for the topic needs no additional request. TestEventsKeepToTheirPrice has the limits for events
+// without a topic.
 func TestAChangeForTheTopic_CostsUpToItsLimit(t *testing.T) {
 	price := func(hasTopic bool) (units float64, requests int, left []domain.ObjectChange) {
 		a := accounttest.New(t, embedded.Options{Pessimistic: true}, Containers())
@@ -192,7 +192,7 @@ func TestAChangeForTheTopic_CostsUpToItsLimit(t *testing.T) {
 	require.LessOrEqual(t, (with-without)/3, 8.0)
 }
 
-// Of a call with more objects than fit into one batch, none is read twice.
+// If a call has more objects than fit into one batch, each object is read only once.
 func TestACallWithManyNewObjects_FitsItsBatches(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	s := New(a.Connect(), Options{Shards: 1, Topic: true})
@@ -208,8 +208,9 @@ func TestACallWithManyNewObjects_FitsItsBatches(t *testing.T) {
 	require.Equal(t, 4, a.Line.Calls()-before, "a query and a batch for each half")
 }
 
-// An object that was forgotten whole has lost its version. When it is created again, its changes must
-// have greater versions: the stream remembers the old ones for a day or longer.
+// When the document of an object is deleted, the last version of its changes is lost. When the object is
+// created again, its changes must have greater versions, because the stream remembers the old versions for
+// a day or longer.
 func TestForgottenObject_HasGreaterVersionsWhenCreatedAgain(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	now := objecttest.FirstMoment

@@ -17,12 +17,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A contention has the cost of several nodes that store events of the same objects at the same time.
+// A contention is the cost of several nodes that store events of the same objects at the same time.
 type contention struct {
 	units    float64 // request units for each event
 	requests float64 // requests for each event
 	elapsed  time.Duration
-	gathers  bool // at the end, a node still waits for further requests
+	gathers  bool // at the end, the rounds of a node still wait for further requests
 }
 
 // contend lets 8 callers, spread over n nodes, store events of the same 48 objects of one shard, in
@@ -78,8 +78,8 @@ func contend(t *testing.T, n int) contention {
 	return found
 }
 
-// Two nodes whose batches have the same objects make each other's batches fail. A node whose batch was
-// refused reads and decides again, but does not store each object separately.
+// Two nodes whose batches have the same objects cause refusals of each other's batches. After a refusal, a
+// node reads the objects and decides again, but does not store each object separately.
 func TestTwoNodesOnTheSameObjects_CostNotMuchMoreThanOne(t *testing.T) {
 	one, two := contend(t, 1), contend(t, 2)
 	t.Logf("one node: %.1f RU and %.2f requests an event, %v", one.units, one.requests, one.elapsed)
@@ -103,8 +103,8 @@ func (b *beforeBatch) Do(req *http.Request) (*http.Response, error) {
 	return b.next.Do(req)
 }
 
-// If a batch is refused because another node has stored events of the same objects, the next rounds of
-// the node wait for further requests.
+// After a batch was refused because another node had stored events of the same objects, the next rounds
+// wait for further requests.
 func TestARefusedBatch_MakesTheNextRoundsWait(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	line := &beforeBatch{next: a.Line}

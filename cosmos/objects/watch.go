@@ -19,8 +19,8 @@ var _ repository.StoredChanges = (*Store)(nil)
 
 var changeDocument = client.DocumentKind{Name: "change", Format: 1}
 
-// An objectChangeDoc is a domain.Change of an object that was not published yet. It is created in one
-// batch with the change, and deleted once it is in the stream of the object. Only its id is indexed.
+// An objectChangeDoc is an unpublished domain.Change of an object. It is created in one batch with the
+// changed object, and deleted once the change is in the stream of the object. Only its id is indexed.
 type objectChangeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -54,7 +54,8 @@ func (d *objectChangeDoc) change() (c domain.Change, err error) {
 	return c, nil
 }
 
-// newChange returns the change for the watches of an object, or nil.
+// newChange returns the change for the watches of an object. It returns nil if the object is not watched,
+// or if changes do not affect its watches.
 func (s *Store) newChange(changes *domain.ObjectChanges) *domain.Change {
 	if changes.Event == "" {
 		return nil
@@ -69,9 +70,8 @@ func (s *Store) newChange(changes *domain.ObjectChanges) *domain.Change {
 // Observe implements [repository.StoredChanges].
 func (s *Store) Observe(f func(domain.Change)) { s.observe = f }
 
-// MarkWatched implements [repository.StoredChanges]. It patches the document, so it sees the current
-// state. An update that has read the object before the patch is refused, because its write is
-// conditional.
+// MarkWatched implements [repository.StoredChanges]. It patches the document, so it acts on the current
+// state. An update that read the object before the patch is refused, because its write is conditional.
 func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, _ bool) (version int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("watch object: %w", err)
@@ -85,7 +85,7 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, _ bool) (ver
 		ops := client.NewPatch(objectDocument, "c.live = true")
 		ops.AppendSet("/watched", true)
 		var d objectDoc
-		// A crash after this write leaves an object whose changes are published for no watch.
+		// A crash after this write leaves a marked object without a watch. Its changes are published in vain.
 		err := c.Patch(ctx, s.objects, partition, objectID(name.Key()), ops, &d)
 		switch {
 		case err == nil:
@@ -100,8 +100,8 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, _ bool) (ver
 	return version, c.Outcome("watch object", err)
 }
 
-// checkDeleted returns the error for an object that could not be marked: NotFound, unless the object
-// has a current row. Then another attempt may succeed.
+// checkDeleted returns the error for an object that could not be marked. If the object has a current row,
+// another attempt may succeed, and the error is client.ErrStale. Otherwise it is NotFound.
 func (s *Store) checkDeleted(ctx context.Context, c *client.Call, name domain.ObjectName) error {
 	d, err := s.readObject(ctx, c, name)
 	switch {
@@ -113,12 +113,12 @@ func (s *Store) checkDeleted(ctx context.Context, c *client.Call, name domain.Ob
 	return noSuchObject()
 }
 
-// noSuchObject returns a NotFound error that does not tell whether the object existed before.
+// noSuchObject returns a NotFound error that does not disclose whether the object existed before.
 func noSuchObject() error {
 	return domain.Errorf(domain.NotFound, "there is no such object, or it was deleted")
 }
 
-// watchedPartition returns the name of the object of a resource, and its partition; see partitionOf.
+// watchedPartition returns the partition and the name of a resource's object; see partitionOf.
 func (s *Store) watchedPartition(ctx context.Context, c *client.Call, r domain.Resource) (string, domain.ObjectName, error) {
 	name, err := r.Object()
 	if err != nil {
@@ -143,8 +143,9 @@ func (s *Store) partitionOf(ctx context.Context, c *client.Call, name domain.Obj
 	return shardKey(name.Bucket(), shardOf(name.Key(), n)), nil
 }
 
-// confirmNoBucket returns a NotFound error for a bucket that was not found, unless that was a stale
-// read: a patch whose condition no document meets shows the current state.
+// confirmNoBucket returns a NotFound error if a bucket does not exist, and client.ErrNotYetVisible if only
+// a stale read did not find it. It sends a patch whose condition is never met: the patch acts on the
+// current state and changes nothing.
 func (s *Store) confirmNoBucket(ctx context.Context, c *client.Call, bucket string) error {
 	ops := client.NewPatch(bucketDocument, "c.shards = 0")
 	ops.AppendSet("/kind", bucketDocument.Name)
@@ -192,13 +193,13 @@ func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
 	c := s.client.Begin("remove change")
 	partition, name, err := s.watchedPartition(ctx, c, change.Resource)
 	if err == nil {
-		// A crash before this write leaves a change that is published again, and found to be a duplicate.
+		// A crash before this write leaves a change that is published again; the stream drops the duplicate.
 		err = c.Discard(ctx, s.objects, partition, changeID(name.Key(), change.Version))
 	}
 	return c.Outcome("remove the change of an object", err)
 }
 
-// Unpublished implements [repository.StoredChanges]. It reads only changes: their ids have a prefix.
+// Unpublished implements [repository.StoredChanges]. It selects the changes by the prefix of their ids.
 func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (found []domain.Resource, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)

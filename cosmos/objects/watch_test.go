@@ -55,10 +55,10 @@ func TestWatchesConformance(t *testing.T) {
 	}
 }
 
-// watchedLife stores events of an object, watches it after the first one, and removes the change of the
-// next one, as if it was published. Two changes remain. If the calls are repeated, the object may be
-// deleted already when it is watched.
-func watchedLife(ctx context.Context, s *Store, isRepeated bool) error {
+// runWatchScript stores events of an object, watches the object after the first event, and removes the
+// first change, as if it was published. Two changes remain. If the calls are repeated, the watch may fail
+// because the object is already deleted.
+func runWatchScript(ctx context.Context, s *Store, isRepeated bool) error {
 	name := must(domain.ParseObjectName("bucket", "key"))
 	r := domain.ObjectResourceOf(name)
 	for i, events := range objecttest.Calls("[C@01] [C@02] [C@02] [D@03] [C@04] [C@05]") {
@@ -76,13 +76,13 @@ func watchedLife(ctx context.Context, s *Store, isRepeated bool) error {
 		}
 	}
 	err := s.RemoveChange(ctx, domain.Change{Resource: r, Version: 1})
-	if err != nil { // a relay repeats it
+	if err != nil { // a relay repeats the removal
 		err = s.RemoveChange(ctx, domain.Change{Resource: r, Version: 1})
 	}
 	return err
 }
 
-// requireChanges demands that the object of a watchedLife has the remaining changes.
+// requireChanges demands the changes that runWatchScript leaves.
 func requireChanges(t *testing.T, s *Store, n int) {
 	t.Helper()
 	r := domain.ObjectResourceOf(must(domain.ParseObjectName("bucket", "key")))
@@ -98,20 +98,20 @@ func requireChanges(t *testing.T, s *Store, n int) {
 	require.Equal(t, []domain.Resource{r}, unpublished, "request %d", n)
 }
 
-// Each request is broken once in every way, and its call repeats it.
+// Each request is broken once in every way, and its call repeats the request.
 func TestEveryRequestBrokenOnce_StoresEachChangeOnce(t *testing.T) {
 	for _, fault := range faulty.Faults() {
 		if fault == faulty.Forbidden {
-			continue // the call does not repeat it
+			continue // the call does not repeat a forbidden request
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
+			synctest.Test(t, func(t *testing.T) { // backoffs take no real time
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{Shards: 1})
 					a.Line.BreakOne(n, fault)
-					require.NoError(t, watchedLife(t.Context(), node, false), "request %d", n)
+					require.NoError(t, runWatchScript(t.Context(), node, false), "request %d", n)
 					isBroken := a.Line.Calls() >= n
 					a.Line.Break(nil)
 					requireChanges(t, node, n)
@@ -125,8 +125,8 @@ func TestEveryRequestBrokenOnce_StoresEachChangeOnce(t *testing.T) {
 	}
 }
 
-// A node ends at a request, before or after the request is carried out. Another node repeats
-// everything: no change is missing, and none is stored twice.
+// A node crashes at a request, before or after the request is carried out. Another node repeats all calls.
+// No change is missing, and no change is stored twice.
 func TestANodeThatEndsAtAnyRequest_LosesNoChange(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -135,12 +135,12 @@ func TestANodeThatEndsAtAnyRequest_LosesNoChange(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					a.Line.CrashAt(n, fault)
-					err := watchedLife(t.Context(), New(a.Connect(), Options{Shards: 1}), false)
+					err := runWatchScript(t.Context(), New(a.Connect(), Options{Shards: 1}), false)
 					hasEnded := a.Line.Fired() > 0
 					a.Line.Break(nil)
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{Shards: 1})
-					require.NoError(t, watchedLife(t.Context(), other, true), "request %d", n)
+					require.NoError(t, runWatchScript(t.Context(), other, true), "request %d", n)
 					requireChanges(t, other, n)
 					if !hasEnded {
 						require.Greater(t, n, 12)
@@ -152,7 +152,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNoChange(t *testing.T) {
 	}
 }
 
-// A change of a watched object needs no further request.
+// A change of a watched object needs no additional request.
 func TestAChangeOfAWatchedObject_CostsUpToItsLimit(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{Pessimistic: true}, Containers())
 	s := New(a.Connect(), Options{Shards: 1})
