@@ -25,7 +25,7 @@ import (
 // A document without a member v has format 1.
 
 // A FormatNumber is the format of a stored document. It is embedded in the types of
-// documents that are written once; the others embed [Document].
+// documents that are written once. Documents that are replaced embed [Document].
 type FormatNumber struct {
 	StoredFormat int `json:"v,omitempty"`
 }

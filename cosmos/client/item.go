@@ -25,7 +25,7 @@ func (c *Call) Read(ctx context.Context, container *azcosmos.ContainerClient, ke
 	return resp.ETag, err
 }
 
-// Put creates a document if etag is empty, and otherwise replaces the document if it has etag. It
+// Put creates a document if etag is empty, and otherwise replaces the document on condition of etag. It
 // returns the new etag. If [IsRefused] is true for the error, the caller reads the document back.
 func (c *Call) Put(ctx context.Context, container *azcosmos.ContainerClient, key, id string, etag azcore.ETag, item any) (azcore.ETag, error) {
 	doc, pk := Encode(item), azcosmos.NewPartitionKeyString(key)
@@ -44,7 +44,7 @@ func (c *Call) Put(ctx context.Context, container *azcosmos.ContainerClient, key
 	return written, err
 }
 
-// Delete deletes the document if it has etag.
+// Delete deletes a document on condition of etag.
 func (c *Call) Delete(ctx context.Context, container *azcosmos.ContainerClient, key, id string, etag azcore.ETag) error {
 	return c.sendRequest(ctx, container, true, func(ctx context.Context) (float32, error) {
 		resp, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, &azcosmos.ItemOptions{IfMatchEtag: &etag})

@@ -19,7 +19,7 @@ import (
 func TestEveryRequestOfAnAmendmentBrokenOnce_ChangesTheRowOnce(t *testing.T) {
 	for _, fault := range faulty.Faults() {
 		t.Run(fault.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // backoffs take no real time
+			synctest.Test(t, func(t *testing.T) { // in simulated time, so that backoffs take no real time
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 1}})

@@ -146,7 +146,7 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // backoffs take no real time
+			synctest.Test(t, func(t *testing.T) { // in simulated time, so that backoffs take no real time
 				s := newScript(t, 5, 3, 14, true)
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())

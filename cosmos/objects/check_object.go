@@ -347,7 +347,7 @@ func (s *strayCheck) check(ctx context.Context, d *rowDoc) error {
 			return nil, false, err
 		}
 		if _, err := s.begin().Read(ctx, s.store.objects, d.PartitionKey, d.ID, &rowDoc{}); client.IsNotFound(err) {
-			return nil, true, nil // a sweep has deleted the row
+			return nil, true, nil // the row was deleted in between
 		} else if err != nil && !isUnreadable(err) {
 			return nil, false, err
 		}

@@ -242,7 +242,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // pauses take no real time
+			synctest.Test(t, func(t *testing.T) { // in simulated time, so that pauses take no real time
 				c := newCheckedStore(t)
 				tc.damage(c)
 				report := c.check()

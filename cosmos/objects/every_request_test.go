@@ -312,7 +312,7 @@ func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 		for i, fault := range faults {
 			t.Run(p.name+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // backoffs take no real time
+				synctest.Test(t, func(t *testing.T) { // in simulated time, so that backoffs take no real time
 					want, requests := runWithoutFaults(t, p)
 					for _, n := range requestsToBreak(requests, i) {
 						r := newTrial(t, p, embedded.Options{})

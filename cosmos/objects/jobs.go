@@ -70,7 +70,7 @@ func (s *Store) readCurrent(ctx context.Context, c *client.Call, id string, kind
 		return err
 	}
 	if _, err = c.Read(ctx, s.objects, jobsKey, id, into); err == nil || client.IsNotFound(err) {
-		err = client.ErrStale // the document has a newer format, or changed: read it again
+		err = client.ErrStale // the document has a newer format, which a read reports
 	}
 	return err
 }

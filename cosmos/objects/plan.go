@@ -48,8 +48,7 @@ func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName
 	return decided, nil
 }
 
-// decide returns the plan of an update. It repeats the update until all rows that the update queries
-// have been read.
+// decide returns the plan of an update. It repeats the update until all queries of the update are answered.
 func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Object, doc *objectDoc, ids []string, update func(u *domain.ObjectUpdate) error) (*objectPlan, error) {
 	answers := make(domain.SpilledAnswers)
 	for range maxLookups {
@@ -147,7 +146,7 @@ func (h *shard) write(ctx context.Context, c *client.Call, plans ...*objectPlan)
 	}
 	for _, p := range plans {
 		if p.change != nil {
-			h.store.observe(*p.change) // if the outcome is unknown, Unpublished finds the change later
+			h.store.observe(*p.change) // Unpublished later finds a change whose outcome is unknown
 		}
 		if p.state != nil {
 			h.store.topic.observe(*p.state) // likewise

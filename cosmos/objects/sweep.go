@@ -107,15 +107,15 @@ func (h *shard) forget(ctx context.Context, c *client.Call, doc *objectDoc) (row
 	return rows, isGone, err
 }
 
-// A forgotStep is the result of one step of forget.
-type forgotStep struct {
+// A forgetResult is the result of one step of forget.
+type forgetResult struct {
 	rows    int64 // number of rows that were forgotten
 	last    domain.ObjectOrder
 	hasMore bool
 	isGone  bool
 }
 
-func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, after domain.ObjectOrder) (step forgotStep, err error) {
+func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, after domain.ObjectOrder) (step forgetResult, err error) {
 	object, err := doc.object()
 	if err != nil {
 		return step, err

@@ -106,7 +106,7 @@ func TestEveryRequestOfASweepBrokenOnce_ForgetsTheSame(t *testing.T) {
 		for _, fault := range faulty.Faults() {
 			t.Run(fmt.Sprint(at, fault), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // backoffs take no real time
+				synctest.Test(t, func(t *testing.T) { // in simulated time, so that backoffs take no real time
 					s := newScript(t, 5, 3, 20, true)
 					want := sweepOracle(t, s, at)
 					require.NotEqual(t, s.want, want)

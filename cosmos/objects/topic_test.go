@@ -109,7 +109,7 @@ func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // backoffs take no real time
+			synctest.Test(t, func(t *testing.T) { // in simulated time, so that backoffs take no real time
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node, reader := New(a.Connect(), Options{Shards: 1, Topic: true}), make(topicReader)

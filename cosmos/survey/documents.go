@@ -26,29 +26,29 @@ const (
 	stateID       = "state"
 )
 
-// A surveyState names the node that surveys, the position up to which it has read, and the documents
-// that have the lines.
+// A surveyState names the node that surveys, the position up to which the node has read, and the
+// documents that contain the lines.
 type surveyState struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	WriteID      string `json:"operation"` // id of the last write
 
-	Series string `json:"series"` // id of the log; if the state is lost, another one begins
+	Series string `json:"series"` // id of the log; a new log begins if the state is lost
 
-	Owner string `json:"owner,omitempty"` // the process that surveys; "": none
+	Owner string `json:"owner,omitempty"` // id of the process that surveys; "": none
 	Beat  int64  `json:"beat"`
 
-	At     time.Time         `json:"at,omitzero"`    // the time of the survey; zero: the first walk has not ended
-	Since  time.Time         `json:"since,omitzero"` // the time at which feeds begin; zero: the walk has not begun
+	At     time.Time         `json:"at,omitzero"`    // time of the survey; zero: the first walk has not ended
+	Since  time.Time         `json:"since,omitzero"` // time from which the feeds are read; zero: the walk has not begun
 	Tokens map[string]string `json:"tokens"`         // tokens of the feeds, by container
-	Walk   *walkPosition     `json:"walk,omitempty"` // nil: the walk has ended
+	Walk   *walkPosition     `json:"walk,omitempty"` // position of the walk; nil: the walk has ended
 
 	Recheck *recheckPosition `json:"recheck,omitempty"`
 
-	Snapshot      string `json:"snapshot,omitempty"` // id; "": none
+	Snapshot      string `json:"snapshot,omitempty"` // id of the snapshot; "": none
 	Parts         int    `json:"parts"`              // number of documents of the snapshot
 	SnapshotBytes int    `json:"snapshotBytes"`
-	First         int64  `json:"first"` // the log has the documents from First to Last
+	First         int64  `json:"first"` // number of the first document of the log; Last is that of the last document
 	Last          int64  `json:"last"`
 	LogBytes      int    `json:"logBytes"`
 	client.Document
@@ -58,24 +58,24 @@ type surveyState struct {
 
 // A walkPosition is the position at which a walk continues.
 type walkPosition struct {
-	Query    int                   `json:"query"` // index of the query in Reader.Walk
+	Query    int                   `json:"query"` // index of the query in the result of Reader.Walk
 	Position string                `json:"position,omitempty"`
 	Unknown  client.UnknownMembers `json:",embed"`
 }
 
 // A recheckPosition is the position at which the comparison of all lines with the store continues.
 type recheckPosition struct {
-	Began   time.Time             `json:"began"`           // when the recheck began, by the clock of the node that surveyed
-	Ended   bool                  `json:"ended,omitempty"` // the recheck that began at Began has ended
-	Walk    *walkPosition         `json:"walk,omitempty"`  // nil: all documents were read, and now lines are compared
-	After   string                `json:"after,omitempty"` // the recipient of the last line that was compared
+	Began   time.Time             `json:"began"`           // start of the recheck, by the clock of the node that surveyed
+	Ended   bool                  `json:"ended,omitempty"` // whether the recheck has ended
+	Walk    *walkPosition         `json:"walk,omitempty"`  // position of the queries; nil: all queries have ended, and the recheck reads the remaining documents of lines
+	After   string                `json:"after,omitempty"` // recipient of the last line whose remaining documents were read
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
 // DocumentKind returns the kind of the document.
 func (*surveyState) DocumentKind() client.DocumentKind { return stateDocument }
 
-// Validate returns an error for values that no version has written.
+// Validate returns an error for values that no version writes.
 func (s *surveyState) Validate() error {
 	if s.First < 1 || s.Last < s.First-1 || s.Parts < 0 || s.Last-s.First > maxLog || s.Parts > maxParts {
 		return fmt.Errorf("want a log of up to %d documents and a snapshot of up to %d, got %d to %d and %d", maxLog, maxParts, s.First, s.Last, s.Parts)
@@ -83,7 +83,7 @@ func (s *surveyState) Validate() error {
 	return nil
 }
 
-// clone returns a copy of s that can be changed and written to replace s.
+// clone returns a copy of s that the caller may change and write.
 func (s *surveyState) clone() *surveyState {
 	c := *s
 	c.Tokens = make(map[string]string, len(s.Tokens))

@@ -8,7 +8,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// flushIfDue flushes if the last flush was some time ago.
+// flushIfDue flushes if the last flush is older than flushAfter, or than beatAfter if no line has
+// changed. It also flushes if maxPending lines have changed.
 func (s *Survey) flushIfDue(ctx context.Context) error {
 	after := beatAfter
 	if len(s.own.pending) > 0 {
@@ -21,13 +22,13 @@ func (s *Survey) flushIfDue(ctx context.Context) error {
 }
 
 // flush stores the changed lines and the position up to which they were read. If it needs several
-// batches, only the last one has the position: until then the stored lines may be newer than the
-// position.
+// batches, only the last batch stores the position. So after a crash between two batches, the stored
+// lines may be newer than the position.
 func (s *Survey) flush(ctx context.Context) error {
 	o := &s.own
 	var p packer
 	changed := slices.SortedFunc(maps.Keys(o.pending), compareActors)
-	for _, recipient := range changed { // in order, so that the cost of a flush does not depend on the order of a map
+	for _, recipient := range changed { // sorted, because the compressed size depends on the order
 		p.add(recipient.String(), s.table.mailboxRecord(recipient))
 	}
 	parts := p.allParts()
@@ -70,16 +71,16 @@ type compaction struct {
 	id      string
 	parts   [][]byte
 	written int
-	upTo    int64 // the number of the last log document whose lines are in the snapshot
+	upTo    int64 // number of the last log document whose lines are in the snapshot
 	bytes   int
 }
 
-// snapshotPerRound is the number of parts of a snapshot that a round writes, so that the feeds are not
-// delayed.
+// snapshotPerRound is the limit for the parts of a snapshot that a round writes, so that a snapshot does
+// not delay the feeds.
 const snapshotPerRound = 16
 
-// compact writes some parts of a snapshot if the log is as large as the last one. When all parts are
-// written, it makes them valid, and the documents that they replace are removed.
+// compact writes some parts of a new snapshot if the log is as large as the last snapshot. When all parts
+// are written, it makes the new snapshot valid, and schedules the replaced documents for removal.
 func (s *Survey) compact(ctx context.Context) error {
 	o := &s.own
 	if o.compact == nil {
@@ -91,8 +92,8 @@ func (s *Survey) compact(ctx context.Context) error {
 	}
 	for n := 0; n < snapshotPerRound && o.compact.written < len(o.compact.parts); n++ {
 		i := o.compact.written
-		// A crash after this write leaves a part of a snapshot that no state names. The next node
-		// that surveys removes it.
+		// A crash after this write leaves a part of a snapshot that the state does not name. The next
+		// node that surveys removes the part.
 		id := snapshotID(o.compact.id, i)
 		if _, err := s.beginCall().Put(ctx, s.lines, partition, id, "", newPart(id, o.compact.parts[i])); err != nil && !client.IsRefused(err) {
 			o.garbage = append(o.garbage, o.compact.writtenIDs()...)
@@ -110,7 +111,7 @@ func (s *Survey) compact(ctx context.Context) error {
 	return s.endSnapshot(ctx)
 }
 
-// beginSnapshot packs all lines. All of them must be stored.
+// beginSnapshot packs all lines. All changed lines must have been flushed before.
 func (s *Survey) beginSnapshot() *compaction {
 	c := &compaction{id: s.client.NewID(), upTo: s.own.state.Last}
 	var p packer
@@ -124,7 +125,7 @@ func (s *Survey) beginSnapshot() *compaction {
 	return c
 }
 
-// writtenIDs returns the ids of the documents that were written.
+// writtenIDs returns the ids of the parts that were written.
 func (c *compaction) writtenIDs() []string {
 	var ids []string
 	for i := range c.written {
@@ -133,7 +134,8 @@ func (c *compaction) writtenIDs() []string {
 	return ids
 }
 
-// endSnapshot makes the snapshot valid.
+// endSnapshot stores a state that names the new snapshot, and schedules the replaced documents for
+// removal.
 func (s *Survey) endSnapshot(ctx context.Context) error {
 	o := &s.own
 	done, before := o.compact, o.state

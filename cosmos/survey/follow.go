@@ -17,13 +17,14 @@ import (
 const (
 	// maxRound is the time limit for a round while the feeds have more changes.
 	maxRound = 30 * time.Second
-	// quietFor is the time for which a feed without more changes is not read again, while the other one
-	// is read.
+	// quietFor is the time for which a feed without more changes is not read again in a round, while
+	// other feeds have changes.
 	quietFor = 5 * time.Second
 )
 
-// follow reads the feeds to their present ends, one page of each in turn, so that they are read up to
-// about the same time. hasMore reports whether there may be more changes.
+// follow reads the feeds until they have no more changes, or for maxRound. It reads one page of each feed
+// in turn, so that all feeds are read up to about the same time. hasMore reports whether a feed may have
+// more changes.
 func (s *Survey) follow(ctx context.Context) (hasMore bool, err error) {
 	began := s.opts.Clock()
 	quiet := make(map[string]time.Time)
@@ -66,7 +67,7 @@ func (s *Survey) feedOf(container string) *client.Feed {
 	return feed
 }
 
-// noteAt sets the time before which all changes were read. It never moves back.
+// noteAt updates the time of the survey, before which all changes were read. The time never decreases.
 func (s *Survey) noteAt() {
 	var at time.Time
 	for _, container := range s.reader.Followed() {
@@ -101,9 +102,9 @@ func (s *Survey) followPage(ctx context.Context, container string, feed *client.
 	return len(docs), nil
 }
 
-// noteDamage records that a document of a mailbox is damaged in the file of an embedded engine. A feed
-// cannot skip the document, but a walk can: noteDamage returns client.ErrFeedLost. It returns nil if
-// err is another failure.
+// noteDamage records that a document of a mailbox is damaged in the file of an embedded engine. A walk
+// can skip the document, but a feed cannot, so noteDamage returns client.ErrFeedLost to begin a walk. It
+// returns nil for any other failure.
 func (s *Survey) noteDamage(err error) error {
 	recipient, ok := s.damagedMailbox(err)
 	if !ok {
@@ -113,14 +114,15 @@ func (s *Survey) noteDamage(err error) error {
 	return client.ErrFeedLost
 }
 
-// damagedMailbox returns the recipient of a document that is damaged in the file of an embedded engine.
+// damagedMailbox returns the recipient of the document that err reports as damaged in the file of an
+// embedded engine, and false for any other error.
 func (s *Survey) damagedMailbox(err error) (domain.ActorID, bool) {
 	name, _, _ := strings.Cut(client.FailureOf(err).DamagedPartition(), "|")
 	recipient, perr := domain.ParseActorID(name)
 	return recipient, perr == nil
 }
 
-// A recordSet has records to which documents are applied: those of the survey, or copies.
+// A recordSet contains records to which documents are applied: the records of the survey, or copies.
 type recordSet interface {
 	mailboxRecord(domain.ActorID) []byte
 	setRecord(domain.ActorID, []byte)
@@ -149,7 +151,8 @@ func (s *Survey) mailboxRecord(recipient domain.ActorID) []byte {
 	return s.table.mailboxRecord(recipient)
 }
 
-// canApply implements recordSet. What a query or a read returns may be older than what a feed has returned.
+// canApply implements recordSet. It returns false for a document that a feed has already returned in a
+// newer version, and schedules a recheck of the mailbox.
 func (s *Survey) canApply(container string, recipient domain.ActorID, doc []byte) bool {
 	if len(s.own.followed) == 0 || !s.isOutdated(versionOf(container, recipient, doc)) {
 		return true
@@ -158,7 +161,7 @@ func (s *Survey) canApply(container string, recipient domain.ActorID, doc []byte
 	return false
 }
 
-// setRecord implements recordSet. A record that has changed is stored by the next flush.
+// setRecord implements recordSet. The next flush stores a changed record.
 func (s *Survey) setRecord(recipient domain.ActorID, record []byte) {
 	if !bytes.Equal(record, s.table.mailboxRecord(recipient)) {
 		s.table.setRecord(recipient, record)
@@ -256,7 +259,7 @@ func (s *Survey) walkMailboxes(ctx context.Context) error {
 		}
 		docs, err := s.nextOfQuery(ctx, s, q, container)
 		if err != nil {
-			if at.Position != "" && client.StatusOf(err) == 400 { // the position is from another version, or from before the store was restored
+			if at.Position != "" && client.StatusOf(err) == 400 { // the position was stored by another version, or before the store was restored
 				s.own.walk = &walkPosition{Query: at.Query}
 			}
 			return err
@@ -282,9 +285,9 @@ func (s *Survey) beginWalk() {
 	s.own.since, s.own.tokens, s.own.walk, s.own.feeds = time.Time{}, make(map[string]string), &walkPosition{}, nil
 }
 
-// takeTokens records the position from which the feeds continue after the walk. It is before the walk,
-// so that no change during the walk is missed, and by the clock of the account, which has just stored
-// the state.
+// takeTokens records the positions from which the feeds continue after the walk. The positions are before
+// the walk, so that the feeds return all changes during the walk. takeTokens stores the state to get the
+// current time by the clock of the account.
 func (s *Survey) takeTokens(ctx context.Context) error {
 	if err := s.storeState(ctx, nil); err != nil {
 		return err

@@ -7,9 +7,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A query or a read may return a version of a document that is up to a minute old, which may be older
-// than the one that a feed has returned. So these are the versions that feeds have returned in the last
-// minute. With them, a recheck does not replace them by older ones.
+// A query or a read may return a version of a document that is up to a minute old, and older than the
+// version that a feed has returned. So the survey records the versions that feeds returned in the last
+// minute, and ignores older versions from queries and reads.
 
 // A followedID identifies a document of a mailbox.
 type followedID struct{ container, recipient, document string }
@@ -17,12 +17,12 @@ type followedID struct{ container, recipient, document string }
 // A followedVersion is the version of a document that a feed returned.
 type followedVersion struct {
 	etag     string
-	modified int64     // in seconds, by the clock of the account
-	at       time.Time // by the clock of this node
+	modified int64     // time of the last write in seconds, by the clock of the account
+	at       time.Time // time at which the feed returned the version, by the clock of this node
 }
 
-// maxFollowed is the limit for versions. If there are more in a minute, all are dropped, and rechecks
-// wait for a minute.
+// maxFollowed is the limit for the recorded versions. If the feeds return more versions in a minute, the
+// survey drops all of them and stops rechecks for a minute.
 const maxFollowed = 50_000
 
 // versionOf returns the name and the version of a document.
@@ -32,11 +32,11 @@ func versionOf(container string, recipient domain.ActorID, doc []byte) (followed
 		ETag     string `json:"_etag"`
 		Modified int64  `json:"_ts"`
 	}
-	_ = json.Unmarshal(doc, &d) // the reader has parsed it before
+	_ = json.Unmarshal(doc, &d) // never fails: the reader has parsed doc before
 	return followedID{container, recipient.String(), d.ID}, followedVersion{etag: d.ETag, modified: d.Modified}
 }
 
-// noteFollowed records documents that a feed has returned.
+// noteFollowed records the versions of documents that a feed returned.
 func (s *Survey) noteFollowed(container string, docs [][]byte) {
 	o := &s.own
 	now := s.opts.Clock()
@@ -57,7 +57,8 @@ func (s *Survey) noteFollowed(container string, docs [][]byte) {
 	}
 }
 
-// forgetFollowed drops the versions that every read shows by now.
+// forgetFollowed drops the versions that are older than a minute, because reads no longer return
+// versions before them.
 func (s *Survey) forgetFollowed() {
 	now := s.opts.Clock()
 	if now.Before(s.own.followedSince) { // the clock was set back
@@ -70,8 +71,8 @@ func (s *Survey) forgetFollowed() {
 	}
 }
 
-// isOutdated reports whether a version that was read may be older than the one that a feed has
-// returned. The zero version means that the document was not found.
+// isOutdated reports whether a version that was read may be older than the version that a feed returned.
+// The zero version means that the document was not found.
 func (s *Survey) isOutdated(id followedID, version followedVersion) bool {
 	followed, ok := s.own.followed[id]
 	return ok && version.etag != followed.etag && version.modified <= followed.modified

@@ -24,7 +24,7 @@ func (s *Survey) claimSurvey(ctx context.Context) error {
 	case client.IsNotFound(err):
 		st = s.newState()
 	case domain.KindOf(err) == domain.Damaged && etag != "":
-		// The state is lost, and with it the lines.
+		// Without the state, the stored lines are lost, too.
 		st = s.newState()
 		st.etag = etag
 	case err != nil:
@@ -42,8 +42,8 @@ func (s *Survey) claimSurvey(ctx context.Context) error {
 	s.own = ownership{state: st, seen: s.own.seen, failure: s.own.failure, garbage: garbage, pending: make(map[domain.ActorID]bool), flushed: s.opts.Clock()}
 	s.own.since, s.own.walk, s.own.at, s.own.tokens = st.Since, st.Walk, st.At, st.clone().Tokens
 	s.own.recheck, s.own.followedSince = st.Recheck, s.own.flushed
-	// A crash before this write leaves the survey to the other node. A crash after it leaves the
-	// lease of a node that has ended.
+	// A crash before this write leaves the state unchanged. A crash after it leaves the lease of a dead
+	// node, which expires.
 	if err := s.storeState(ctx, nil); err != nil {
 		s.own.state = nil
 		if errors.Is(err, errTaken) {
@@ -65,7 +65,8 @@ func (s *Survey) newState() *surveyState {
 	return &surveyState{ID: stateID, PartitionKey: partition, Series: s.client.NewID(), Tokens: make(map[string]string), Walk: &walkPosition{}, First: 1}
 }
 
-// loadOwn reads the lines of the claimed state. If a document is missing or damaged, it begins a walk.
+// loadOwn reads the lines that the claimed state names. If a document is missing or damaged, it begins a
+// walk.
 func (s *Survey) loadOwn(ctx context.Context, c *client.Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +85,8 @@ func (s *Survey) loadOwn(ctx context.Context, c *client.Call) error {
 	return err
 }
 
-// mayClaim reports whether no node surveys, or one that has not beaten for leaseTime.
+// mayClaim reports whether this node may take over the survey: no other node surveys, or the other node
+// has not beaten for leaseTime.
 func (s *Survey) mayClaim(st *surveyState) bool {
 	now := s.opts.Clock()
 	if st.Owner == "" || st.Owner == s.owner || s.opts.Exclusive {
@@ -139,28 +141,29 @@ func (s *Survey) findUnnamed(ctx context.Context, c *client.Call, st *surveyStat
 	return ids, nil
 }
 
-// The limits of a batch of the survey.
+// Limits of a batch of the survey.
 const (
 	batchParts   = 16
 	batchRemoved = 50
 )
 
-// storeState writes the state with the position of this node, adds documents, and removes some that the
-// state does not name. It fails with errTaken if another node has written the state.
+// storeState writes the state with the position of this node. The same batch adds documents, and removes
+// some documents that the state does not name. It fails with errTaken if another node has written the
+// state.
 func (s *Survey) storeState(ctx context.Context, add []*linesPart) error {
 	next := s.nextState()
 	s.own.setPosition(next)
 	return s.writeState(ctx, next, add)
 }
 
-// nextState returns the state with a new write id and the next beat of this node.
+// nextState returns a copy of the state with a new write id and the next beat of this node.
 func (s *Survey) nextState() *surveyState {
 	next := s.own.state.clone()
 	next.WriteID, next.Owner, next.Beat = s.client.NewID(), s.owner, next.Beat+1
 	return next
 }
 
-// setPosition sets the position up to which the mailboxes were read.
+// setPosition copies the position up to which this node has read the mailboxes to next.
 func (o *ownership) setPosition(next *surveyState) {
 	next.At, next.Since, next.Tokens, next.Walk = o.at, o.since, maps.Clone(o.tokens), o.walk
 	next.Recheck = o.recheck
@@ -169,8 +172,7 @@ func (o *ownership) setPosition(next *surveyState) {
 func (s *Survey) writeState(ctx context.Context, next *surveyState, add []*linesPart) error {
 	c, o := s.beginCall(), &s.own
 	removed := o.garbage[:min(len(o.garbage), batchRemoved)]
-	// A crash before or after this write leaves the state and the documents as they were before it, or
-	// as they are after it.
+	// The batch is atomic: a crash leaves either the old or the new state and documents.
 	results, err := c.Batch(ctx, s.lines, partition, false, func(b *azcosmos.TransactionalBatch) {
 		if next.etag == "" {
 			b.CreateItem(client.Encode(next), nil)
@@ -198,13 +200,13 @@ func (s *Survey) writeState(ctx context.Context, next *surveyState, add []*lines
 	return nil
 }
 
-// readBack returns nil if the write of next was applied, and errTaken if another write was.
+// readBack returns nil if the write of next was applied, and errTaken if another write replaced the state.
 func (s *Survey) readBack(ctx context.Context, c *client.Call, next *surveyState) error {
 	stored := &surveyState{}
 	etag, err := c.Read(ctx, s.lines, partition, stateID, stored)
 	switch {
 	case client.IsNotFound(err):
-		return errTaken // removed; it is created again
+		return errTaken // the state was deleted; the next round creates a new state
 	case err != nil:
 		return client.Classify("read who surveys the mailboxes", err)
 	case stored.WriteID != next.WriteID:
@@ -214,21 +216,21 @@ func (s *Survey) readBack(ctx context.Context, c *client.Call, next *surveyState
 	return nil
 }
 
-// loseOwnership drops everything that belongs to the node that surveys.
+// loseOwnership drops the data that only the node that surveys has.
 func (s *Survey) loseOwnership() {
 	s.owning.Store(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known = replica{} // the table may have lines that were never stored
+	s.known = replica{} // the table may contain lines that were never stored, so the next list loads it again
 	s.own = ownership{seen: s.own.seen, failure: s.own.failure}
 }
 
-// giveAway flushes, and stores that no node surveys.
-func (s *Survey) giveAway(ctx context.Context) {
+// release flushes, and stores a state that names no node.
+func (s *Survey) release(ctx context.Context) {
 	if s.own.state == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	err := s.flush(ctx)
 	if err == nil {

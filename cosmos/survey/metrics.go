@@ -7,7 +7,7 @@ import (
 )
 
 // A collector exports the totals of the lines while this node surveys. Other nodes do not export these
-// series, so that sums over all nodes are right.
+// series, so sums over all nodes are correct.
 type collector struct{ survey *Survey }
 
 var (

@@ -10,14 +10,15 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// The lines of a document are compressed: for each line the recipient and the record, each preceded by
-// its length. The last four bytes are the CRC-32C of the others.
+// The lines of a document are compressed. The uncompressed format of a line is the recipient and the
+// record, each preceded by its length. The last four bytes of the compressed lines are the CRC-32C of the
+// preceding bytes.
 
 const (
-	// partBytes is the size of the lines of a document before they are compressed. Writing a byte costs
-	// least in documents of 16 to 64 KB.
+	// partBytes is the limit for the uncompressed lines of a document. The cost of writing a byte is lowest
+	// in documents of 16 to 64 KB.
 	partBytes = 48 << 10
-	// maxUnpacked is the limit for the size of decompressed lines.
+	// maxUnpacked is the limit for the decompressed lines of a document.
 	maxUnpacked = 4 << 20
 )
 
@@ -25,7 +26,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // A packer packs lines into documents.
 type packer struct {
-	parts [][]byte // compressed
+	parts [][]byte // compressed lines of each document
 	plain []byte
 }
 
@@ -40,7 +41,7 @@ func (p *packer) add(recipient string, record []byte) {
 	p.plain = append(p.plain, record...)
 }
 
-// closePart ends the present part.
+// closePart compresses the collected lines as one part.
 func (p *packer) closePart() {
 	if len(p.plain) == 0 {
 		return
@@ -48,9 +49,9 @@ func (p *packer) closePart() {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)
 	if err != nil {
-		panic(err) // the level is valid
+		panic(err) // impossible: the compression level is valid
 	}
-	_, _ = w.Write(p.plain) // a buffer accepts everything
+	_, _ = w.Write(p.plain) // a write to a buffer never fails
 	_ = w.Close()
 	p.parts = append(p.parts, binary.LittleEndian.AppendUint32(b.Bytes(), crc32.Checksum(b.Bytes(), castagnoli)))
 	p.plain = p.plain[:0]
@@ -64,7 +65,7 @@ func (p *packer) allParts() [][]byte {
 
 var errLines = errors.New("the lines of a document cannot be unpacked")
 
-// unpackLines calls use for each line of a document. use may keep the record.
+// unpackLines calls use for each line of a document. use may retain the record.
 func unpackLines(lines []byte, use func(recipient string, record []byte)) error {
 	end := len(lines) - 4
 	if end < 0 || crc32.Checksum(lines[:end], castagnoli) != binary.LittleEndian.Uint32(lines[end:]) {

@@ -12,45 +12,45 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The times and sizes of rechecks.
+// Intervals and limits of rechecks.
 const (
 	recheckEvery   = 6 * time.Hour   // interval between the starts of two rechecks of all lines
 	damagedEvery   = 5 * time.Minute // interval between two rechecks of a damaged line
-	recheckShare   = 0.1             // the part of Options.Units that rechecks may spend
+	recheckShare   = 0.1             // share of Options.Units that rechecks may spend
 	recheckUnits   = 5               // request units per second that rechecks may spend if Options.Units is 0
-	recheckReads   = 20              // documents that a step reads one by one
-	recheckLines   = 1000            // lines that a step compares
-	recheckDamaged = 100             // limit for the damaged lines to recheck in damagedEvery
-	recheckPause   = time.Hour       // limit for the pause, however much a step has cost
+	recheckReads   = 20              // limit for the documents that a step reads one by one
+	recheckLines   = 1000            // limit for the lines that a step compares
+	recheckDamaged = 100             // limit for the damaged lines that are rechecked in each damagedEvery
+	recheckPause   = time.Hour       // limit for the pause after a step
 )
 
-// recheckProgress is what a node knows of a recheck besides its position. It is not stored: another
-// node that continues the recheck reads documents again that this one has seen.
+// recheckProgress is the progress of a recheck that is in memory only. Another node that continues the
+// recheck at its stored position reads some documents again.
 type recheckProgress struct {
 	seen      map[uint64]struct{} // hashes of the documents that were read
-	order     []string            // of the lines to compare
+	order     []string            // recipients of the lines to compare, in order
 	corrected int
 }
 
-// damagedLines has the damaged lines. The feeds may not show their repair.
+// damagedLines schedules rechecks of damaged lines, because the feeds may not contain a repair.
 type damagedLines struct {
 	due    []domain.ActorID // recipients to recheck now
-	last   string           // the last recipient that was due
+	last   string           // recipient of the last damaged line that was rechecked
 	listed time.Time
 }
 
 // documentHashes is the seed of the hashes in recheckProgress.seen.
 var documentHashes = maphash.MakeSeed()
 
-// endRecheck records that all lines are right, because all mailboxes have just been read.
+// endRecheck records the end of a recheck. It is called after a walk, when all lines are current.
 func (s *Survey) endRecheck() {
 	s.own.recheck = &recheckPosition{Began: s.opts.Clock().UTC(), Ended: true}
 	s.own.rechecked = recheckProgress{}
 }
 
-// recheck compares lines with the store, within its share of the request units. It corrects lines that
-// the feeds do not correct: after the account has lost writes, after documents were removed, and after
-// damage was repaired in the file of an embedded engine.
+// recheck compares lines with the stored documents, within its share of the request units. It corrects
+// lines that the feeds do not correct: after the account lost writes, after documents were removed, and
+// after the file of an embedded engine was repaired.
 func (s *Survey) recheck(ctx context.Context) error {
 	o := &s.own
 	s.forgetFollowed()
@@ -63,13 +63,13 @@ func (s *Survey) recheck(ctx context.Context) error {
 	}
 	for began := s.opts.Clock(); ; {
 		now := s.opts.Clock()
-		isPaused := now.Before(o.recheckAfter) && o.recheckAfter.Sub(now) <= recheckPause // not if the clock was set back
+		isPaused := now.Before(o.recheckAfter) && o.recheckAfter.Sub(now) <= recheckPause // a longer wait means that the clock was set back, and does not count
 		if isPaused || now.Sub(began) >= s.opts.Every {
 			return nil
 		}
 		before := s.spentUnits()
 		isDone, err := s.recheckStep(ctx)
-		// Units that one round has not spent are available to the next one.
+		// Request units that a round did not spend are available to the next round.
 		if earliest := now.Add(-s.opts.Every); o.recheckAfter.Before(earliest) {
 			o.recheckAfter = earliest
 		}
@@ -84,7 +84,7 @@ func (s *Survey) recheck(ctx context.Context) error {
 	}
 }
 
-// recheckStep does a part of a recheck. isDone reports that no step is due now.
+// recheckStep runs one step of a recheck. isDone reports that no step is due now.
 func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
 	o, now := &s.own, s.opts.Clock().UTC()
 	if recipient, ok := s.nextIncomplete(now); ok {
@@ -93,7 +93,7 @@ func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
 	if recipient, ok := o.damaged.nextDue(s.table, now); ok {
 		return false, s.recheckMailbox(ctx, recipient)
 	}
-	if o.recheck == nil { // a version without rechecks has stored the state
+	if o.recheck == nil { // the state was stored by a version without rechecks
 		s.endRecheck()
 	}
 	at := o.recheck
@@ -110,12 +110,12 @@ func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
 	return false, s.recheckUnseen(ctx)
 }
 
-// maxIncomplete is the limit for lines that are rechecked because a stale document was read. The recheck
-// of all lines corrects the others.
+// maxIncomplete is the limit for the lines that are rechecked because a stale document was read. The
+// recheck of all lines corrects the lines above the limit.
 const maxIncomplete = 1000
 
-// recheckLater schedules a recheck of a mailbox's line for the time when every read shows what the feeds
-// have returned.
+// recheckLater schedules a recheck of a mailbox's line after feedMargin, when reads return at least the
+// versions that the feeds have returned.
 func (s *Survey) recheckLater(recipient domain.ActorID) {
 	o := &s.own
 	if o.incomplete == nil {
@@ -129,10 +129,10 @@ func (s *Survey) recheckLater(recipient domain.ActorID) {
 // nextIncomplete returns a mailbox whose line must be rechecked now.
 func (s *Survey) nextIncomplete(now time.Time) (recipient domain.ActorID, ok bool) {
 	for id, due := range s.own.incomplete {
-		if isFar := due.Sub(now) > feedMargin; due.After(now) && !isFar { // it is far if the clock was set back
+		if isFar := due.Sub(now) > feedMargin; due.After(now) && !isFar { // a far time means that the clock was set back
 			continue
 		}
-		if !ok || id.String() < recipient.String() { // in an order that does not depend on the map
+		if !ok || id.String() < recipient.String() { // the lowest, so that the result does not depend on the order of the map
 			recipient, ok = id, true
 		}
 	}
@@ -140,8 +140,8 @@ func (s *Survey) nextIncomplete(now time.Time) (recipient domain.ActorID, ok boo
 	return recipient, ok
 }
 
-// nextDue returns a mailbox with a damaged line, each one once in damagedEvery. If there are more than
-// recheckDamaged, they take turns.
+// nextDue returns a mailbox whose damaged line must be rechecked now, each mailbox once in damagedEvery. If
+// more than recheckDamaged lines are damaged, it returns the next ones in the next damagedEvery.
 func (d *damagedLines) nextDue(t *mailboxTable, now time.Time) (recipient domain.ActorID, ok bool) {
 	if now.Sub(d.listed) >= damagedEvery || now.Before(d.listed) {
 		all := t.inState(domain.MailboxDamaged)
@@ -159,7 +159,8 @@ func (d *damagedLines) nextDue(t *mailboxTable, now time.Time) (recipient domain
 	return recipient, true
 }
 
-// recheckPage compares a page of documents, from the queries of a walk, with their lines.
+// recheckPage reads a page of documents by the queries of a walk, and compares the documents with their
+// lines.
 func (s *Survey) recheckPage(ctx context.Context) error {
 	at := s.own.recheck
 	queries := s.reader.Walk()
@@ -176,7 +177,7 @@ func (s *Survey) recheckPage(ctx context.Context) error {
 	suspects := newSuspects(s)
 	docs, err := s.nextOfQuery(ctx, suspects, q, container)
 	if err != nil {
-		if at.Walk.Position != "" && client.StatusOf(err) == 400 { // as in walk
+		if at.Walk.Position != "" && client.StatusOf(err) == 400 { // as in walkMailboxes: the position is not valid
 			next.Walk = &walkPosition{Query: at.Walk.Query}
 			s.own.recheck = next
 		}
@@ -196,7 +197,7 @@ func (s *Survey) recheckPage(ctx context.Context) error {
 	return nil
 }
 
-// recheckUnseen reads those documents of the next lines that the queries have not returned to this
+// recheckUnseen compares the next lines with the documents that the queries have not returned to this
 // node: open bundles, and documents that may no longer exist.
 func (s *Survey) recheckUnseen(ctx context.Context) error {
 	o, p := &s.own, &s.own.rechecked
@@ -214,7 +215,7 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 		next.After = p.order[first+n]
 		recipient, err := domain.ParseActorID(next.After)
 		if err != nil {
-			continue // all documents of the record were seen
+			continue // this version cannot parse the recipient
 		}
 		for _, ref := range s.reader.References(recipient, s.table.mailboxRecord(recipient)) {
 			if _, isSeen := p.seen[hashOf(ref.Container, ref.Partition, ref.ID)]; isSeen {
@@ -244,13 +245,13 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 	return nil
 }
 
-// suspects has the mailboxes whose line differs from a document.
+// suspects is a set of mailboxes whose line differs from a document.
 type suspects struct {
 	survey *Survey
 	found  []suspect
 }
 
-// A suspect is a mailbox with the documents from which its line differs.
+// A suspect is a mailbox, and the documents from which its line differs.
 type suspect struct {
 	recipient domain.ActorID
 	documents []Reference
@@ -258,7 +259,7 @@ type suspect struct {
 
 func newSuspects(s *Survey) *suspects { return &suspects{survey: s} }
 
-// addSuspect adds a mailbox. The zero Reference means no document.
+// addSuspect adds a mailbox, and a document of it unless document is the zero Reference.
 func (u *suspects) addSuspect(recipient domain.ActorID, document Reference) {
 	i := slices.IndexFunc(u.found, func(f suspect) bool { return f.recipient == recipient })
 	if i < 0 {
@@ -284,8 +285,9 @@ func (u *suspects) setRecord(recipient domain.ActorID, record []byte) {
 	}
 }
 
-// compareLine adds the mailbox of a document to suspects if the document would change its line. It
-// ignores documents that the feeds will return, or that are older than what they have returned.
+// compareLine adds the mailbox of a document to suspects if the document would change the mailbox's line.
+// It ignores documents that the feeds have yet to return, and versions that may be older than the version
+// that a feed returned.
 func (s *Survey) compareLine(suspects *suspects, container string, doc []byte) {
 	recipient, ok := s.reader.Recipient(container, doc)
 	if !ok {
@@ -305,7 +307,7 @@ func (s *Survey) compareLine(suspects *suspects, container string, doc []byte) {
 	}
 }
 
-// recheckAll rechecks mailboxes.
+// recheckAll rechecks the mailboxes in suspects.
 func (s *Survey) recheckAll(ctx context.Context, suspects *suspects) error {
 	for _, found := range suspects.found {
 		if err := s.recheckMailbox(ctx, found.recipient, found.documents...); err != nil {
@@ -315,20 +317,20 @@ func (s *Survey) recheckAll(ctx context.Context, suspects *suspects) error {
 	return nil
 }
 
-// A mailboxCopy is a recordSet with the new record of one mailbox.
+// A mailboxCopy is a recordSet that contains only the new record of one mailbox.
 type mailboxCopy struct {
 	survey     *Survey
 	recipient  domain.ActorID
 	renewed    []byte
-	isOutdated bool // one of the documents is older than what the feeds have returned
+	isOutdated bool // whether a document may be older than the version that a feed returned
 }
 
 func (m *mailboxCopy) mailboxRecord(domain.ActorID) []byte { return m.renewed }
 
 func (m *mailboxCopy) setRecord(_ domain.ActorID, record []byte) { m.renewed = record }
 
-// canApply implements recordSet. It ignores documents of other mailboxes: a bundle of one may have the
-// same id.
+// canApply implements recordSet. It rejects documents of other mailboxes: a query by id may return a bundle
+// of another mailbox that has the same id.
 func (m *mailboxCopy) canApply(container string, recipient domain.ActorID, doc []byte) bool {
 	if recipient != m.recipient {
 		return false
@@ -337,9 +339,9 @@ func (m *mailboxCopy) canApply(container string, recipient domain.ActorID, doc [
 	return true
 }
 
-// recheckMailbox reads all documents of a mailbox, and others that it may have, and replaces its line.
-// If a document is older than what the feeds have returned, the line stays as it is until the next
-// recheck.
+// recheckMailbox reads all documents of a mailbox, and other documents that the mailbox may have, and
+// replaces its line. If a document may be older than the version that a feed returned, recheckMailbox does
+// not change the line, and schedules another recheck.
 func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID, others ...Reference) error {
 	old := s.table.mailboxRecord(recipient)
 	refs := s.reader.References(recipient, nil)
@@ -379,17 +381,17 @@ func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID, o
 	return nil
 }
 
-// readReference reads a document, nil if it does not exist.
+// readReference reads a document. It returns nil if the document does not exist.
 func (s *Survey) readReference(ctx context.Context, ref Reference) (json.RawMessage, error) {
 	var doc json.RawMessage
 	_, err := s.beginCall().Read(ctx, s.containerClient(ref.Container), ref.Partition, ref.ID, &doc)
 	if client.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // it does not exist
+		return nil, nil //nolint:nilnil // the document does not exist
 	}
 	return doc, client.Classify("read "+ref.ID+" of "+ref.Partition, err)
 }
 
-// isDamaged reports whether a document is damaged in the file of an embedded engine.
+// isDamaged reports whether err is about a document that is damaged in the file of an embedded engine.
 func (s *Survey) isDamaged(err error) bool {
 	_, is := s.damagedMailbox(err)
 	return is

@@ -12,18 +12,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A replica identifies the stored lines that a table has: all up to a document of the log of a series.
+// A replica identifies the stored lines that a table contains: all lines up to a document of a log.
 type replica struct {
 	series   string
 	last     int64
 	isLoaded bool
 }
 
-// errGap reports that a document which the state names was not found, or is damaged.
+// errGap reports that a document that the state names was not found or is damaged.
 var errGap = errors.New("a document of the survey cannot be read")
 
-// maxGaps is the maximum number of times that a list reads the state again because documents were
-// removed while it read them.
+// maxGaps is the number of times that a list may begin again because documents were removed while it read
+// them.
 const maxGaps = 4
 
 // Surveyed implements repository.Survey.
@@ -42,7 +42,7 @@ func (s *Survey) Surveyed(ctx context.Context) (repository.Surveyed, error) {
 		st := &surveyState{}
 		_, err := c.Read(ctx, s.lines, partition, stateID, st)
 		if client.IsNotFound(err) {
-			return s.table, nil // the store was never surveyed
+			return s.table, nil // no node has surveyed the store yet
 		}
 		if err == nil {
 			if s.owning.Load() {
@@ -60,8 +60,8 @@ func (s *Survey) Surveyed(ctx context.Context) (repository.Surveyed, error) {
 	}
 }
 
-// asUnavailable converts errGap to an Unavailable error: the failure ends when the survey has read all
-// mailboxes again.
+// asUnavailable converts errGap to an Unavailable error, because the failure is temporary: it ends when the
+// survey has read all mailboxes again.
 func asUnavailable(err error) error {
 	if errors.Is(err, errGap) {
 		return domain.Errorf(domain.Unavailable, "%w; the node that surveys reads all mailboxes again", err)
@@ -69,7 +69,8 @@ func asUnavailable(err error) error {
 	return err
 }
 
-// catchUp reads the lines that the table lacks, up to st. The caller holds mu.
+// catchUp reads the lines in documents that st names and the table does not contain yet. The caller must
+// hold mu.
 func (s *Survey) catchUp(ctx context.Context, c *client.Call, st *surveyState) error {
 	from := s.known.last + 1
 	if !s.known.isLoaded || s.known.series != st.Series || from < st.First || s.known.last > st.Last {
@@ -86,14 +87,15 @@ func (s *Survey) catchUp(ctx context.Context, c *client.Call, st *surveyState) e
 	return nil
 }
 
-// loadSnapshot replaces the lines of the table by those of the snapshot.
+// loadSnapshot replaces the lines of the table by the lines of the snapshot.
 func (s *Survey) loadSnapshot(ctx context.Context, c *client.Call, st *surveyState) error {
 	s.known = replica{}
 	s.table.removeAll()
 	return s.loadParts(ctx, c, st.Parts, func(i int) string { return snapshotID(st.Snapshot, i) })
 }
 
-// loadParts adds the lines of n documents to the table, in order. It unpacks several at once.
+// loadParts adds the lines of n documents to the table, in order. It reads and unpacks several documents
+// concurrently.
 func (s *Survey) loadParts(ctx context.Context, c *client.Call, n int, id func(int) string) error {
 	const atOnce = 8
 	for begin := 0; begin < n; begin += atOnce {
@@ -116,7 +118,7 @@ func (s *Survey) loadParts(ctx context.Context, c *client.Call, n int, id func(i
 	return nil
 }
 
-// loadPart returns the lines of a document as entries.
+// loadPart reads a document, and returns its lines as entries of the table.
 func (s *Survey) loadPart(ctx context.Context, c *client.Call, id string) ([]tableEntry, error) {
 	var p linesPart
 	_, err := c.Read(ctx, s.lines, partition, id, &p)

@@ -17,49 +17,49 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Options of a Survey. The zero value fits one of several nodes.
+// Options of a Survey. The zero value is for a node that shares the store with other nodes.
 type Options struct {
-	// Exclusive says that only this process uses the store: another node in the state has ended.
+	// Exclusive reports that only this process uses the store, so any other node in the state is dead.
 	Exclusive bool
 	Units     float64               // limit for the request units per second of the survey; 0: no limit
-	Every     time.Duration         // between the starts of two rounds; default 10 s
+	Every     time.Duration         // interval between the starts of two rounds; default 10 s
 	Retries   int                   // number of retries that the requests of one call share; default 24, negative: none
 	Clock     func() time.Time      // default time.Now
-	Random    func() uint64         // ids and jitter; default: the system's
+	Random    func() uint64         // source of ids and jitter; default: the system's random numbers
 	Logger    *slog.Logger          // default: none
 	Registry  prometheus.Registerer // default: none
 }
 
-// The times of a survey.
+// Intervals and timeouts of a survey.
 const (
-	everyDefault = 10 * time.Second
-	flushAfter   = 20 * time.Second // interval between flushes while lines have changed
-	beatAfter    = 30 * time.Second // interval between beats while no line has changed
-	leaseTime    = 60 * time.Second // a node without a beat for this time is dead, by the clock of the observer
-	lookEvery    = 20 * time.Second // interval between reads of another node's state
-	freshFor     = 2 * time.Second  // time for which lists use the lines without a request
-	stopWithin   = 5 * time.Second
-	// feedMargin is the time before a walk at which the feeds begin. A query may miss documents that
-	// were stored less than that ago.
+	everyDefault  = 10 * time.Second
+	flushAfter    = 20 * time.Second // interval between flushes while lines have changed
+	beatAfter     = 30 * time.Second // interval between beats while no line has changed
+	leaseTime     = 60 * time.Second // time without a beat, by the clock of the observer, after which a node is dead
+	claimInterval = 20 * time.Second // interval at which a node checks whether it may take over the survey
+	freshFor      = 2 * time.Second  // time for which lists use the lines in memory without a request
+	stopTimeout   = 5 * time.Second
+	// feedMargin is the maximum staleness of a query. The feeds begin this long before a walk, because the
+	// walk may miss the latest writes.
 	feedMargin = time.Minute
 )
 
-// The sizes of a survey.
+// Limits of a survey.
 const (
-	pageSize    = 50    // documents in a page of a feed: about as many as may be read in a second
+	pageSize    = 50    // documents in a page of a feed: about the number that a survey may read in a second
 	walkPage    = 100   // documents in a page of a query
-	maxPending  = 2_000 // limit for mailboxes with changed lines that are not stored
-	maxLog      = 4_096 // documents
+	maxPending  = 2_000 // limit for changed lines that were not flushed
+	maxLog      = 4_096 // limit for the documents of the log
 	maxParts    = 65_536
-	compactFrom = 256     // documents of the log at which a snapshot begins
-	minSnapshot = 256_000 // limit in bytes for a log without a snapshot of that size
+	compactFrom = 256     // number of documents of the log at which a new snapshot begins
+	minSnapshot = 256_000 // size of the log in bytes at which a new snapshot begins if the last snapshot is smaller
 )
 
-// A Survey surveys the mailboxes of a store, if this node has the lease, and returns the lines in any
-// case. Its methods are safe for concurrent use; Run is called once.
+// A Survey surveys the mailboxes of a store if this node has the lease. It returns the lines on any node.
+// Its methods are safe for concurrent use. Run must be called only once.
 type Survey struct {
-	client  *client.Client // paced
-	readers *client.Client // for lists, which are not delayed by the limit
+	client  *client.Client // for surveys; Options.Units limits its requests
+	readers *client.Client // for lists; its requests have no limit
 	db      *client.Database
 	lines   *azcosmos.ContainerClient
 	reader  Reader
@@ -68,51 +68,51 @@ type Survey struct {
 	table   *mailboxTable
 	owning  atomic.Bool
 
-	mu      sync.Mutex // guards the fields below, which describe the content of table
+	mu      sync.Mutex // guards known and checked, which describe the content of table
 	known   replica
-	checked time.Time // when known was last compared with the state
+	checked time.Time // when known was last compared with the stored state
 
-	own   ownership    // used only by Run
-	call  *client.Call // the last call of Run
-	spent float64      // request units of earlier calls
+	own   ownership    // only Run uses it
+	call  *client.Call // last call of Run
+	spent float64      // request units of the calls before call
 }
 
 var _ repository.Survey = (*Survey)(nil)
 
-// An ownership is what the node that surveys has in memory besides the table.
+// An ownership is the data in memory that only the node that surveys has.
 type ownership struct {
-	state   *surveyState // as stored; nil: another node surveys
+	state   *surveyState // last stored state; nil: another node surveys
 	seen    ownerSighting
 	since   time.Time
 	tokens  map[string]string
-	feeds   map[string]*client.Feed // by container; created on demand
+	feeds   map[string]*client.Feed // feeds by container, created on demand
 	walk    *walkPosition
 	at      time.Time
-	pending map[domain.ActorID]bool // mailboxes with changed lines that are not stored
+	pending map[domain.ActorID]bool // mailboxes whose changed lines were not flushed
 	flushed time.Time
-	garbage []string // documents that the state does not name
+	garbage []string // ids of documents that the state does not name
 	compact *compaction
-	hasMore bool // the last round has not read all changes
+	hasMore bool // whether the feeds had more changes at the end of the last round
 
 	followed      map[followedID]followedVersion // versions that the feeds returned in the last minute
-	followedSince time.Time                      // versions from before this time are unknown
-	recheck       *recheckPosition               // is replaced, never changed
+	followedSince time.Time                      // time from which followed is complete
+	recheck       *recheckPosition               // replaced as a whole, never changed in place
 	rechecked     recheckProgress
 	damaged       damagedLines
-	incomplete    map[domain.ActorID]time.Time // mailboxes of which a stale document was read, and when to recheck them
-	recheckAfter  time.Time                    // the next step of a recheck is not due before
+	incomplete    map[domain.ActorID]time.Time // time of the recheck of mailboxes of which a stale document was read
+	recheckAfter  time.Time                    // earliest time of the next step of a recheck
 
-	failure string // the failure that was logged last
+	failure string // text of the last failure
 }
 
-// An ownerSighting records when a beat of the node that surveys was first seen.
+// An ownerSighting records the time at which this node first read a beat of the node that surveys.
 type ownerSighting struct {
 	owner string
 	beat  int64
 	at    time.Time
 }
 
-// New returns a Survey. It makes no request and starts no goroutine; Run does.
+// New returns a Survey. It makes no request and starts no goroutine.
 func New(db *client.Database, reader Reader, opts Options) *Survey {
 	opts.Every = cmp.Or(opts.Every, everyDefault)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
@@ -135,12 +135,12 @@ func New(db *client.Database, reader Reader, opts Options) *Survey {
 func (s *Survey) containerClient(name string) *azcosmos.ContainerClient {
 	container, err := s.db.Container(name)
 	if err != nil {
-		panic(err) // only an empty name causes an error
+		panic(err) // impossible: only an empty name causes an error
 	}
 	return container
 }
 
-// beginCall returns a call that keeps to the limit of request units.
+// beginCall returns a call of the survey, whose requests Options.Units limits.
 func (s *Survey) beginCall() *client.Call {
 	if s.call != nil {
 		s.spent += s.call.Units()
@@ -158,14 +158,14 @@ func (s *Survey) spentUnits() float64 {
 	return s.spent + s.call.Units()
 }
 
-// Run surveys while this node has the lease, until ctx ends. It logs failures, and the next round tries
-// again.
+// Run surveys while this node has the lease, until ctx ends. It logs failures, and retries in the next
+// round.
 func (s *Survey) Run(ctx context.Context) {
 	for pause := s.firstPause(); client.Sleep(ctx, pause); {
 		began := s.opts.Clock()
 		isOwner, err := s.Round(ctx)
 		s.logFailure(ctx, err)
-		pause = lookEvery + s.client.Jitter(lookEvery/4)
+		pause = claimInterval + s.client.Jitter(claimInterval/4)
 		switch {
 		case isOwner && err == nil && s.own.hasMore:
 			pause = 0
@@ -173,7 +173,7 @@ func (s *Survey) Run(ctx context.Context) {
 			pause = max(s.opts.Every-max(s.opts.Clock().Sub(began), 0), s.opts.Every/4)
 		}
 	}
-	s.giveAway(ctx)
+	s.release(ctx)
 }
 
 // firstPause returns a random pause, so that nodes that start together do not claim the survey at the
@@ -185,8 +185,8 @@ func (s *Survey) firstPause() time.Duration {
 	return s.client.Jitter(time.Second)
 }
 
-// Round makes one round of the survey if this node has the lease, and reports whether it has. Run calls
-// it; a program that calls it does not call Run.
+// Round makes one round of the survey if this node has or acquires the lease, and reports whether this
+// node surveys. Run calls it in a loop. A program that calls Round must not call Run.
 func (s *Survey) Round(ctx context.Context) (bool, error) {
 	if s.own.state == nil {
 		if err := s.claimSurvey(ctx); err != nil || s.own.state == nil {
@@ -206,7 +206,7 @@ func (s *Survey) Round(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// readRound reads the changes, or all mailboxes if they have not been read yet.
+// readRound finishes the walk if it has not ended, and then reads the changes in the feeds.
 func (s *Survey) readRound(ctx context.Context) error {
 	if s.own.walk != nil {
 		if err := s.walkMailboxes(ctx); err != nil {
@@ -224,7 +224,7 @@ func (s *Survey) readRound(ctx context.Context) error {
 	return s.recheck(ctx)
 }
 
-// logFailure logs a failure, unless it is the one that was logged last.
+// logFailure logs a failure, unless the previous round failed in the same way.
 func (s *Survey) logFailure(ctx context.Context, err error) {
 	text := ""
 	if err != nil {

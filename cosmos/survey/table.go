@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A mailboxTable has the lines that this node knows, from its own survey or from another node's. It is
-// safe for concurrent use.
+// A mailboxTable contains the lines that this node knows, from its own survey or from that of another
+// node. It is safe for concurrent use.
 type mailboxTable struct {
 	reader Reader
 
@@ -20,17 +20,17 @@ type mailboxTable struct {
 	at      time.Time
 	entries map[string]*tableEntry
 
-	totals   domain.MailboxTotals // valid for version totalsOf
+	totals   domain.MailboxTotals // cache of the totals, valid if version is totalsOf
 	totalsOf int64
-	version  int64 // incremented by each change
+	version  int64 // number of changes of the table
 }
 
 // A tableEntry is the record of a mailbox, with the values by which lists are filtered and sorted.
 type tableEntry struct {
 	recipient domain.ActorID
-	record    []byte // is replaced, never changed
+	record    []byte // replaced as a whole, never changed in place
 	events    int64
-	oldest    int64 // in milliseconds since 1970; 0: unknown
+	oldest    int64 // time of the oldest waiting event in milliseconds since 1970; 0: unknown
 	state     uint8 // index in domain.MailboxStates, or noLine
 }
 
@@ -40,7 +40,7 @@ func newTable(reader Reader) *mailboxTable {
 	return &mailboxTable{reader: reader, entries: make(map[string]*tableEntry), totalsOf: -1}
 }
 
-// mailboxRecord returns the record of a recipient, nil if it has none.
+// mailboxRecord returns the record of a recipient, or nil if the table does not contain it.
 func (t *mailboxTable) mailboxRecord(recipient domain.ActorID) []byte {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -71,7 +71,7 @@ func newEntry(reader Reader, recipient domain.ActorID, record []byte) tableEntry
 	return e
 }
 
-// setEntries replaces entries by those of the same recipients.
+// setEntries adds entries, or replaces the entries of the same recipients.
 func (t *mailboxTable) setEntries(entries []tableEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +115,8 @@ func (t *mailboxTable) At() time.Time {
 	return t.at
 }
 
-// Summaries implements repository.Surveyed. It holds a lock, so no line is renewed meanwhile.
+// Summaries implements repository.Surveyed. The iterator holds a lock, so no line changes during the
+// iteration.
 func (t *mailboxTable) Summaries() iter.Seq[domain.MailboxSummary] {
 	return func(yield func(domain.MailboxSummary) bool) {
 		t.mu.RLock()
