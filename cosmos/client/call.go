@@ -68,7 +68,7 @@ func (c *Call) AddRetries(retries int) {
 
 // Pause takes one retry from the budget and waits for the backoff with full jitter, but at least for
 // the duration after. It returns false immediately if the budget is used up, or if the deadline of ctx
-// is earlier than after permits. It also returns false if ctx ends during the wait.
+// is before the end of after. It also returns false if ctx ends during the wait.
 func (c *Call) Pause(ctx context.Context, after time.Duration) bool {
 	c.mu.Lock()
 	used := max(c.client.opts.Retries-c.retries, 0)
@@ -126,8 +126,8 @@ func (c *Call) InDoubt() bool {
 	return c.doubt
 }
 
-// Outcome returns the result of [Classify] for the call. If a write of the call may have been applied,
-// Outcome replaces the kinds of error that would deny it by Uncertain.
+// Outcome returns the result of [Classify] for the call. If a write of the call may have been applied, it
+// returns Uncertain instead of the kinds of error that would mean that no write was applied.
 func (c *Call) Outcome(what string, err error) error {
 	err = Classify(what, err)
 	c.mu.Lock()
@@ -181,7 +181,7 @@ func (c *Call) SuspectContainers(ctx context.Context) error {
 }
 
 // sendRequest sends a request until it succeeds, fails permanently, or the budget is used up. A write
-// whose final outcome is unknown is Uncertain. request returns the charge.
+// whose final outcome is unknown fails with Uncertain. request returns the charge.
 func (c *Call) sendRequest(ctx context.Context, container *azcosmos.ContainerClient, write bool, request func(context.Context) (float32, error)) error {
 	uncertain := false
 	for {

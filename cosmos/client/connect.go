@@ -23,7 +23,8 @@ type Connection struct {
 	Database   string                 // default "messagehub"
 	Transport  policy.Transporter     // default: a pooled HTTP transport
 	Tracing    tracing.Provider       // records spans of requests; the zero Provider records none
-	// Consistency overrides the default consistency level that the account reports.
+	// Consistency overrides the default consistency level that the account reports. It does not override
+	// the regions of the account.
 	Consistency string
 }
 
@@ -49,7 +50,7 @@ func Connect(c Connection) (*Database, error) {
 	opts := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: &accountObserver{next: noResendTransport{transport}, db: db},
 		// Only a Call resends a write that may have been carried out, because it can interpret the
-		// result. By itself, azcosmos would resend a write whose HTTP/2 stream broke, and report its
+		// result. azcosmos would resend a write whose HTTP/2 stream broke, and report its
 		// own success as a conflict; see noResendTransport.
 		Retry: policy.RetryOptions{
 			MaxRetries:  -1,
@@ -87,7 +88,7 @@ func (db *Database) Container(name string) (*azcosmos.ContainerClient, error) {
 	return container, nil
 }
 
-// Close closes the client, and its connections if it has opened them.
+// Close closes the connections that Connect has opened. It does not close Connection.Transport.
 func (db *Database) Close() {
 	db.account.Close()
 	db.hangUp()

@@ -198,7 +198,7 @@ func (c *Client) refreshContainers(ctx context.Context) error {
 		return w.knownFault()
 	}
 	call := c.Begin(checkContainers)
-	call.retries = 0 // the next read is the retry
+	call.retries = 0 // no retries, because a later check reads again
 	err := w.checkAll(ctx, call, func(*ContainerError) {})
 	w.checked = now
 	if w.suspect.Load() || err != nil {
@@ -211,8 +211,8 @@ func (c *Client) refreshContainers(ctx context.Context) error {
 	return w.knownFault()
 }
 
-// suspectContainers is ContainersFault after a call failed in a way that a changed container would
-// explain. While another caller reads, it does not wait and returns the fault that was known before.
+// suspectContainers checks the containers after a call failed in a way that a changed container would
+// explain, and returns their known fault. It does not wait while another caller reads.
 func (c *Client) suspectContainers(ctx context.Context) error {
 	w := &c.containers
 	w.suspect.Store(true)
@@ -237,8 +237,8 @@ type containerWatch struct {
 	suspect atomic.Bool           // a call has failed in a way that a changed container would explain
 	fault   atomic.Pointer[error] // result of the last check; nil: no check yet, or no fault
 
-	// turn is full while a caller reads the properties. A mutex would not do, because a waiting caller
-	// must stop when its context ends.
+	// turn is full while a caller reads the properties. It is not a mutex, because a waiting caller must
+	// stop when its context ends.
 	turn chan struct{}
 
 	// Only the caller that holds turn may use these fields.

@@ -35,7 +35,7 @@ type ContainerSpec struct {
 // An IndexPath is a property that a query needs to be indexed.
 type IndexPath struct {
 	Path string // path as in an indexing policy, such as /name/?
-	Use  string // what does not work, or costs more, without it
+	Use  string // what fails or costs more without the index
 
 	// IsOptional reports that nodes work without the index. An index that a newer version adds is
 	// missing until the operator runs messagehub provision.
@@ -155,7 +155,7 @@ func (p *indexingPolicy) isIndexed(path string) bool {
 	return len(p.Included) == 0 && len(p.Excluded) == 0 // a policy that names no path indexes all
 }
 
-// extraPaths returns the included paths that are not in need.
+// extraPaths returns the included paths that need does not contain.
 func (p *indexingPolicy) extraPaths(need []string) []string {
 	if len(p.Included) == 0 && len(p.Excluded) == 0 {
 		return []string{allPaths}

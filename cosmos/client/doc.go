@@ -5,8 +5,8 @@
 //
 // An adapter creates one [Client] of a [Database], and for each call of its ports a [Call]. All
 // requests of the call share one budget of retries, so that the time of a call is limited however
-// many documents are involved. A request is sent again after a reply that does not tell its outcome:
-// no reply, 408, 410, 429, 449, 5xx. azcosmos itself resends nothing that may have been applied.
+// many documents are involved. A request is sent again after a temporary failure or an unknown outcome:
+// no reply, 408, 410, 429, 449, 5xx. azcosmos itself resends no write that may have been applied.
 //
 // # Writes
 //
@@ -53,7 +53,7 @@
 // # Containers
 //
 // An adapter describes its containers by a list of [ContainerSpec]. [Client.Provision]
-// creates them and corrects what can be corrected in place. [Client.CheckContainers] reads
+// creates them and corrects properties in place where possible. [Client.CheckContainers] reads
 // their properties before a node serves, and [Client.ContainersFault] every few minutes
 // after that, because no reply would show that an index path is missing or that a default
 // TTL deletes documents.

@@ -50,7 +50,7 @@ type Document struct {
 type SystemMembers struct {
 	RID         droppedMember `json:"_rid,omitzero"`
 	Self        droppedMember `json:"_self,omitzero"`
-	ETag        droppedMember `json:"_etag,omitzero"` // a type that needs the etag has a field of its own, which hides this field
+	ETag        droppedMember `json:"_etag,omitzero"` // a type that needs the etag declares it, which hides this field
 	Attachments droppedMember `json:"_attachments,omitzero"`
 	Timestamp   droppedMember `json:"_ts,omitzero"`
 	LSN         droppedMember `json:"_lsn,omitzero"`

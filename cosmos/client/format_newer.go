@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// MaxNewerSubjects is the limit for the subjects that a [NewerFormats] remembers and logs.
+// MaxNewerSubjects is the limit for the subjects that a [NewerFormats] records and logs.
 const MaxNewerSubjects = 1000
 
 // NewerFormatsOptions are the options of a NewerFormats.

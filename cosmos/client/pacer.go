@@ -81,8 +81,7 @@ func (p *pacer) noteThrottled() {
 }
 
 // batchSize returns the number of operations for a batch if each operation costs price: at least 1, up
-// to limit. A batch is one request, so the pacer cannot delay a part of it. So a batch costs up to half
-// a second of the rate.
+// to limit. A batch costs up to half a second of the rate, because the pacer cannot delay a part of it.
 func (p *pacer) batchSize(price float64, limit int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -174,7 +174,7 @@ func (c *Client) createContainer(ctx context.Context, opts ProvisionOptions, p *
 	switch {
 	case err == nil:
 		p.State = StateCreated
-	case StatusOf(err) == http.StatusConflict: // another process has just created it
+	case StatusOf(err) == http.StatusConflict: // another process has just created the resource
 		p.State = StateOK
 	default:
 		p.Left = []error{explainDenied("create container "+p.Name, err)}
@@ -287,7 +287,7 @@ func (c *ContainerSpec) correct(s *containerState, narrow bool) (body []byte, ch
 	return body, append(changes, indexChanges...), err
 }
 
-// A policyPath is an included or excluded path, including members that the hub does not know.
+// A policyPath is an included or excluded path of an indexing policy, with unknown members.
 type policyPath map[string]json.RawMessage
 
 func (p policyPath) path() string {

@@ -46,7 +46,7 @@ func asBrokenOff(err error) error {
 // was not sent.
 func mayHaveBeenSent(err error) bool {
 	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return record.Conn == nil // otherwise the failed record is the first one
+		return record.Conn == nil // Conn is set only for the first record, which comes before any request
 	}
 	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op == "dial" {
 		return false

@@ -80,7 +80,7 @@ type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// A Transport passes calls on to Next. It is safe for concurrent use.
+// A Transport forwards calls to Next, and breaks selected calls. It is safe for concurrent use.
 type Transport struct {
 	Next Doer
 

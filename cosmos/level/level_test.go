@@ -17,16 +17,16 @@ import (
 
 func TestANewStore_HasTheHighestLevel(t *testing.T) {
 	r := newRig(t)
-	st := r.status(r.open(knows(2)))
+	st := r.status(r.open(optionsUpTo(2)))
 	require.Equal(t, 2, st.Level)
 	require.Len(t, st.History, 1)
 	require.Equal(t, []any{"created", 2, "v2"}, []any{st.History[0].What, st.History[0].Level, st.History[0].Version})
-	require.Equal(t, 2, r.status(r.open(knows(3))).Level, "a newer version does not raise it by itself")
+	require.Equal(t, 2, r.status(r.open(optionsUpTo(3))).Level, "a newer version does not raise it by itself")
 }
 
 func TestAStoreOfAVersionBeforeLevels_HasLevel1(t *testing.T) {
 	r := newRig(t)
-	opts := knows(3)
+	opts := optionsUpTo(3)
 	opts.IsUsed = isUsed
 	require.Equal(t, 1, r.status(r.open(opts)).Level)
 }
@@ -34,17 +34,17 @@ func TestAStoreOfAVersionBeforeLevels_HasLevel1(t *testing.T) {
 func TestAnOlderVersion_IsRefusedWithTheVersionToUse(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(2)
-	_, err := Open(t.Context(), r.account.Connect(), knows(1))
+	_, err := Open(t.Context(), r.account.Connect(), optionsUpTo(1))
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	require.ErrorContains(t, err, "the store has level 2, and this version knows levels up to 1: use version v2 or a newer one")
 }
 
 func TestADocumentOfANewerFormat_IsRefused(t *testing.T) {
 	r := newRig(t)
-	s := r.open(knows(1))
+	s := r.open(optionsUpTo(1))
 	r.patchDocument("/v", 1000)
 	for name, call := range map[string]func() error{
-		"Open":   func() error { _, err := Open(t.Context(), r.account.Connect(), knows(1)); return err },
+		"Open":   func() error { _, err := Open(t.Context(), r.account.Connect(), optionsUpTo(1)); return err },
 		"Join":   func() error { _, err := s.Join(t.Context(), "a"); return err },
 		"Status": func() error { _, err := s.Status(t.Context()); return err },
 		"Run":    func() error { return (&Upgrade{Store: s}).Run(t.Context()) },
@@ -58,7 +58,7 @@ func TestADamagedDocument_IsReported(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(2)
 	r.patchDocument("/level", 0)
-	_, err := Open(t.Context(), r.account.Connect(), knows(2))
+	_, err := Open(t.Context(), r.account.Connect(), optionsUpTo(2))
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
 }
 
@@ -75,8 +75,8 @@ func (r *rig) patchDocument(path string, value any) {
 func TestAnUpgrade_RaisesTheLevelOnceAllNodesKnowIt(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
-		old, endOld := r.join(r.open(knows(1)), "old")
-		s := r.open(knows(3))
+		old, endOld := r.join(r.open(optionsUpTo(1)), "old")
+		s := r.open(optionsUpTo(3))
 		one, endOne := r.join(s, "one")
 		_, endTwo := r.join(s, "two")
 		var reported []string
@@ -115,9 +115,9 @@ func TestAnUpgrade_RaisesTheLevelOnceAllNodesKnowIt(t *testing.T) {
 func TestAnUpgrade_RemovesAnOlderNodeThatHasDied(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
-		_, err := r.open(knows(1)).Join(r.Context(), "dead") // the node never beats
+		_, err := r.open(optionsUpTo(1)).Join(r.Context(), "dead") // the node never beats
 		require.NoError(t, err)
-		s := r.open(knows(2))
+		s := r.open(optionsUpTo(2))
 		began := time.Now()
 		require.NoError(t, (&Upgrade{Store: s}).Run(r.Context()))
 		require.GreaterOrEqual(t, time.Since(began), deadAfter)
@@ -129,9 +129,9 @@ func TestAnUpgrade_RemovesAnOlderNodeThatHasDied(t *testing.T) {
 func TestAnUpgradeThatUsesTheStoreAlone_WaitsForNoNode(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
-		_, err := r.open(knows(1)).Join(r.Context(), "dead")
+		_, err := r.open(optionsUpTo(1)).Join(r.Context(), "dead")
 		require.NoError(t, err)
-		s, began := r.open(knows(2)), time.Now()
+		s, began := r.open(optionsUpTo(2)), time.Now()
 		require.NoError(t, (&Upgrade{Store: s, Alone: true}).Run(r.Context()))
 		require.Less(t, time.Since(began), time.Second)
 		require.Equal(t, 2, r.status(s).Level)
@@ -141,9 +141,9 @@ func TestAnUpgradeThatUsesTheStoreAlone_WaitsForNoNode(t *testing.T) {
 func TestAnUpgradeThatIsInterrupted_HasChangedNothing(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
-		_, err := r.open(knows(1)).Join(r.Context(), "dead")
+		_, err := r.open(optionsUpTo(1)).Join(r.Context(), "dead")
 		require.NoError(t, err)
-		s := r.open(knows(2))
+		s := r.open(optionsUpTo(2))
 		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
 		defer cancel()
 		require.ErrorContains(t, (&Upgrade{Store: s}).Run(ctx), "the level has not changed")
@@ -156,9 +156,9 @@ func TestAnUpgradeThatIsInterrupted_HasChangedNothing(t *testing.T) {
 func TestANodeThatWasTakenForDead_EndsWhenItContinues(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
-		paused, err := r.open(knows(1)).Join(r.Context(), "paused")
+		paused, err := r.open(optionsUpTo(1)).Join(r.Context(), "paused")
 		require.NoError(t, err)
-		s := r.open(knows(2))
+		s := r.open(optionsUpTo(2))
 		require.NoError(t, (&Upgrade{Store: s}).Run(r.Context()))
 		err = paused.Run(r.Context())
 		require.Equal(t, domain.NewerFormat, domain.KindOf(err))
@@ -170,7 +170,7 @@ func TestANodeThatWasTakenForDead_EndsWhenItContinues(t *testing.T) {
 func TestANodeThatWasTakenForDead_JoinsAgain(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
-		s := r.open(knows(1))
+		s := r.open(optionsUpTo(1))
 		other, err := s.Join(r.Context(), "paused")
 		require.NoError(t, err)
 		m, end := r.join(s, "other")
@@ -187,8 +187,8 @@ func TestANodeThatWasTakenForDead_JoinsAgain(t *testing.T) {
 func TestANodeThatJoinsBeforeTheWrite_IsSeen(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
-		old := r.open(knows(1))
-		s, line := r.openBy(knows(2))
+		old := r.open(optionsUpTo(1))
+		s, line := r.openBy(optionsUpTo(2))
 		var end func() error
 		beforeRequest(line, 3, func() { _, end = r.join(old, "old") }) // Run reads, announceLevel reads, and the third request is the announcement
 		err := (&Upgrade{Store: s}).Run(r.Context())
@@ -210,13 +210,13 @@ func TestAnUpgradeThatWasKilled_IsContinuedOrTakenBack(t *testing.T) {
 			for _, back := range []bool{false, true} {
 				r := newRig(t)
 				r.openAtLevel(1)
-				opts := knows(2)
+				opts := optionsUpTo(2)
 				opts.Retries = 2
 				killed, line := r.openBy(opts)
 				line.CrashAt(n, fault)
 				_ = (&Upgrade{Store: killed}).Run(t.Context())
 				fired += line.Fired()
-				s := r.open(knows(2))
+				s := r.open(optionsUpTo(2))
 				st := r.status(s)
 				states = append(states, fmt.Sprint("level ", st.Level, ", announced ", st.Announced))
 				if back {
@@ -224,7 +224,7 @@ func TestAnUpgradeThatWasKilled_IsContinuedOrTakenBack(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, st.Announced != 0, isDone)
 					require.Equal(t, st.Level, r.status(s).Level, "an active level is not lowered")
-					_, err = Open(t.Context(), r.account.Connect(), knows(1))
+					_, err = Open(t.Context(), r.account.Connect(), optionsUpTo(1))
 					require.Equal(t, st.Level == 1, err == nil, "%v", err)
 				}
 				require.NoError(t, (&Upgrade{Store: s}).Run(t.Context()))
@@ -242,8 +242,8 @@ func TestAnUpgradeThatWasKilled_IsContinuedOrTakenBack(t *testing.T) {
 func TestAnAnnouncedLevel_KeepsOlderNodesOutUntilItIsTakenBack(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(1)
-	old := r.open(knows(1))
-	u := &Upgrade{Store: r.open(knows(2))}
+	old := r.open(optionsUpTo(1))
+	u := &Upgrade{Store: r.open(optionsUpTo(2))}
 	_, err := u.announceLevel(t.Context(), 2)
 	require.NoError(t, err)
 	_, err = old.Join(t.Context(), "old")
@@ -261,13 +261,13 @@ func TestTwoUpgradesAtOnce_RaiseTheLevelOnce(t *testing.T) {
 	r.openAtLevel(1)
 	results := make(chan error)
 	for range 4 {
-		u := &Upgrade{Store: r.open(knows(3))}
+		u := &Upgrade{Store: r.open(optionsUpTo(3))}
 		go func() { results <- u.Run(t.Context()) }()
 	}
 	for range 4 {
 		require.NoError(t, <-results)
 	}
-	st := r.status(r.open(knows(3)))
+	st := r.status(r.open(optionsUpTo(3)))
 	require.Equal(t, 3, st.Level)
 	require.Len(t, st.History, 5)
 }
@@ -275,8 +275,8 @@ func TestTwoUpgradesAtOnce_RaiseTheLevelOnce(t *testing.T) {
 func TestAnUpgradeThatWasTakenBackDuringTheCall_ReportsIt(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(1)
-	other := &Upgrade{Store: r.open(knows(2))}
-	s, line := r.openBy(knows(2))
+	other := &Upgrade{Store: r.open(optionsUpTo(2))}
+	s, line := r.openBy(optionsUpTo(2))
 	beforeRequest(line, 5, func() { // the third request is the announcement, the fifth the activation
 		isDone, err := other.Back(t.Context())
 		require.NoError(t, err)
@@ -286,8 +286,8 @@ func TestAnUpgradeThatWasTakenBackDuringTheCall_ReportsIt(t *testing.T) {
 	require.Equal(t, 1, r.status(s).Level)
 }
 
-// rewriting returns levels, the last of which has a step with three parts.
-func rewriting(parts *[]string) Table {
+// newRewritingTable returns levels, the last of which has a step with three parts.
+func newRewritingTable(parts *[]string) Table {
 	next := map[string]string{"": "b", "b": "c", "c": ""}
 	return append(levels[:1:1], Level{Since: "v2", Steps: []Step{
 		{Name: "first", Run: func(_ context.Context, position string) (string, error) {
@@ -306,7 +306,7 @@ func TestSteps_ContinueWhereAnUpgradeWasKilled(t *testing.T) {
 		r := newRig(t)
 		r.openAtLevel(1)
 		var parts []string
-		opts := Options{Table: rewriting(&parts), Version: "v2"}
+		opts := Options{Table: newRewritingTable(&parts), Version: "v2"}
 		opts.Retries = 2
 		killed, line := r.openBy(opts)
 		line.CrashAt(n, faulty.RequestLost)
@@ -345,7 +345,7 @@ func TestAStepThatIsNotKnown_IsLeftToItsVersion(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(1)
 	r.patchDocument("/step", map[string]string{"name": "of another build"})
-	err := (&Upgrade{Store: r.open(knows(1))}).Run(t.Context())
+	err := (&Upgrade{Store: r.open(optionsUpTo(1))}).Run(t.Context())
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	require.ErrorContains(t, err, `level 1 has the step "of another build", which this version does not know`)
 }
@@ -353,13 +353,13 @@ func TestAStepThatIsNotKnown_IsLeftToItsVersion(t *testing.T) {
 func TestEveryWrite_KeepsMembersThatItDoesNotKnow(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(1)
-	old := r.open(knows(1))
+	old := r.open(optionsUpTo(1))
 	m, err := old.Join(t.Context(), "old")
 	require.NoError(t, err)
 	r.patchDocument("/colour", "blue")
 	r.patchDocument("/nodes/"+m.id+"/colour", "green")
 	require.NoError(t, m.storeBeat(t.Context()))
-	s := r.open(knows(2))
+	s := r.open(optionsUpTo(2))
 	_, err = s.Join(t.Context(), "new")
 	require.NoError(t, err)
 	d, err := s.ensureDocument(t.Context())
@@ -378,7 +378,7 @@ func TestARequestThatFails_IsRepeatedAndItsEffectIsTheSame(t *testing.T) {
 		for n := 1; ; n++ {
 			r := newRig(t)
 			r.openAtLevel(1)
-			s, line := r.openBy(knows(2))
+			s, line := r.openBy(optionsUpTo(2))
 			line.BreakOne(n, fault)
 			m, err := s.Join(t.Context(), "a")
 			require.NoError(t, err)
@@ -401,7 +401,7 @@ func TestARequestThatFails_IsRepeatedAndItsEffectIsTheSame(t *testing.T) {
 func TestTheNodesAndTheHistory_AreLimited(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(1)
-	s := r.open(knows(2))
+	s := r.open(optionsUpTo(2))
 	d, err := s.ensureDocument(t.Context())
 	require.NoError(t, err)
 	nodes, history := make(map[string]storedNode), make([]Change, maxHistory)
@@ -429,7 +429,7 @@ func TestTheNodesAndTheHistory_AreLimited(t *testing.T) {
 
 func TestARemovedDocument_IsCreatedByTheNextBeat(t *testing.T) {
 	r := newRig(t)
-	opts := knows(2)
+	opts := optionsUpTo(2)
 	s := r.open(opts)
 	s.opts.IsUsed = isUsed
 	m, err := s.Join(t.Context(), "a")

@@ -22,8 +22,8 @@ var levels = Table{
 	{Since: "v3", Changes: []string{"Bundles may have a colour."}},
 }
 
-// knows returns the options of a version that knows levels up to n.
-func knows(n int) Options {
+// optionsUpTo returns the options of a version that knows levels up to n.
+func optionsUpTo(n int) Options {
 	return Options{Table: levels[:n], Version: levels[n-1].Since}
 }
 
@@ -67,7 +67,7 @@ func beforeRequest(line *faulty.Transport, n int, do func()) {
 }
 
 // openAtLevel creates the store with a level.
-func (r *rig) openAtLevel(level int) { r.open(knows(level)) }
+func (r *rig) openAtLevel(level int) { r.open(optionsUpTo(level)) }
 
 // join starts a node, which runs until end is called or the level is higher than the node knows.
 func (r *rig) join(s *Store, host string) (m *Member, end func() error) {

@@ -120,7 +120,7 @@ func olderNodes(d *levelDocument, level int) (older []Node) {
 }
 
 // removeDead removes the dead nodes among older. It fails with an *OlderNodesError if an older node is
-// alive. While all of them may be alive or dead, it waits for checkInterval.
+// alive. While it is unknown whether the older nodes are alive, it waits for checkInterval.
 func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, level int) error {
 	isFirst := len(seen) == 0
 	var alive, dead []Node

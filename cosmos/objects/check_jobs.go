@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkJobs checks all running jobs.
+// checkJobs checks all jobs.
 func (c *objectChecker) checkJobs(ctx context.Context) error {
 	return c.confirm(ctx, func(ctx context.Context) ([]repository.Finding, bool, error) {
 		l := &jobsComparison{objectChecker: c, running: make(map[string]*runningDoc), requests: make(map[string]bool)}

@@ -97,8 +97,8 @@ func (c *checkedStore) object() map[string]any {
 	return c.find(func(doc map[string]any) bool { return doc["kind"] == "object" && doc["key"] == "key" })
 }
 
-// spilled returns the document of a kind (a spilled row, or a copy) that has the sequencer.
-func (c *checkedStore) spilled(kind, sequencer string) map[string]any {
+// findSpilled returns the document of a kind (a spilled row, or a copy) that has the sequencer.
+func (c *checkedStore) findSpilled(kind, sequencer string) map[string]any {
 	return c.find(func(doc map[string]any) bool {
 		fields, _ := doc["row"].(map[string]any)
 		return doc["kind"] == kind && doc["object"] == objectID("key") && (fields["sequencer"] == sequencer || sequencer == "" && fields["number"] != nil)
@@ -155,7 +155,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 	}
 	changeSpilled := func(kind, sequencer string, change func(doc, row map[string]any)) func(c *checkedStore) {
 		return func(c *checkedStore) {
-			doc := c.spilled(kind, sequencer)
+			doc := c.findSpilled(kind, sequencer)
 			change(doc, doc["row"].(map[string]any))
 			c.put(doc)
 		}
@@ -164,7 +164,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		name, rule, kind string
 		damage           func(c *checkedStore)
 	}{
-		{"a spilled row that is gone", "L5", countWrong, func(c *checkedStore) { c.remove(c.spilled("row", "12")) }},
+		{"a spilled row that is gone", "L5", countWrong, func(c *checkedStore) { c.remove(c.findSpilled("row", "12")) }},
 		{"a row that is gone", "L5", countWrong, changeObject(func(doc map[string]any) { doc["rows"] = rows(doc)[1:] })},
 		{"spilled rows of an object that is gone", "L1", rowStray, func(c *checkedStore) { c.remove(c.object()) }},
 		{"an object that cannot be read", "L1", unreadable, changeObject(func(doc map[string]any) { doc["rows"] = "none" })},
@@ -184,7 +184,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"two rows of one event", "L2", rowTwice, changeObject(func(doc map[string]any) { doc["rows"] = append([]any{row(doc, 0)}, rows(doc)...) })},
 		{"a row that is spilled, too", "L2", rowTwice, func(c *checkedStore) {
 			inside := c.object()["rows"].([]any)[0].(map[string]any)
-			doc := c.spilled("row", "12")
+			doc := c.findSpilled("row", "12")
 			doc["row"] = inside
 			c.put(doc)
 		}},
@@ -195,7 +195,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"a floor above a row", "L4", floorWrong, changeObject(func(doc map[string]any) { doc["floor"].(map[string]any)["base"] = "FF" })},
 		{"a floor below a spilled row", "L4", floorWrong, changeObject(func(doc map[string]any) { doc["floor"].(map[string]any)["base"] = "11" })},
 		{"rows in another order", "L4", floorWrong, changeObject(func(doc map[string]any) { slices.Reverse(rows(doc)) })},
-		{"a copy that is gone", "L4", copyWrong, func(c *checkedStore) { c.remove(c.spilled("head", "20")) }},
+		{"a copy that is gone", "L4", copyWrong, func(c *checkedStore) { c.remove(c.findSpilled("head", "20")) }},
 		{"a copy that is old", "L4", copyWrong, changeSpilled("head", "20", func(_, row map[string]any) { row["duplicates"] = 3 })},
 		{"a copy in another order", "L4", copyWrong, changeSpilled("head", "20", func(doc, _ map[string]any) { doc["live"] = "0" })},
 		{"a copy of another version", "L4", copyWrong, changeSpilled("head", "20", func(_, row map[string]any) { row["version"] = "9" })},

@@ -56,8 +56,8 @@ func (n *nodes) Amend(ctx context.Context, name domain.ObjectName, id domain.Obj
 	return n.node().Amend(ctx, name, id, change)
 }
 
-// conformance runs the suite on two nodes of one account.
-func conformance(t *testing.T, opts Options, histories uint64) {
+// runConformance runs the suite on two nodes of one account.
+func runConformance(t *testing.T, opts Options, histories uint64) {
 	t.Parallel()
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	open := func(*testing.T) repository.Objects {
@@ -67,7 +67,7 @@ func conformance(t *testing.T, opts Options, histories uint64) {
 	repositorytest.RandomObjects(t, open, histories)
 }
 
-func TestConformance(t *testing.T) { conformance(t, Options{Retries: 100}, 10) }
+func TestConformance(t *testing.T) { runConformance(t, Options{Retries: 100}, 10) }
 
 // The limit for the rows in an object is low, so most decisions depend on spilled rows. With
 // MESSAGEHUB_EVERY_CASE=1, as in make campaign, the test tries 2,000 histories.
@@ -76,7 +76,7 @@ func TestConformanceWithManySpilledRows(t *testing.T) {
 	if triesEveryCase {
 		histories = 2000
 	}
-	conformance(t, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 3}, Retries: 100}, histories)
+	runConformance(t, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 3}, Retries: 100}, histories)
 }
 
 func TestABucketKeepsItsNumberOfShards(t *testing.T) {

@@ -249,7 +249,7 @@ func (r *trial) listDocuments() (all []string) {
 			case "row":
 				delete(d, "id") // the id is a hash of volatile members
 			}
-			text, err := json.Marshal(withoutVolatile(d))
+			text, err := json.Marshal(removeVolatile(d))
 			require.NoError(r, err)
 			all = append(all, string(text))
 		}
@@ -258,18 +258,18 @@ func (r *trial) listDocuments() (all []string) {
 	return all
 }
 
-func withoutVolatile(v any) any {
+func removeVolatile(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range volatile {
 			delete(v, name)
 		}
 		for name := range v {
-			v[name] = withoutVolatile(v[name])
+			v[name] = removeVolatile(v[name])
 		}
 	case []any:
 		for i := range v {
-			v[i] = withoutVolatile(v[i])
+			v[i] = removeVolatile(v[i])
 		}
 	}
 	return v

@@ -70,7 +70,7 @@ func (s *Store) readCurrent(ctx context.Context, c *client.Call, id string, kind
 		return err
 	}
 	if _, err = c.Read(ctx, s.objects, jobsKey, id, into); err == nil || client.IsNotFound(err) {
-		err = client.ErrStale // the document has a newer format, which a read reports
+		err = client.ErrStale // the read is stale: only a document of a newer format does not meet the condition
 	}
 	return err
 }

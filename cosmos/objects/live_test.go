@@ -30,7 +30,7 @@ func newVersionedObject(t *testing.T, versions int, opts Options) *versionedObje
 	for i := range versions {
 		events = append(events, o.event("C", i, i))
 	}
-	o.stores(events...)
+	o.storeEvents(events...)
 	return o
 }
 
@@ -39,7 +39,7 @@ func (o *versionedObject) event(kind string, version, sequencer int) domain.Obje
 	return objecttest.Calls(fmt.Sprintf("[%s@%08X/v%d]", kind, sequencer, version))[0][0]
 }
 
-func (o *versionedObject) stores(events ...domain.ObjectEvent) {
+func (o *versionedObject) storeEvents(events ...domain.ObjectEvent) {
 	o.t.Helper()
 	var reports []repository.ObjectReport
 	for _, e := range events {
@@ -69,7 +69,7 @@ func (o *versionedObject) deleteNewest(versions, n int) float64 {
 	before := o.account.Engine.RequestUnits()
 	for i := range n {
 		version := versions - 1 - i
-		o.stores(o.event("D", version, versions+i))
+		o.storeEvents(o.event("D", version, versions+i))
 		o.requireCurrent(version - 1)
 	}
 	return (o.account.Engine.RequestUnits() - before) / float64(n)
@@ -108,7 +108,7 @@ func TestCopiesOfAnOlderVersion_AreRead(t *testing.T) {
 	}
 	require.Greater(t, heads, versions/2)
 	o.deleteNewest(versions, versions-1)
-	o.stores(o.event("D", 0, 2*versions))
+	o.storeEvents(o.event("D", 0, 2*versions))
 	object, err := o.store.Object(t.Context(), o.name)
 	require.NoError(t, err)
 	require.Nil(t, object.Current)

@@ -202,7 +202,7 @@ func (l *rowLookup) read(ctx context.Context, where string, p *params, queries [
 	}
 	for _, q := range queries {
 		known := rows
-		if q.Kind == domain.SpilledLive { // only of the versions with copies, the newest row was certainly read
+		if q.Kind == domain.SpilledLive { // other rows do not count, because newer rows of their versions may be unread
 			known = heads
 		}
 		answers[q] = q.Select(known)

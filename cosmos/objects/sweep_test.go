@@ -20,8 +20,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// sweepConformance runs the suite of sweeps on two nodes of one account.
-func sweepConformance(t *testing.T, opts Options) {
+// runSweepConformance runs the suite of sweeps on two nodes of one account.
+func runSweepConformance(t *testing.T, opts Options) {
 	t.Parallel()
 	repositorytest.RunObjectSweeps(t, func(t *testing.T, keeping repository.ObjectKeeping) repository.ObjectLedger {
 		opts := opts
@@ -31,10 +31,10 @@ func sweepConformance(t *testing.T, opts Options) {
 	})
 }
 
-func TestSweepConformance(t *testing.T) { sweepConformance(t, Options{Retries: 100}) }
+func TestSweepConformance(t *testing.T) { runSweepConformance(t, Options{Retries: 100}) }
 
 func TestSweepConformanceWithManySpilledRows(t *testing.T) {
-	sweepConformance(t, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 3}, Retries: 100})
+	runSweepConformance(t, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 3}, Retries: 100})
 }
 
 func (n *nodes) Shards(ctx context.Context) ([]repository.ObjectShard, error) {

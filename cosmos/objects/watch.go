@@ -85,7 +85,8 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, _ bool) (ver
 		ops := client.NewPatch(objectDocument, "c.live = true")
 		ops.AppendSet("/watched", true)
 		var d objectDoc
-		// A crash after this write leaves a marked object without a watch. Its changes are published in vain.
+		// A crash after this write leaves a marked object without a watch. Its changes are published, but no
+		// watch receives them.
 		err := c.Patch(ctx, s.objects, partition, objectID(name.Key()), ops, &d)
 		switch {
 		case err == nil:

@@ -9,8 +9,8 @@
 //
 // All documents are in one partition of the container cabinet, whose feed the survey does not follow:
 //
-//	state      the node that surveys and its beats; the time of the survey; positions of the feeds
-//	           or of the walk; the snapshot and the numbers of the log
+//	state      the node that surveys and its beats; the time of the survey, before which all changes
+//	           were read; positions of the feeds or of the walk; the snapshot and the numbers of the log
 //	snapshot   parts of the lines of all mailboxes, written together
 //	log        lines that were changed since the snapshot, numbered
 //

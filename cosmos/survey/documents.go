@@ -38,7 +38,7 @@ type surveyState struct {
 	Owner string `json:"owner,omitempty"` // id of the process that surveys; "": none
 	Beat  int64  `json:"beat"`
 
-	At     time.Time         `json:"at,omitzero"`    // time of the survey; zero: the first walk has not ended
+	At     time.Time         `json:"at,omitzero"`    // time of the survey, before which all changes were read; zero: the first walk has not ended
 	Since  time.Time         `json:"since,omitzero"` // time from which the feeds are read; zero: the walk has not begun
 	Tokens map[string]string `json:"tokens"`         // tokens of the feeds, by container
 	Walk   *walkPosition     `json:"walk,omitempty"` // position of the walk; nil: the walk has ended

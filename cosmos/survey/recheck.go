@@ -20,7 +20,7 @@ const (
 	recheckUnits   = 5               // request units per second that rechecks may spend if Options.Units is 0
 	recheckReads   = 20              // limit for the documents that a step reads one by one
 	recheckLines   = 1000            // limit for the lines that a step compares
-	recheckDamaged = 100             // limit for the damaged lines that are rechecked in each damagedEvery
+	recheckDamaged = 100             // limit for the damaged lines that are rechecked per damagedEvery
 	recheckPause   = time.Hour       // limit for the pause after a step
 )
 
