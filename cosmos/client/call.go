@@ -97,7 +97,7 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 
 // ErrStale reports that a document has changed since the call read it. [Call.Retry] then starts again
 // with fresh reads.
-var ErrStale = errors.New("the store moved on")
+var ErrStale = errors.New("a document has changed since it was read")
 
 // ErrNotYetVisible reports that a document was not found although another document refers to it. It
 // counts as a stale read, and after [MaxMissing] consecutive misses as damage.
@@ -164,7 +164,7 @@ func (c *Call) Retry(ctx context.Context, try func() error) error {
 				return domain.Errorf(domain.Unavailable, "%s: %w", c.name, fault)
 			}
 			if missing >= MaxMissing {
-				return domain.Errorf(domain.Damaged, "%s: %w, in %d attempts in a row", c.name, err, missing)
+				return domain.Errorf(domain.Damaged, "%s: %w, in %d consecutive attempts", c.name, err, missing)
 			}
 			return domain.Errorf(domain.Busy, "%s: gave up after %d retries against other writers or stale reads: %w", c.name, c.client.opts.Retries, err)
 		}
@@ -222,7 +222,7 @@ func (c *Call) sendRequest(ctx context.Context, container *azcosmos.ContainerCli
 			}
 			return err // the caller interprets the status
 		case uncertain:
-			return domain.Errorf(domain.Uncertain, "%s: it is not known whether a write to %s was carried out: %w", c.name, container.ID(), f)
+			return domain.Errorf(domain.Uncertain, "%s: the outcome of a write to %s is unknown: %w", c.name, container.ID(), f)
 		case ctx.Err() != nil:
 			return domain.Errorf(domain.Unavailable, "%s: %w", c.name, context.Cause(ctx))
 		}

@@ -123,9 +123,9 @@ func (l *Leader[T]) leaveQueue(ctx context.Context, c *queuedCall[T]) (err error
 	c.state = gone
 	if i := slices.Index(l.callers, c); i >= l.taken {
 		l.callers = slices.Delete(l.callers, i, i+1)
-		return domain.Errorf(domain.Unavailable, "%s: gave up before it began: %w", l.name, ctx.Err()), true
+		return domain.Errorf(domain.Unavailable, "%s: the context ended before the item was taken: %w", l.name, ctx.Err()), true
 	}
-	return domain.Errorf(domain.Uncertain, "%s: gave up while it was under way: %w", l.name, ctx.Err()), true
+	return domain.Errorf(domain.Uncertain, "%s: the context ended while the item was in a round: %w", l.name, ctx.Err()), true
 }
 
 // leadRounds runs rounds until another caller leads or the queue is empty. It completes the items of

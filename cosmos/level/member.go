@@ -113,7 +113,7 @@ func (m *Member) Run(ctx context.Context) error {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			m.store.opts.Logger.WarnContext(ctx, "the node could not write its sign of life to the store; it tries again", "error", err)
+			m.store.opts.Logger.WarnContext(ctx, "the node could not store its beat; it retries", "error", err)
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, 
 		}
 	}
 	if !client.Sleep(ctx, checkInterval) {
-		return domain.Errorf(domain.Unavailable, "wait for signs of life of older nodes: %w; the level has not changed", context.Cause(ctx))
+		return domain.Errorf(domain.Unavailable, "wait for beats of older nodes: %w; the level has not changed", context.Cause(ctx))
 	}
 	return nil
 }

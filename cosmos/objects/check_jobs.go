@@ -98,10 +98,10 @@ func (l *jobsComparison) compare() {
 	for _, d := range l.jobs {
 		kind, where := domain.JobKind(d.JobKind), d.JobKind+" "+d.UUID
 		if isRunning := d.State == string(domain.JobRunning); d.Live != isRunning {
-			l.addViolation(d.Bucket, where, "its state is %s, and live is %t", d.State, d.Live)
+			l.addViolation(d.Bucket, where, "the state of the job is %s, and live is %t", d.State, d.Live)
 		}
 		if id := "request." + d.UUID; d.hasSeparateRequest() && !l.requests[id] {
-			l.addViolation(d.Bucket, where, "its request is missing: document %s", id)
+			l.addViolation(d.Bucket, where, "the request of the job is missing: document %s", id)
 		}
 		if !d.Live || !kind.IsExclusive() {
 			continue
@@ -109,16 +109,16 @@ func (l *jobsComparison) compare() {
 		id := runningID(kind, d.Bucket)
 		switch r := l.running[id]; {
 		case r == nil:
-			l.addViolation(d.Bucket, where, "it runs, and document %s is missing, so a second one may run", id)
+			l.addViolation(d.Bucket, where, "the job runs, and document %s is missing, so a second job may run", id)
 		case r.UUID != d.UUID:
-			l.addViolation(d.Bucket, where, "it runs, and %s %s of the bucket, too", d.JobKind, r.UUID)
+			l.addViolation(d.Bucket, where, "the job runs, and %s %s of the bucket runs, too", d.JobKind, r.UUID)
 		default:
 			named[id] = true
 		}
 	}
 	for _, r := range slices.SortedFunc(maps.Values(l.running), func(a, b *runningDoc) int { return cmp.Compare(a.ID, b.ID) }) {
 		if !named[r.ID] {
-			l.addViolation(r.Bucket, "document "+r.ID, "it says that job %s runs, which does not, so no other one can run", r.UUID)
+			l.addViolation(r.Bucket, "document "+r.ID, "the document marks job %s as running, but the job does not run, so no other job can run", r.UUID)
 		}
 	}
 }

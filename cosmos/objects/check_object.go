@@ -118,9 +118,9 @@ func (l *objectComparison) checkShard(ctx context.Context) error {
 	case err != nil:
 		return err
 	case shards == 0:
-		l.addViolation("L1", shardWrong, "the document that says how many shards its bucket has is missing, so no reader finds it")
+		l.addViolation("L1", shardWrong, "the document with the number of shards of the bucket is missing, so readers cannot find the object")
 	case d.PartitionKey != shardKey(d.Bucket, shardOf(d.Key, shards)), d.ID != objectID(d.Key):
-		l.addViolation("L1", shardWrong, "it is document %s of %s, where no reader looks for it", d.ID, d.PartitionKey)
+		l.addViolation("L1", shardWrong, "the object is document %s of %s, which is not the document that readers read", d.ID, d.PartitionKey)
 	}
 	return nil
 }
@@ -136,11 +136,11 @@ func (l *objectComparison) checkInside() (err error) {
 		r := &rows[i]
 		switch {
 		case l.rows[r.ID()]:
-			l.addViolation("L2", rowTwice, "two of its rows are of event %+v", r.ID())
+			l.addViolation("L2", rowTwice, "two rows are of event %+v", r.ID())
 		case i > 0 && domain.CompareObjectRows(rows[i-1], *r) >= 0:
-			l.addViolation("L4", floorWrong, "its rows are not in order")
+			l.addViolation("L4", floorWrong, "the rows in the object are not in order")
 		case r.Order().Compare(l.object.Floor) <= 0:
-			l.addViolation("L4", floorWrong, "the row of event %+v is in it, and not above its floor", r.ID())
+			l.addViolation("L4", floorWrong, "the row of event %+v is in the object, and not above the floor of the object", r.ID())
 		}
 		l.rows[r.ID()] = true
 		l.count(r)
@@ -155,7 +155,7 @@ func (l *objectComparison) count(r *domain.ObjectRow) {
 		return
 	}
 	if r.Number > l.object.Generated || l.numbers[r.Number] {
-		l.addViolation("L6", numberWrong, "number %d of a generated place occurs twice, or above the last one, %d", r.Number, l.object.Generated)
+		l.addViolation("L6", numberWrong, "number %d of a generated place occurs twice, or is above the last number, %d", r.Number, l.object.Generated)
 	}
 	l.numbers[r.Number] = true
 }
@@ -228,19 +228,19 @@ func (l *objectComparison) checkSpilled(d *rowDoc) {
 			l.addViolation("L4", copyWrong, "document %s is a copy for another version than %s", d.ID, r.Version)
 		}
 		if want := newHeadDoc(l.doc.PartitionKey, l.doc.Key, &r).Live; d.Live != nil && d.Live != want { // copies of older versions lack the member
-			l.addViolation("L4", copyWrong, "document %s says %v of its row, want %v", d.ID, d.Live, want)
+			l.addViolation("L4", copyWrong, "document %s has the value %v for live, want %v", d.ID, d.Live, want)
 		}
 		return
 	}
 	want := newRowDoc(l.doc.PartitionKey, l.doc.Key, &r)
 	if d.ID != want.ID || d.Version != want.Version || d.Order != want.Order || d.Micros != want.Micros || d.IsGenerated != want.IsGenerated || d.IsAnchor != want.IsAnchor {
-		l.addViolation("L2", rowWrong, "document %s is not found by what its row, of event %+v, says", d.ID, r.ID())
+		l.addViolation("L2", rowWrong, "document %s has an id or members that do not match its row, of event %+v", d.ID, r.ID())
 	}
 	if l.rows[r.ID()] {
-		l.addViolation("L2", rowTwice, "the row of event %+v is in it, and spilled, too", r.ID())
+		l.addViolation("L2", rowTwice, "the row of event %+v is in the object and also spilled", r.ID())
 	}
 	if r.Order().Compare(l.object.Floor) > 0 {
-		l.addViolation("L4", floorWrong, "the row of event %+v is spilled, and above its floor", r.ID())
+		l.addViolation("L4", floorWrong, "the row of event %+v is spilled, and above the floor of the object", r.ID())
 	}
 	if newest, has := l.newest[r.Version]; !has || domain.CompareObjectRows(newest, r) < 0 {
 		l.newest[r.Version] = r
@@ -250,7 +250,7 @@ func (l *objectComparison) checkSpilled(d *rowDoc) {
 	if r.IsGenerated() {
 		l.generated++
 		if r.Time.After(l.object.SpilledTo) {
-			l.addViolation("L4", countWrong, "a spilled row with a generated place is of %s, and it says that none is later than %s", timeText(r.Time), timeText(l.object.SpilledTo))
+			l.addViolation("L4", countWrong, "a spilled row with a generated place has the time %s, and according to the object the latest is %s", timeText(r.Time), timeText(l.object.SpilledTo))
 		}
 	}
 }
@@ -264,12 +264,12 @@ func (l *objectComparison) checkCopies() {
 			l.addViolation("L4", copyWrong, "version %s has no copy of its newest spilled row", v)
 		}
 		if len(listed) < domain.MaxSpilledVersions && !slices.Contains(listed, v) {
-			l.addViolation("L4", countWrong, "rows of version %s are spilled, and it does not list the version", v)
+			l.addViolation("L4", countWrong, "rows of version %s are spilled, and the object does not list the version", v)
 		}
 	}
 	for v := range l.copies {
 		if _, has := l.newest[v]; !has {
-			l.addViolation("L4", copyWrong, "version %s has a copy, and no spilled row", v)
+			l.addViolation("L4", copyWrong, "version %s has a copy but no spilled row", v)
 		}
 	}
 }
@@ -289,23 +289,23 @@ func (l *objectComparison) checkCurrent() {
 	switch got := l.object.Current; {
 	case want == nil && got == nil:
 	case want == nil:
-		l.addViolation("L3", currentWrong, "its current row is that of event %+v, and by all rows it does not exist", got.ID())
+		l.addViolation("L3", currentWrong, "the current row is that of event %+v, and according to all rows the object does not exist", got.ID())
 	case got == nil || encodeRow(got) != encodeRow(want):
-		l.addViolation("L3", currentWrong, "its current row is not that of event %+v, which follows from all rows", want.ID())
+		l.addViolation("L3", currentWrong, "the current row is not that of event %+v, which is current according to all rows", want.ID())
 	}
 	if l.doc.Live != (l.doc.Current != nil) {
-		l.addViolation("L3", currentWrong, "live is %t, and it has a current row: %t", l.doc.Live, l.doc.Current != nil)
+		l.addViolation("L3", currentWrong, "live is %t, and the existence of a current row is %t", l.doc.Live, l.doc.Current != nil)
 	}
 }
 
 func (l *objectComparison) checkCounts() {
 	o := &l.object
 	if events := int64(len(o.Rows)) + l.spilled; o.Events != events || o.Duplicates != l.duplicates || o.Spilled != l.spilled || o.SpilledGenerated != l.generated {
-		l.addViolation("L5", countWrong, "it has %d rows with %d duplicates, of which %d are spilled, %d with a generated place; it counts %d, %d, %d and %d",
+		l.addViolation("L5", countWrong, "the object has %d rows with %d duplicates; %d rows are spilled, %d of them with a generated place; the counts are %d, %d, %d and %d",
 			events, l.duplicates, l.spilled, l.generated, o.Events, o.Duplicates, o.Spilled, o.SpilledGenerated)
 	}
 	if n := int64(len(l.numbers)); n > o.Generated || o.ForgottenRows == 0 && n < o.Generated {
-		l.addViolation("L6", numberWrong, "%d rows have a generated place, and it has given out %d numbers", n, o.Generated)
+		l.addViolation("L6", numberWrong, "%d rows have a generated place, and the object has assigned %d numbers", n, o.Generated)
 	}
 }
 

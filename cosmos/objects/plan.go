@@ -72,7 +72,7 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 			return nil, err
 		}
 	}
-	return nil, domain.Errorf(domain.Damaged, "object %s: its spilled rows contradict it", doc.ID)
+	return nil, domain.Errorf(domain.Damaged, "object %s: the spilled rows contradict the object", doc.ID)
 }
 
 // encode creates the operations of the plan. Every plan writes the object on condition of its etag, which

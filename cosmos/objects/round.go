@@ -31,7 +31,7 @@ const (
 )
 
 // errSplit reports that a batch must be split.
-var errSplit = errors.New("the batch is to be halved")
+var errSplit = errors.New("the batch must be split")
 
 // A refusedError reports a batch that was refused because of an object: another writer has changed the
 // object, or an earlier attempt has stored the batch.

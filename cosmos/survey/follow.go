@@ -294,7 +294,7 @@ func (s *Survey) takeTokens(ctx context.Context) error {
 	}
 	var doc json.RawMessage
 	if _, err := s.beginCall().Read(ctx, s.lines, partition, stateID, &doc); err != nil {
-		return client.Classify("read who surveys the mailboxes", err)
+		return client.Classify("read the state of the survey", err)
 	}
 	since := client.ModifiedAt(doc).Add(-feedMargin)
 	s.own.since = since

@@ -28,7 +28,7 @@ func (s *Survey) claimSurvey(ctx context.Context) error {
 		st = s.newState()
 		st.etag = etag
 	case err != nil:
-		return client.Classify("read who surveys the mailboxes", err)
+		return client.Classify("read the state of the survey", err)
 	default:
 		st.etag = etag
 		if !s.mayClaim(st) {
@@ -74,7 +74,7 @@ func (s *Survey) loadOwn(ctx context.Context, c *client.Call) error {
 	if !errors.Is(err, errGap) {
 		return err
 	}
-	s.opts.Logger.WarnContext(ctx, "lines of the survey are lost; it reads all mailboxes again", "error", err)
+	s.opts.Logger.WarnContext(ctx, "lines of the survey are lost; the survey reads all mailboxes again", "error", err)
 	s.table.removeAll()
 	s.beginWalk()
 	next := s.own.state
@@ -194,7 +194,7 @@ func (s *Survey) writeState(ctx context.Context, next *surveyState, add []*lines
 			return err
 		}
 	default:
-		return client.Classify("store what was surveyed", err)
+		return client.Classify("store the state of the survey", err)
 	}
 	o.state, o.garbage, o.flushed = next, o.garbage[len(removed):], s.opts.Clock()
 	return nil
@@ -208,7 +208,7 @@ func (s *Survey) readBack(ctx context.Context, c *client.Call, next *surveyState
 	case client.IsNotFound(err):
 		return errTaken // the state was deleted; the next round creates a new state
 	case err != nil:
-		return client.Classify("read who surveys the mailboxes", err)
+		return client.Classify("read the state of the survey", err)
 	case stored.WriteID != next.WriteID:
 		return errTaken
 	}
@@ -239,7 +239,7 @@ func (s *Survey) release(ctx context.Context) {
 		err = s.writeState(ctx, next, nil)
 	}
 	if err != nil && !errors.Is(err, errTaken) {
-		s.opts.Logger.WarnContext(ctx, "the survey could not be given to another node; one takes it over when its lease has passed", "error", err)
+		s.opts.Logger.WarnContext(ctx, "the node could not release the survey; another node takes it over when the lease has expired", "error", err)
 	}
 	s.loseOwnership()
 }

@@ -237,7 +237,7 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 		return err
 	}
 	if next.After == "" || next.After == p.order[len(p.order)-1] {
-		s.opts.Logger.InfoContext(ctx, "the survey has compared all lines with what is stored", "lines", len(p.order), "corrected", p.corrected)
+		s.opts.Logger.InfoContext(ctx, "the survey has compared all lines with the stored documents", "lines", len(p.order), "corrected", p.corrected)
 		next = recheckPosition{Began: next.Began, Ended: true, Unknown: next.Unknown}
 		*p = recheckProgress{}
 	}
