@@ -29,7 +29,7 @@ type Call struct {
 	units   float64 // see Units
 }
 
-// The budget of a call.
+// Timeout and backoff of the requests of a call.
 const (
 	callTimeout = 5 * time.Second // timeout of one request; Cosmos itself has a timeout of 5 s
 	minBackoff  = 4 * time.Millisecond

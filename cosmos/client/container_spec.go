@@ -12,9 +12,9 @@ import (
 // and the table in the handbook use it.
 type ContainerSpec struct {
 	Name         string
-	Holds        string // describes its documents, for a table
+	Holds        string // description of the documents, for a table
 	PartitionKey string // path of the partition key, which is hashed by version 2
-	KeyBytes     int    // length of the longest partition key value
+	KeyBytes     int    // length of the longest partition key value in bytes
 
 	// Index lists the scalar properties that queries filter or order by, without the partition key,
 	// which is always indexed. All other paths are excluded, because each indexed path makes every

@@ -22,7 +22,7 @@ type Feed struct {
 	token     string
 
 	drained time.Time            // time of the last request that returned no more changes; all changes before it were read
-	read    map[string]time.Time // times up to which changes were read since drained, by lower bound of the range of keys
+	read    map[string]time.Time // for each range of keys, by lower bound: time up to which changes were read since drained
 }
 
 // Feed returns a feed that continues at the token of an earlier feed. If the earlier feed read nothing,

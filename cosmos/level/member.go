@@ -159,7 +159,7 @@ func (m *Member) storeBeat(ctx context.Context) error {
 	return m.removeDead(ctx, d)
 }
 
-// removeDead removes nodes that have not beaten for forgetAfter.
+// removeDead removes other nodes whose numbers of beats have been unchanged for forgetAfter.
 func (m *Member) removeDead(ctx context.Context, d *levelDocument) error {
 	var dead []Node
 	for _, n := range m.seen.observeNodes(nodesOf(d), time.Now()) {

@@ -8,7 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// sightings are an observer's records of the beats of nodes, by id.
+// sightings are an observer's records of the beats of nodes, by node id.
 type sightings map[string]beatSighting
 
 // A beatSighting is a number of beats, and the time of the first observation of this number.

@@ -90,7 +90,7 @@ type rowDoc struct {
 	Kind         string      `json:"kind"`
 	Object       string      `json:"object"` // id of the object's document
 	Version      string      `json:"version,omitempty"`
-	Order        string      `json:"order,omitempty"` // see orderText; empty in a copy
+	Order        string      `json:"order,omitempty"` // result of orderText for the row; empty in a copy
 	Live         any         `json:"live,omitempty"`  // in a copy: text of the row's order if the row is live, otherwise false
 	Row          rowFields   `json:"row"`
 	Micros       float64     `json:"micros"` // time of the event in microseconds, for queries
@@ -109,7 +109,7 @@ func (d *rowDoc) DocumentKind() client.DocumentKind {
 
 // rowFields are the fields of a domain.ObjectRow.
 type rowFields struct {
-	Version    string `json:"version,omitempty"` // "": the null version
+	Version    string `json:"version,omitempty"` // empty for the null version
 	Type       int    `json:"type"`
 	IsMarker   bool   `json:"marker,omitempty"`
 	Form       int    `json:"form,omitempty"`

@@ -33,7 +33,7 @@ type protocol struct {
 	run       func(*trial, *Store) error
 }
 
-// protocols are all protocols except ingests, which have separate tests.
+// protocols are the tested protocols. Ingests have separate tests.
 var protocols = []protocol{
 	{name: "crawl", prepare: prepareCrawl, run: runCrawl},
 	{name: "patch", prepare: preparePatch, run: runPatch},

@@ -17,7 +17,7 @@ import (
 
 // Spilled rows may fill several result pages, and a different replica may serve each page.
 func TestAStaleResultPageHidesNoSpilledRow(t *testing.T) {
-	const versions, reads = 1100, 3 // number of versions, more than the 1,000 documents of a result page, and of reads by each event
+	const versions, reads = 1100, 3 // versions do not fit into a result page of 1,000 documents; reads is the number of reads by the last event
 	var staleRead atomic.Int64      // number of reads before the stale read
 	staleRead.Store(-1)
 	a := accounttest.New(t, embedded.Options{Consistency: "Session", Stale: func() int {

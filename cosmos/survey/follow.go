@@ -169,7 +169,7 @@ func (s *Survey) setRecord(recipient domain.ActorID, record []byte) {
 	}
 }
 
-// fetchDocuments reads documents and applies those that exist.
+// fetchDocuments reads the wanted documents, and applies the documents that exist.
 func (s *Survey) fetchDocuments(ctx context.Context, into recordSet, wanted []Reference) error {
 	byID := make(map[string][]string)
 	for _, r := range wanted {
