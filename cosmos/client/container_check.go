@@ -242,8 +242,8 @@ type containerWatch struct {
 	turn chan struct{}
 
 	// Only the caller that holds turn may use these fields.
-	checked   time.Time         // when the properties were read; zero: never
-	suspected time.Time         // when the properties were last read because of a suspicion or a fault
+	checked   time.Time         // time of the last read of the properties; zero: never
+	suspected time.Time         // time of the last read because of a failed call or a known fault
 	rids      map[string]string // resource ids of the containers when the hub started, by name
 }
 

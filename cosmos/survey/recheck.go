@@ -140,7 +140,7 @@ func (s *Survey) nextIncomplete(now time.Time) (recipient domain.ActorID, ok boo
 	return recipient, ok
 }
 
-// nextDue returns a mailbox whose damaged line must be rechecked now, each mailbox once in damagedEvery. If
+// nextDue returns a mailbox whose damaged line must be rechecked now, each mailbox once per damagedEvery. If
 // more than recheckDamaged lines are damaged, it returns the next ones in the next damagedEvery.
 func (d *damagedLines) nextDue(t *mailboxTable, now time.Time) (recipient domain.ActorID, ok bool) {
 	if now.Sub(d.listed) >= damagedEvery || now.Before(d.listed) {
