@@ -18,11 +18,12 @@ func (s *Store) readResource(ctx context.Context, c *client.Call, r domain.Resou
 	return d, err
 }
 
-// confirmNoResource returns a NotFound error for a resource that was not found, unless that was a
-// stale read.
+// confirmNoResource returns a NotFound error for a resource that was not found. If the read was stale,
+// it returns [client.ErrNotYetVisible].
 func (s *Store) confirmNoResource(ctx context.Context, c *client.Call, r domain.Resource) error {
 	if s.account.ReadsMayBeStale() {
-		// A patch whose condition no document fulfils reads the current state.
+		// A patch acts on the current document. This one changes nothing, and is refused if the resource
+		// exists.
 		ops := client.NewPatch(resourceDocument, "(IS_DEFINED(c.absent) and c.absent = true)")
 		ops.AppendSet("/kind", resourceDocument.Name)
 		err := c.Patch(ctx, s.cursors, resourceKey(r), resourceID, ops, &resourceDoc{})
@@ -58,7 +59,7 @@ type resourceChange struct {
 	store    *Store
 	call     *client.Call
 	resource domain.Resource
-	wanted   repository.ResourceVersion // of the document before; "" if it must not exist
+	wanted   repository.ResourceVersion // version of the document to replace; empty if the document must not exist
 	writeID  string
 	misses   int
 	isBegun  bool   // the first write was sent
@@ -91,11 +92,10 @@ func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone boo
 	case t.call.InDoubt() && !t.store.account.ReadsMayBeStale():
 		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
 	}
-	return nil, false, t.store.changed(t.call, &t.misses)
+	return nil, false, t.store.changedError(t.call, &t.misses)
 }
 
-// write replaces the document that was read by next. event is the event of the change, "" for a
-// creation.
+// write stores next in place of the document that was read. event is empty for a creation.
 func (t *resourceChange) write(ctx context.Context, next *resourceDoc, event domain.ChangeEvent) error {
 	if !t.isBegun {
 		t.isBegun, t.base = true, next.WriteID
@@ -141,7 +141,7 @@ func (s *Store) DeleteResource(ctx context.Context, r domain.Resource, version r
 		doc, isDone, err := t.read(ctx)
 		switch {
 		case domain.KindOf(err) == domain.NotFound && t.call.InDoubt():
-			return nil // an attempt has deleted it, or another request has
+			return nil // the resource was deleted by an attempt of this call, or by another request
 		case err != nil || isDone:
 			return err
 		case !doc.IsWatched:

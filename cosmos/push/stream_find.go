@@ -20,7 +20,7 @@ func (s *Store) Find(ctx context.Context, stream domain.StreamName, id string) (
 	return at, c.Outcome(fmt.Sprintf("find a message of %s by its id", stream), err)
 }
 
-// findPosition looks for an id in the segments that may have ids which are not expired.
+// findPosition searches for an id in the segments that may have unexpired ids.
 func (s *Store) findPosition(ctx context.Context, c *client.Call, stream domain.StreamName, id string) (domain.Position, error) {
 	h, err := s.lastHead(ctx, c, stream)
 	last := h

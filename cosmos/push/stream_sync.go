@@ -54,7 +54,7 @@ func (s *Store) changeSync(ctx context.Context, what string, stream domain.Strea
 		}
 		next := change(h.sync)
 		if slices.Equal(next, h.sync) && !s.account.ReadsMayBeStale() {
-			return nil // otherwise the head may be stale, which only a write can detect
+			return nil // where reads may be stale, only a write shows whether the head is current
 		}
 		h.sync, h.Sync, h.WriteID = next, nil, s.client.NewID()
 		for _, id := range next {
