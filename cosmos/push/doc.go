@@ -271,7 +271,7 @@
 //	a bundle is stored before it is returned        TestConformance, domain: TestACursor_KeepsItsRulesWhateverHappens
 //	open entries, claims, caution, counters         domain: TestACursor_KeepsItsRulesWhateverHappens
 //	a beat with a lower number changes nothing      TestConformance
-//	the assignment is replaced by its version       TestConformance, TestNodesOverABrokenLine_ShareTheShards
+//	the assignment is replaced by its version       TestConformance, TestNodesOnABrokenConnection_ShareTheShards
 //	damaged documents of nodes are replaced         TestDamagedDocumentsOfNodes_StopNoDelivery
 //	a damaged assignment is replaced by one node    TestADamagedAssignment_IsReplacedByOneNode
 //	a newer format stops its own cursor alone       TestDocumentsOfANewerFormat_StopOnlyTheirCursors

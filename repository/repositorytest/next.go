@@ -83,7 +83,7 @@ var nextRules = []contractRule{
 
 	{name: "a run names its group and its cabinet", test: func(f *fixture) {
 		events := f.saveNew(1, From(domain.Charges))
-		for range 2 { // not open, then open
+		for range 2 { // first without an open bundle, then with one
 			run := f.readNext().Run
 			require.Equal(f, MasterData, run.Group())
 			require.Equal(f, events[0].Cabinet(), run.Cabinet())
@@ -91,7 +91,7 @@ var nextRules = []contractRule{
 		}
 	}},
 
-	{name: "the folder of a run is that of its first event, open or not, whoever asks", capacity: 3, test: func(f *fixture) {
+	{name: "the folder of a run is that of its first event, open or not, for every caller", capacity: 3, test: func(f *fixture) {
 		folders := make(map[string]domain.CabinetKey)
 		f.saveNew(2, From(domain.Charges))
 		f.saveNew(8)
@@ -213,7 +213,7 @@ var nextRules = []contractRule{
 		require.NoError(f, err)
 		f.saveNew(5)
 		next := f.readNext()
-		f.sameBundle(b, *next.Open)
+		f.requireSameBundle(b, *next.Open)
 		f.wantSame(events[:4], f.readRange(next.Run))
 		f.wantSame(events[:4], f.readRange(next.Run))
 	}},
@@ -234,7 +234,7 @@ var nextRules = []contractRule{
 		require.Equal(f, opened[1].ID, f.readNext(MasterData, TimeSeries).Open.ID)
 		for _, b := range opened {
 			next := f.readNext()
-			f.sameBundle(b.Bundle, *next.Open)
+			f.requireSameBundle(b.Bundle, *next.Open)
 			f.wantSame([]domain.Event{b.Events[0].Event}, f.readRange(next.Run))
 			f.acknowledge(b)
 		}
@@ -273,7 +273,7 @@ var nextRules = []contractRule{
 	{name: "events that do not fit the first ones are left for the next bundle", test: bundlingRules},
 }
 
-// bundlingRules checks that stores keep the members on which the rules of bundling decide.
+// bundlingRules checks that stores preserve the members on which the rules of bundling depend.
 func bundlingRules(f *fixture) {
 	type kind struct {
 		kb    domain.Weight

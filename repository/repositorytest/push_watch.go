@@ -90,7 +90,7 @@ func (f *pushFixture) markResource(r domain.Resource, mayBeAbsent bool) int64 {
 	return version
 }
 
-// requireChanges demands that a resource has exactly these unpublished changes.
+// requireChanges requires that a resource has exactly these unpublished changes.
 func (f *pushFixture) requireChanges(r domain.Resource, want ...*domain.Change) {
 	f.Helper()
 	got, err := f.Changes.Changes(f.ctx, r)
@@ -380,7 +380,7 @@ var resourceRules = []pushRule{
 			require.NoError(f, err)
 			return isTaken
 		}
-		now := f.readClock().Add(time.Hour) // after the turns of other cases
+		now := f.readClock().Add(time.Hour) // later than the turns of other cases
 		require.True(f, takes(now))
 		require.False(f, takes(now))
 		require.False(f, takes(now.Add(time.Minute-time.Second)))

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Store is a store and the names of its buckets.
+// A Store is a store with the names of its buckets.
 type Store struct {
 	Buckets string // the name of a bucket, or a prefix of names followed by an asterisk
 	repository.Source
@@ -35,8 +35,8 @@ func (s *Store) hasBucket(bucket string) bool {
 	return bucket == s.Buckets
 }
 
-// Stores are the stores of a node. A call goes to the first one that has the bucket. They are safe for
-// concurrent use.
+// Stores are the stores of a node. A call goes to the first store that has the bucket. Stores are safe
+// for concurrent use.
 type Stores []Store
 
 var _ repository.Source = Stores(nil)
@@ -122,8 +122,8 @@ func (s Stores) List(ctx context.Context, bucket, prefix, from string, limit int
 	return page, nil
 }
 
-// checkPage checks the keys of a page, and returns the position of the next page. With a key out of
-// order, a crawl would conclude that another object was deleted.
+// checkPage checks the keys of a page, and returns the position of the next page. If it accepted a key
+// out of order, a crawl would conclude that another object was deleted.
 func checkPage(page *repository.SourcePage, begin cursor, prefix string, limit int) (cursor, error) {
 	end := cursor{begin.After, page.Cursor}
 	for i := range page.Objects {
