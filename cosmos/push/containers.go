@@ -10,7 +10,7 @@ const (
 // Containers returns the containers of the push side.
 func Containers() []client.ContainerSpec {
 	const (
-		name   = 64 // limit for the name of a topic, a channel or an actor
+		name   = 64 // maximum length of the name of a topic, a channel or an actor
 		stream = len("dequeued|") + name + len("|9999999")
 		cursor = 3*name + len("||")
 	)

@@ -45,7 +45,7 @@ type cursorDoc struct {
 	Attempts  int64 `json:"attempts,omitempty"`
 
 	Retries int    `json:"retries,omitempty"`
-	Late    int    `json:"late,omitempty"`   // number of retries that are late
+	Late    int    `json:"late,omitempty"`   // number of retries with few attempts left
 	Digest  string `json:"digest,omitempty"` // 16 hexadecimal digits, because a JSON number has only 53 bits
 	Listed  int64  `json:"listed,omitempty"` // in microseconds, like all times of the document
 
@@ -78,7 +78,7 @@ type cursorDoc struct {
 	ReplayRate    int      `json:"replayRate,omitempty"`
 	ReplayState   string   `json:"replayState,omitempty"` // empty while the replay runs
 	ReplayAt      string   `json:"replayAt,omitempty"`
-	ReplayEnd     []string `json:"replayEnd,omitempty"` // last entry to replay of each priority that has one
+	ReplayEnd     []string `json:"replayEnd,omitempty"` // last entry to replay of each priority with entries
 	ReplaySeen    int64    `json:"replaySeen,omitempty"`
 	ReplayMatched int64    `json:"replayMatched,omitempty"`
 	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
@@ -267,7 +267,7 @@ func (d *entryDoc) DocumentKind() client.DocumentKind {
 	return entryDocument
 }
 
-// watchedStream returns the stream in d, whose kind is watched.
+// watchedStream returns the stream in d. The kind of d must be watched.
 func (d *entryDoc) watchedStream() (repository.WatchedStream, error) {
 	stream, err := domain.ParseStreamName(d.Stream)
 	if err != nil {

@@ -26,7 +26,7 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 		if err != nil {
 			return err
 		}
-		// A crash after this write leaves a cursor that the caller does not know.
+		// A crash after this write leaves a cursor, although the caller receives no confirmation.
 		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, "", doc)
 		if !client.IsRefused(err) {
 			return err

@@ -116,7 +116,8 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 			return err
 		}
 	}
-	// A crash before this write leaves an entry without a cursor, which costs the next start a load.
+	// A crash before this write leaves an entry without a cursor, which the next owner of the shard tries
+	// to load.
 	err = c.Delete(ctx, s.cursors, entry.PartitionKey, entry.ID, entry.etag)
 	if client.IsRefused(err) || client.IsNotFound(err) {
 		return nil

@@ -134,7 +134,7 @@ func (s *Store) changedError(c *client.Call, misses *int) error {
 	case *misses < client.MaxMissing:
 		return client.ErrStale
 	case c.InDoubt(): // an earlier attempt of the write may have been applied
-		return domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
+		return domain.Errorf(domain.Uncertain, "it has changed, and it is unknown which write changed it")
 	}
 	return domain.Errorf(domain.Conflict, "it has changed")
 }

@@ -167,8 +167,8 @@ func TestACrashAnywhere_LeavesNoReservationThatCounts(t *testing.T) {
 	}
 }
 
-// Before each request of a creation, another node fills the list of the owner. Whether the creation is
-// added or refused, the limit is exact.
+// Before each request of a creation, another node fills the list of the owner. Whether the creation
+// succeeds or fails, the owner has the maximum number of subscriptions afterwards.
 func TestALateCreation_KeepsTheLimit(t *testing.T) {
 	for n := 1; ; n++ {
 		r := newRig(t, embedded.Options{})

@@ -82,7 +82,7 @@ func (s *Store) Nodes(ctx context.Context) ([]repository.Node, repository.Assign
 			err = u.Err
 		case u.ID == assignmentID:
 			assignment.Damage = u.Err
-		case isNewer: // its time of modification shows whether the node still stores beats
+		case isNewer: // the beat cannot be read, so the time of modification replaces it
 			nodes = append(nodes, repository.Node{Incarnation: strings.TrimPrefix(u.ID, nodeID("")), Beat: u.Modified})
 		default:
 			s.removeDamaged(ctx, c, u.ID)

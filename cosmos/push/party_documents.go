@@ -53,7 +53,7 @@ func (d *partyDoc) set(p *repository.Party, writeID string) {
 	d.Created, d.Changed = toMicros(p.Created), toMicros(p.Changed)
 }
 
-// toParty returns the party in d, which is in a list.
+// toParty returns the party in d. list is the list that has the party.
 func (d *partyDoc) toParty(list domain.PartyList) (*repository.Party, error) {
 	var p documentParser
 	found := &repository.Party{

@@ -101,7 +101,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 		}
 	}
 	sent := 0
-	accepted := make(map[string]bool) // payloads of messages without an id, each sent once
+	accepted := make(map[string]bool) // payloads of accepted messages without an id
 	for range 60 {
 		i := chance(2)
 		switch op := chance(12); {

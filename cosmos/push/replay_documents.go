@@ -71,7 +71,7 @@ type replayRequestDoc struct {
 
 	Stop    string                `json:"stop,omitempty"`
 	Peek    int                   `json:"peek,omitempty"`    // limit for the deliveries of the bundle to peek
-	Entries []string              `json:"entries,omitempty"` // positions of the deliveries to peek at
+	Entries []string              `json:"entries,omitempty"` // positions of the candidates for the bundle, in order
 	Dequeue string                `json:"dequeue,omitempty"` // id of the bundle to dequeue
 	Unknown client.UnknownMembers `json:",embed"`
 }

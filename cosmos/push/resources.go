@@ -84,13 +84,13 @@ func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone boo
 		return doc, true, nil
 	case doc.IsAbsent && t.wanted == "" && t.call.InDoubt() && t.isBegun && doc.WriteID != t.base:
 		// An earlier attempt may have created the document, and another request may have deleted it.
-		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
+		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is unknown which write changed it")
 	case doc.IsAbsent && t.wanted == "", !doc.IsAbsent && doc.Content == string(t.wanted):
 		return doc, false, nil
 	case doc.IsAbsent:
 		return nil, false, t.store.confirmNoResource(ctx, t.call, t.resource)
 	case t.call.InDoubt() && !t.store.account.ReadsMayBeStale():
-		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
+		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is unknown which write changed it")
 	}
 	return nil, false, t.store.changedError(t.call, &t.misses)
 }
@@ -119,7 +119,7 @@ func (s *Store) PutResource(ctx context.Context, r *repository.Resource) (reposi
 	err := t.call.Retry(ctx, func() error {
 		doc, isDone, err := t.read(ctx)
 		if domain.KindOf(err) == domain.NotFound && t.call.InDoubt() {
-			err = domain.Errorf(domain.Uncertain, "it was deleted, and it is not known whether it was put before")
+			err = domain.Errorf(domain.Uncertain, "it was deleted, and it is unknown whether it was stored before")
 		}
 		if err != nil || isDone {
 			return err

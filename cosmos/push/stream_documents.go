@@ -24,7 +24,7 @@ var (
 
 const headID = "head"
 
-// A streamHead is the document of a segment that each append to the segment replaces.
+// A streamHead is the head of a segment. Each append to the segment replaces it.
 type streamHead struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`

@@ -51,7 +51,7 @@ func (s *Store) findPosition(ctx context.Context, c *client.Call, stream domain.
 		err = s.confirmHead(ctx, c, stream, last)
 	}
 	if err == nil {
-		err = domain.Errorf(domain.NotFound, "the stream was not sent a message with this id lately")
+		err = domain.Errorf(domain.NotFound, "the stream has no recent message with this id")
 	}
 	return domain.Position{}, err
 }

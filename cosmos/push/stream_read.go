@@ -109,7 +109,7 @@ func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.Stre
 // Read implements [repository.Streams].
 func (s *Store) Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (repository.Entries, error) {
 	if h := s.appenders.newestHead(stream); h != nil && h.segment == from.Segment {
-		// The tail has entries that this process has appended, so they are stored, and need no read.
+		// The tail has entries that this process has appended. They are stored, so no document is read.
 		if t := h.tailOf(from.Priority); from.Number >= t.First && from.Number < t.nextNumber() {
 			return s.toEntries(t.Runs, t.First, domain.Position{EntryID: from.EntryID, Segment: from.Segment, Page: t.Page}, limit), nil
 		}
@@ -182,8 +182,8 @@ func (s *Store) toEntries(runs []appendRun, first int64, from domain.Position, l
 	return found
 }
 
-// firstPosition returns the position of the first page after at that was not removed, or of the tail.
-// It is called when the page at that position was not found.
+// firstPosition returns the position of the first existing page after at or, if all pages were removed,
+// of the tail. It is called when the page of at was not found.
 func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead, at domain.Position) (domain.Position, error) {
 	t := h.tailOf(at.Priority)
 	// Pages are removed in the order in which they were written. So a binary search between the last page
@@ -261,7 +261,7 @@ func (s *Store) confirmHead(ctx context.Context, c *client.Call, stream domain.S
 	if !s.account.ReadsMayBeStale() {
 		return nil
 	}
-	next := 0 // number of the segment that does not exist if h is the last head
+	next := 0 // number of the segment that must not exist, if h is the last head
 	if h != nil {
 		ops := client.NewPatch(headDocument, "c.writeId != '"+h.WriteID+"'")
 		ops.AppendSet("/opened", h.Opened)

@@ -60,7 +60,7 @@ func (s *Store) changeSync(ctx context.Context, what string, stream domain.Strea
 		for _, id := range next {
 			h.Sync = append(h.Sync, id.String())
 		}
-		// A crash after this write leaves a complete change of the list.
+		// A crash after this write leaves the changed list.
 		_, err = c.Put(ctx, s.streams, h.PartitionKey, headID, h.etag, h)
 		if client.IsRefused(err) {
 			return client.ErrStale

@@ -55,7 +55,7 @@ func TestAWatchThatAnOlderVersionHasListed_IsInAPageBeforeItsEntryIsRemoved(t *t
 	l.checkRules(s, "")
 }
 
-// A watch was deleted before its cursor was created.
+// If a watch is deleted before its cursor is created, an entry without a cursor remains.
 func TestTheEntryOfAWatchWithoutACursor_IsRemovedByALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})

@@ -33,7 +33,7 @@ var (
 // its versions continue.
 type watchedResource struct {
 	document  *repository.Resource // nil if the document does not exist
-	exists    bool                 // for a party or a subscription: it exists
+	exists    bool                 // whether the party or subscription exists; documents do not use this field
 	isWatched bool
 	version   int64 // version of the last change
 	changes   []domain.Change

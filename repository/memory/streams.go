@@ -174,7 +174,7 @@ func (s *Streams) Find(ctx context.Context, name domain.StreamName, id string) (
 	defer s.mu.Unlock()
 	sent, ok := s.findStream(name, s.clock()).ids[id]
 	if !ok || id == "" {
-		return domain.Position{}, domain.Errorf(domain.NotFound, "the stream was not sent a message with this id lately")
+		return domain.Position{}, domain.Errorf(domain.NotFound, "the stream has no recent message with this id")
 	}
 	return sent.position, nil
 }

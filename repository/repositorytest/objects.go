@@ -20,8 +20,8 @@ type objectRule struct {
 	test func(f *objectFixture)
 }
 
-// RunObjects checks an implementation against the contract of repository.Objects, and the tables of the
-// filemanager.
+// RunObjects checks an implementation against the contract of repository.Objects, and against the test
+// tables of the filemanager.
 func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 	for _, topic := range []struct {
 		name  string

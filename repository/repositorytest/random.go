@@ -71,7 +71,7 @@ type twins struct {
 	actors    []domain.ActorID
 	ids       []domain.EventID
 	sequences map[domain.ActorID]map[domain.Sequence]domain.Sequence // number in the oracle ─▶ number in the tested store
-	looks     []rangePair
+	runs      []rangePair
 	tried     []attempt
 }
 
@@ -170,7 +170,7 @@ func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group
 		require.Equal(t, want.Run.BacklogAfter(want.Open.Count).Events, got.Run.BacklogAfter(got.Open.Count).Events, "events behind the open bundle")
 		m.requireSameBundle(t, *want.Open, *got.Open)
 		require.Len(t, gotEvents, got.Open.Count)
-		m.looks = append(m.looks, rangePair{want.Run, got.Run, *want.Open, *got.Open}) // no bundle can be opened from the run of an open bundle
+		m.runs = append(m.runs, rangePair{want.Run, got.Run, *want.Open, *got.Open}) // no bundle can be opened from the run of an open bundle
 		return want.Open, nil
 	}
 	filler := domain.Filler{Max: limit}
@@ -181,7 +181,7 @@ func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group
 	var id domain.BundleID // set when the bundle is opened
 	require.Equal(t, want.Run.BacklogAfter(n).Events, got.Run.BacklogAfter(n).Events, "events behind the first %d", n)
 	l := rangePair{want.Run, got.Run, bundleOf(id, want.Run, wantEvents[:n]), bundleOf(id, got.Run, gotEvents[:n])}
-	m.looks = append(m.looks, l)
+	m.runs = append(m.runs, l)
 	return nil, &l
 }
 
@@ -214,10 +214,10 @@ func (m *twins) peekBoth(t *rapid.T) {
 
 // openLate tries to open a bundle from an older run.
 func (m *twins) openLate(t *rapid.T) {
-	if len(m.looks) == 0 {
+	if len(m.runs) == 0 {
 		return // there is no run yet
 	}
-	m.openBoth(t, rapid.SampledFrom(m.looks).Draw(t, "run"))
+	m.openBoth(t, rapid.SampledFrom(m.runs).Draw(t, "run"))
 }
 
 // openBoth opens a bundle, sometimes under an id that was used before. It does not repeat an id with the

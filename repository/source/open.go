@@ -61,7 +61,7 @@ func (c *objectContent) callWithin(call func() error) error {
 	default:
 		// The error is not wrapped, because a connection that ends early does not mean that a file is
 		// damaged.
-		return domain.Errorf(domain.Unavailable, "the content broke off: %v", err)
+		return domain.Errorf(domain.Unavailable, "the content ended early: %v", err)
 	}
 }
 

@@ -54,7 +54,7 @@ func (s Stores) callStore(ctx context.Context, verb, bucket string, call func(co
 	defer cancel()
 	err := call(inner, store)
 	if err != nil && inner.Err() != nil && ctx.Err() == nil {
-		err = domain.Errorf(domain.Unavailable, "no answer within %s", callTimeout)
+		err = domain.Errorf(domain.Unavailable, "no response within %s", callTimeout)
 	}
 	if err != nil {
 		return fmt.Errorf("%s bucket %s: %w", verb, bucket, err)
@@ -132,13 +132,13 @@ func checkPage(page *repository.SourcePage, begin cursor, prefix string, limit i
 		case !strings.HasPrefix(key, prefix):
 			return end, domain.Errorf(domain.Unavailable, "the store lists %q, which has another prefix", domain.Clip(key))
 		case key <= end.After:
-			return end, domain.Errorf(domain.Unavailable, "the store lists %q behind %q: it repeats a page, or does not list in the order of keys", domain.Clip(key), domain.Clip(end.After))
+			return end, domain.Errorf(domain.Unavailable, "the store lists %q after %q: it repeats a page, or does not list in the order of keys", domain.Clip(key), domain.Clip(end.After))
 		}
 		end.After = key
 	}
 	switch {
 	case len(page.Objects) > limit:
-		return end, domain.Errorf(domain.Unavailable, "the store lists %d objects, and was asked for up to %d", len(page.Objects), limit)
+		return end, domain.Errorf(domain.Unavailable, "the store lists %d objects, but the request had a limit of %d", len(page.Objects), limit)
 	case page.Cursor != "" && end == begin:
 		return end, domain.Errorf(domain.Unavailable, "the store repeats an empty page")
 	}

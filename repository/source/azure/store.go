@@ -196,9 +196,9 @@ func classifyError(ctx context.Context, err error) error {
 	if !ok {
 		// The error is not wrapped, because it may be the deadline of an attempt rather than that of the
 		// caller.
-		return domain.Errorf(domain.Unavailable, "the account gave no answer, or there is no token for it: %v", err)
+		return domain.Errorf(domain.Unavailable, "the account did not respond, or no token is available for it: %v", err)
 	}
-	said := fmt.Sprintf("the account answered %d %s", answer.StatusCode, answer.ErrorCode)
+	said := fmt.Sprintf("the account responded with %d %s", answer.StatusCode, answer.ErrorCode)
 	if answer.RawResponse != nil {
 		if id := answer.RawResponse.Header.Get("x-ms-request-id"); id != "" {
 			said += " (request " + id + ")"

@@ -72,7 +72,7 @@ func (s *Store) listObjects(ctx context.Context, bucket, prefix, cursor string, 
 			return repository.SourcePage{}, found.Err
 		}
 		if found.Key < last || n == 0 && found.Key == cursor { // without this check, the iterator would not end
-			return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store lists %q behind %q", domain.Clip(found.Key), domain.Clip(last))
+			return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store lists %q after %q", domain.Clip(found.Key), domain.Clip(last))
 		}
 		if n, last = n+1, found.Key; !withVersions || found.IsLatest {
 			object, err := objectOf(&found)
@@ -181,9 +181,9 @@ func classifyError(ctx context.Context, err error) error {
 	if !ok {
 		// The error is not wrapped, because it may be the deadline of an attempt rather than that of the
 		// caller.
-		return domain.Errorf(domain.Unavailable, "the store gave no answer: %v", err)
+		return domain.Errorf(domain.Unavailable, "the store did not respond: %v", err)
 	}
-	said := fmt.Sprintf("the store answered %d %s", answer.StatusCode, answer.Code)
+	said := fmt.Sprintf("the store responded with %d %s", answer.StatusCode, answer.Code)
 	if answer.RequestID != "" {
 		said += " (request " + answer.RequestID + ")"
 	}
