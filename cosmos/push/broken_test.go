@@ -39,7 +39,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 				}
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
+					synctest.Test(t, func(t *testing.T) { // backoffs take no real time
 						for n := 1; ; n++ {
 							l := newLife(t, newRig(t, v.engine), lifeMessages, retries < 0, v.opts)
 							node := l.startStore(retries)

@@ -23,7 +23,7 @@ func TestNodesOnABrokenConnection_ShareTheShards(t *testing.T) {
 			}
 			t.Run(v.name+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
+				synctest.Test(t, func(t *testing.T) { // backoffs take no real time
 					for n := 1; ; n++ {
 						r := newRig(t, v.engine)
 						s := r.node(v.opts)

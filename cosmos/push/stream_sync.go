@@ -41,7 +41,7 @@ func (s *Store) Sync(ctx context.Context, stream domain.StreamName) ([]domain.Cu
 
 // changeSync replaces the list of sync cursors in the head of a stream. Each append also replaces the
 // head, If-Match, so an append that begins afterwards has the list. If the outcome of the write is
-// ambiguous, the head is read again: its list counts, whichever write stored it.
+// ambiguous, changeSync reads the head again and acts on its list, whichever write stored the list.
 func (s *Store) changeSync(ctx context.Context, what string, stream domain.StreamName, change func([]domain.CursorID) []domain.CursorID) error {
 	c := s.client.Begin(what)
 	err := c.Retry(ctx, func() error {

@@ -144,7 +144,7 @@ func (l *watchedLife) runLife(s *Store, again int) error {
 // wantEnded requires that each change is in the stream once, and that no change document remains.
 func (l *watchedLife) wantEnded(context string) {
 	s := l.startStore(0)
-	<-time.After(time.Minute) // afterwards no read is stale
+	<-time.After(time.Minute) // after a minute, no read is stale
 	require.NoError(l, l.publishChanges(s), context)
 	left, err := s.Changes(l.Context(), l.resource)
 	require.NoError(l, err)

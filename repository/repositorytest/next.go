@@ -190,7 +190,7 @@ var nextRules = []contractRule{
 	{name: "a run for a new bundle yields up to the events of six drawers", capacity: 3, test: func(f *fixture) {
 		events := f.saveNew(40)
 		require.Len(f, f.readRange(f.readNext().Run), 18)
-		for _, n := range []int{1, 1, 2, 5, 0, 3} { // at slot 1, at slot 2, over the border of a drawer, …
+		for _, n := range []int{1, 1, 2, 5, 0, 3} { // the next run begins at slot 1, at slot 2, in the second drawer, …
 			if n > 0 {
 				next := f.readNext()
 				b, err := f.openBundle(NewBundleID(), next.Run, n)
@@ -202,7 +202,7 @@ var nextRules = []contractRule{
 			f.wantSame(events[:18-begun], f.readRange(f.readNext().Run))
 		}
 		bundles := f.drain()
-		require.Len(f, bundles, 2) // 28 events: the rest of six drawers, and the events after them
+		require.Len(f, bundles, 2) // 28 events: those in six drawers, and the events after them
 		f.wantSame(events[:18], bundles[0].Events)
 		f.wantSame(events[18:], bundles[1].Events)
 	}},

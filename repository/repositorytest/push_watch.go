@@ -41,7 +41,7 @@ func (f *pushFixture) requireWatch(want *repository.Watch) {
 	require.Equal(f, want, got)
 }
 
-// putResource stores a document, and returns the change, or nil.
+// putResource stores a document. It returns the change that was observed, or nil.
 func (f *pushFixture) putResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()
@@ -56,7 +56,7 @@ func (f *pushFixture) putResource(r *repository.Resource) *domain.Change {
 	return f.takeObserved()
 }
 
-// deleteResource deletes a document, and returns the change, or nil.
+// deleteResource deletes a document. It returns the change that was observed, or nil.
 func (f *pushFixture) deleteResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()

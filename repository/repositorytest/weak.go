@@ -134,7 +134,7 @@ var weakRules = []contractRule{
 		b, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
 		f.acknowledge(Peeked{Bundle: b})
-		_, err = f.openBundle(b.ID, run, 2) // the request of an actor that is late
+		_, err = f.openBundle(b.ID, run, 2) // a late request to open the bundle
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.requireClosed(b.ID)
 		next := f.readNext()
