@@ -99,9 +99,8 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 	if err != nil {
 		return err
 	}
-	// The entry was read before the cursor. If the cursor is created after this read, either Create
-	// changes the entry after the entry was read, and the delete below is refused, or the definition
-	// exists already.
+	// The cursor is read after the entry. If Create changes the entry after the entry was read, the
+	// delete below is refused. If Create changed the entry before that, the definition exists.
 	if _, err = s.readCursor(ctx, c, id); !client.IsNotFound(err) {
 		if err == nil {
 			err = client.ErrStale

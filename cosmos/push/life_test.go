@@ -180,7 +180,7 @@ func (l *life) startStore(retries int) *Store {
 	return l.node(opts)
 }
 
-// runLife runs the whole life on a node. Up to again steps may fail.
+// runLife runs the whole life on a node. again is the limit for the number of failed steps.
 func (l *life) runLife(s *Store, again int) error {
 	for _, step := range []func(*Store) (bool, error){
 		func(s *Store) (bool, error) { return true, l.publishMessages(s) },

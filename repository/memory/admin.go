@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// executeBundleAction executes an operator's action on an open bundle, and records it.
+// executeBundleAction executes an operator's action, and records it with the bundle that do returns.
 func (s *Store) executeBundleAction(ctx context.Context, id domain.ActorID, what string, by repository.AdminAction, do func(r *storedRecipient) (*domain.Bundle, error)) error {
 	return s.executeAction(ctx, id, what, by, func(r *storedRecipient, record *repository.Record) error {
 		b, err := do(r)
