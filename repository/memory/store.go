@@ -32,7 +32,7 @@ type Store struct {
 	recipients map[domain.ActorID]*storedRecipient
 	made       int // number of objects that were created for payloads
 
-	deadLetterActions []repository.DeadLetterAction // in order of time; the ID is the index
+	deadLetterActions []repository.DeadLetterAction // the oldest first; the ID is the index
 }
 
 var (
@@ -73,8 +73,8 @@ type storedRecipient struct {
 	used     map[domain.BundleID]bool // ids of all bundles, open or closed
 	bundles  map[domain.BundleID]*bundleRecord
 	frozen   bool
-	records  []repository.Record // in order of time
-	outbox   []domain.Notice     // in order of time
+	records  []repository.Record // the oldest first
+	outbox   []domain.Notice     // the oldest first
 
 	dequeueRequests map[domain.SubscriptionID]bool
 	watched         map[domain.BundleID]int64 // watched bundles, with the versions of their last changes
@@ -100,7 +100,7 @@ type storedGate struct {
 	generation int
 	open       *domain.Bundle // has the oldest unacknowledged events of its cabinet
 	asked      []domain.Group // groups of the Peek that opened the bundle
-	closed     []closedBundle // closed bundles in order of time
+	closed     []closedBundle // closed bundles, the first one closed first
 
 	failingSince time.Time // since when the domain has failed to produce the content of the open bundle
 	lastPeek     time.Time // time of the last Peek that opened a bundle
