@@ -19,24 +19,26 @@ import (
 // Observe implements [repository.Changes].
 func (s *Store) Observe(f func(domain.Change)) { s.observe = f }
 
-// A watchedWrite replaces the document of a resource, which may be watched.
+// A watchedWrite describes a write that replaces the document of a resource. The resource may be
+// watched.
 type watchedWrite struct {
 	resource domain.Resource
-	event    domain.ChangeEvent // "": a creation
+	event    domain.ChangeEvent // empty for a creation
 	etag     azcore.ETag        // etag of the replaced document; "" if the document is new
 	doc      any
 	mark     *watchedMark // mark of the replaced document
 }
 
-// replaceWatched makes a write and returns the new etag. If the resource is watched, it also stores the
-// change, to be published soon. w.mark belongs to the document that is replaced: the write is If-Match.
+// replaceWatched makes a write and returns the new etag. If the resource is watched, the same write
+// stores the change, which is published later. The write is conditional on the etag of the document that
+// has w.mark, so it is refused if the mark is stale.
 func (s *Store) replaceWatched(ctx context.Context, c *client.Call, w *watchedWrite) (azcore.ETag, error) {
 	at, err := watchableOf(w.resource)
 	if err != nil {
 		return "", err
 	}
-	// A crash before this write leaves nothing. After it, the resource is stored, and with it the
-	// change for its watches.
+	// A crash before this write leaves nothing. A crash after it leaves the resource and the change for
+	// its watches.
 	if w.event == "" || !w.mark.IsWatched {
 		return c.Put(ctx, s.cursors, at.key, at.id, w.etag, w.doc)
 	}
@@ -49,12 +51,12 @@ func (s *Store) replaceWatched(ctx context.Context, c *client.Call, w *watchedWr
 	if err != nil {
 		return "", err
 	}
-	s.observe(change) // Unpublished finds a change whose outcome is unknown
+	s.observe(change) // if the outcome of a write is unknown, Unpublished finds its change
 	return results[0].ETag, nil
 }
 
-// MarkWatched implements [repository.Changes]. It patches the document, so it sees the current state. A
-// change that has read the document before the patch is refused, because its write is conditional.
+// MarkWatched implements [repository.Changes]. Its patch acts on the current document. A change whose
+// document was read before the patch is refused, because its write is conditional on the etag.
 func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent bool) (version int64, err error) {
 	c := s.client.Begin("mark watched")
 	at, err := watchableOf(r)
@@ -63,13 +65,14 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent 
 	}
 	err = c.Retry(ctx, func() error {
 		var conditions []string
-		if !mayBeAbsent && at.ifThere != "" {
-			conditions = append(conditions, at.ifThere)
+		if !mayBeAbsent && at.ifExists != "" {
+			conditions = append(conditions, at.ifExists)
 		}
 		ops := client.NewPatch(at.kind, conditions...)
 		ops.AppendSet("/watched", true)
 		var mark watchedMark
-		// A crash after this write leaves a resource whose changes are published for no watch.
+		// A crash after this write leaves a marked resource: its changes are published, although no watch
+		// receives them.
 		err := c.Patch(ctx, s.cursors, at.key, at.id, ops, &mark)
 		switch isMissing := client.IsNotFound(err); {
 		case err == nil:
@@ -137,7 +140,7 @@ func (s *Store) TakeTurn(ctx context.Context, now time.Time, every time.Duration
 	// A crash after this write leaves a turn in which no node looks for changes.
 	_, err = c.Put(ctx, s.cursors, turnsKey, changesTurn, etag, next)
 	if client.IsRefused(err) {
-		return false, nil // another node has taken it
+		return false, nil // another node has taken the turn
 	}
 	return err == nil, c.Outcome("take the turn to look for changes", err)
 }

@@ -2,7 +2,6 @@ package push
 
 import "github.com/messagehub/messagehub/cosmos/client"
 
-// The names of the containers.
 const (
 	streamsContainer = "streams"
 	cursorsContainer = "cursors"
@@ -11,7 +10,7 @@ const (
 // Containers returns the containers of the push side.
 func Containers() []client.ContainerSpec {
 	const (
-		name   = 64 // of a topic, a channel or an actor
+		name   = 64 // maximum length of the name of a topic, a channel or an actor
 		stream = len("dequeued|") + name + len("|9999999")
 		cursor = 3*name + len("||")
 	)

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of a cursor. Kind.Name is also the value of the member kind.
+// The kinds of documents of a cursor. The name of a kind is also the value of the member kind.
 var (
 	cursorDocument = client.DocumentKind{Name: "cursor", Format: 1}
 	retryDocument  = client.DocumentKind{Name: "retry", Format: 1}
@@ -23,9 +23,9 @@ var (
 
 const cursorID = "cursor"
 
-// A cursorDoc is a domain.Standing. Its members are flat: members that a newer version adds can only be
-// added to the document itself. An empty member is not stored, which keeps the document below 1 KB,
-// where a write costs least.
+// A cursorDoc is the stored form of a domain.Standing. It has no nested objects, because only unknown
+// members of the document itself are preserved when an older version replaces it. Empty members are not
+// stored, so that the document stays below 1 KB: up to this size, a write costs least.
 type cursorDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
@@ -45,9 +45,9 @@ type cursorDoc struct {
 	Attempts  int64 `json:"attempts,omitempty"`
 
 	Retries int    `json:"retries,omitempty"`
-	Late    int    `json:"late,omitempty"`   // how many of the retries are late
-	Digest  string `json:"digest,omitempty"` // 16 hexadecimal digits: a JSON number has 53 bits
-	Listed  int64  `json:"listed,omitempty"` // this and other times in microseconds
+	Late    int    `json:"late,omitempty"`   // number of retries with few attempts left
+	Digest  string `json:"digest,omitempty"` // 16 hexadecimal digits, because a JSON number has only 53 bits
+	Listed  int64  `json:"listed,omitempty"` // in microseconds, like all times of the document
 
 	State     string `json:"state,omitempty"` // "": active
 	Reason    string `json:"reason,omitempty"`
@@ -63,37 +63,37 @@ type cursorDoc struct {
 	Limit          int      `json:"limit,omitempty"`
 	Released       bool     `json:"released,omitempty"`
 	Careful        bool     `json:"careful,omitempty"`
-	CarefulOpen    []string `json:"carefulOpen,omitempty"`    // entries under suspicion, retries included
-	CarefulRetries int      `json:"carefulRetries,omitempty"` // no longer written: how many retries are suspects
+	CarefulOpen    []string `json:"carefulOpen,omitempty"`    // suspect entries, including those of retries
+	CarefulRetries int      `json:"carefulRetries,omitempty"` // number of suspect retries; only older versions store it
 	CarefulFresh   []int    `json:"carefulFresh,omitempty"`
 	Claim          string   `json:"claim,omitempty"` // entry, count and incarnation
 
-	Followed      int      `json:"followed,omitempty"` // number of the last request to replay that the owner has followed
+	Followed      int      `json:"followed,omitempty"` // number of the last request that the owner has followed
 	ReplayID      string   `json:"replayId,omitempty"`
 	ReplayNumber  int      `json:"replayNumber,omitempty"`
 	ReplayFrom    int64    `json:"replayFrom,omitempty"`
 	ReplayTo      int64    `json:"replayTo,omitempty"`
 	ReplayFilter  string   `json:"replayFilter,omitempty"`
-	ReplayDead    bool     `json:"replayDead,omitempty"` // dead letters only
+	ReplayDead    bool     `json:"replayDead,omitempty"` // the replay covers dead letters only
 	ReplayRate    int      `json:"replayRate,omitempty"`
-	ReplayState   string   `json:"replayState,omitempty"` // "": it runs
+	ReplayState   string   `json:"replayState,omitempty"` // empty while the replay runs
 	ReplayAt      string   `json:"replayAt,omitempty"`
-	ReplayEnd     []string `json:"replayEnd,omitempty"` // the last entry of each priority that is not empty
+	ReplayEnd     []string `json:"replayEnd,omitempty"` // last entry to replay of each priority with entries
 	ReplaySeen    int64    `json:"replaySeen,omitempty"`
 	ReplayMatched int64    `json:"replayMatched,omitempty"`
 	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
 
-	HeldID      string   `json:"heldId,omitempty"`      // the bundle that the consumer has fetched
+	HeldID      string   `json:"heldId,omitempty"`      // id of the bundle that the consumer has fetched
 	Held        []string `json:"held,omitempty"`        // positions of the bundle that are neither open nor retries
 	HeldRetries []string `json:"heldRetries,omitempty"` // positions of the bundle that are retries
 	Dequeued    []string `json:"dequeued,omitempty"`    // ids of the last bundles that were dequeued
 
 	Recent   []string `json:"recent,omitempty"`
-	Marks    []string `json:"marks,omitempty"`    // each: a time in microseconds, and a number for each priority
-	Expiries []string `json:"expiries,omitempty"` // each: first entry, number after the last one, and time
+	Marks    []string `json:"marks,omitempty"`    // each is a time in microseconds and a number for each priority
+	Expiries []string `json:"expiries,omitempty"` // each is a first entry, the number after the last entry, and a time
 
 	Retired bool  `json:"retired,omitempty"` // the cursor is closed, empty, and in no shard
-	TTL     int64 `json:"ttl,omitempty"`     // in seconds, of a retired cursor
+	TTL     int64 `json:"ttl,omitempty"`     // in seconds; only in a retired cursor
 	client.Document
 
 	etag azcore.ETag
@@ -181,7 +181,8 @@ func (d *cursorDoc) toStanding() (domain.Standing, error) {
 	return s, nil
 }
 
-// A retryDoc is a domain.Retry: a delivery that waits for its next attempt, or a dead letter.
+// A retryDoc is the stored form of a domain.Retry: a delivery that waits for its next attempt, or a dead
+// letter.
 type retryDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
@@ -189,11 +190,11 @@ type retryDoc struct {
 	Position     string   `json:"position"`
 	Published    int64    `json:"published,omitempty"`
 	Attempts     int      `json:"attempts,omitempty"`
-	Replay       int      `json:"replay,omitempty"` // number of the request that replayed the delivery last
+	Replay       int      `json:"replay,omitempty"` // number of the last request that replayed the delivery
 	History      []string `json:"history,omitempty"`
 	Due          int64    `json:"due,omitempty"`
 	Reason       string   `json:"reason,omitempty"`
-	TTL          int64    `json:"ttl,omitempty"` // in seconds, of a dead letter
+	TTL          int64    `json:"ttl,omitempty"` // in seconds; only in a dead letter
 	client.Document
 }
 
@@ -241,18 +242,19 @@ func (d *retryDoc) toRetry() (domain.Retry, error) {
 	return r, nil
 }
 
-// An entryDoc is a repository.ShardEntry or, if its kind is watched, a repository.WatchedStream.
+// An entryDoc is the stored form of a repository.ShardEntry or, if its kind is watched, of a
+// repository.WatchedStream.
 type entryDoc struct {
-	ID           string `json:"id"` // the id of the cursor, or that of watchedID
+	ID           string `json:"id"` // id of the cursor or, for a stream with watches, watchedID
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
 	Stream       string `json:"stream"`
 	Due          int64  `json:"due,omitempty"`
-	// Replays are the last requests to replay, in the order of their numbers.
+	// Replays are the last requests to replay, peek or dequeue, in the order of their numbers.
 	Replays []replayRequestDoc `json:"replays,omitempty"`
-	Changes int64              `json:"changes,omitempty"` // counts the changes of the subscription
-	IsPaged bool               `json:"paged,omitempty"`   // the cursor is in a page, so the entry may be removed
-	Pages   int                `json:"pages,omitempty"`   // number of pages, if the cursor is of kind watched
+	Changes int64              `json:"changes,omitempty"` // number of changes of the subscription or watch
+	IsPaged bool               `json:"paged,omitempty"`   // the cursor is listed in a page, so the entry may be removed
+	Pages   int                `json:"pages,omitempty"`   // number of pages; only in a document of kind watched
 	client.Document
 
 	etag azcore.ETag
@@ -265,7 +267,7 @@ func (d *entryDoc) DocumentKind() client.DocumentKind {
 	return entryDocument
 }
 
-// watchedStream returns the stream in d, whose kind is watched.
+// watchedStream returns the stream in d. The kind of d must be watched.
 func (d *entryDoc) watchedStream() (repository.WatchedStream, error) {
 	stream, err := domain.ParseStreamName(d.Stream)
 	if err != nil {
@@ -279,7 +281,7 @@ func (d *entryDoc) entry() (repository.ShardEntry, error) {
 	var p documentParser
 	e := repository.ShardEntry{
 		Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due),
-		Requested: d.requested(), Changes: d.Changes,
+		Requested: d.lastRequest(), Changes: d.Changes,
 	}
 	if p.err != nil {
 		return e, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
@@ -289,7 +291,7 @@ func (d *entryDoc) entry() (repository.ShardEntry, error) {
 
 func shardKey(shard int) string { return "|shard|" + strconv.Itoa(shard) }
 
-// A documentParser parses members of a document, and keeps the first error.
+// A documentParser parses members of a document. It retains the first error.
 type documentParser struct{ err error }
 
 func parse[T any](p *documentParser, text string, f func(string) (T, error)) T {

@@ -26,7 +26,7 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 		if err != nil {
 			return err
 		}
-		// A crash after this write leaves a cursor that the caller does not know.
+		// A crash after this write leaves a cursor, although the caller receives no confirmation.
 		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, "", doc)
 		if !client.IsRefused(err) {
 			return err
@@ -52,8 +52,8 @@ func (s *Store) addEntry(ctx context.Context, c *client.Call, id domain.CursorID
 	return err
 }
 
-// compareCursor returns nil if this write has created the cursor, a Conflict error if another one has,
-// and a not-found error if the cursor does not exist.
+// compareCursor returns nil if this write created the cursor, a Conflict error if another write did, and
+// a not-found error if the cursor does not exist.
 func (s *Store) compareCursor(ctx context.Context, c *client.Call, id domain.CursorID, writeID string) error {
 	stored, err := s.readCursor(ctx, c, id)
 	if err == nil && stored.WriteID != writeID {
@@ -62,8 +62,8 @@ func (s *Store) compareCursor(ctx context.Context, c *client.Call, id domain.Cur
 	return err
 }
 
-// keepEntry changes the etag of an entry whose cursor is about to be created. Another node may have
-// read the entry when its cursor was gone. With another etag, that node cannot delete it.
+// keepEntry changes the etag of an entry whose cursor is about to be created or listed. Another node may
+// be about to delete the entry under its old etag. That delete is then refused.
 func (s *Store) keepEntry(ctx context.Context, c *client.Call, entry *entryDoc) error {
 	ops := client.NewPatch(entryDocument)
 	ops.AppendSet("/stream", entry.Stream)
@@ -113,8 +113,8 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 		}
 		cursor, err = domain.OpenCursor(standing, retries, owner, clock())
 		if errors.Is(err, domain.ErrIncomplete) {
-			// The cursor and its retries do not fit together: a settlement was stored between the two
-			// reads, or one of them was stale.
+			// The cursor does not match its retries: a settlement was stored between the two reads, or one
+			// of the reads was stale.
 			return client.ErrNotYetVisible
 		}
 		if err != nil {
@@ -126,8 +126,8 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 			version = repository.CursorVersion(doc.etag)
 			return nil
 		}
-		// A crash after this write leaves a cursor with this proof. If the write is refused, the cursor
-		// is read and proved once more; then it does not matter which attempt has succeeded.
+		// A crash after this write leaves a cursor with this proof. If the write is refused, the cursor is
+		// read and proved again, even if an earlier attempt of the write has succeeded.
 		version, err = s.writeCursor(ctx, c, id, repository.CursorVersion(doc.etag), &proof, s.client.NewID())
 		if client.IsRefused(err) {
 			return client.ErrStale
@@ -178,7 +178,7 @@ func (s *Store) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry
 		}
 	}
 	for _, u := range unreadable {
-		if err == nil || domain.KindOf(err) == domain.NewerFormat { // damage takes precedence over a newer format
+		if err == nil || domain.KindOf(err) == domain.NewerFormat { // an error about damage takes precedence over one about a newer format
 			err = u.Err
 		}
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // How long the documents of a retired cursor remain. The cursor outlives its dead letters, which were
-// written before it was retired. The definition outlives the cursor, so that the id is not used again
-// while anything of it remains.
+// written before it was retired. The definition outlives the cursor, so that the id of a subscription
+// cannot be used again while a document of its cursor exists.
 const (
 	retiredCursor     = repository.DeadLetterRetention + repository.DeadLetterRetention/14
 	retiredDefinition = retiredCursor + repository.DeadLetterRetention/14
@@ -83,9 +83,10 @@ func (s *Store) unlist(ctx context.Context, c *client.Call, retired *cursorDoc) 
 	return c.Discard(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String())
 }
 
-// unlistExpired removes the entry of a cursor that was not found, if the cursor was retired. It keeps
-// the entry of a cursor that is being created: its definition is stored before the entry, and Create
-// changes an existing entry. A watch that is being created needs no entry.
+// unlistExpired removes the entry of a cursor that was not found, if the cursor was retired and has
+// expired. It does not remove the entry of a cursor that is being created: the definition of that cursor
+// is stored before the entry, and Create changes the etag of an existing entry. A watch that is being
+// created needs no entry.
 func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	isSubscription := strings.HasPrefix(id.String(), "s|")
 	if !isSubscription && !isWatch(id) {
@@ -98,7 +99,8 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 	if err != nil {
 		return err
 	}
-	// The entry was read first. So a cursor that is not found now was gone or not yet created by then.
+	// The cursor is read after the entry. If Create changes the entry after the entry was read, the
+	// delete below is refused. If Create changed the entry before that, the definition exists.
 	if _, err = s.readCursor(ctx, c, id); !client.IsNotFound(err) {
 		if err == nil {
 			err = client.ErrStale
@@ -113,7 +115,8 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 			return err
 		}
 	}
-	// A crash before this write leaves an entry without a cursor, which costs the next start a load.
+	// A crash before this write leaves an entry without a cursor, which the next owner of the shard tries
+	// to load.
 	err = c.Delete(ctx, s.cursors, entry.PartitionKey, entry.ID, entry.etag)
 	if client.IsRefused(err) || client.IsNotFound(err) {
 		return nil
@@ -121,8 +124,8 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 	return err
 }
 
-// isDefinitionGone reports whether the definition of a retired cursor is marked as deleted and will
-// expire, or has expired.
+// isDefinitionGone reports whether the definition of a retired cursor has expired, or is marked as
+// deleted and has a TTL.
 func (s *Store) isDefinitionGone(ctx context.Context, c *client.Call, id domain.CursorID) (bool, error) {
 	definition, err := s.readDefinitionOf(ctx, c, id)
 	if client.IsNotFound(err) {

@@ -34,7 +34,7 @@ func (s *Store) Settle(ctx context.Context, id domain.CursorID, version reposito
 		case doc.WriteID == writeID:
 			settled = repository.CursorVersion(doc.etag)
 			return nil
-		case doc.etag == azcore.ETag(version) && !inRetry: // the read is stale, or the write was refused without a cause
+		case doc.etag == azcore.ETag(version) && !inRetry: // the read is stale, or the refusal was spurious
 			return client.ErrStale
 		}
 		return domain.Errorf(domain.Conflict, "the cursor has changed since it was loaded")
@@ -42,8 +42,8 @@ func (s *Store) Settle(ctx context.Context, id domain.CursorID, version reposito
 	return settled, c.Outcome("settle cursor "+id.String(), err)
 }
 
-// writeCursor stores a settlement if the cursor has the version. It adds the entry to the shard before
-// that write, or removes it afterwards.
+// writeCursor stores a settlement, on condition that the cursor has the version. If t.List is set, it
+// first lowers the due time of the shard entry. If t.Unlist is set, it removes the entry afterwards.
 func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.CursorID, version repository.CursorVersion, t *domain.Settlement, writeID string) (repository.CursorVersion, error) {
 	if !t.Unlist {
 		return s.putCursor(ctx, c, id, version, t, writeID)
@@ -55,20 +55,20 @@ func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.Curso
 		return "", err
 	}
 	isListed := err == nil
-	if isListed && !entry.IsPaged { // an older version of the hub has listed it
+	if isListed && !entry.IsPaged { // an older version of the hub has listed the cursor
 		if err := s.addToPage(ctx, c, id, &t.Standing); err != nil {
 			return "", err
 		}
 	}
 	etag, err := s.putCursor(ctx, c, id, version, t, writeID)
-	if err == nil && isListed && entry.Changes == t.Changes { // otherwise a change remains that the owner has not followed
+	if err == nil && isListed && entry.Changes == t.Changes { // if the numbers differ, the entry has a change that the owner has not followed
 		// A crash before this write, or a failure, leaves an entry that the next owner removes.
 		_ = c.Delete(ctx, s.cursors, entry.PartitionKey, entry.ID, entry.etag)
 	}
 	return etag, err
 }
 
-// putCursor stores a settlement as writeCursor does, and leaves the entry in the shard.
+// putCursor stores a settlement as writeCursor does, but does not remove the entry from the shard.
 func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorID, version repository.CursorVersion, t *domain.Settlement, writeID string) (repository.CursorVersion, error) {
 	if t.List {
 		if err := s.list(ctx, c, id, t.Standing.Stream, t.Standing.Listed); err != nil {
@@ -76,8 +76,8 @@ func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorI
 		}
 	}
 	doc := makeCursorDoc(id, &t.Standing, writeID)
-	// A crash before this write loses the results of the calls that it stores. A crash after it leaves
-	// nothing to repair.
+	// A crash before this write loses the results in t, so that their calls are repeated. A crash after
+	// it leaves nothing to repair.
 	if len(t.Create)+len(t.Replace)+len(t.Put)+len(t.Delete) == 0 {
 		etag, err := c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, azcore.ETag(version), doc)
 		return repository.CursorVersion(etag), err
@@ -88,13 +88,13 @@ func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorI
 		for i := range t.Create {
 			putInBatch(b, "", "", makeRetryDoc(id, &t.Create[i], dead))
 		}
-		// The etag of the cursor also protects its retries: every write of a retry also
-		// writes the cursor.
+		// The etag of the cursor also protects its retries, because every write of a retry replaces the
+		// cursor in the same batch.
 		for i := range t.Replace {
 			d := makeRetryDoc(id, &t.Replace[i], dead)
 			b.ReplaceItem(d.ID, client.Encode(d), nil)
 		}
-		for i := range t.Put { // a dead letter may exist, or may have expired
+		for i := range t.Put { // the dead letter to replace may have expired
 			b.UpsertItem(client.Encode(makeRetryDoc(id, &t.Put[i], dead)), nil)
 		}
 		for _, e := range t.Delete {
@@ -107,8 +107,8 @@ func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorI
 	return repository.CursorVersion(results[0].ETag), nil
 }
 
-// list lowers the due time in the shard entry of a cursor. The time is never raised, so a node that has
-// lost the cursor does no harm.
+// list lowers the due time in the shard entry of a cursor. The time never increases, so a node that no
+// longer owns the cursor cannot delay its retries.
 func (s *Store) list(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName, due time.Time) error {
 	key := shardKey(repository.ShardOf(id))
 	ops := client.NewPatch(entryDocument, fmt.Sprintf("(NOT IS_DEFINED(c.due) OR c.due > %d)", toMicros(due)))

@@ -86,7 +86,8 @@ func TestAnAssignmentThatCannotBeRead_IsReplacedWhateverItsVersion(t *testing.T)
 	}
 }
 
-// Another node may have replaced the assignment since this node has read it.
+// Another node replaces a damaged assignment after this node has read it. The write of this node fails
+// with Conflict.
 func TestADamagedAssignment_IsReplacedByOneNode(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	late, other := r.node(Options{}), r.otherStore()
@@ -94,7 +95,7 @@ func TestADamagedAssignment_IsReplacedByOneNode(t *testing.T) {
 	other.overwrite(t, nodesKey, assignmentID, map[string]any{})
 	var err error
 	r.line.Break(func(call int, _ *http.Request) faulty.Fault {
-		if call == 2 { // the slow node has read the assignment
+		if call == 2 { // the slow node has read the assignment, and not yet replaced it
 			err = other.Assign(context.Background(), repository.Assignment{Version: 5, Owners: [repository.ShardCount]string{"other"}})
 		}
 		return faulty.None
@@ -139,7 +140,7 @@ func TestABeatThatCannotBeRead_HidesNoOtherAndIsStoredAgain(t *testing.T) {
 			beat("a", 4)
 			require.Equal(t, map[string]int64{"a": 4, "b": 1}, seen())
 
-			s.overwrite(t, nodesKey, nodeID("a"), members) // and no node looks before the next beat
+			s.overwrite(t, nodesKey, nodeID("a"), members) // no node reads the damaged document before the next beat
 			beat("a", 5)
 			require.Equal(t, map[string]int64{"a": 5, "b": 1}, seen())
 		})

@@ -26,8 +26,8 @@ func (s *Store) readDefinitionOf(ctx context.Context, c *client.Call, cursor dom
 	return d, err
 }
 
-// findDefinition returns the document of a live subscription. It fails with NotFound if there is no
-// such subscription.
+// findDefinition returns the document of a live subscription. It fails with NotFound if the subscription
+// does not exist or was deleted.
 func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.SubscriptionID) (*definitionDoc, error) {
 	d, err := s.readDefinition(ctx, c, id)
 	if client.IsNotFound(err) {
@@ -46,7 +46,8 @@ func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.Su
 	return d, err
 }
 
-// readDefinitions returns the document of each reservation, nil if the document does not exist.
+// readDefinitions returns the documents of reservations in the same order. A document that does not
+// exist is nil.
 func (s *Store) readDefinitions(ctx context.Context, c *client.Call, all []reservation) ([]*definitionDoc, error) {
 	docs := make([]*definitionDoc, len(all))
 	g, ctx := errgroup.WithContext(ctx)
@@ -107,7 +108,7 @@ func (s *Store) ReplaceSubscription(ctx context.Context, d *repository.Definitio
 			version = repository.DefinitionVersion(doc.etag)
 			return nil
 		case doc.etag != azcore.ETag(d.Version):
-			return s.changed(c, &misses)
+			return s.changedError(c, &misses)
 		}
 		doc.set(d, writeID)
 		etag, err := s.replaceWatched(ctx, c, &watchedWrite{domain.SubscriptionResourceOf(d.Owner, d.ID), domain.ResourceUpdated, doc.etag, doc, &doc.watchedMark})
@@ -123,9 +124,9 @@ func (s *Store) ReplaceSubscription(ctx context.Context, d *repository.Definitio
 	return version, c.Outcome("replace subscription "+d.ID.String(), err)
 }
 
-// changed returns the error of a call whose version differs from the document's. Where reads may be
-// stale, the document is read again a few times before it counts as changed.
-func (s *Store) changed(c *client.Call, misses *int) error {
+// changedError returns the error of a call whose version differs from the version in the document. Where
+// reads may be stale, it returns ErrStale for the first few times, so that the document is read again.
+func (s *Store) changedError(c *client.Call, misses *int) error {
 	*misses++
 	switch {
 	case !s.account.ReadsMayBeStale():
@@ -133,7 +134,7 @@ func (s *Store) changed(c *client.Call, misses *int) error {
 	case *misses < client.MaxMissing:
 		return client.ErrStale
 	case c.InDoubt(): // an earlier attempt of the write may have been applied
-		return domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
+		return domain.Errorf(domain.Uncertain, "it has changed, and it is unknown which write changed it")
 	}
 	return domain.Errorf(domain.Conflict, "it has changed")
 }
@@ -222,7 +223,7 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 			return err
 		case doc.Owner != owner.String():
 			if misses++; s.account.ReadsMayBeStale() && misses < client.MaxMissing {
-				return client.ErrStale // the read may be older than the creation by this owner
+				return client.ErrStale // the read may be older than the owner's creation of the subscription
 			}
 			return domain.Errorf(domain.NotFound, "there is no such subscription")
 		case doc.WriteID == writeID:
@@ -232,10 +233,10 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 			_ = s.noteChange(ctx, c, id.Cursor()) // likewise
 			return domain.Errorf(domain.NotFound, "there is no such subscription")
 		case version != "" && doc.etag != azcore.ETag(version):
-			return s.changed(c, &misses)
+			return s.changedError(c, &misses)
 		}
-		// A crash after this write leaves a reservation without a subscription, which is freed
-		// when the owner has no other one left.
+		// A crash after this write leaves a reservation without a subscription. Another creation frees it
+		// when the owner has reached the limit for reservations.
 		next := &definitionDoc{
 			ID: definitionID, PartitionKey: doc.PartitionKey, Kind: definitionDocument.Name, WriteID: writeID,
 			State: definitionDeleted, Owner: doc.Owner, watchedMark: doc.watchedMark, Document: doc.Document,
@@ -270,9 +271,9 @@ func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorI
 	})
 }
 
-// noteChange notes in the entry of a cursor that its subscription or watch has changed. A node reads
-// the entries whenever it looks at the shard, so the owner finds the change although no signal reaches
-// it. A change that is noted twice costs the owner a load.
+// noteChange counts a change of a subscription or watch in the shard entry of its cursor. The owner of
+// the cursor reads this entry whenever it reads the shard, so it finds the change even if no signal
+// reaches it. A change that is counted twice only makes the owner load the cursor.
 func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	return c.Retry(ctx, func() error {
 		err := s.patchChanges(ctx, c, id)

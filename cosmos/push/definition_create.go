@@ -23,14 +23,14 @@ type creation struct {
 	call    *client.Call
 	wanted  *repository.Definition
 	writeID string
-	waits   int // number of waits for other creations that are unfinished
+	waits   int // number of waits for unfinished creations of other nodes
 
 	stored  *repository.Definition
 	created bool
 }
 
-// maxWaits is the limit for the waits of a creation for other creations that are unfinished. Afterwards
-// it refuses their reservations.
+// maxWaits is the limit for the waits of a creation for unfinished creations of other nodes. After these
+// waits, it refuses their reservations.
 const maxWaits = 4
 
 func (a *creation) tryCreate(ctx context.Context) error {
@@ -51,7 +51,8 @@ func (a *creation) tryCreate(ctx context.Context) error {
 		return err
 	}
 	// A crash after this write leaves a reservation without a subscription. A repeated call uses the
-	// reservation. Otherwise it is refused when the owner has no other one left.
+	// reservation. Otherwise another creation refuses it once the owner has reached the limit for
+	// reservations.
 	reserved, err := a.reserveID(ctx, doc.Refused)
 	if err != nil {
 		return err
@@ -59,8 +60,8 @@ func (a *creation) tryCreate(ctx context.Context) error {
 	if slices.Contains(doc.Refused, reserved.refusalText(owner)) {
 		return client.ErrStale
 	}
-	// The document was read before the reservation was made. If the reservation has been refused since,
-	// the document has changed.
+	// The document was read before the reservation was made. If the reservation was refused afterwards,
+	// the document has changed, and this write is refused.
 	next := &definitionDoc{CreatedBy: a.writeID, Created: toMicros(a.wanted.Created), Document: doc.Document}
 	next.set(a.wanted, a.writeID)
 	etag, err := c.Put(ctx, s.cursors, next.PartitionKey, definitionID, doc.etag, next)
@@ -76,8 +77,8 @@ func (a *creation) tryCreate(ctx context.Context) error {
 	return err
 }
 
-// reserveID returns the owner's reservation for the id, and makes one if needed. refused has the
-// refused reservations of the id. If the list has one of them, a new reservation replaces it.
+// reserveID returns the owner's reservation of the wanted id. It stores a new reservation if the owner
+// has no reservation of the id, or one that is listed in refused.
 func (a *creation) reserveID(ctx context.Context, refused []string) (reservation, error) {
 	owner, err := a.store.readOwner(ctx, a.call, a.wanted.Owner)
 	if err != nil {
@@ -100,9 +101,9 @@ func (a *creation) reserveID(ctx context.Context, refused []string) (reservation
 	return made, a.store.writeOwner(ctx, a.call, owner)
 }
 
-// reclaimID frees the reservations of an owner that have no subscription. It returns [client.ErrStale]
-// if the list may have room now, and an error that is [repository.ErrSubscriptionLimit] if the list is
-// full.
+// reclaimID is called when an owner has the maximum number of reservations. If some of them have no
+// subscription, it frees these after a few waits and returns [client.ErrStale], so that the creation
+// begins again. Otherwise it returns an error that wraps [repository.ErrSubscriptionLimit].
 func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	s, c := a.store, a.call
 	docs, err := s.readDefinitions(ctx, c, owner.reservations)
@@ -122,7 +123,7 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	}
 	if len(live) == len(owner.reservations) {
 		if s.account.ReadsMayBeStale() {
-			// The document that was read may be stale. Only a write proves that it is current.
+			// The owner's document may be stale. Only a conditional write proves that it is current.
 			if err := s.writeOwner(ctx, c, owner); err != nil {
 				return err
 			}
@@ -130,15 +131,15 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 		return repository.NewSubscriptionLimitError()
 	}
 	if len(unfinished) > 0 && a.waits < maxWaits {
-		// Another node may be about to create these subscriptions.
+		// Other nodes may be about to create the subscriptions of these reservations.
 		a.waits++
 		if c.Pause(ctx, 0) {
 			return client.ErrStale
 		}
 	}
 	for _, r := range unfinished {
-		// A crash after this write leaves a refused reservation. Its creation replaces it, and other
-		// creations free it.
+		// A crash after this write leaves a refused reservation. The creation that made the reservation
+		// replaces it, and any other creation of this owner frees it.
 		if err := s.refuseReservation(ctx, c, a.wanted.Owner, r, found[r.id]); err != nil {
 			return err
 		}
@@ -150,8 +151,9 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	return client.ErrStale
 }
 
-// refuseReservation stores that a reservation is refused. A creation that uses the reservation too late
-// then begins again. doc is the document of the id that was read, or nil.
+// refuseReservation marks a reservation as refused in the definition of its id. A creation that uses the
+// reservation later finds the definition changed, and begins again. doc is the definition that was read,
+// nil if it does not exist.
 func (s *Store) refuseReservation(ctx context.Context, c *client.Call, owner domain.ActorID, r reservation, doc *definitionDoc) error {
 	next := &definitionDoc{State: definitionRefused}
 	if doc != nil {

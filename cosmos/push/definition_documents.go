@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of subscriptions. Kind.Name is also the value of the member kind.
+// The kinds of documents of subscriptions. The name of a kind is also the value of the member kind.
 var (
 	definitionDocument = client.DocumentKind{Name: "definition", Format: 1}
 	ownerDocument      = client.DocumentKind{Name: "owner", Format: 1}
@@ -23,22 +23,23 @@ const (
 	ownerID      = "owner"
 )
 
-// The states of a definition. The state of a subscription is empty.
+// The states of a definition. The state of a live subscription is empty.
 const (
 	definitionDeleted = "deleted" // final, until the document expires
 	definitionRefused = "refused" // reservations of the id were refused, and the id may be reserved again
 )
 
-// A definitionDoc is a repository.Definition, or what remains of one.
+// A definitionDoc is the stored form of a repository.Definition. It remains for a while after a
+// deletion, and it records which reservations of the id were refused.
 type definitionDoc struct {
 	ID           string `json:"id"`
-	PartitionKey string `json:"partitionKey"` // that of the cursor
+	PartitionKey string `json:"partitionKey"` // partition key of the cursor's documents
 	Kind         string `json:"kind"`
 	WriteID      string `json:"writeId"`
-	CreatedBy    string `json:"createdBy,omitempty"` // the id of the write that created it
+	CreatedBy    string `json:"createdBy,omitempty"` // id of the write that created the subscription
 
 	State   string   `json:"state,omitempty"`
-	Refused []string `json:"refused,omitempty"` // owners and numbers of the refused reservations
+	Refused []string `json:"refused,omitempty"` // owner and number of each refused reservation
 
 	Owner            string            `json:"owner,omitempty"`
 	Topic            string            `json:"topic,omitempty"`
@@ -64,7 +65,7 @@ type definitionDoc struct {
 	Paused           bool              `json:"paused,omitempty"`
 	Resumed          int               `json:"resumed,omitempty"`
 	Created          int64             `json:"created,omitempty"` // microseconds
-	TTL              int64             `json:"ttl,omitempty"`     // in seconds, once the cursor is retired
+	TTL              int64             `json:"ttl,omitempty"`     // in seconds; set when the cursor is retired
 	watchedMark
 	client.Document
 
@@ -76,7 +77,7 @@ func (*definitionDoc) DocumentKind() client.DocumentKind { return definitionDocu
 // isLive reports whether d is a subscription that was not deleted.
 func (d *definitionDoc) isLive() bool { return d.State == "" }
 
-// set copies the members that the owner chooses.
+// set copies the members that the owner of the subscription chooses.
 func (d *definitionDoc) set(from *repository.Definition, writeID string) {
 	d.ID, d.PartitionKey, d.Kind, d.WriteID = definitionID, from.ID.Cursor().String(), definitionDocument.Name, writeID
 	d.Owner, d.Topic, d.CallbackURL, d.Method, d.Encoding = from.Owner.String(), from.Topic, from.CallbackURL, from.Method, from.Encoding
@@ -116,7 +117,7 @@ type ownerDoc struct {
 	PartitionKey string   `json:"partitionKey"`
 	Kind         string   `json:"kind"`
 	Next         int64    `json:"next"`               // number of the next reservation
-	Reserved     []string `json:"reserved,omitempty"` // ids of subscriptions and numbers of their reservations
+	Reserved     []string `json:"reserved,omitempty"` // each is the id of a subscription and the number of its reservation
 	client.Document
 
 	etag         azcore.ETag
@@ -138,8 +139,8 @@ func (d *ownerDoc) Validate() (err error) {
 
 func ownerKey(owner domain.ActorID) string { return "owner|" + owner.String() }
 
-// A reservation entitles an owner to create a subscription. Its number is used once in the document of
-// the owner.
+// A reservation entitles an owner to create a subscription. Its number is unique among all reservations
+// that the owner has ever had.
 type reservation struct {
 	id     domain.SubscriptionID
 	number int64

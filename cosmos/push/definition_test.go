@@ -33,8 +33,8 @@ func (r *rig) createDefinition(s *Store, d *repository.Definition) *repository.D
 	return stored
 }
 
-// fillOwner creates subscriptions of an owner until a creation is refused. It demands that the owner
-// then has as many as the limit permits, and no further reservations.
+// fillOwner creates subscriptions of an owner until a creation is refused. It then requires that the
+// owner has domain.MaxSubscriptions subscriptions, and no further reservations.
 func (r *rig) fillOwner(owner domain.ActorID) {
 	r.t.Helper()
 	s := r.otherStore()
@@ -95,7 +95,7 @@ func (l *definitionLife) runLife(s *Store) error {
 	return nil
 }
 
-// wantEnded demands the documents that a complete life leaves.
+// wantEnded requires the documents that a complete life leaves.
 func (l *definitionLife) wantEnded(r *rig) {
 	r.t.Helper()
 	s := r.otherStore()
@@ -145,7 +145,8 @@ func TestEveryCallOfDefinitionsBrokenOnceInEveryWay(t *testing.T) {
 	}
 }
 
-// A node that ends anywhere in a creation or a deletion leaves no reservation that counts forever.
+// A node that ends anywhere in a creation or a deletion leaves no reservation that counts against the
+// limit forever.
 func TestACrashAnywhere_LeavesNoReservationThatCounts(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -166,9 +167,9 @@ func TestACrashAnywhere_LeavesNoReservationThatCounts(t *testing.T) {
 	}
 }
 
-// Before each request of a creation, another node fills the list of the owner. Whether the creation is
-// added or refused, the limit is exact.
-func TestALateCreation_IsNotAddedBehindTheLimit(t *testing.T) {
+// Before each request of a creation, another node fills the list of the owner. Whether the creation
+// succeeds or fails, the owner has the maximum number of subscriptions afterwards.
+func TestALateCreation_KeepsTheLimit(t *testing.T) {
 	for n := 1; ; n++ {
 		r := newRig(t, embedded.Options{})
 		d := repositorytest.NewDefinition(repositorytest.NewActor())
@@ -227,8 +228,9 @@ func TestTwoNodesThatCreate_LoseNoReservation(t *testing.T) {
 	}
 }
 
-// Before each request of a creation that refuses an unfinished one, the unfinished one continues.
-func TestACreationThatIsBeingRefused_IsListedOrNotThere(t *testing.T) {
+// One creation refuses the reservation of an unfinished creation. Before each request of the first
+// creation in turn, another node continues the unfinished one.
+func TestACreationThatIsBeingRefused_IsListedOrFails(t *testing.T) {
 	for n := 1; ; n++ {
 		if n == 5 {
 			n = domain.MaxSubscriptions - 5 // the requests between these numbers are all reads
@@ -239,7 +241,7 @@ func TestACreationThatIsBeingRefused_IsListedOrNotThere(t *testing.T) {
 			r.createDefinition(other, repositorytest.NewDefinition(d.Owner))
 		}
 		node := r.node(Options{Retries: -1})
-		r.line.BreakOne(4, faulty.RequestLost) // the write of the subscription
+		r.line.BreakOne(4, faulty.RequestLost) // the request that stores the subscription
 		_, _, err := node.CreateSubscription(t.Context(), d)
 		require.Error(t, err)
 		r.line.Break(func(call int, _ *http.Request) faulty.Fault {
@@ -265,7 +267,7 @@ func TestARefusedReservation_IsReplaced(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	d := repositorytest.NewDefinition(repositorytest.NewActor())
 	node := r.node(Options{Retries: -1})
-	r.line.BreakOne(4, faulty.RequestLost) // the write of the subscription
+	r.line.BreakOne(4, faulty.RequestLost) // the request that stores the subscription
 	_, _, err := node.CreateSubscription(t.Context(), d)
 	require.Error(t, err)
 	r.fillOwner(d.Owner)

@@ -35,11 +35,12 @@ type life struct {
 	version repository.CursorVersion
 	lives   *int
 	calls   *int
-	failed  map[domain.EntryID]int // calls that failed
-	taken   map[domain.EntryID]int // calls that succeeded
+	failed  map[domain.EntryID]int // number of failed calls of each entry
+	taken   map[domain.EntryID]int // number of successful calls of each entry
 }
 
-// newLife returns a life of n messages. Every second message has an id or, with allIDs, each of them.
+// newLife returns a life of n messages. Every second message has an id; with allIDs, every message has
+// one.
 func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
 	l := &life{
 		T: t, rig: r, stream: repositorytest.NewStream(), id: repositorytest.NewCursorID(),
@@ -105,7 +106,7 @@ func (l *life) storeSettlement(s *Store) error {
 	}
 	if err != nil {
 		l.cursor.Unstored()
-		l.version = "" // the cursor is loaded again
+		l.version = "" // the next step loads the cursor again
 		return err
 	}
 	l.cursor.Stored()
@@ -113,8 +114,8 @@ func (l *life) storeSettlement(s *Store) error {
 	return nil
 }
 
-// runStep takes the entries that wait, makes the calls and settles them. done reports that nothing is
-// left.
+// runStep takes the waiting entries, makes their calls and settles the results. done reports that no
+// delivery is outstanding.
 func (l *life) runStep(s *Store) (done bool, err error) {
 	if err := l.loadCursor(s); err != nil {
 		return false, err
@@ -152,7 +153,7 @@ func (l *life) runStep(s *Store) (done bool, err error) {
 		}
 		l.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: l.clock.now, Answer: a})
 	}
-	if l.cursor.InFlight() > 0 { // there are results that are not stored
+	if l.cursor.InFlight() > 0 { // the results of some calls are not stored yet
 		return false, l.storeSettlement(s)
 	}
 	if !took {
@@ -179,7 +180,7 @@ func (l *life) startStore(retries int) *Store {
 	return l.node(opts)
 }
 
-// runLife runs the whole life on a node. again is the limit for the steps that may fail.
+// runLife runs the whole life on a node. again is the limit for the number of failed steps.
 func (l *life) runLife(s *Store, again int) error {
 	for _, step := range []func(*Store) (bool, error){
 		func(s *Store) (bool, error) { return true, l.publishMessages(s) },
@@ -203,7 +204,7 @@ func (l *life) runLife(s *Store, again int) error {
 	return nil
 }
 
-// checkRules repairs the connection and demands the rules that hold at any time.
+// checkRules requires the rules that hold at any time. It uses a new node.
 func (l *life) checkRules() {
 	l.Helper()
 	s := l.node(l.opts)
@@ -230,7 +231,7 @@ func (l *life) checkRules() {
 	}
 }
 
-// wantEnded demands that each message was delivered or became a dead letter, once.
+// wantEnded requires that each message was delivered or became a dead letter, once.
 func (l *life) wantEnded(exactly bool) {
 	l.Helper()
 	l.checkRules()

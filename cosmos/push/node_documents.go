@@ -41,7 +41,7 @@ type nodeDoc struct {
 	// Members of the assignment.
 	WriteID string            `json:"writeId,omitempty"`
 	Version int64             `json:"version,omitempty"`
-	Owners  map[string]string `json:"owners,omitempty"` // shards by incarnation: a bit for each shard, as 16 hexadecimal digits
+	Owners  map[string]string `json:"owners,omitempty"` // shards of each incarnation: one bit per shard, as 16 hexadecimal digits
 	client.Document
 
 	node       repository.Node       // parsed
@@ -82,7 +82,7 @@ func (d *nodeDoc) parseNode() error {
 
 // signalTexts formats each signal as its stream, a space and its cursor.
 func signalTexts(signals []repository.Signal) []string {
-	texts := []string{} // a patch stores it as a list, even without signals
+	texts := []string{} // not nil, so that a patch without signals stores an empty list
 	for _, s := range signals {
 		text := s.Cursor.String()
 		if s.Stream != (domain.StreamName{}) {

@@ -36,17 +36,17 @@ func (s *Store) Beat(ctx context.Context, n repository.Node) error {
 	return c.Outcome("store that node "+n.Incarnation+" is alive", err)
 }
 
-// compareBeat is called after a beat was refused. It returns nil if that beat or a later one is stored.
-// It replaces a document that cannot be read, because no other node stores beats in it.
+// compareBeat is called after a beat was refused. It returns nil if the document of the node has that
+// beat or a later one. It replaces a document that cannot be read: only this node stores beats in it.
 func (s *Store) compareBeat(ctx context.Context, c *client.Call, beat *nodeDoc) error {
 	var stored nodeDoc
 	etag, err := c.Read(ctx, s.cursors, nodesKey, beat.ID, &stored)
 	switch {
-	case client.IsNotFound(err), err == nil && stored.Beat < beat.Beat: // the read is stale, or the write was refused without a cause
+	case client.IsNotFound(err), err == nil && stored.Beat < beat.Beat: // the read is stale, or the refusal was spurious
 		return client.ErrStale
 	case domain.KindOf(err) == domain.Damaged:
 		damage := err
-		// A crash after this write leaves a beat like any other.
+		// A crash after this write leaves a complete beat.
 		if _, err = c.Put(ctx, s.cursors, nodesKey, beat.ID, etag, beat); client.IsRefused(err) {
 			return client.ErrStale
 		}
@@ -57,7 +57,7 @@ func (s *Store) compareBeat(ctx context.Context, c *client.Call, beat *nodeDoc) 
 	return err
 }
 
-// logRepair logs the repair of a document of nodes that could not be read.
+// logRepair logs that a document of a node could not be read, and was replaced or removed.
 func (s *Store) logRepair(ctx context.Context, what string, damage error) {
 	s.opts.Logger.WarnContext(ctx, "a document of a node could not be read", "done", what, "error", damage)
 }
@@ -82,7 +82,7 @@ func (s *Store) Nodes(ctx context.Context) ([]repository.Node, repository.Assign
 			err = u.Err
 		case u.ID == assignmentID:
 			assignment.Damage = u.Err
-		case isNewer: // a node is alive while it stores beats
+		case isNewer: // the beat cannot be read, so the time of modification replaces it
 			nodes = append(nodes, repository.Node{Incarnation: strings.TrimPrefix(u.ID, nodeID("")), Beat: u.Modified})
 		default:
 			s.removeDamaged(ctx, c, u.ID)
@@ -92,7 +92,7 @@ func (s *Store) Nodes(ctx context.Context) ([]repository.Node, repository.Assign
 }
 
 // removeDamaged removes the document of a node that cannot be read, unless the document has changed
-// since it was read. After a failure, the next look tries again.
+// since it was read. After a failure, the next call of Nodes tries again.
 func (s *Store) removeDamaged(ctx context.Context, c *client.Call, id string) {
 	etag, damage := c.Read(ctx, s.cursors, nodesKey, id, &nodeDoc{})
 	if domain.KindOf(damage) != domain.Damaged {

@@ -15,7 +15,7 @@ import (
 
 // Two nodes assign shards in turn. Each call may be broken once, and is repeated as its contract says.
 // In the end the assignment has the shards of both nodes.
-func TestNodesOverABrokenLine_ShareTheShards(t *testing.T) {
+func TestNodesOnABrokenConnection_ShareTheShards(t *testing.T) {
 	for _, v := range variants {
 		for i, fault := range append(faulty.Faults(), faulty.Truncated) {
 			if raced && i%3 != 0 {
@@ -23,7 +23,7 @@ func TestNodesOverABrokenLine_ShareTheShards(t *testing.T) {
 			}
 			t.Run(v.name+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
+				synctest.Test(t, func(t *testing.T) { // backoffs take no real time
 					for n := 1; ; n++ {
 						r := newRig(t, v.engine)
 						s := r.node(v.opts)

@@ -6,6 +6,6 @@ import "testing"
 
 const raced = false
 
-// With the race detector this test would execute the same lines as the one on an account with strong
-// consistency.
+// The race detector would find nothing further here: the test on an account with strong consistency
+// executes the same lines.
 func TestConformanceOnASessionAccount(t *testing.T) { conformance(t, "Session", Options{}) }

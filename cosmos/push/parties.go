@@ -32,7 +32,7 @@ func (s *Store) PutParty(ctx context.Context, p *repository.Party) (repository.P
 			version = repository.PartyVersion(doc.ETag)
 			return nil
 		case doc.ETag != azcore.ETag(p.Version):
-			return s.changed(c, &misses)
+			return s.changedError(c, &misses)
 		}
 		w := &watchedWrite{resource: domain.PartyOf(p.ID), etag: doc.ETag, doc: doc, mark: &doc.watchedMark}
 		if doc.ETag != "" {
@@ -57,8 +57,8 @@ func (s *Store) readParty(ctx context.Context, c *client.Call, id domain.PartyID
 	return d, err
 }
 
-// confirmNoParty returns a NotFound error for a party that was not found, unless that was a stale
-// read.
+// confirmNoParty returns a NotFound error for a party that was not found. If the read was stale, it
+// returns [client.ErrNotYetVisible].
 func (s *Store) confirmNoParty(ctx context.Context, c *client.Call, id domain.PartyID) error {
 	gone, err := s.isGone(ctx, c, s.cursors, listKey(id.List()), id.String())
 	if err == nil && !gone {

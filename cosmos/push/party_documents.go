@@ -26,7 +26,7 @@ type partyDoc struct {
 	CallbackURL  string   `json:"callbackUrl,omitempty"`
 	StartSegment int      `json:"startSegment,omitempty"`
 	StartAt      []string `json:"startAt,omitempty"`
-	Created      int64    `json:"created"` // this and other times in microseconds
+	Created      int64    `json:"created"` // in microseconds, like all times of the document
 	Changed      int64    `json:"changed"`
 	watchedMark
 	// ETag is the etag of a document that was read. It is a field of the document, so that queries
@@ -37,7 +37,8 @@ type partyDoc struct {
 
 func (*partyDoc) DocumentKind() client.DocumentKind { return partyDocument }
 
-// listKey returns the partition of a list. No cursor id begins with a bar.
+// listKey returns the partition key of a list. It differs from every cursor id: no cursor id begins with
+// a bar.
 func listKey(list domain.PartyList) string { return "|" + list.String() }
 
 // set copies all members of a party.
@@ -52,7 +53,7 @@ func (d *partyDoc) set(p *repository.Party, writeID string) {
 	d.Created, d.Changed = toMicros(p.Created), toMicros(p.Changed)
 }
 
-// toParty returns the party in d, which is in a list.
+// toParty returns the party in d. list is the list that has the party.
 func (d *partyDoc) toParty(list domain.PartyList) (*repository.Party, error) {
 	var p documentParser
 	found := &repository.Party{

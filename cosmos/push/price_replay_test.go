@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A replayBill measures what replays cost with the delivery engine, from the request to the last result
-// that is stored.
+// A replayBill measures the cost of replays by the delivery engine, from the request to the last stored
+// result.
 type replayBill struct {
 	*deliverytest.World
 	rig      *rig
@@ -53,7 +53,7 @@ func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 		},
 	})
 	b.node = b.Start(delivery.Options{Look: time.Hour, Idle: time.Hour})
-	b.node.AnswerSettlementsAfter(5 * time.Millisecond) // so that results share settlements, as they do with an account
+	b.node.AnswerSettlementsAfter(5 * time.Millisecond) // results share settlements, as they do on a real account
 	b.service = replay.New(replay.Ports{
 		Definitions: b.Stores.Definitions, Streams: b.Stores.Streams, Cursors: b.Stores.Cursors, Shards: b.Stores.Shards,
 	}, replay.Options{Changed: b.node.Changed})

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A bill measures what deliveries cost by step, with payloads of 256 bytes. It includes the removal of
-// documents that expire.
+// A bill measures the request units of each step of deliveries, with payloads of 256 bytes. The removal
+// of expired documents is one of the steps.
 type bill struct {
 	*life
 	node  *Store
@@ -81,13 +81,13 @@ func (b *bill) takeEntries() {
 				b.cursor.Take(e.Position, true)
 			}
 			if b.cursor.Position(0).Number >= b.published {
-				return // the append has woken the cursor and set the end that it may take up to
+				return // the cursor has the end of the stream from the append, so no further read is needed
 			}
 		}
 	})
 }
 
-// settleCalls makes all calls, each of which gets the status, and settles the results together.
+// settleCalls makes all calls, each with the status as its result, and settles the results together.
 func (b *bill) settleCalls(status int) (calls int) {
 	for {
 		call, ok := b.cursor.Next(b.clock.now)
@@ -121,7 +121,7 @@ func (b *bill) expireEntries() {
 	})
 }
 
-// totalUnits logs the steps and returns their sum divided by n, the number of deliveries.
+// totalUnits logs the price of each step and returns their sum divided by n, the number of deliveries.
 func (b *bill) totalUnits(n int) float64 {
 	sum, text := 0.0, ""
 	for _, step := range slices.Sorted(maps.Keys(b.steps)) {
@@ -166,8 +166,6 @@ func TestADelivery_CostsUpToItsLimit(t *testing.T) {
 	}
 }
 
-// A broadcast is one append; each consumer pays for its settlement, with the marks of its cursor. Each
-// bundle that is watched has a stream with one entry.
 func TestTheFirstAppend_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	b.stream, b.steps = repositorytest.NewStream(), make(map[string]float64)
@@ -177,6 +175,8 @@ func TestTheFirstAppend_CostsUpToItsLimit(t *testing.T) {
 	require.LessOrEqual(t, b.totalUnits(1), 8.0)
 }
 
+// A broadcast is one append. Each consumer pays for its settlement, with the marks of its cursor. Each
+// watched bundle has a stream with one entry.
 func TestABroadcast_CostsUpToItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name      string

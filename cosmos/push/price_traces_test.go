@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// appendPrice returns the request units for each of n messages that are appended together, with a span.
+// appendPrice returns the request units of each of n messages that are appended together under one span.
 func appendPrice(t *testing.T, storeTraces bool, n int) float64 {
 	t.Helper()
 	r := newRig(t, embedded.Options{})
@@ -28,7 +28,7 @@ func appendPrice(t *testing.T, storeTraces bool, n int) float64 {
 	return (r.engine.RequestUnits() - before) / float64(rounds*n)
 }
 
-// The span makes the head larger, and pages are full after fewer messages.
+// A stored span makes the head larger, so that pages are full after fewer messages.
 func TestTraces_CostPerMessage(t *testing.T) {
 	for _, c := range []struct {
 		n     int

@@ -22,10 +22,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// In a period, a node looks at its shards once, and forgets the cursors that it has loaded.
+// A node reads its shards once in a period, and then unloads its cursors.
 const period = 10 * time.Minute
 
-// A watchedNode serves the watches of one document. It is the only node, and its calls make no request.
+// A watchedNode serves the watches of one document. It is the only node, and its calls of receivers send
+// no request.
 type watchedNode struct {
 	*Store
 	rig      *rig
@@ -51,7 +52,7 @@ func (n *watchedNode) Call(context.Context, delivery.Call) domain.Answer {
 	return domain.Answer{Status: http.StatusOK}
 }
 
-// startWatchedNode starts a node with a document that has the given number of watches.
+// startWatchedNode starts a node with one document that has the given number of watches.
 func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNode {
 	r := newRig(t, embedded.Options{Pessimistic: true, Consistency: consistency})
 	metrics := prometheus.NewRegistry()
@@ -81,11 +82,11 @@ func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNod
 		})
 		require.NoError(t, err)
 	}
-	<-time.After(2*period + period/4) // so that looks are in the middle of a period
+	<-time.After(2*period + period/4) // so that the node reads its shards in the middle of a period
 	return n
 }
 
-// changeDocument replaces the document by the same content.
+// changeDocument replaces the document with the same content.
 func (n *watchedNode) changeDocument(t *testing.T) {
 	t.Helper()
 	version, err := n.PutResource(t.Context(), n.resource)
@@ -121,8 +122,8 @@ func (n *watchedNode) unitsByOperation(t *testing.T) map[string]float64 {
 	return units
 }
 
-// payForExpiry deletes the entries of the stream and returns the request units, which their expiry will
-// cost, too.
+// payForExpiry deletes the entries of the stream and returns the request units. Their expiry costs the
+// same.
 func (n *watchedNode) payForExpiry(t *testing.T) float64 {
 	c := n.client.Begin("test")
 	key := segmentKey(n.resource.Resource.Stream(), 0)
@@ -142,7 +143,7 @@ func TestAWatch_CostsUpToItsLimit(t *testing.T) {
 		consistency string
 		watches     int
 		rounds      int
-		limitRU     float64 // for each notification, without the cost of the change itself
+		limitRU     float64 // limit for the request units of each notification, without the change itself
 	}{
 		{"Strong", 1, 20, 45},
 		{"Session", 1, 20, 55},
@@ -174,7 +175,7 @@ func TestAWatch_CostsUpToItsLimit(t *testing.T) {
 	}
 }
 
-// A change that is not watched is one write.
+// A change of a document that is not watched is one write.
 func TestAChangeThatIsNotWatched_CostsNothingForWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := startWatchedNode(t, "Strong", 0)

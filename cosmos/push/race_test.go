@@ -2,6 +2,6 @@
 
 package push
 
-// raced is true with the race detector. It makes everything many times slower, and it only needs each
-// pair of lines to run concurrently once, so the long tests do less.
+// raced is true with the race detector. The detector makes tests many times slower, and finds a race
+// when two lines run concurrently once. So the long tests try fewer cases.
 const raced = true

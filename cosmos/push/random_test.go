@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// TestTwoNodesOnOneCursor_LoseNothing lets two nodes append to a stream and serve its cursor, which
-// each takes over from the other. Reads are up to four commits old, requests and replies are lost, and
+// TestTwoNodesOnOneCursor_LoseNothing lets two nodes append to a stream and serve its cursor, which the
+// nodes take over from each other. Reads are up to four commits old, requests and replies are lost, and
 // nodes end.
 func TestTwoNodesOnOneCursor_LoseNothing(t *testing.T) {
 	seeds := 50
@@ -76,7 +76,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 	lives := []*life{first, &second}
 	stores := []*Store{first.startStore(0), second.startStore(0)}
 	require.NoError(t, first.createCursor(stores[0]))
-	if stale { // what was created must be visible before it is loaded
+	if stale { // the cursor must be visible before it is loaded
 		for range 8 {
 			_, err := stores[0].Append(context.Background(), repositorytest.NewStream(), repositorytest.Messages(1))
 			require.NoError(t, err)
@@ -101,7 +101,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 		}
 	}
 	sent := 0
-	accepted := make(map[string]bool) // payloads of messages without an id, each sent once
+	accepted := make(map[string]bool) // payloads of accepted messages without an id
 	for range 60 {
 		i := chance(2)
 		switch op := chance(12); {

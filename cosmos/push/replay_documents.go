@@ -60,19 +60,19 @@ type replayRequestDoc struct {
 	ID     string `json:"id"`
 	Number int    `json:"n"`
 
-	Position  string `json:"position,omitempty"` // of a request to replay one delivery
+	Position  string `json:"position,omitempty"` // only in a request to replay one delivery
 	Published int64  `json:"published,omitempty"`
 
-	From   int64  `json:"from,omitempty"` // of a request to replay a range
+	From   int64  `json:"from,omitempty"` // only in a request to replay a range
 	To     int64  `json:"to,omitempty"`
 	Filter string `json:"filter,omitempty"`
 	Dead   bool   `json:"dead,omitempty"`
 	Rate   int    `json:"rate,omitempty"`
 
 	Stop    string                `json:"stop,omitempty"`
-	Peek    int                   `json:"peek,omitempty"`    // limit for the deliveries of a bundle
-	Entries []string              `json:"entries,omitempty"` // positions of the deliveries to peek at
-	Dequeue string                `json:"dequeue,omitempty"` // the bundle to dequeue
+	Peek    int                   `json:"peek,omitempty"`    // limit for the deliveries of the bundle to peek
+	Entries []string              `json:"entries,omitempty"` // positions of the candidates for the bundle, in order
+	Dequeue string                `json:"dequeue,omitempty"` // id of the bundle to dequeue
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
@@ -105,8 +105,8 @@ func (d *replayRequestDoc) toRequest(p *documentParser) domain.ReplayRequest {
 	return r
 }
 
-// requested returns the number of the last request of d.
-func (d *entryDoc) requested() int {
+// lastRequest returns the number of the last request in d.
+func (d *entryDoc) lastRequest() int {
 	if n := len(d.Replays); n > 0 {
 		return d.Replays[n-1].Number
 	}

@@ -50,8 +50,8 @@ func (s *Store) AddReplay(ctx context.Context, id domain.CursorID, followed int,
 				d.Replays = append(d.Replays, makeReplayRequestDoc(&after[i]))
 			}
 		}
-		// A crash after this write leaves a request without a signal: the owner of the cursor finds it
-		// at its next look.
+		// A crash after this write leaves a request without a signal. The owner of the cursor finds the
+		// request when it next reads the shard.
 		_, err = c.Put(ctx, s.cursors, d.PartitionKey, d.ID, d.etag, d)
 		if client.IsRefused(err) {
 			return client.ErrStale

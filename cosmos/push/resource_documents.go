@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of resources. Kind.Name is also the value of the member kind.
+// The kinds of documents of resources. The name of a kind is also the value of the member kind.
 var (
 	resourceDocument = client.DocumentKind{Name: "resource", Format: 1}
 	changeDocument   = client.DocumentKind{Name: "change", Format: 1}
@@ -35,15 +35,15 @@ func (*turnDoc) DocumentKind() client.DocumentKind { return turnDocument }
 
 const resourceID = "resource"
 
-// A resourceDoc is a repository.Resource. Of a missing resource, it keeps whether it is watched, and
-// its last version.
+// A resourceDoc is the stored form of a repository.Resource. For a missing resource, it retains whether
+// the resource is watched, and its last version.
 type resourceDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
 	WriteID      string `json:"writeId"`
 	IsAbsent     bool   `json:"absent,omitempty"`
-	Content      string `json:"content,omitempty"` // the version of the resource: the id of the write that stored it
+	Content      string `json:"content,omitempty"` // version of the resource: the id of the write that stored its content
 	Body         string `json:"body,omitempty"`    // JSON
 	Changed      int64  `json:"changed,omitempty"` // microseconds
 	watchedMark
@@ -54,15 +54,16 @@ type resourceDoc struct {
 
 func (*resourceDoc) DocumentKind() client.DocumentKind { return resourceDocument }
 
-// A watchedMark has the members of a document that say whether it is watched, and how many changes it
-// had.
+// A watchedMark has the members by which a document records whether it is watched, and how many changes
+// it has had.
 type watchedMark struct {
 	IsWatched bool  `json:"watched,omitempty"`
 	Changes   int64 `json:"changes,omitempty"` // the version of the last change
 }
 
-// A resourceChangeDoc is a domain.Change that was not published yet. It is created in one batch with
-// the change of the resource, and deleted once the change is in the stream of the resource.
+// A resourceChangeDoc is the stored form of a domain.Change that was not published yet. It is created in
+// one batch with the change of the resource, and deleted once the change is in the stream of the
+// resource.
 type resourceChangeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -82,12 +83,12 @@ func resourceKey(r domain.Resource) string { return "|resource|" + r.Name() }
 
 // A watchable is the document of a resource that can be watched. Its changes are in its partition.
 type watchable struct {
-	key, id string
-	kind    client.DocumentKind
-	ifThere string // the condition of a patch that the resource is there; "": it is, if the document is
+	key, id  string
+	kind     client.DocumentKind
+	ifExists string // condition for a patch: the resource exists; empty if the resource exists whenever its document does
 }
 
-// watchableOf returns where the document of a resource is stored. It fails for a bundle, whose document
+// watchableOf returns the location of the document of a resource. It fails for a bundle, whose document
 // is not in these containers.
 func watchableOf(r domain.Resource) (watchable, error) {
 	switch r.Kind() {

@@ -18,11 +18,12 @@ func (s *Store) readResource(ctx context.Context, c *client.Call, r domain.Resou
 	return d, err
 }
 
-// confirmNoResource returns a NotFound error for a resource that was not found, unless that was a
-// stale read.
+// confirmNoResource returns a NotFound error for a resource that was not found. If the read was stale,
+// it returns [client.ErrNotYetVisible].
 func (s *Store) confirmNoResource(ctx context.Context, c *client.Call, r domain.Resource) error {
 	if s.account.ReadsMayBeStale() {
-		// A patch whose condition no document fulfils reads the current state.
+		// A patch acts on the current document. This one changes nothing, and is refused if the resource
+		// exists.
 		ops := client.NewPatch(resourceDocument, "(IS_DEFINED(c.absent) and c.absent = true)")
 		ops.AppendSet("/kind", resourceDocument.Name)
 		err := c.Patch(ctx, s.cursors, resourceKey(r), resourceID, ops, &resourceDoc{})
@@ -58,7 +59,7 @@ type resourceChange struct {
 	store    *Store
 	call     *client.Call
 	resource domain.Resource
-	wanted   repository.ResourceVersion // of the document before; "" if it must not exist
+	wanted   repository.ResourceVersion // version of the document to replace; empty if the document must not exist
 	writeID  string
 	misses   int
 	isBegun  bool   // the first write was sent
@@ -83,19 +84,18 @@ func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone boo
 		return doc, true, nil
 	case doc.IsAbsent && t.wanted == "" && t.call.InDoubt() && t.isBegun && doc.WriteID != t.base:
 		// An earlier attempt may have created the document, and another request may have deleted it.
-		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
+		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is unknown which write changed it")
 	case doc.IsAbsent && t.wanted == "", !doc.IsAbsent && doc.Content == string(t.wanted):
 		return doc, false, nil
 	case doc.IsAbsent:
 		return nil, false, t.store.confirmNoResource(ctx, t.call, t.resource)
 	case t.call.InDoubt() && !t.store.account.ReadsMayBeStale():
-		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
+		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is unknown which write changed it")
 	}
-	return nil, false, t.store.changed(t.call, &t.misses)
+	return nil, false, t.store.changedError(t.call, &t.misses)
 }
 
-// write replaces the document that was read by next. event is the event of the change, "" for a
-// creation.
+// write stores next in place of the document that was read. event is empty for a creation.
 func (t *resourceChange) write(ctx context.Context, next *resourceDoc, event domain.ChangeEvent) error {
 	if !t.isBegun {
 		t.isBegun, t.base = true, next.WriteID
@@ -119,7 +119,7 @@ func (s *Store) PutResource(ctx context.Context, r *repository.Resource) (reposi
 	err := t.call.Retry(ctx, func() error {
 		doc, isDone, err := t.read(ctx)
 		if domain.KindOf(err) == domain.NotFound && t.call.InDoubt() {
-			err = domain.Errorf(domain.Uncertain, "it was deleted, and it is not known whether it was put before")
+			err = domain.Errorf(domain.Uncertain, "it was deleted, and it is unknown whether it was stored before")
 		}
 		if err != nil || isDone {
 			return err
@@ -141,7 +141,7 @@ func (s *Store) DeleteResource(ctx context.Context, r domain.Resource, version r
 		doc, isDone, err := t.read(ctx)
 		switch {
 		case domain.KindOf(err) == domain.NotFound && t.call.InDoubt():
-			return nil // an attempt has deleted it, or another request has
+			return nil // the resource was deleted by an attempt of this call, or by another request
 		case err != nil || isDone:
 			return err
 		case !doc.IsWatched:

@@ -68,8 +68,8 @@ func (r *retirement) delete(s *Store) error {
 	return s.DeleteSubscription(context.Background(), r.definition.Owner, r.definition.ID, "")
 }
 
-// checkDocuments loads the cursor, as a node does that finds the cursor in its shard.
-func (r *retirement) checkDocuments() {
+// retireIfListed retires the cursor if its shard lists it, as the next owner does.
+func (r *retirement) retireIfListed() {
 	r.t.Helper()
 	s := r.startStore(0)
 	if r.isListed(s) {
@@ -101,8 +101,8 @@ func (r *retirement) countDocuments() int {
 	return found
 }
 
-// wantEnded demands that nothing is left in the end. Until then the id cannot be created; then it can,
-// and is new.
+// wantEnded requires that all documents expire in the end. The id of the subscription cannot be used
+// again until then; afterwards a subscription with this id is new.
 func (r *retirement) wantEnded(at string) {
 	r.t.Helper()
 	for day := range 20 {
@@ -125,7 +125,7 @@ func (r *retirement) wantEnded(at string) {
 	require.Fail(r.t, "something is left of it for ever", at)
 }
 
-// A node may end at any step of a retirement, and any call may be broken: the next look completes the
+// A node may end at any step of a retirement, and any call may be broken: the next owner completes the
 // retirement. A node that has read the cursor before does not restore any of its documents.
 func TestACrashAtAnyStepOfARetirement_IsCompletedLater(t *testing.T) {
 	for _, consistency := range []string{"", "Session"} {
@@ -151,11 +151,11 @@ func TestACrashAtAnyStepOfARetirement_IsCompletedLater(t *testing.T) {
 							_ = r.retireCursor(node)
 							ended := r.line.Calls() < n
 							r.line.Break(nil)
-							r.checkDocuments()
+							r.retireIfListed()
 							held.Release()
 							_, err = old.Settle(context.Background(), r.definition.ID.Cursor(), version, held.Settlement())
 							require.Error(t, err, at)
-							r.checkDocuments()
+							r.retireIfListed()
 							r.wantEnded(at)
 							if ended {
 								require.Greater(t, n, 5)
@@ -169,8 +169,8 @@ func TestACrashAtAnyStepOfARetirement_IsCompletedLater(t *testing.T) {
 	}
 }
 
-// A node is about to remove the leftover entry of a cursor that is gone. Before each of its requests, a
-// subscription with the same id is created. It must be listed.
+// A node is about to remove the leftover entry of a cursor that no longer exists. Before each of its
+// requests, another node creates a subscription with the same id. That subscription must be listed.
 func TestALeftoverEntry_IsNotRemovedFromANewCursor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		removed := 0
@@ -204,13 +204,13 @@ func TestALeftoverEntry_IsNotRemovedFromANewCursor(t *testing.T) {
 	})
 }
 
-// A countLoads counts the cursors that an engine loads.
-type countLoads struct {
+// A loadCounter counts the cursors that a delivery engine loads.
+type loadCounter struct {
 	repository.Cursors
 	n atomic.Int64
 }
 
-func (c *countLoads) Load(ctx context.Context, id domain.CursorID, o domain.Owner, clock func() time.Time) (*domain.Cursor, repository.CursorVersion, error) {
+func (c *loadCounter) Load(ctx context.Context, id domain.CursorID, o domain.Owner, clock func() time.Time) (*domain.Cursor, repository.CursorVersion, error) {
 	c.n.Add(1)
 	return c.Cursors.Load(ctx, id, o, clock)
 }
@@ -227,14 +227,14 @@ func (s subscriptions) Receiver(ctx context.Context, cursor domain.CursorID, _ b
 	return delivery.Receiver{Policy: domain.DefaultPolicy()}, err
 }
 
-// A starting node makes no more requests after a thousand subscriptions were created and deleted.
+// A thousand subscriptions that were created and deleted add no request to the start of a node.
 func TestDeletedSubscriptions_CostAStartingNodeNothing(t *testing.T) {
 	const n = 1000
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
 		serve := func() (loads, requests int) {
 			s := r.node(Options{})
-			counted := &countLoads{Cursors: s}
+			counted := &loadCounter{Cursors: s}
 			before := r.line.Calls()
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan struct{})

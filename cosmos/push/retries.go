@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// readRetries returns the retries or the dead letters of a cursor after an entry, in order: up to limit
-// of them, all if limit is 0.
+// readRetries returns up to limit retries or dead letters of a cursor after an entry, in order. It
+// returns all of them if limit is 0.
 func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.CursorID, kind client.DocumentKind, after domain.EntryID, limit int) ([]domain.Retry, error) {
 	top := ""
 	if limit > 0 {
@@ -49,7 +49,8 @@ func (s *Store) Retries(ctx context.Context, id domain.CursorID, after domain.En
 	return s.listRetries(ctx, "read retries", id, retryDocument, after, limit)
 }
 
-// listRetries returns up to limit retries of a kind of a cursor after an entry, in order.
+// listRetries returns up to limit documents of a kind, retries or dead letters, after an entry of a
+// cursor, in order.
 func (s *Store) listRetries(ctx context.Context, name string, id domain.CursorID, kind client.DocumentKind, after domain.EntryID, limit int) ([]domain.Retry, error) {
 	c := s.client.Begin(name)
 	_, err := s.readCursor(ctx, c, id)

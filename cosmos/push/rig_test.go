@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // these tests open thousands of small stores
 	if !raced {
-		runtime.GOMAXPROCS(1) // in most of them, one goroutine waits for another
+		runtime.GOMAXPROCS(1) // in most of these tests, only one goroutine runs while others wait
 	}
 	goleak.VerifyTestMain(m)
 }

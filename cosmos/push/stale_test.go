@@ -22,8 +22,8 @@ func TestAPageThatIsNotVisibleYet_HasNotExpired(t *testing.T) {
 		if !old.Load() {
 			return 0
 		}
-		if n := reads.Add(1); n == 2 || n == 3 { // the first read is that of the head
-			return 1 // as of before the page was created
+		if n := reads.Add(1); n == 2 || n == 3 { // the first read is that of the head, the next ones are those of the page
+			return 1 // the state before the page was created
 		}
 		return 0
 	}})
@@ -49,7 +49,7 @@ func TestAPageThatIsNotVisibleYet_HasNotExpired(t *testing.T) {
 	require.Greater(t, reads.Load(), int64(3))
 }
 
-// A staleReads makes one of several reads stale.
+// A staleReads makes a chosen read stale: the one after the first s.after reads, by s.commits commits.
 type staleReads struct{ commits, after atomic.Int64 }
 
 func (s *staleReads) next() int {
@@ -59,8 +59,8 @@ func (s *staleReads) next() int {
 	return int(s.commits.Load())
 }
 
-// forEach calls test with the first, second, third or fourth read up to three commits old. Afterwards
-// no read is stale.
+// forEach calls test for each of the first four reads of test, and for ages of this read of up to three
+// commits. Afterwards no read is stale.
 func (s *staleReads) forEach(test func()) {
 	for read := range int64(4) {
 		for commits := range int64(4) {
@@ -114,8 +114,7 @@ func TestAMessage_IsFoundInASegmentThatIsNotVisibleYet(t *testing.T) {
 	}
 }
 
-// An owner whose deletion is answered with NotFound assumes that its receiver is no longer
-// called.
+// An owner whose deletion fails with NotFound assumes that its receiver is no longer called.
 func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Consistency: "Session", Stale: reads.next})
@@ -138,8 +137,8 @@ func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "it is that of another owner")
 }
 
-// Otherwise the owner of a cursor would find a noted change, read an old definition, and remove the
-// note.
+// If this read could be stale, the owner of a cursor would find a noted change, read an old definition,
+// and remove the note.
 func TestACurrentWatchOrSubscription_IsNeverStale(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Stale: reads.next})

@@ -21,15 +21,16 @@ type Options struct {
 	Retention    time.Duration         // retention of published messages; default 21 days, at least IDRetention
 	SegmentBytes int64                 // limit for the entries of a segment; default 2 GB
 	SegmentPages int                   // limit for the pages of a priority in a segment; default 65,536
-	Retries      int                   // number of retries that the requests of one call share; default 24, negative: none
-	Clock        func() time.Time      // default time.Now; stamps entries
-	Random       func() uint64         // ids and jitter; default: the system's
-	StoreTraces  bool                  // keep the spans that append messages, if they are sampled: 39 bytes for each append
+	Retries      int                   // number of retries that the requests of one call share; default 24; negative for no retries
+	Clock        func() time.Time      // source of the times of entries; default time.Now
+	Random       func() uint64         // source of ids and jitter; default: the random source of the system
+	StoreTraces  bool                  // store the sampled span of each append, in 39 bytes
 	Logger       *slog.Logger          // default: none
 	Registerer   prometheus.Registerer // default: none
 }
 
-// A Store keeps streams, cursors, subscriptions, parties, watches and resources in Cosmos. It is safe for concurrent use.
+// A Store keeps streams, cursors, subscriptions, parties, watches and resources in Cosmos DB. It is safe
+// for concurrent use.
 type Store struct {
 	client  *client.Client
 	account *client.Database
@@ -54,7 +55,7 @@ var (
 	_ repository.Changes     = (*Store)(nil)
 )
 
-// New returns a Store over db. It keeps large payloads in content. It makes no call and starts no
+// New returns a Store over db. It stores large payloads in content. It sends no request and starts no
 // goroutine.
 func New(db *client.Database, content repository.Content, opts Options) *Store {
 	opts.Retention = max(cmp.Or(opts.Retention, repository.MessageRetention), repository.IDRetention)
@@ -77,13 +78,13 @@ func New(db *client.Database, content repository.Content, opts Options) *Store {
 func container(db *client.Database, name string) *azcosmos.ContainerClient {
 	c, err := db.Container(name)
 	if err != nil {
-		panic(err) // the name is a constant
+		panic(err) // cannot happen: the name is a constant
 	}
 	return c
 }
 
-// putInBatch adds the creation of a document to a batch, or its replacement if there is an
-// etag.
+// putInBatch adds a document to a batch: it replaces the document with this etag, or creates the
+// document if the etag is empty.
 func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc any) {
 	if etag == "" {
 		b.CreateItem(client.Encode(doc), nil)
@@ -92,8 +93,8 @@ func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc
 	b.ReplaceItem(id, client.Encode(doc), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &etag})
 }
 
-// isGone reports whether a document that a plain read did not find does not exist. Where reads may be
-// stale, it sends a patch whose condition is never met: its reply shows the current state.
+// isGone reports whether a document does not exist, after a plain read has not found it. Where reads may
+// be stale, it sends a patch whose condition is never met, because the reply shows the current state.
 func (s *Store) isGone(ctx context.Context, c *client.Call, container *azcosmos.ContainerClient, key, id string) (bool, error) {
 	if !s.account.ReadsMayBeStale() {
 		return true, nil
@@ -110,9 +111,9 @@ func (s *Store) isGone(ctx context.Context, c *client.Call, container *azcosmos.
 	return false, err
 }
 
-// confirmCurrent fails with ErrStale if a later write has replaced, created or deleted the document, of
-// the cursors container, that a plain read returned. Where reads may be stale, it sends a patch. The
-// patch is applied only if there was a later write, and then it changes only the etag.
+// confirmCurrent fails with ErrStale if a plain read in the container cursors was stale: a later write
+// has replaced, created or deleted the document. Where reads may be stale, it sends a patch. The patch
+// is applied only if there was a later write, and then it changes only the etag.
 func (s *Store) confirmCurrent(ctx context.Context, c *client.Call, kind client.DocumentKind, key, id, writeID string) error {
 	if !s.account.ReadsMayBeStale() {
 		return nil

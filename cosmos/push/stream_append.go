@@ -19,11 +19,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The sizes of an append.
+// The limits of an append.
 const (
-	maxInlineCall = 512 << 10 // limit for the bytes of all payloads of a call
+	maxInlineCall = 512 << 10 // limit for the bytes of the payloads that a call stores in entries
 	maxTails      = 4 << 10   // limit for the bytes of the tails of a head; a larger head makes each append more expensive
-	maxRound      = 256 << 10 // limit for the messages that several callers append together
+	maxRound      = 256 << 10 // limit for the bytes of the messages that several callers append together
 	maxIDs        = 80        // limit for the ids in one batch, which has at most 100 operations
 )
 
@@ -35,7 +35,7 @@ type appender struct {
 	store  *Store
 	stream domain.StreamName
 	leader *client.Leader[*appending]
-	head   *streamHead // as it was last read or written; nil: unknown
+	head   *streamHead // the head that was last read or written; nil if unknown
 	newest atomic.Pointer[streamHead]
 	users  int // guarded by appenders.mu
 }
@@ -46,7 +46,7 @@ type appending struct {
 	entries  []streamEntry
 	bytes    int
 	ids      int
-	accepted domain.TraceContext // the span on whose behalf they are appended; zero: none is stored
+	accepted domain.TraceContext // the span of the call; zero if no span is stored
 	appended []repository.Appended
 }
 
@@ -56,9 +56,9 @@ type appendRound struct {
 	writeID   string
 	published int64
 	pending   []pendingMessage
-	tried     [][]domain.Position // the positions of the pending messages, by attempt
-	searched  int                 // the segment before which all ids were searched, plus one; 0: none were searched
-	sync      []domain.CursorID   // the sync cursors of the head that the messages were appended to
+	tried     [][]domain.Position // positions of the pending messages in each attempt
+	searched  int                 // one more than the segment before which all ids were searched; 0 before any search
+	sync      []domain.CursorID   // the sync cursors in the head to which the messages were appended
 }
 
 type pendingMessage struct {
@@ -116,7 +116,7 @@ func (a *appender) runRound(ctx context.Context) {
 		size, ids = size+call.bytes, ids+call.ids
 		for i := range call.messages {
 			if id := call.messages[i].ID; id != "" && sent[id] {
-				return false // the second message with the same id waits, and is then found to be a duplicate
+				return false // a second message with the same id waits for the next round, which finds it to be a duplicate
 			}
 		}
 		for i := range call.messages {
@@ -149,7 +149,7 @@ func (a *appender) runRound(ctx context.Context) {
 // tryAppend makes one attempt at a round. It fails with client.ErrStale if another attempt is needed.
 func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound) error {
 	base := a.head
-	a.head = nil // a failed attempt leaves it unknown
+	a.head = nil // unknown if the attempt fails
 	if base == nil {
 		var err error
 		if base, err = a.store.lastHead(ctx, c, a.stream); err != nil {
@@ -165,7 +165,7 @@ func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound
 			return err
 		}
 	}
-	r.sync = base.sync // a stale head is not replaced, so then sync is not used
+	r.sync = base.sync // if base is stale, its replacement is refused, and the next attempt sets sync again
 	if done, err := a.isAppended(ctx, c, r, base); done || err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound
 	}
 	hasGap := r.settleVersions(base)
 	if len(r.pending) == 0 {
-		if !hasGap { // otherwise base may be stale, and the caller repeats the append
+		if !hasGap { // with a gap, base may be stale, and the caller repeats the append
 			a.head = base
 		}
 		return nil
@@ -203,11 +203,11 @@ func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound
 	return client.ErrStale
 }
 
-// write replaces the head by next, or creates it if the stream has none. Without pages and ids, the
-// head is the only document to write.
+// write replaces the head with next, or creates it if the stream has no head. In the same batch, it
+// creates the pages and the documents of ids.
 func (a *appender) write(ctx context.Context, c *client.Call, next *streamHead, pages []*streamPage, ids []*idDoc) (err error) {
-	// A crash before this write leaves nothing, a crash after it visible entries. Head, ids and pages
-	// are written in one batch: all are stored, or none.
+	// A crash before this write leaves nothing; a crash after it leaves visible entries. Head, ids and
+	// pages are written in one batch: all are stored, or none.
 	etag := next.etag
 	if len(pages) == 0 && len(ids) == 0 {
 		next.etag, err = c.Put(ctx, a.store.streams, next.PartitionKey, headID, etag, next)
@@ -228,8 +228,8 @@ func (a *appender) write(ctx context.Context, c *client.Call, next *streamHead, 
 	return err
 }
 
-// planAppend returns the next head, with the pending messages, the pages that move entries out of it,
-// and the ids to remember.
+// planAppend returns the next head, which has the pending messages, and their positions. If entries are
+// moved out of the head, it also returns their pages. ids are the documents of the messages' ids.
 func (a *appender) planAppend(base *streamHead, r *appendRound) (next *streamHead, positions []domain.Position, pages []*streamPage, ids []*idDoc) {
 	h := *base
 	next = &h
@@ -290,9 +290,9 @@ func (a *appender) planAppend(base *streamHead, r *appendRound) (next *streamHea
 	return next, positions, pages, ids
 }
 
-// settleVersions completes the messages whose version is not that of the next entry of base. A version
-// below it is in the stream, even if base is stale. A version above it may be only a gap of a stale
-// base: hasGap reports that.
+// settleVersions completes the messages whose version is not that of the next entry of base. A message
+// with a lower version is in the stream, even if base is stale. A higher version is a gap, possibly only
+// because base is stale; hasGap reports that.
 func (r *appendRound) settleVersions(base *streamHead) (hasGap bool) {
 	next := make(map[int]int64)
 	r.pending = slices.DeleteFunc(r.pending, func(p pendingMessage) bool {
@@ -322,9 +322,9 @@ func (r *appendRound) completeMessages(positions []domain.Position) {
 }
 
 // isAppended reports whether an attempt with an unknown outcome has appended the messages of r before
-// base was written. It reads the entry at the position of their first one, which later appends do not
-// change. If base is stale, the next attempt is refused. If base is current and the entry is another
-// one, no attempt has succeeded.
+// base was written. It reads the entry at the position that the attempt chose for the first message;
+// later appends do not change that entry. If base is stale, the next attempt is refused. If base is
+// current and another write has appended the entry, no attempt has succeeded.
 func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRound, base *streamHead) (bool, error) {
 	for _, positions := range r.tried {
 		at, h := positions[0], base
@@ -358,8 +358,8 @@ func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRoun
 	return false, nil
 }
 
-// resolveDuplicates finds the pending messages that were sent before, in the segment that refused one
-// of their ids.
+// resolveDuplicates completes the pending messages that were sent before. It searches for their ids in
+// one segment.
 func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *appendRound, segment int) error {
 	found := make([]*idDoc, len(r.pending))
 	g, gctx := errgroup.WithContext(ctx)
@@ -384,7 +384,7 @@ func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *app
 			continue
 		}
 		if doc.WriteID == r.writeID {
-			return client.ErrStale // an attempt has succeeded; the next attempt finds that
+			return client.ErrStale // an attempt has succeeded, which the next attempt finds out
 		}
 		at, err := domain.ParsePosition(doc.Position)
 		if err != nil {
@@ -396,14 +396,15 @@ func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *app
 		}
 	}
 	if len(left) < len(r.pending) {
-		// The id existed before, so no attempt has succeeded or can succeed.
+		// The id of a message existed before the first attempt, so no attempt of this round has succeeded
+		// or can still succeed.
 		r.pending, r.tried, r.writeID = left, nil, a.store.client.NewID()
 	}
 	return nil
 }
 
-// searchEarlierSegments looks for the ids of r in earlier segments, as far as these may have ids that
-// are not expired. Earlier segments are sealed, so they get no more ids.
+// searchEarlierSegments searches earlier segments for the ids of r, back to the first segment that may
+// have unexpired ids. Earlier segments are sealed, so no id is added to them.
 func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r *appendRound, base *streamHead) error {
 	hasID := slices.ContainsFunc(r.pending, func(p pendingMessage) bool { return p.message().ID != "" })
 	if !hasID || r.searched == base.segment+1 {
@@ -427,8 +428,8 @@ func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r 
 	return nil
 }
 
-// findID returns the document of an id, nil if it does not exist. Where a read may be stale, a patch
-// that changes nothing tells whether the document exists.
+// findID returns the document of an id, nil if it does not exist. Where reads may be stale, it sends a
+// patch that changes nothing, because the reply shows whether the document exists.
 func (s *Store) findID(ctx context.Context, c *client.Call, key, message string) (*idDoc, error) {
 	var doc idDoc
 	_, err := c.Read(ctx, s.streams, key, idOf(message), &doc)
@@ -437,7 +438,7 @@ func (s *Store) findID(ctx context.Context, c *client.Call, key, message string)
 		ops.AppendSet("/kind", idDocument.Name)
 		// A crash after this write leaves the document as it was.
 		err = c.Patch(ctx, s.streams, key, idOf(message), ops, &doc)
-		if client.StatusOf(err) == http.StatusPreconditionFailed { // refused without a cause, or the format is newer
+		if client.StatusOf(err) == http.StatusPreconditionFailed { // the refusal was spurious, or the format is newer
 			return nil, client.ErrStale
 		}
 	}

@@ -15,8 +15,8 @@ type appenders struct {
 	of map[domain.StreamName]*appender
 }
 
-// maxAppenders is the limit for the appenders that are kept, for their heads, while no Append uses
-// them.
+// maxAppenders is the limit for appenders that no call of Append uses. They are retained because they
+// have the heads of their streams.
 const maxAppenders = 1000
 
 func (as *appenders) acquire(stream domain.StreamName) *appender {
@@ -43,7 +43,7 @@ func (as *appenders) release(a *appender) {
 	}
 }
 
-// newestHead returns the head that this process has written or read last, or nil.
+// newestHead returns the head that this process last wrote or read, or nil.
 func (as *appenders) newestHead(stream domain.StreamName) *streamHead {
 	as.mu.Lock()
 	defer as.mu.Unlock()

@@ -24,7 +24,7 @@ var (
 
 const headID = "head"
 
-// A streamHead is the document of a segment that each append replaces.
+// A streamHead is the head of a segment. Each append to the segment replaces it.
 type streamHead struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -34,12 +34,12 @@ type streamHead struct {
 	Sealed       bool   `json:"sealed,omitempty"`
 	// Priorities are the priorities with entries in this segment or an earlier one.
 	Priorities map[string]*streamTail `json:"priorities"`
-	Sync       []string               `json:"sync,omitempty"` // cursors whose delivery the sender of a message waits for
+	Sync       []string               `json:"sync,omitempty"` // ids of the cursors for whose deliveries senders wait
 	client.Document
 
 	segment int
 	etag    azcore.ETag
-	sync    []domain.CursorID // Sync, parsed; the slice is replaced, never changed
+	sync    []domain.CursorID // the parsed members of Sync; the slice is replaced, never modified
 }
 
 func (*streamHead) DocumentKind() client.DocumentKind { return headDocument }
@@ -60,7 +60,7 @@ func (h *streamHead) Validate() (err error) {
 // A streamTail has the newest entries of a priority, which will be in its next page.
 type streamTail struct {
 	Page    int                   `json:"page"`
-	First   int64                 `json:"first"` // the number of its first entry
+	First   int64                 `json:"first"` // number of the first entry of the tail
 	Runs    []appendRun           `json:"runs,omitempty"`
 	Unknown client.UnknownMembers `json:",embed"`
 }
@@ -80,11 +80,11 @@ type streamEntry struct {
 	Attributes  map[string]string     `json:"a,omitempty"`
 	ContentType string                `json:"t,omitempty"`
 	Text        string                `json:"d,omitempty"` // the payload, if it is UTF-8
-	Bytes       []byte                `json:"b,omitempty"` // the payload, if it is not
-	Object      string                `json:"o,omitempty"` // with a large payload
+	Bytes       []byte                `json:"b,omitempty"` // the payload, if it is not UTF-8
+	Object      string                `json:"o,omitempty"` // object of the content store that has a large payload
 	Length      int64                 `json:"l,omitempty"`
 	Sum         uint32                `json:"s,omitempty"`
-	Accepted    []byte                `json:"p,omitempty"` // the span of its append, by domain.AppendStored; missing: the same as the entry before it in the run, if any
+	Accepted    []byte                `json:"p,omitempty"` // span of the append, from [domain.TraceContext.AppendStored]; if empty, the span of the previous entry of the run
 	Unknown     client.UnknownMembers `json:",embed"`
 }
 
@@ -111,7 +111,7 @@ func (e *streamEntry) acceptedAfter(before domain.TraceContext) domain.TraceCont
 	return domain.ParseStored(e.Accepted)
 }
 
-// A streamPage has entries of a priority that have left the head. It is written once.
+// A streamPage has entries of a priority that were moved out of the head. It is written once.
 type streamPage struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`
@@ -123,11 +123,11 @@ type streamPage struct {
 
 func (*streamPage) DocumentKind() client.DocumentKind { return pageDocument }
 
-// An idDoc remembers for repository.IDRetention which message has the id.
+// An idDoc records which message has an id. It expires after repository.IDRetention.
 type idDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
-	WriteID      string `json:"writeId"` // the write id of the append
+	WriteID      string `json:"writeId"` // write id of the append
 	Position     string `json:"position"`
 	Digest       []byte `json:"digest"`
 	TTL          int64  `json:"ttl"`
@@ -163,7 +163,7 @@ func fromMicros(n int64) time.Time {
 	return time.UnixMicro(n).UTC()
 }
 
-// tailOf returns the tail of a priority; if the priority has no entries, an empty one.
+// tailOf returns the tail of a priority. If the priority has no entries, it returns an empty tail.
 func (h *streamHead) tailOf(priority int) *streamTail {
 	if t := h.Priorities[strconv.Itoa(priority)]; t != nil {
 		return t
@@ -171,7 +171,7 @@ func (h *streamHead) tailOf(priority int) *streamTail {
 	return &streamTail{}
 }
 
-// nextNumber returns the number of the next entry.
+// nextNumber returns the number of the next entry to append.
 func (t *streamTail) nextNumber() int64 { return t.First + countOf(t.Runs) }
 
 func countOf(runs []appendRun) int64 {
@@ -194,7 +194,8 @@ func runAt(runs []appendRun, first, number int64) *appendRun {
 	return nil
 }
 
-// makeEntry returns the stored form of m. The payload is left out if it is in object.
+// makeEntry returns the stored form of m. If object is set, the object has the payload, and the entry
+// omits it.
 func makeEntry(m *domain.Message, object string) streamEntry {
 	e := streamEntry{ID: m.ID, Attributes: m.Attributes, ContentType: m.ContentType}
 	switch {
@@ -208,7 +209,7 @@ func makeEntry(m *domain.Message, object string) streamEntry {
 	return e
 }
 
-// toEntry converts e to an entry of the port.
+// toEntry converts e to a repository.Entry.
 func (e *streamEntry) toEntry(at domain.Position, published int64, accepted domain.TraceContext) repository.Entry {
 	out := repository.Entry{
 		Message:  domain.Message{ID: e.ID, Priority: at.Priority, Attributes: e.Attributes, ContentType: e.ContentType},

@@ -20,7 +20,7 @@ func (s *Store) Find(ctx context.Context, stream domain.StreamName, id string) (
 	return at, c.Outcome(fmt.Sprintf("find a message of %s by its id", stream), err)
 }
 
-// findPosition looks for an id in the segments that may have ids which are not expired.
+// findPosition searches for an id in the segments that may have unexpired ids.
 func (s *Store) findPosition(ctx context.Context, c *client.Call, stream domain.StreamName, id string) (domain.Position, error) {
 	h, err := s.lastHead(ctx, c, stream)
 	last := h
@@ -51,7 +51,7 @@ func (s *Store) findPosition(ctx context.Context, c *client.Call, stream domain.
 		err = s.confirmHead(ctx, c, stream, last)
 	}
 	if err == nil {
-		err = domain.Errorf(domain.NotFound, "the stream was not sent a message with this id lately")
+		err = domain.Errorf(domain.NotFound, "the stream has no recent message with this id")
 	}
 	return domain.Position{}, err
 }

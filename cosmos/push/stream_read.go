@@ -109,7 +109,7 @@ func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.Stre
 // Read implements [repository.Streams].
 func (s *Store) Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (repository.Entries, error) {
 	if h := s.appenders.newestHead(stream); h != nil && h.segment == from.Segment {
-		// The entries that this process has appended are read from its memory: they are stored.
+		// The tail has entries that this process has appended. They are stored, so no document is read.
 		if t := h.tailOf(from.Priority); from.Number >= t.First && from.Number < t.nextNumber() {
 			return s.toEntries(t.Runs, t.First, domain.Position{EntryID: from.EntryID, Segment: from.Segment, Page: t.Page}, limit), nil
 		}
@@ -156,7 +156,7 @@ func (s *Store) readEntries(ctx context.Context, c *client.Call, stream domain.S
 	}
 }
 
-// toEntries returns up to limit entries of runs from a position on, without those whose retention has
+// toEntries returns up to limit entries of runs from a position on. It skips entries whose retention has
 // passed.
 func (s *Store) toEntries(runs []appendRun, first int64, from domain.Position, limit int) repository.Entries {
 	oldest := toMicros(s.opts.Clock().Add(-s.opts.Retention))
@@ -182,24 +182,25 @@ func (s *Store) toEntries(runs []appendRun, first int64, from domain.Position, l
 	return found
 }
 
-// firstPosition returns the position of the first page after at that was not removed, or of the tail.
-// It is called when the page at that position was not found.
+// firstPosition returns the position of the first existing page after at or, if all pages were removed,
+// of the tail. It is called when the page of at was not found.
 func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead, at domain.Position) (domain.Position, error) {
 	t := h.tailOf(at.Priority)
-	// Pages are removed in the order in which they were written. The page gone is removed, the page
-	// there is not.
-	gone, there := at.Page, t.Page
+	// Pages are removed in the order in which they were written. So a binary search between the last page
+	// known to be removed and the first known to exist finds the position.
+	gone, found := at.Page, t.Page
 	start := domain.Position{EntryID: domain.EntryID{Priority: at.Priority, Number: t.First}, Segment: at.Segment, Page: t.Page}
-	for page := gone; ; page = (gone + there) / 2 {
+	for page := gone; ; page = (gone + found) / 2 {
 		p, err := s.readPage(ctx, c, stream, domain.Position{EntryID: at.EntryID, Segment: at.Segment, Page: page})
 		if err != nil {
 			return at, err
 		}
 		if p != nil {
-			there = page
+			found = page
 			start.Number, start.Page = p.First, page
 		} else {
-			// The read of the page may have been stale. Then its entries would be skipped.
+			// If the read of the page was stale, its entries would be skipped. So isGone confirms that the
+			// page was removed.
 			isGone, err := s.isGone(ctx, c, s.streams, h.PartitionKey, pageID(at.Priority, page))
 			if err != nil {
 				return at, err
@@ -209,7 +210,7 @@ func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain
 			}
 			gone = page
 		}
-		if gone+1 >= there {
+		if gone+1 >= found {
 			start.Number = max(start.Number, at.Number)
 			return start, nil
 		}
@@ -253,14 +254,14 @@ func (h *streamHead) toStreamEnd() (end repository.StreamEnd) {
 }
 
 // confirmHead fails with ErrStale unless h was the last head of a stream when the call began. h is nil
-// if the stream has no head. Where reads may be stale, it sends a patch that is applied only if the
-// head has changed. The patch sets the time at which the segment was opened, which never changes, so
-// it has no effect.
+// if the stream has no head. Where reads may be stale, it sends a patch that is applied only if the head
+// has changed. The patch sets the time at which the segment was opened to the same value, so it has no
+// effect.
 func (s *Store) confirmHead(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead) error {
 	if !s.account.ReadsMayBeStale() {
 		return nil
 	}
-	next := 0 // number of the segment that does not exist if h is the last head
+	next := 0 // number of the segment that must not exist, if h is the last head
 	if h != nil {
 		ops := client.NewPatch(headDocument, "c.writeId != '"+h.WriteID+"'")
 		ops.AppendSet("/opened", h.Opened)

@@ -18,7 +18,7 @@ func (s *Store) Seek(ctx context.Context, stream domain.StreamName, priority int
 		if err != nil || h == nil {
 			return err
 		}
-		for { // finds the last segment that begins before
+		for { // find the last segment whose first entry isBefore accepts
 			isLater := false
 			if at, isLater, err = s.seekSegment(ctx, c, stream, h, priority, isBefore); err != nil || !isLater || h.segment == 0 {
 				return err
@@ -35,8 +35,9 @@ func (s *Store) Seek(ctx context.Context, stream domain.StreamName, priority int
 	return at, c.Outcome(fmt.Sprintf("seek in %s", stream), err)
 }
 
-// seekSegment returns the first position of the last page of a segment whose first entry is before, or
-// of the first page. isLater reports that no entry of the segment is before.
+// seekSegment returns the first position of the last page whose first entry isBefore accepts. If
+// isBefore accepts no entry of the segment, it returns the first position of the segment, and isLater is
+// true.
 func (s *Store) seekSegment(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead, priority int, isBefore func(int64, time.Time) bool) (at domain.Position, isLater bool, err error) {
 	t := h.tailOf(priority)
 	start := func(number int64, page int) domain.Position {
@@ -56,7 +57,7 @@ func (s *Store) seekSegment(ctx context.Context, c *client.Call, stream domain.S
 		switch {
 		case err != nil:
 			return at, false, err
-		case p == nil: // it has expired, or is not visible yet; Read finds out
+		case p == nil: // the page has expired, or is not visible yet; Read finds out which
 			before, at = page, start(0, page)
 		case isBefore(p.First, fromMicros(p.Runs[0].Published)):
 			before, at = page, start(p.First, page)

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// The days whose payloads a sweep removes: those that ended before the retention, less a margin for
-// clocks and for entries that are being read. Sweeps that are missed for less than sweptDays are made
-// up for by the next one.
+// A sweep removes the payloads of the sweptDays days that ended before the retention and sweepMargin.
+// The margin allows for clocks that differ and for entries that are being read. A sweep also does the
+// work of sweeps that were missed for less than sweptDays days.
 const (
 	sweepMargin = 2 * 24 * time.Hour
 	sweptDays   = 30
 )
 
-// Sweep removes large payloads whose retention has passed. Their entries are no longer read, even if
-// their documents still exist. A crash leaves objects for the next sweep.
+// Sweep removes large payloads whose retention has passed. Their entries are no longer returned, even if
+// their documents still exist. A crash leaves objects, which the next sweep removes.
 func (s *Store) Sweep(ctx context.Context) error {
 	last := s.opts.Clock().Add(-s.opts.Retention - sweepMargin)
 	for i := range sweptDays {

@@ -41,7 +41,7 @@ func (s *Store) Sync(ctx context.Context, stream domain.StreamName) ([]domain.Cu
 
 // changeSync replaces the list of sync cursors in the head of a stream. Each append also replaces the
 // head, If-Match, so an append that begins afterwards has the list. If the outcome of the write is
-// ambiguous, the head is read again: its list counts, whichever write stored it.
+// ambiguous, changeSync reads the head again and acts on its list, whichever write stored the list.
 func (s *Store) changeSync(ctx context.Context, what string, stream domain.StreamName, change func([]domain.CursorID) []domain.CursorID) error {
 	c := s.client.Begin(what)
 	err := c.Retry(ctx, func() error {
@@ -54,13 +54,13 @@ func (s *Store) changeSync(ctx context.Context, what string, stream domain.Strea
 		}
 		next := change(h.sync)
 		if slices.Equal(next, h.sync) && !s.account.ReadsMayBeStale() {
-			return nil // otherwise the head may be stale, which only a write can detect
+			return nil // where reads may be stale, only a write shows whether the head is current
 		}
 		h.sync, h.Sync, h.WriteID = next, nil, s.client.NewID()
 		for _, id := range next {
 			h.Sync = append(h.Sync, id.String())
 		}
-		// A crash after this write leaves a complete change of the list.
+		// A crash after this write leaves the changed list.
 		_, err = c.Put(ctx, s.streams, h.PartitionKey, headID, h.etag, h)
 		if client.IsRefused(err) {
 			return client.ErrStale

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Both nodes list cursors and append meanwhile. No cursor is lost, and each append that begins after a
-// cursor was listed has it.
+// Two nodes list cursors and append messages concurrently. No cursor is lost, and each append that
+// begins after a cursor was listed returns it.
 func TestTwoNodesThatListCursors_LoseNone(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	stream := repositorytest.NewStream()
@@ -46,7 +46,7 @@ func TestTwoNodesThatListCursors_LoseNone(t *testing.T) {
 	require.Len(t, listed, 2*each)
 }
 
-// The list is as its last caller wants it, whatever faults its requests meet and however stale the
+// The list is as its last caller requested, whatever faults the requests have and however stale the
 // reads are.
 func TestAListOfCursors_SurvivesEveryFault(t *testing.T) {
 	for _, v := range variants {
@@ -94,8 +94,8 @@ func TestAListOfCursors_SurvivesEveryFault(t *testing.T) {
 	}
 }
 
-// A node with an older head knows a cursor that another node has listed. To list a cursor is a write,
-// even if a stale head has it already.
+// A node that has an older head returns a cursor that another node has listed. Listing a cursor always
+// makes a write, because the head that was read may be stale.
 func TestAListOfCursors_IsNeverStale(t *testing.T) {
 	isStale := false
 	r := newRig(t, embedded.Options{Consistency: "Session", Stale: func() int {
@@ -115,7 +115,7 @@ func TestAListOfCursors_IsNeverStale(t *testing.T) {
 	require.Equal(t, []domain.CursorID{id}, appended[0].Sync, "the head that the first node has is older")
 
 	require.NoError(t, second.RemoveSync(t.Context(), stream, id))
-	isStale = true // it reads the head in which the cursor is listed
+	isStale = true // the call reads the head in which the cursor is listed
 	require.NoError(t, second.AddSync(t.Context(), stream, id))
 	require.False(t, isStale)
 	appended, err = first.Append(t.Context(), stream, repositorytest.Messages(1))
@@ -123,8 +123,8 @@ func TestAListOfCursors_IsNeverStale(t *testing.T) {
 	require.Equal(t, []domain.CursorID{id}, appended[0].Sync)
 }
 
-// A topic without sync subscriptions has the same requests as before. To list a subscription costs a
-// read and a write.
+// In a topic without sync subscriptions, an append sends no further request. Listing a subscription
+// costs a read and a write.
 func TestSyncCursors_CostNothingInATopicWithoutThem(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	stream, node := repositorytest.NewStream(), r.node(Options{})

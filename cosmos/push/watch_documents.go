@@ -10,8 +10,8 @@ import (
 
 var watchDocument = client.DocumentKind{Name: "watch", Format: 1}
 
-// A watchDoc is a repository.Watch. Its partition has all watches of an owner, so a query lists them in
-// the order of their ids.
+// A watchDoc is the stored form of a repository.Watch. Its partition has all watches of an owner, so a
+// query lists them in the order of their ids.
 type watchDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -30,7 +30,7 @@ type watchDoc struct {
 
 func (*watchDoc) DocumentKind() client.DocumentKind { return watchDocument }
 
-// watchesKey returns the partition of the watches of an owner. No cursor id begins with a bar.
+// watchesKey returns the partition key of the watches of an owner. No cursor id begins with a bar.
 func watchesKey(owner domain.ActorID) string { return "|watches|" + owner.String() }
 
 // set copies all members of a watch.

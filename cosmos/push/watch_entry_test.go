@@ -37,7 +37,7 @@ func (l *pagedLife) unlistCursor(s *Store) {
 	require.Empty(l, l.listEntries(s))
 }
 
-// An older version, which has no pages, has listed each watch.
+// An older version, which has no pages, listed each watch in its shard.
 func TestAWatchThatAnOlderVersionHasListed_IsInAPageBeforeItsEntryIsRemoved(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	s, id := l.node(Options{}), l.watches[0]
@@ -55,7 +55,7 @@ func TestAWatchThatAnOlderVersionHasListed_IsInAPageBeforeItsEntryIsRemoved(t *t
 	l.checkRules(s, "")
 }
 
-// A watch was deleted before its cursor was created.
+// If a watch is deleted before its cursor is created, an entry without a cursor remains.
 func TestTheEntryOfAWatchWithoutACursor_IsRemovedByALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})
@@ -72,7 +72,7 @@ func TestTheEntryOfAWatchWithoutACursor_IsRemovedByALoad(t *testing.T) {
 	})
 }
 
-// A node that deletes a watch may end before the cursor has an entry. Its caller gets no answer and
+// A node that deletes a watch may end before the cursor has an entry. Its caller receives no reply and
 // repeats the request.
 func TestARepeatedDeletion_GivesTheCursorAnEntryUntilItIsRetired(t *testing.T) {
 	for _, v := range watchVariants {
@@ -117,7 +117,7 @@ func TestARepeatedDeletion_GivesTheCursorAnEntryUntilItIsRetired(t *testing.T) {
 	}
 }
 
-// The entry of the cursor is not stored, and the call fails.
+// If the entry of the cursor cannot be stored, the deletion fails.
 func TestADeletionThatGivesTheCursorNoEntry_Fails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})

@@ -28,13 +28,13 @@ type watchedLife struct {
 	next     int // step
 }
 
-// A deed is a change to make to the document.
-type deed struct {
-	body  string // "": it is deleted
+// An edit is a change to make to the document.
+type edit struct {
+	body  string // empty to delete the document
 	event domain.ChangeEvent
 }
 
-var deeds = []deed{
+var edits = []edit{
 	{"1", ""},
 	{"2", domain.ResourceUpdated},
 	{"", domain.ResourceDeleted},
@@ -58,7 +58,7 @@ func (l *watchedLife) startStore(retries int) *Store {
 	return l.node(opts)
 }
 
-// runStep makes one step. To repeat a step has no further effect.
+// runStep makes one step. Repeating a step has no further effect.
 func (l *watchedLife) runStep(s *Store, step int) error {
 	ctx := context.Background()
 	switch step {
@@ -68,7 +68,7 @@ func (l *watchedLife) runStep(s *Store, step int) error {
 	case 1:
 		return s.CreateWatch(ctx, l.watch)
 	}
-	if step-2 >= 2*len(deeds) {
+	if step-2 >= 2*len(edits) {
 		err := s.DeleteWatch(ctx, l.watch.Owner, l.watch.ID)
 		if domain.KindOf(err) == domain.NotFound {
 			return nil
@@ -78,7 +78,7 @@ func (l *watchedLife) runStep(s *Store, step int) error {
 	if step%2 == 1 {
 		return l.publishChanges(s)
 	}
-	d := deeds[(step-2)/2]
+	d := edits[(step-2)/2]
 	found, err := s.Resource(ctx, l.resource)
 	isMissing := domain.KindOf(err) == domain.NotFound
 	switch {
@@ -124,7 +124,7 @@ func (l *watchedLife) publishChanges(s *Store) error {
 // runLife makes the remaining steps. again is the limit for the steps that may fail. After a conflict,
 // the document is read again.
 func (l *watchedLife) runLife(s *Store, again int) error {
-	for tries := 0; l.next < 3+2*len(deeds); tries++ {
+	for tries := 0; l.next < 3+2*len(edits); tries++ {
 		require.Less(l, tries, 200)
 		err := l.runStep(s, l.next)
 		switch kind := domain.KindOf(err); {
@@ -141,10 +141,10 @@ func (l *watchedLife) runLife(s *Store, again int) error {
 	return nil
 }
 
-// wantEnded demands that each change is in the stream once, and that no change document is left.
+// wantEnded requires that each change is in the stream once, and that no change document remains.
 func (l *watchedLife) wantEnded(context string) {
 	s := l.startStore(0)
-	<-time.After(time.Minute) // from here on, no read is stale
+	<-time.After(time.Minute) // after a minute, no read is stale
 	require.NoError(l, l.publishChanges(s), context)
 	left, err := s.Changes(l.Context(), l.resource)
 	require.NoError(l, err)
@@ -163,7 +163,7 @@ func (l *watchedLife) wantEnded(context string) {
 			from = e.Position.Next()
 		}
 	}
-	for _, d := range deeds {
+	for _, d := range edits {
 		if d.event != "" {
 			want = append(want, fmt.Sprintf("%d %s", len(want)+1, d.event))
 		}
@@ -235,7 +235,8 @@ func TestWatches_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// The document is not watched, so nothing remains by which the attempt could be recognized.
+// The document is not watched, so it is removed completely. A retry cannot recognize that the first
+// attempt succeeded.
 func TestADeletionWhoseReplyIsLost_Succeeds(t *testing.T) {
 	for _, v := range watchVariants {
 		t.Run(v.name, func(t *testing.T) {
@@ -244,7 +245,7 @@ func TestADeletionWhoseReplyIsLost_Succeeds(t *testing.T) {
 				s := l.startStore(0)
 				version, err := s.PutResource(t.Context(), &repository.Resource{Resource: l.resource, Body: []byte("1")})
 				require.NoError(t, err)
-				l.line.BreakOne(2, faulty.ReplyLostAfter) // the deletion, after a read
+				l.line.BreakOne(2, faulty.ReplyLostAfter) // the first request reads, the second deletes
 				require.NoError(t, s.DeleteResource(t.Context(), l.resource, version))
 				require.Equal(t, 1, l.line.Fired())
 				_, err = s.Resource(t.Context(), l.resource)
@@ -289,7 +290,7 @@ func TestACreationWhoseReplyIsLost_IsNotRepeatedAfterADeletion(t *testing.T) {
 }
 
 // The node that serves the cursor of a watch learns of a deletion, or of a new callback, from the entry
-// of the cursor. A call that cannot note the change there fails, and its repetition notes it.
+// of the cursor. A call that cannot note the change there fails, and a repeated call notes it.
 func TestAChangeOfAWatchThatIsNotNoted_Fails(t *testing.T) {
 	for _, tc := range []struct {
 		name string

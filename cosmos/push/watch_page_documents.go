@@ -13,12 +13,12 @@ var (
 	watchPageDocument = client.DocumentKind{Name: "watchPage", Format: 1}
 )
 
-// A watchPageDoc is a repository.WatchPage.
+// A watchPageDoc is the stored form of a repository.WatchPage.
 type watchPageDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
 	Kind         string   `json:"kind"`
-	WriteID      string   `json:"writeId"` // the id of the write that last changed the cursors
+	WriteID      string   `json:"writeId"` // id of the write that last changed the cursors
 	Cursors      []string `json:"cursors"`
 	Served       int64    `json:"served,omitempty"`
 	client.Document
@@ -41,8 +41,8 @@ func (d *watchPageDoc) toWatchPage() (repository.WatchPage, error) {
 // id has this prefix.
 func watchedID(stream domain.StreamName) string { return "watched|" + stream.String() }
 
-// watchPagesKey returns the partition of the pages of a stream in a shard. shard is the key of the
-// shard.
+// watchPagesKey returns the partition key of the pages of a stream in a shard. shard is the partition
+// key of the shard.
 func watchPagesKey(shard, stream string) string { return shard + "|" + stream }
 
 func watchPageID(page int) string { return "page|" + strconv.Itoa(page) }

@@ -18,10 +18,10 @@ func isWatch(id domain.CursorID) bool {
 	return is
 }
 
-// addToPage adds the cursor of a watch to the last page of its stream in its shard, and lists the
-// stream in the shard. If the page has the cursor already, an earlier call has ended before it was
-// complete, and a node that has found no cursor may mark the page as served. So the page gets a new
-// version in any case.
+// addToPage adds the cursor of a watch to the last page of its stream in its shard, and lists the stream
+// in the shard. If the page has the cursor already, an earlier call ended before it created the cursor.
+// A node that found no cursor may be about to mark the page as served, so the page gets a new version in
+// any case.
 func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorID, standing *domain.Standing) error {
 	shard, stream, from := repository.ShardOf(id), standing.Stream, standing.Position(0).Number
 	watched, etag, err := s.readWatched(ctx, c, shard, stream)
@@ -49,16 +49,16 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 		_, err = c.Put(ctx, s.cursors, page.PartitionKey, page.ID, pageTag, page)
 	}
 	if err == nil && (etag == "" || len(page.Cursors) == 1) {
-		// The shard's document is written after the page, so that a call which has found the page empty
-		// does not remove it.
+		// The shard's document is written after the page. So a concurrent call that found the page empty
+		// does not remove that document.
 		watched.Pages = max(watched.Pages, 1)
 		_, err = c.Put(ctx, s.cursors, watched.PartitionKey, watched.ID, etag, watched)
 	}
 	return staleIfRefused(err)
 }
 
-// readWatched returns a shard's document of a stream with watches. If it does not exist, it returns one
-// with 0 pages and without an etag.
+// readWatched returns a shard's document of a stream with watches. If the document does not exist, it
+// returns one with 0 pages, and no etag.
 func (s *Store) readWatched(ctx context.Context, c *client.Call, shard int, stream domain.StreamName) (*entryDoc, azcore.ETag, error) {
 	watched := &entryDoc{}
 	etag, err := c.Read(ctx, s.cursors, shardKey(shard), watchedID(stream), watched)
@@ -95,8 +95,8 @@ func (s *Store) removeFromPage(ctx context.Context, c *client.Call, id domain.Cu
 		case i < 0:
 			continue
 		case watched.Pages == 1 && len(page.Cursors) == 1:
-			// A crash between these writes leaves a stream without a page, which costs an occasional
-			// look.
+			// A crash between these writes leaves a stream without a page. A node then reads the missing
+			// page in vain from time to time.
 			if err = c.Delete(ctx, s.cursors, page.PartitionKey, page.ID, pageTag); err == nil {
 				err = c.Delete(ctx, s.cursors, watched.PartitionKey, watched.ID, etag)
 			}
@@ -141,8 +141,8 @@ func (s *Store) MarkServed(ctx context.Context, shard int, stream domain.StreamN
 	ops := client.NewPatch(watchPageDocument, fmt.Sprintf("c.writeId = '%s'", version), fmt.Sprintf("(NOT IS_DEFINED(c.served) OR c.served < %d)", served))
 	ops.AppendSet("/served", served)
 	err := c.Retry(ctx, func() error {
-		// A crash before this write leaves a page that is served again: its cursors have recorded what
-		// they have taken.
+		// A crash before this write leaves a page that is served again. Its cursors have recorded what
+		// they have taken, so no entry is taken twice.
 		err := c.Patch(ctx, s.cursors, watchPagesKey(shardKey(shard), stream.String()), watchPageID(page), ops, &watchPageDoc{})
 		if client.StatusOf(err) != http.StatusPreconditionFailed {
 			return err

@@ -19,8 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A pagedLife creates the cursors of two watches in a shard, on a connection that may break. One of
-// them fails and succeeds, and both are retired. The caller repeats calls that fail.
+// A pagedLife creates the cursors of two watches in a shard, on a connection that may break. A delivery
+// of the first watch fails and then succeeds, and both cursors are retired. The caller repeats calls
+// that fail.
 type pagedLife struct {
 	*testing.T
 	*rig
@@ -41,7 +42,7 @@ func newPagedLife(t *testing.T, r *rig) *pagedLife {
 	return l
 }
 
-// runStep makes one step. To repeat a step has no further effect.
+// runStep makes one step. Repeating a step has no further effect.
 func (l *pagedLife) runStep(s *Store, step int) error {
 	ctx := context.Background()
 	switch step {
@@ -124,7 +125,7 @@ func (l *pagedLife) runLife(s *Store, again int) error {
 	return nil
 }
 
-// checkRules demands that a node with an empty memory finds each cursor that has deliveries to make.
+// checkRules requires that a node with an empty memory finds each cursor that has deliveries to make.
 func (l *pagedLife) checkRules(s *Store, about string) {
 	ctx := context.Background()
 	entries, watched, err := s.Cursors(ctx, pagedShard)
@@ -152,7 +153,7 @@ func (l *pagedLife) checkRules(s *Store, about string) {
 	}
 }
 
-// wantEnded demands that the shard has nothing left of the watches.
+// wantEnded requires that the shard has no cursor of the watches.
 func (l *pagedLife) wantEnded(s *Store, about string) {
 	entries, watched, err := s.Cursors(context.Background(), pagedShard)
 	require.NoError(l, err, about)
@@ -193,25 +194,26 @@ func TestWatchPages_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// A lineWith calls before for each request, and then sends it.
-type lineWith struct {
+// A hookTransport calls before with each request, and then sends it.
+type hookTransport struct {
 	next   policy.Transporter
 	before func(*http.Request)
 }
 
-func (l *lineWith) Do(req *http.Request) (*http.Response, error) {
+func (l *hookTransport) Do(req *http.Request) (*http.Response, error) {
 	l.before(req)
 	return l.next.Do(req)
 }
 
-// An owner is slow to remove the entry of a watch. Meanwhile another owner lists the watch again.
+// One owner is slow to remove the entry of a watch. Before its delete, another owner lists the watch
+// again.
 func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	other := l.node(Options{})
 	require.NoError(t, l.runStep(other, 0))
 	require.NoError(t, l.runStep(other, 2))
 	overtaken := false
-	slow := New(l.account.ConnectBy(&lineWith{l.line, func(req *http.Request) {
+	slow := New(l.account.ConnectBy(&hookTransport{l.line, func(req *http.Request) {
 		if req.Method != http.MethodDelete || overtaken {
 			return
 		}
@@ -245,7 +247,7 @@ func TestThePageOfACursorCreatedLate_IsServedUpToItsPosition(t *testing.T) {
 	for _, isMarkedFirst := range []bool{true, false} {
 		l := newPagedLife(t, newRig(t, embedded.Options{}))
 		other := l.node(Options{})
-		l.line.CrashAt(5, faulty.RequestLost) // the write of the cursor
+		l.line.CrashAt(5, faulty.RequestLost) // the request that creates the cursor
 		require.Error(t, l.runStep(l.node(Options{Retries: -1}), 0))
 		l.line.Break(nil)
 		page, err := other.WatchPage(t.Context(), pagedShard, l.stream, 0)
@@ -261,6 +263,6 @@ func TestThePageOfACursorCreatedLate_IsServedUpToItsPosition(t *testing.T) {
 		if !isMarkedFirst {
 			require.Equal(t, domain.Conflict, domain.KindOf(mark()))
 		}
-		l.checkRules(other, "after both") // checkRules demands that the page is not served
+		l.checkRules(other, "after both") // checkRules requires that the page is not marked as served
 	}
 }

@@ -17,8 +17,7 @@ func (s *Store) CreateWatch(ctx context.Context, w *repository.Watch) error {
 	doc := &watchDoc{}
 	doc.set(w, s.client.NewID())
 	err := c.Retry(ctx, func() error {
-		// A crash after this write leaves a watch whose id the owner does not know. The owner can list
-		// it.
+		// A crash after this write leaves a watch whose id the owner does not know, but can list.
 		_, err := c.Put(ctx, s.cursors, doc.PartitionKey, doc.ID, "", doc)
 		if !client.IsRefused(err) {
 			return err
@@ -37,7 +36,8 @@ func (s *Store) CreateWatch(ctx context.Context, w *repository.Watch) error {
 	return c.Outcome("create watch "+w.ID.String(), err)
 }
 
-// isSame reports whether d is the watch that wanted describes: a repeated call finds its own watch.
+// isSame reports whether d is the watch that wanted describes, so that a repeated call finds its own
+// watch.
 func (d *watchDoc) isSame(wanted *watchDoc) bool {
 	return d.Resource == wanted.Resource && d.CallbackURL == wanted.CallbackURL && d.After == wanted.After && d.Created == wanted.Created
 }
@@ -77,7 +77,7 @@ func (s *Store) ReplaceWatch(ctx context.Context, w *repository.Watch) error {
 		case doc.WriteID == writeID:
 			return nil
 		case doc.ETag != azcore.ETag(w.Version):
-			return s.changed(c, &misses)
+			return s.changedError(c, &misses)
 		}
 		etag := doc.ETag
 		doc.set(w, writeID)
@@ -154,15 +154,14 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 	err := c.Retry(ctx, func() error {
 		doc, err := s.findWatch(ctx, c, owner, id)
 		if domain.KindOf(err) == domain.NotFound && c.InDoubt() {
-			return nil // an attempt of this call, or another request, has deleted it
+			return nil // the watch was deleted by an attempt of this call, or by another request
 		}
 		if err != nil {
 			return err
 		}
 		resource = doc.Resource
-		// A crash after this write leaves a cursor without an entry in its shard. A repeated request,
-		// or the next change of the resource, makes its owner load and retire it. Until then it takes
-		// space.
+		// A crash after this write leaves a cursor without an entry in its shard. A repeated request, or
+		// the next change of the resource, makes its owner load and retire the cursor.
 		err = c.Delete(ctx, s.cursors, doc.PartitionKey, doc.ID, doc.ETag)
 		if client.IsRefused(err) || client.IsNotFound(err) {
 			return client.ErrStale
@@ -194,7 +193,7 @@ func (s *Store) noteWatchChange(ctx context.Context, c *client.Call, id domain.C
 }
 
 // noteEarlierDeletion notes the deletion of a watch by an earlier call, which may have ended before it
-// noted it. The stream is known only from the cursor.
+// noted the deletion. Only the cursor names the stream of the watch.
 func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	return c.Retry(ctx, func() error {
 		doc, err := s.readCursor(ctx, c, id)
@@ -221,7 +220,7 @@ func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id doma
 func (s *Store) listWatch(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName) error {
 	entry := &entryDoc{
 		ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
-		Stream: stream.String(), Changes: toMicros(s.opts.Clock()), IsPaged: true, // an earlier entry may have had any number
+		Stream: stream.String(), Changes: toMicros(s.opts.Clock()), IsPaged: true, // the time, because an earlier entry may have had any smaller number
 	}
 	return c.Retry(ctx, func() error {
 		// A crash before this write leaves a change that an owner finds when it loads the cursor, or
@@ -231,7 +230,7 @@ func (s *Store) listWatch(ctx context.Context, c *client.Call, id domain.CursorI
 			return err
 		}
 		if err = s.patchChanges(ctx, c, id); client.IsNotFound(err) {
-			return client.ErrStale // it had an entry, which was removed meanwhile
+			return client.ErrStale // the entry existed, and was removed meanwhile
 		}
 		return err
 	})

@@ -16,15 +16,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxFile is the limit for a Parquet file, in bytes. While the file is read, it is in the folder for
-// temporary files, because its index is at its end.
+// maxFile is the limit for a Parquet file, in bytes. The file is copied to the folder for temporary
+// files before it is read, because its index is at its end.
 const maxFile = 4 << 30
 
-// readAtOnce is the number of rows in memory.
+// readAtOnce is the number of rows that are in memory at a time.
 const readAtOnce = 128
 
-// Parquet returns the rows of a Parquet file of size bytes: texts by the names of their columns, times
-// in the format of RFC 3339. It leaves out columns in groups. A malformed file is Invalid.
+// Parquet returns the rows of a Parquet file of size bytes. A row has texts by the names of their
+// columns; times are in the format of RFC 3339. Columns in groups are omitted. A malformed file is
+// Invalid.
 func Parquet(r io.Reader, size int64) iter.Seq2[map[string]string, error] {
 	return func(yield func(map[string]string, error) bool) {
 		if size > maxFile {
@@ -60,13 +61,13 @@ func copyToTemporary(r io.Reader) (*os.File, error) {
 	return file, nil
 }
 
-// readRows yields all rows, or returns an error about the file. The library may panic on a damaged
-// file.
+// readRows yields all rows, and returns an error if the file is damaged. The library may panic on a
+// damaged file.
 func readRows(file io.ReaderAt, size int64, yield func(map[string]string, error) bool) (err error) {
 	isYielding := false
 	defer func() {
 		if isYielding {
-			return // the caller has panicked
+			return // the panic came from yield, that is, from the caller
 		}
 		if p := recover(); p != nil {
 			err = domain.Errorf(domain.Invalid, "the Parquet file is damaged: %v", p)
@@ -107,8 +108,8 @@ func readRows(file io.ReaderAt, size int64, yield func(map[string]string, error)
 
 // A leaf is a column.
 type leaf struct {
-	name   string                // empty: the column is in a group
-	timeOf func(int64) time.Time // nil: its numbers are not times
+	name   string                // empty for a column in a group
+	timeOf func(int64) time.Time // nil unless the values of the column are times
 }
 
 // leafColumns returns the columns of a file by index.

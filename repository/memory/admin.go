@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// executeBundleAction carries out an order about an open bundle, and records it.
+// executeBundleAction executes an operator's action, and records it with the bundle that do returns.
 func (s *Store) executeBundleAction(ctx context.Context, id domain.ActorID, what string, by repository.AdminAction, do func(r *storedRecipient) (*domain.Bundle, error)) error {
 	return s.executeAction(ctx, id, what, by, func(r *storedRecipient, record *repository.Record) error {
 		b, err := do(r)
@@ -20,7 +20,8 @@ func (s *Store) executeBundleAction(ctx context.Context, id domain.ActorID, what
 	})
 }
 
-// executeAction carries out an order, after it has checked who and why, and records it unless do fails.
+// executeAction checks the operator and the reason of an action, executes the action, and records it
+// unless do fails.
 func (s *Store) executeAction(ctx context.Context, id domain.ActorID, what string, by repository.AdminAction, do func(r *storedRecipient, record *repository.Record) error) error {
 	if err := cmp.Or(by.Check(), ctx.Err()); err != nil {
 		return err
@@ -92,8 +93,8 @@ func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.G
 	return again, err
 }
 
-// Lose makes the store lose the events of a cabinet with numbers from first to last, which no call of
-// the ports can do: their content is gone, and their ids are new again. It is for tests.
+// Lose makes the events of a cabinet with numbers from first to last unreadable, as after a loss of
+// data: their content no longer exists, and a Save accepts their ids again. It is for tests.
 func (s *Store) Lose(key domain.CabinetKey, first, last domain.Sequence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +162,8 @@ func (s *Store) Thaw(ctx context.Context, actor domain.ActorID, by repository.Ad
 	return s.executeBundleAction(ctx, actor, "thaw", by, func(r *storedRecipient) (*domain.Bundle, error) { return nil, r.freezeGates(actor, false) })
 }
 
-// freezeGates freezes or thaws all gates. It also makes every Peek in flight lose its race.
+// freezeGates freezes or thaws all gates. It also gives each gate a new generation, so that the bundle
+// of a concurrent Peek is refused.
 func (r *storedRecipient) freezeGates(actor domain.ActorID, frozen bool) error {
 	if len(r.cabinets) == 0 {
 		return domain.Errorf(domain.NotFound, "actor %s has no mailbox: nothing was ever saved for it", actor)

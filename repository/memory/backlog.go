@@ -9,8 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// backlogOf returns the number of events and the age of the oldest. The events of a cabinet are in
-// order of age.
+// backlogOf returns the number of events and the age of the oldest event. events are in order of age.
 func backlogOf(events []repository.StoredEvent) domain.Backlog {
 	if len(events) == 0 {
 		return domain.Backlog{}
@@ -20,11 +19,11 @@ func backlogOf(events []repository.StoredEvent) domain.Backlog {
 
 // groupsBacklog returns the backlog of groups.
 func (r *storedRecipient) groupsBacklog(groups []domain.Group) domain.Backlog {
-	return r.backlogBut(nil, groups)
+	return r.backlogWithout(nil, groups)
 }
 
-// backlogBut returns the backlog of groups, without one cabinet.
-func (r *storedRecipient) backlogBut(without *storedCabinet, groups []domain.Group) domain.Backlog {
+// backlogWithout returns the backlog of groups, excluding one cabinet.
+func (r *storedRecipient) backlogWithout(without *storedCabinet, groups []domain.Group) domain.Backlog {
 	var sum domain.Backlog
 	for _, c := range r.cabinets {
 		if c != without && slices.Contains(groups, c.group) {

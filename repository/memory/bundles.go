@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Add implements [repository.Bundles]. A bundle with other events than its run has yielded is Invalid.
-// The store sets the time of opening, unless the caller has.
+// Add implements [repository.Bundles]. It fails with Invalid if the bundle has events that its run has
+// not yielded. If the caller has not set the time of opening, the store sets it.
 func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run) (domain.Bundle, error) {
 	if err := ctx.Err(); err != nil {
 		return domain.Bundle{}, fmt.Errorf("add bundle: %w", err)
@@ -48,7 +48,7 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 	return bundle, nil
 }
 
-// checkBundle checks that b is made of events that the run has yielded.
+// checkBundle checks that b consists of events that the run has yielded.
 func (r *eventRange) checkBundle(b *domain.Bundle) error {
 	switch {
 	case b.Group != r.Group() || b.Cabinet != r.Cabinet():
@@ -106,7 +106,7 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Behind: r.groupsBacklog(gate.asked)}, nil
 }
 
-// gateOf returns the gate that has bundle id open.
+// gateOf returns the gate whose open bundle is id.
 func (r *storedRecipient) gateOf(id domain.BundleID) (*storedGate, error) {
 	for _, gate := range r.gates {
 		if gate.open != nil && gate.open.ID == id {
@@ -120,13 +120,13 @@ func (r *storedRecipient) gateOf(id domain.BundleID) (*storedGate, error) {
 func (g *storedGate) closeBundle(r *storedRecipient) *domain.Bundle {
 	b := g.open
 	r.cabinets[b.Cabinet].acknowledged += b.Count
-	g.closed = append(g.closed, closed{b, g.asked})
+	g.closed = append(g.closed, closedBundle{b, g.asked})
 	g.open = nil
 	g.generation++
 	return b
 }
 
-// cloneBundle returns a copy of b that shares nothing with it.
+// cloneBundle returns a deep copy of b.
 func cloneBundle(b *domain.Bundle) *domain.Bundle {
 	c := *b
 	c.DocumentTypes = slices.Clone(b.DocumentTypes)

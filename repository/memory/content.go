@@ -16,7 +16,7 @@ import (
 // Content keeps objects in a map. It is safe for concurrent use.
 type Content struct {
 	mu      sync.Mutex
-	objects map[string][]byte // an object is never changed
+	objects map[string][]byte // the bytes of an object are never modified
 }
 
 var _ repository.Content = (*Content)(nil)
@@ -42,7 +42,7 @@ func (c *Content) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// storeOwn stores an object that the store itself makes.
+// storeOwn stores an object that the store itself creates.
 func (c *Content) storeOwn(name string, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

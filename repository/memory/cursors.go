@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Cursors keeps cursors in maps.
+// Cursors implements [repository.Cursors] and [repository.Shards] with maps.
 type Cursors struct {
 	clock func() time.Time
 
@@ -36,7 +36,7 @@ type storedCursor struct {
 	standing domain.Standing
 	retries  map[domain.EntryID]domain.Retry
 	dead     map[domain.EntryID]deadLetter
-	retired  time.Time // zero: it is not retired
+	retired  time.Time // zero if the cursor is not retired
 }
 
 type deadLetter struct {
@@ -73,7 +73,7 @@ func (s *Cursors) Create(ctx context.Context, id domain.CursorID, standing domai
 	return nil
 }
 
-// findCursor returns a cursor without the dead letters that have expired.
+// findCursor returns a cursor. It first removes the dead letters that have expired.
 func (s *Cursors) findCursor(id domain.CursorID) (*storedCursor, error) {
 	c := s.cursors[id]
 	if c == nil {
@@ -202,8 +202,8 @@ func (s *Cursors) ensureEntry(id domain.CursorID, stream domain.StreamName) *rep
 	return &s.shards[shard][i]
 }
 
-// noted returns the number of changes in the entry of a cursor.
-func (s *Cursors) noted(id domain.CursorID) int64 {
+// countChanges returns the number of changes in the entry of a cursor.
+func (s *Cursors) countChanges(id domain.CursorID) int64 {
 	for _, e := range s.shards[repository.ShardOf(id)] {
 		if e.Cursor == id {
 			return e.Changes
@@ -225,7 +225,7 @@ func (s *Cursors) applySettlement(id domain.CursorID, c *storedCursor, t domain.
 			entry.Due = t.Standing.Listed
 		}
 	}
-	if t.Unlist && s.noted(id) == t.Changes {
+	if t.Unlist && s.countChanges(id) == t.Changes {
 		s.removeEntry(id)
 	}
 	c.version++
@@ -255,18 +255,18 @@ func (s *Cursors) Cursors(ctx context.Context, shard int) ([]repository.ShardEnt
 	return slices.Clone(s.shards[shard]), s.watchedStreams(shard), nil
 }
 
-// noteWatchChange records in the entry of a cursor that its watch was replaced or deleted. It creates a
-// missing entry, so that the cursor is loaded.
+// noteWatchChange records in the entry of a cursor that its watch was replaced or deleted: the entry
+// gets a new number of changes. It creates a missing entry, so that the cursor is loaded.
 func (s *Cursors) noteWatchChange(id domain.CursorID, stream domain.StreamName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.cursors[id]; c != nil && c.retired.IsZero() {
-		s.pageVersion++ // an earlier entry may have had any number
+		s.pageVersion++ // differs from the number in any earlier entry
 		s.ensureEntry(id, stream).Changes = int64(s.pageVersion)
 	}
 }
 
-// noteChange records in the entry of a cursor that its subscription has changed.
+// noteChange counts a change of a subscription in the entry of its cursor.
 func (s *Cursors) noteChange(id domain.CursorID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,8 +17,8 @@ type Definitions struct {
 	mu      sync.Mutex
 	all     map[domain.SubscriptionID]*repository.Definition // nil: deleted
 	version int
-	cursors *Cursors   // its entries record changes; nil: changes are not recorded
-	changes *Resources // stores changes for watches; nil: they are not stored
+	cursors *Cursors   // counts changes in its entries; nil if changes are not counted
+	changes *Resources // stores changes for watches; nil if they are not stored
 }
 
 var _ repository.Definitions = (*Definitions)(nil)
@@ -28,7 +28,7 @@ func NewDefinitions() *Definitions {
 	return &Definitions{all: make(map[domain.SubscriptionID]*repository.Definition)}
 }
 
-// NoteIn makes s record changes in the entries of cursors. It returns s.
+// NoteIn makes s count changes in the entries of cursors. It returns s.
 func (s *Definitions) NoteIn(cursors *Cursors) *Definitions {
 	s.cursors = cursors
 	return s

@@ -1,8 +1,8 @@
-// Package memory keeps events, bundles and content in maps and slices: the smallest correct
-// implementation of the ports, and the oracle with which every other one is compared.
+// Package memory keeps events, bundles and content in maps and slices. It is the smallest correct
+// implementation of the ports, and the oracle with which all other implementations are compared.
 //
 // It is for tests and for experiments. It shows what the contracts of package repository mean: where
-// a durable store needs drawers, pages and conditional writes, this one needs a lock and a few
+// a durable store needs drawers, pages and conditional writes, this store needs a lock and a few
 // assignments:
 //
 //	recipient ─▶ events received, by id
@@ -13,9 +13,9 @@
 // A gate moves to its next generation whenever a bundle is opened or acknowledged. A run records the
 // generation from which it was computed, so a bundle made from an outdated run is refused.
 //
-// [Streams] and [Cursors] belong to the push side and are separate types. So is [Objects], which
-// keeps all rows of an object in one value.
+// [Streams] and [Cursors] belong to the push side and are separate types. [Objects] is also a separate
+// type, which keeps all rows of an object in one value.
 //
 // Every call is atomic, so a failure leaves nothing behind. Only entries of streams and dead letters
-// expire, and nothing survives the process.
+// expire. All data is lost when the process ends.
 package memory

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An Exchange keeps the shared content of hub and domains in a map. It is safe for concurrent use.
+// An Exchange keeps the content that hub and domains share in a map. It is safe for concurrent use.
 type Exchange struct{ *Content }
 
 var _ repository.Exchange = (*Exchange)(nil)
@@ -22,7 +22,7 @@ func NewExchange() *Exchange { return &Exchange{NewContent()} }
 
 const exchangeScheme, exchangeHost, exchangePath = "memory", "account", "/exchange/"
 
-// Leave stores data as a domain does, replaces an object of the same name, and returns its URI.
+// Leave stores data under a name, as a domain does, and returns its URI. It replaces an existing object.
 func (e *Exchange) Leave(name string, data []byte) (uri string) {
 	e.storeOwn(name, bytes.Clone(data))
 	return (&url.URL{Scheme: exchangeScheme, Host: exchangeHost, Path: exchangePath + name}).String()
@@ -44,7 +44,7 @@ func (e *Exchange) Fetch(ctx context.Context, uri string) (io.ReadCloser, error)
 	if !ok {
 		return nil, domain.Errorf(domain.NotFound, "fetch %q: there is no such object", name)
 	}
-	return &fetched{e: e, name: name, data: data}, nil
+	return &sharedReader{e: e, name: name, data: data}, nil
 }
 
 func (e *Exchange) sharedObject(name string) ([]byte, bool) {
@@ -54,15 +54,15 @@ func (e *Exchange) sharedObject(name string) ([]byte, bool) {
 	return data, ok
 }
 
-// A fetched reads an object, and fails if the object changes meanwhile.
-type fetched struct {
+// A sharedReader reads an object. It fails if the object changes before it is read completely.
+type sharedReader struct {
 	e    *Exchange
 	name string
 	data []byte
 	at   int
 }
 
-func (f *fetched) Read(p []byte) (int, error) {
+func (f *sharedReader) Read(p []byte) (int, error) {
 	if f.at == len(f.data) {
 		return 0, io.EOF
 	}
@@ -74,7 +74,7 @@ func (f *fetched) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (f *fetched) Close() error { return nil }
+func (f *sharedReader) Close() error { return nil }
 
 // Discard implements [repository.Exchange].
 func (e *Exchange) Discard(ctx context.Context, uri string) error {
@@ -91,7 +91,7 @@ func (e *Exchange) Discard(ctx context.Context, uri string) error {
 	return nil
 }
 
-// nameOf returns the name in an exchange that uri contains. The error does not contain the URI, which
+// nameOf returns the name of the object that uri refers to. The error does not contain the URI, which
 // may have a secret.
 func nameOf(uri string) (string, error) {
 	refuse := func(why string) (string, error) {

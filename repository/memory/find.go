@@ -12,9 +12,9 @@ import (
 
 var _ repository.Finder = (*Store)(nil)
 
-// A bundleRecord is a bundle and its state.
+// A bundleRecord has a bundle and its state.
 type bundleRecord struct {
-	bundle *domain.Bundle // that of the gate, or of the last gate that had it open
+	bundle *domain.Bundle // the same value as in the gate that has the bundle open, or last had it open
 	repository.FoundBundle
 }
 
@@ -83,7 +83,7 @@ func (s *Store) FindEvent(ctx context.Context, q repository.EventQuery) (reposit
 	return search, nil
 }
 
-// sortedRecipients returns, in order, the recipients after a name that have ever had an event.
+// sortedRecipients returns the recipients after a name that have ever had an event, in order.
 func (s *Store) sortedRecipients(after string) []domain.ActorID {
 	var names []domain.ActorID
 	for name, r := range s.recipients {
@@ -103,12 +103,12 @@ func (s *Store) addFound(r *storedRecipient, q *repository.EventQuery, search *r
 			continue
 		}
 		if isTrace {
-			search.Saves = append(search.Saves, c.foundSaves(q.Trace)...)
+			search.Saves = append(search.Saves, c.findSaves(q.Trace)...)
 			continue
 		}
 		for i := range c.events {
 			if e := &c.events[i]; e.ID == q.ID && !c.lost[e.Sequence] {
-				search.Found = append(search.Found, r.foundEvent(c, i))
+				search.Found = append(search.Found, r.toFoundEvent(c, i))
 			}
 		}
 	}
@@ -120,10 +120,10 @@ func (s *Store) addFound(r *storedRecipient, q *repository.EventQuery, search *r
 	}
 }
 
-// foundSaves returns the events that the spans of a trace have saved.
-func (c *storedCabinet) foundSaves(trace domain.TraceID) []repository.FoundSave {
+// findSaves returns the ranges of events that were saved under spans of a trace.
+func (c *storedCabinet) findSaves(trace domain.TraceID) []repository.FoundSave {
 	var found []repository.FoundSave
-	last := -1 // the index of the event that was added last
+	last := -1 // index of the last event that was added to a result
 	for i := range c.events {
 		e := &c.events[i]
 		span := c.saves[e.Sequence]
@@ -139,8 +139,8 @@ func (c *storedCabinet) foundSaves(trace domain.TraceID) []repository.FoundSave 
 	return found
 }
 
-// foundEvent returns the event of a cabinet with an index.
-func (r *storedRecipient) foundEvent(c *storedCabinet, index int) repository.FoundEvent {
+// toFoundEvent returns the event of a cabinet at an index.
+func (r *storedRecipient) toFoundEvent(c *storedCabinet, index int) repository.FoundEvent {
 	e := &c.events[index]
 	f := repository.FoundEvent{
 		StoredEvent: *e, Group: c.group, Save: c.saves[e.Sequence], IsAcknowledged: index < c.acknowledged,

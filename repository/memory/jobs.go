@@ -14,7 +14,7 @@ import (
 // Jobs keeps jobs in a map.
 type Jobs struct {
 	mu   sync.Mutex
-	jobs map[domain.JobID]*domain.Job // a stored job is replaced, never changed
+	jobs map[domain.JobID]*domain.Job // a stored job is replaced, never modified
 }
 
 var _ repository.Jobs = (*Jobs)(nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// NextUnacknowledged implements [repository.DataAvailable]. Of bundles that were opened at the same
-// moment, it returns the one with the smaller First.
+// NextUnacknowledged implements [repository.DataAvailable]. If several bundles were opened at the same
+// moment, it returns the bundle with the smallest First.
 func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, groups []domain.Group) (repository.Next, error) {
 	if err := ctx.Err(); err != nil {
 		return repository.Next{}, fmt.Errorf("next: %w", err)
@@ -83,8 +83,8 @@ func (r *storedRecipient) openLongest(groups []domain.Group) *domain.Bundle {
 	return longest
 }
 
-// withinSixDrawers returns the waiting events that a run for a new bundle may have. Event i of a
-// cabinet is in drawer i / capacity.
+// withinSixDrawers returns the waiting events that a run for a new bundle may have: those in the first
+// six drawers, up to a lost event. Event i of a cabinet is in drawer i / capacity.
 func (s *Store) withinSixDrawers(c *storedCabinet) []repository.StoredEvent {
 	firstDrawer := c.acknowledged / s.opts.DrawerCapacity
 	end := (firstDrawer + drawersPerRun) * s.opts.DrawerCapacity
@@ -95,9 +95,9 @@ func (s *Store) withinSixDrawers(c *storedCabinet) []repository.StoredEvent {
 	return events
 }
 
-// eventsBeforeOthers returns the leading events that are older than all waiting events in other
-// cabinets of the group, if the ordering requires that. events are the waiting events of c. If c has
-// the oldest of all, there is at least one.
+// eventsBeforeOthers returns the leading events that are older than all waiting events in other cabinets
+// of the group, if the ordering is by recipient, and all events otherwise. events are the waiting events
+// of c. If c has the oldest event of the group, the result is not empty.
 func (s *Store) eventsBeforeOthers(r *storedRecipient, c *storedCabinet, events []repository.StoredEvent) []repository.StoredEvent {
 	if s.opts.Ordering != domain.ByRecipient {
 		return events
@@ -117,21 +117,21 @@ func (s *Store) newRange(r *storedRecipient, c *storedCabinet, groups []domain.G
 	groups = slices.Clone(groups)
 	return &eventRange{
 		store: s, cabinet: c, generation: r.ensureGate(c.group).generation, events: events,
-		groups: groups, waiting: c.waitingEvents(), elsewhere: r.backlogBut(c, groups),
+		groups: groups, waiting: c.waitingEvents(), otherBacklog: r.backlogWithout(c, groups),
 	}
 }
 
-// An eventRange is a range of events of a cabinet. Since events are only appended, it needs no lock.
+// An eventRange is a range of events of a cabinet. It needs no lock, because events are only appended.
 type eventRange struct {
 	store      *Store
 	cabinet    *storedCabinet
-	generation int // of the gate, when the run was obtained
+	generation int // generation of the gate when the run was created
 	events     []repository.StoredEvent
 	yielded    int // number of events that the longest iteration has yielded
 
-	groups    []domain.Group           // the groups that were asked for
-	waiting   []repository.StoredEvent // the events of the cabinet from the first of the range on
-	elsewhere domain.Backlog           // the backlog of the other cabinets of the groups
+	groups       []domain.Group           // the groups that the caller requested
+	waiting      []repository.StoredEvent // the events of the cabinet from the first event of the range on
+	otherBacklog domain.Backlog           // the backlog of all other cabinets of the groups
 }
 
 func (r *eventRange) Group() domain.Group { return r.cabinet.group }
@@ -156,7 +156,7 @@ func (r *eventRange) Saves(n, limit int) []domain.TraceContext {
 
 // BacklogAfter implements [repository.Run].
 func (r *eventRange) BacklogAfter(n int) domain.Backlog {
-	return backlogOf(r.waiting[n:]).Plus(r.elsewhere)
+	return backlogOf(r.waiting[n:]).Plus(r.otherBacklog)
 }
 
 // Events implements [repository.Run].

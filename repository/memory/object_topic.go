@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An ObjectTopic has the unpublished changes of the current state of objects.
+// An ObjectTopic has the unpublished changes of the current states of objects.
 type ObjectTopic struct {
-	objects *Objects
-	left    []domain.ObjectChange
-	observe func(domain.ObjectChange)
+	objects     *Objects
+	unpublished []domain.ObjectChange
+	observe     func(domain.ObjectChange)
 }
 
 var _ repository.ObjectTopic = (*ObjectTopic)(nil)
@@ -30,10 +30,10 @@ func (s *Objects) Topic() *ObjectTopic {
 	return s.topic
 }
 
-// storeChanges stores the change of the current state that an update of an object makes.
+// storeChanges stores the change of the current state that results from an update of an object.
 func (t *ObjectTopic) storeChanges(changes *domain.ObjectChanges) {
 	if c := changes.StateChange(t.objects.changeTime()); c != nil {
-		t.left = append(t.left, *c)
+		t.unpublished = append(t.unpublished, *c)
 		t.observe(*c)
 	}
 }
@@ -48,7 +48,7 @@ func (t *ObjectTopic) Remove(ctx context.Context, changes []domain.ObjectChange)
 	}
 	t.objects.mu.Lock()
 	defer t.objects.mu.Unlock()
-	t.left = slices.DeleteFunc(t.left, func(left domain.ObjectChange) bool {
+	t.unpublished = slices.DeleteFunc(t.unpublished, func(left domain.ObjectChange) bool {
 		return slices.ContainsFunc(changes, func(c domain.ObjectChange) bool { return c.Name == left.Name && c.Version == left.Version })
 	})
 	return nil
@@ -61,7 +61,7 @@ func (t *ObjectTopic) Unpublished(ctx context.Context, before time.Time, limit i
 	}
 	t.objects.mu.Lock()
 	defer t.objects.mu.Unlock()
-	for _, c := range t.left {
+	for _, c := range t.unpublished {
 		if c.At.Before(before) || c.At.After(before.Add(repository.Ahead)) {
 			found = append(found, c)
 		}

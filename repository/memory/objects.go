@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Objects keeps each object with all of its rows.
+// Objects keeps objects with all of their rows.
 type Objects struct {
 	mu      sync.Mutex
 	objects map[domain.ObjectName]*domain.Object
@@ -130,8 +130,8 @@ func (s *Objects) List(ctx context.Context, r repository.ObjectRange, limit int)
 	return repository.ObjectPage{Objects: found[:limit], More: true, After: found[limit-1].Name.Key()}, nil
 }
 
-// objectsOf returns the objects of a range. With AnyOrder they descend by key, so that no caller
-// depends on ascending keys.
+// objectsOf returns the objects of a range. With AnyOrder it returns them in descending order of keys,
+// so that callers cannot rely on an order.
 func (s *Objects) objectsOf(r repository.ObjectRange) (found []domain.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,21 +14,22 @@ import (
 
 var _ repository.ObjectLedger = (*Objects)(nil)
 
-// A storedSweep is the sweep that began last.
+// A storedSweep is the last sweep that was begun.
 type storedSweep struct {
 	repository.ObjectSweep
 	version      int
 	began, moved time.Time
 }
 
-// NewObjectsWithRetention returns an empty Objects that forgets rows.
+// NewObjectsWithRetention returns an empty Objects that removes rows according to keeping.
 func NewObjectsWithRetention(keeping repository.ObjectKeeping) *Objects {
 	s := NewObjects()
 	s.keeping = keeping
 	return s
 }
 
-// retentionHorizon returns the time up to which events are too old to create an object.
+// retentionHorizon returns the time up to which events are too old to create an object; zero without a
+// retention.
 func (s *Objects) retentionHorizon() time.Time {
 	if s.keeping.Retention == 0 {
 		return time.Time{}

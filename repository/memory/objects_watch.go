@@ -13,7 +13,7 @@ import (
 
 var _ repository.StoredChanges = (*Objects)(nil)
 
-// changeTime returns the time of a change.
+// changeTime returns the current time.
 func (s *Objects) changeTime() time.Time {
 	if s.keeping.Clock == nil {
 		return time.Now().UTC()
@@ -21,7 +21,7 @@ func (s *Objects) changeTime() time.Time {
 	return s.keeping.Clock().UTC()
 }
 
-// storeObject stores an object, and its changes if it has some.
+// storeObject stores an object, and its changes if it has any.
 func (s *Objects) storeObject(changes *domain.ObjectChanges) {
 	o := &changes.Object
 	s.objects[o.Name] = o

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addNotices adds the notices of a bundle that its actor has just confirmed to the outbox, and reports
-// whether there are any.
+// addNotices adds the notices of a bundle that its actor has acknowledged to the outbox, and reports
+// whether the bundle has any.
 func (s *Store) addNotices(r *storedRecipient, b *domain.Bundle) bool {
 	n := domain.Notice{
 		Recipient: b.Cabinet.Recipient, Origin: b.Cabinet.Origin, Group: b.Group,
@@ -35,15 +35,16 @@ func (s *Store) addNotices(r *storedRecipient, b *domain.Bundle) bool {
 	return len(r.outbox) > before
 }
 
-// setExpiry records when a closed bundle may be removed, if it is watched.
+// setExpiry records when a closed bundle may be removed. It does nothing for a bundle that is not
+// watched.
 func (s *Store) setExpiry(r *storedRecipient, b *domain.Bundle) {
 	if _, isWatched := r.watched[b.ID]; isWatched && s.opts.Retention > 0 {
-		r.expiring[b.ID] = expiring{b, s.opts.Clock().Add(s.opts.Retention)}
+		r.expiring[b.ID] = expiringBundle{b, s.opts.Clock().Add(s.opts.Retention)}
 	}
 }
 
 // Sweep removes the watched bundles of a recipient that were closed longer ago than the retention, and
-// adds their notices. Bundles that were closed before one of these can no longer be replayed.
+// adds their notices. The bundles that were closed before a removed one can no longer be replayed.
 func (s *Store) Sweep(ctx context.Context, id domain.ActorID) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sweep: %w", err)
@@ -57,7 +58,7 @@ func (s *Store) Sweep(ctx context.Context, id domain.ActorID) error {
 		}
 		b := e.bundle
 		gate := r.ensureGate(b.Group)
-		if i := slices.IndexFunc(gate.closed, func(c closed) bool { return c.bundle.ID == b.ID }); i >= 0 {
+		if i := slices.IndexFunc(gate.closed, func(c closedBundle) bool { return c.bundle.ID == b.ID }); i >= 0 {
 			gate.closed = gate.closed[i+1:]
 		}
 		r.outbox = append(r.outbox, domain.Notice{

@@ -17,7 +17,7 @@ type Parties struct {
 	mu      sync.Mutex
 	all     map[domain.PartyID]*repository.Party
 	version int
-	changes *Resources // stores changes for watches; nil: they are not stored
+	changes *Resources // stores changes for watches; nil if they are not stored
 }
 
 var _ repository.Parties = (*Parties)(nil)

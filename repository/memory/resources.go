@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Resources keeps the documents of clients in a map, and the changes of those that are watched.
+// Resources keeps the documents of clients, and the changes of watched documents.
 type Resources struct {
 	clock   func() time.Time
 	observe func(domain.Change)
@@ -21,7 +21,7 @@ type Resources struct {
 	mu      sync.Mutex
 	all     map[domain.Resource]*watchedResource
 	version int
-	turn    time.Time // when the last turn to look for changes was taken
+	turn    time.Time // time of the last turn to search for changes
 }
 
 var (
@@ -29,11 +29,11 @@ var (
 	_ repository.Changes   = (*Resources)(nil)
 )
 
-// A watchedResource is the state of a resource. It remains when its document is deleted, so that its
-// versions continue.
+// A watchedResource is the state of a resource. It remains after the deletion of its document, so that
+// its versions continue.
 type watchedResource struct {
-	document  *repository.Resource // nil: it does not exist
-	isThere   bool                 // the party or the subscription exists
+	document  *repository.Resource // nil if the document does not exist
+	exists    bool                 // whether the party or subscription exists; documents do not use this field
 	isWatched bool
 	version   int64 // version of the last change
 	changes   []domain.Change
@@ -51,7 +51,7 @@ func noResource(r domain.Resource) error {
 	return domain.Errorf(domain.NotFound, "there is no %s", r)
 }
 
-// ensureResource returns the state of a resource.
+// ensureResource returns the state of a resource, and adds it if it is missing.
 func (s *Resources) ensureResource(r domain.Resource) *watchedResource {
 	if s.all[r] == nil {
 		s.all[r] = &watchedResource{}
@@ -71,14 +71,14 @@ func (s *Resources) storeChange(r domain.Resource, event domain.ChangeEvent) {
 	s.observe(c)
 }
 
-// noteChange records the creation of a party or a subscription, with event "", or a change of it.
+// noteChange records the creation (event "") or a change of a party or subscription.
 func (s *Resources) noteChange(r domain.Resource, event domain.ChangeEvent) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ensureResource(r).isThere = event != domain.ResourceDeleted
+	s.ensureResource(r).exists = event != domain.ResourceDeleted
 	if event != "" {
 		s.storeChange(r, event)
 	}
@@ -122,7 +122,8 @@ func (s *Resources) PutResource(ctx context.Context, r *repository.Resource) (re
 	return stored.Version, nil
 }
 
-// checkVersion returns an error unless the document has the version; "" means that it does not exist.
+// checkVersion returns an error unless the document has the version. An empty version means that the
+// document does not exist.
 func (r *watchedResource) checkVersion(name domain.Resource, version repository.ResourceVersion) error {
 	switch {
 	case r.document == nil && version != "":
@@ -160,7 +161,7 @@ func (s *Resources) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbs
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := s.ensureResource(r)
-	if found.document == nil && !found.isThere && !mayBeAbsent {
+	if found.document == nil && !found.exists && !mayBeAbsent {
 		return 0, noResource(r)
 	}
 	found.isWatched = true

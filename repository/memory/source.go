@@ -14,9 +14,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Source is a store whose objects a test sets. It is safe for concurrent use.
+// A Source is a store of objects that a test sets. It is safe for concurrent use.
 type Source struct {
-	// BeforeList, if not nil, is called before each List, with its cursor; an error makes List fail.
+	// BeforeList, if not nil, is called with the cursor before each List. If it returns an error, List
+	// fails.
 	BeforeList func(cursor string) error
 
 	mu       sync.Mutex
@@ -26,7 +27,7 @@ type Source struct {
 
 var _ repository.Source = (*Source)(nil)
 
-// NewSource returns a Source with some buckets.
+// NewSource returns a Source with the given buckets, which are empty.
 func NewSource(buckets ...string) *Source {
 	s := &Source{buckets: make(map[string]map[string]repository.SourceObject), contents: make(map[domain.ObjectName][]byte)}
 	for _, bucket := range buckets {
@@ -42,7 +43,7 @@ func (s *Source) Put(bucket string, o repository.SourceObject) {
 	s.buckets[bucket][o.Key] = o
 }
 
-// PutContent sets an object with a content.
+// PutContent sets the content of an object, and its size as its only fact.
 func (s *Source) PutContent(name domain.ObjectName, content []byte) {
 	size := int64(len(content))
 	s.Put(name.Bucket(), repository.SourceObject{Key: name.Key(), ObjectFacts: domain.ObjectFacts{Size: &size}})

@@ -10,29 +10,29 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Options of a Store. The zero value has the groups of the energy market.
+// Options of a Store. With the zero value, the store has the groups of the energy market.
 type Options struct {
 	DrawerCapacity int              // events in a drawer; default 10,000
 	Clock          func() time.Time // default time.Now
 	Groups         domain.Groups    // default domain.DefaultGroups
 	Ordering       domain.Ordering  // default domain.ByCabinet
-	Retention      time.Duration    // for closed bundles that are watched; default unlimited, as for all other bundles
+	Retention      time.Duration    // retention of watched bundles after they are closed; default unlimited. Other bundles are retained without limit
 }
 
-// drawersPerRun is the limit for the drawers of a run for a new bundle.
+// drawersPerRun is the limit for the number of drawers in a run for a new bundle.
 const drawersPerRun = 6
 
-// A Store implements all ports. It is safe for concurrent use.
+// A Store implements all ports of the pull side. It is safe for concurrent use.
 type Store struct {
-	*Content // the payloads, under names that begin with payloads/, and the objects of callers
+	*Content // payloads, under names that begin with payloads/, and the objects of callers
 
 	opts Options
 
-	mu         sync.Mutex // guards the following fields, and everything that they refer to
+	mu         sync.Mutex // guards the fields below and everything that they refer to
 	recipients map[domain.ActorID]*storedRecipient
-	made       int // number of objects that were made for payloads
+	made       int // number of objects that were created for payloads
 
-	deadLetterActions []repository.DeadLetterAction // the newest last; the ID is the index
+	deadLetterActions []repository.DeadLetterAction // the oldest first; the ID is the index
 }
 
 var (
@@ -67,22 +67,22 @@ func New(opts Options) *Store {
 
 type storedRecipient struct {
 	received map[domain.EventID]domain.Digest
-	last     domain.Sequence // the last number that an event got
+	last     domain.Sequence // the last number that was assigned to an event
 	cabinets map[domain.CabinetKey]*storedCabinet
 	gates    map[domain.Group]*storedGate
 	used     map[domain.BundleID]bool // ids of all bundles, open or closed
 	bundles  map[domain.BundleID]*bundleRecord
 	frozen   bool
-	records  []repository.Record // the newest last
+	records  []repository.Record // the oldest first
 	outbox   []domain.Notice     // the oldest first
 
 	dequeueRequests map[domain.SubscriptionID]bool
 	watched         map[domain.BundleID]int64 // watched bundles, with the versions of their last changes
-	expiring        map[domain.BundleID]expiring
+	expiring        map[domain.BundleID]expiringBundle
 }
 
-// An expiring is a watched bundle that is closed.
-type expiring struct {
+// An expiringBundle is a watched bundle that was closed, with the time of its removal.
+type expiringBundle struct {
 	bundle *domain.Bundle
 	at     time.Time
 }
@@ -91,24 +91,24 @@ type storedCabinet struct {
 	key          domain.CabinetKey
 	group        domain.Group
 	events       []repository.StoredEvent                // events are only appended
-	acknowledged int                                     // number of events from the front
+	acknowledged int                                     // number of acknowledged events, all at the beginning
 	lost         map[domain.Sequence]bool                // events that can no longer be read; see Lose
-	saves        map[domain.Sequence]domain.TraceContext // spans that have saved events, by number
+	saves        map[domain.Sequence]domain.TraceContext // spans of the Saves, by the numbers of events
 }
 
 type storedGate struct {
 	generation int
 	open       *domain.Bundle // has the oldest unacknowledged events of its cabinet
-	asked      []domain.Group // the groups of the Peek that opened open
-	closed     []closed       // closed bundles, the last one last
+	asked      []domain.Group // groups of the Peek that opened the bundle
+	closed     []closedBundle // closed bundles, the first one closed first
 
-	failingSince time.Time // since when the domain has failed to produce the content of open
+	failingSince time.Time // since when the domain has failed to produce the content of the open bundle
 	lastPeek     time.Time // time of the last Peek that opened a bundle
 	lastDequeue  time.Time
 }
 
-// A closed is a closed bundle, which can be opened again.
-type closed struct {
+// A closedBundle can be opened again.
+type closedBundle struct {
 	bundle *domain.Bundle
 	asked  []domain.Group
 }
@@ -125,7 +125,7 @@ func (s *Store) recipientOf(id domain.ActorID) *storedRecipient {
 			bundles:  make(map[domain.BundleID]*bundleRecord),
 
 			dequeueRequests: make(map[domain.SubscriptionID]bool), watched: make(map[domain.BundleID]int64),
-			expiring: make(map[domain.BundleID]expiring),
+			expiring: make(map[domain.BundleID]expiringBundle),
 		}
 		s.recipients[id] = r
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Streams keeps messages in slices, and removes them when their retention has passed.
+// Streams keeps messages in slices until their retention has passed.
 type Streams struct {
 	retention time.Duration
 	clock     func() time.Time
@@ -23,7 +23,7 @@ type Streams struct {
 var _ repository.Streams = (*Streams)(nil)
 
 type storedStream struct {
-	entries [domain.Priorities][]repository.Entry // the retained ones
+	entries [domain.Priorities][]repository.Entry // the entries whose retention has not passed
 	numbers [domain.Priorities]int64              // number of the next entry of each priority
 	ids     map[string]sentID
 	sync    []domain.CursorID
@@ -40,7 +40,7 @@ func NewStreams(retention time.Duration, clock func() time.Time) *Streams {
 	return &Streams{retention: retention, clock: clock, streams: make(map[domain.StreamName]*storedStream)}
 }
 
-// findStream returns a stream without the entries and ids that have expired.
+// findStream returns a stream. It first removes entries and ids that have expired.
 func (s *Streams) findStream(name domain.StreamName, now time.Time) *storedStream {
 	st := s.streams[name]
 	if st == nil {
@@ -108,7 +108,7 @@ func (s *Streams) AddSync(ctx context.Context, name domain.StreamName, id domain
 	defer s.mu.Unlock()
 	st := s.findStream(name, s.clock())
 	if !slices.Contains(st.sync, id) {
-		st.sync = append(slices.Clip(st.sync), id) // callers have the old slice
+		st.sync = append(slices.Clip(st.sync), id) // a new array, because callers have the old slice
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (s *Streams) Find(ctx context.Context, name domain.StreamName, id string) (
 	defer s.mu.Unlock()
 	sent, ok := s.findStream(name, s.clock()).ids[id]
 	if !ok || id == "" {
-		return domain.Position{}, domain.Errorf(domain.NotFound, "the stream was not sent a message with this id lately")
+		return domain.Position{}, domain.Errorf(domain.NotFound, "the stream has no recent message with this id")
 	}
 	return sent.position, nil
 }

@@ -13,7 +13,8 @@ import (
 
 var _ repository.Survey = (*Store)(nil)
 
-// Surveyed implements [repository.Survey]. The lines show the current state.
+// Surveyed implements [repository.Survey]. The lines show the current state, not that of an earlier
+// survey.
 func (s *Store) Surveyed(ctx context.Context) (repository.Surveyed, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("survey: %w", err)

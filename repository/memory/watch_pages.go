@@ -19,7 +19,7 @@ type watchedStream struct {
 	stream domain.StreamName
 }
 
-// addToPage adds the cursor of a watch to the last page that has room.
+// addToPage adds the cursor of a watch to the last page, or to a new one if that page is full.
 func (s *Cursors) addToPage(id domain.CursorID, standing *domain.Standing) {
 	key := watchedStream{repository.ShardOf(id), standing.Stream}
 	pages := s.pages[key]
@@ -48,7 +48,7 @@ func (s *Cursors) removeFromPage(id domain.CursorID, stream domain.StreamName) {
 	}
 }
 
-// renewVersion gives a page its next version.
+// renewVersion assigns the next version to a page.
 func (s *Cursors) renewVersion(page *repository.WatchPage) {
 	s.pageVersion++
 	page.Version = repository.WatchPageVersion(strconv.Itoa(s.pageVersion))

@@ -14,7 +14,7 @@ import (
 
 // Watches keeps watches in a map.
 type Watches struct {
-	cursors *Cursors // its entries record changes
+	cursors *Cursors // counts changes in its entries
 
 	mu      sync.Mutex
 	all     map[domain.CursorID]*repository.Watch
@@ -23,7 +23,7 @@ type Watches struct {
 
 var _ repository.Watches = (*Watches)(nil)
 
-// NewWatches returns an empty Watches that records changes in the entries of cursors.
+// NewWatches returns an empty Watches that counts changes in the entries of cursors.
 func NewWatches(cursors *Cursors) *Watches {
 	return &Watches{cursors: cursors, all: make(map[domain.CursorID]*repository.Watch)}
 }

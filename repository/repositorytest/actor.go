@@ -17,9 +17,9 @@ type Peeked struct {
 	Behind  domain.Backlog
 }
 
-// Peek returns the open bundle of the groups or, if no bundle is open, opens the next one under id, or
-// under a new id if that is zero. A Conflict that is not ErrBundleIDInUse means that another Peek was
-// faster. A new bundle is a manifest, unless changes change that.
+// Peek returns the open bundle of the groups. If no bundle is open, it opens the next one under id, or
+// under a new id if id is zero. A Conflict other than ErrBundleIDInUse means that another Peek was
+// faster. changes may modify a new bundle, for example its content mode.
 func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group, id domain.BundleID, changes ...func(*domain.Bundle)) (Peeked, error) {
 	next, err := s.Events.NextUnacknowledged(ctx, actor, groups)
 	if err != nil {
@@ -102,12 +102,12 @@ func ReadPayload(ctx context.Context, s Stores, at repository.Section) ([]byte, 
 	return data, errors.Join(err, r.Close())
 }
 
-// lostRaces is the number of consecutive conflicts after which Drain fails: far more than can occur, so
-// that a faulty store fails a test instead of blocking it.
+// lostRaces is the number of consecutive conflicts after which Drain fails. A correct store causes far
+// fewer, and a faulty store fails a test instead of blocking it.
 const lostRaces = 1000
 
-// DrainNotices removes the notices of an actor from the outbox until none is left, and returns them in
-// order. If it fails, it still returns those it has removed.
+// DrainNotices removes the notices of an actor from the outbox until the outbox is empty, and returns
+// them in order. If it fails, it returns the notices that it has removed so far.
 func DrainNotices(ctx context.Context, s Stores, actor domain.ActorID) ([]domain.Notice, error) {
 	var drained []domain.Notice
 	for {
@@ -124,9 +124,9 @@ func DrainNotices(ctx context.Context, s Stores, actor domain.ActorID) ([]domain
 	}
 }
 
-// Drain peeks and dequeues until nothing waits in groups, and returns the bundles that it has dequeued:
-// other actors may do the same at the same time. It answers bundles that wait for their domain. If it
-// fails, it still returns those it has dequeued.
+// Drain peeks and dequeues until no event waits in groups, and returns the bundles that it has dequeued.
+// Concurrent calls for one actor share its bundles. Drain stores content for bundles that wait for their
+// domain. If it fails, it returns the bundles that it has dequeued so far.
 func Drain(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group) ([]Peeked, error) {
 	var drained []Peeked
 	for lost := 0; ; {

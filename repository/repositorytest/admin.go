@@ -55,9 +55,9 @@ var operationRules = []contractRule{
 		later := f.saveNew(3)
 		replayed, err := f.Admin.Replay(f.ctx, f.actor, first.Group, because)
 		require.NoError(f, err)
-		f.sameBundle(first.Bundle, replayed)
+		f.requireSameBundle(first.Bundle, replayed)
 		again := f.requirePeek(events...)
-		f.sameBundle(first.Bundle, again.Bundle)
+		f.requireSameBundle(first.Bundle, again.Bundle)
 		require.Equal(f, first.Events, again.Events)
 		f.acknowledge(again)
 		f.wantDequeue(later...)
@@ -79,7 +79,7 @@ var operationRules = []contractRule{
 		for i := len(bundles) - 1; i >= 2; i-- {
 			b, err := f.Admin.Replay(f.ctx, f.actor, MasterData, because)
 			require.NoError(f, err)
-			f.sameBundle(bundles[i].Bundle, b)
+			f.requireSameBundle(bundles[i].Bundle, b)
 			_, err = f.Admin.Replay(f.ctx, f.actor, MasterData, because)
 			f.wantRefusal(domain.Conflict, err)
 			require.NoError(f, f.Admin.Release(f.ctx, f.actor, b.ID, because))
@@ -122,7 +122,7 @@ var operationRules = []contractRule{
 
 		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, because))
 		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, because), "once more")
-		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
+		f.requireSameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
 		f.wantDequeue(later...)
 	}},
@@ -207,7 +207,7 @@ var operationRules = []contractRule{
 		f.withActor(NewActor()).noRecords()
 	}},
 
-	{name: "an order without who or why is Invalid, and one that is refused is not recorded", test: func(f *fixture) {
+	{name: "an order without an operator or a reason is Invalid, and a refused order is not recorded", test: func(f *fixture) {
 		f.saveNew(1)
 		open := f.peek()
 		for _, by := range []repository.AdminAction{
@@ -253,7 +253,7 @@ var operationRules = []contractRule{
 		events := f.saveNew(2)
 		open := f.peek()
 		require.NoError(f, f.Admin.Look(f.ctx, f.actor, open.ID, because))
-		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
+		f.requireSameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
 		closed := f.requireShownBundle(open, repository.BundleDequeued, events...)
 		require.NoError(f, f.Admin.Look(f.ctx, f.actor, open.ID, because))
@@ -270,7 +270,7 @@ var operationRules = []contractRule{
 		}
 	}},
 
-	{name: "a look without who or why is Invalid, and one at a bundle of another actor is NotFound", test: func(f *fixture) {
+	{name: "a look without an operator or a reason is Invalid, and a look at a bundle of another actor is NotFound", test: func(f *fixture) {
 		f.saveNew(1)
 		open := f.peek()
 		f.wantRefusal(domain.Invalid, f.Admin.Look(f.ctx, f.actor, open.ID, repository.AdminAction{Who: "w"}))
@@ -311,7 +311,7 @@ var operationRules = []contractRule{
 		for _, g := range in.Groups {
 			switch g.Group {
 			case MasterData:
-				f.sameBundle(open.Bundle, *g.Open)
+				f.requireSameBundle(open.Bundle, *g.Open)
 				require.EqualValues(f, 3, g.Waiting)
 			case TimeSeries:
 				require.Nil(f, g.Open)
@@ -330,12 +330,12 @@ var operationRules = []contractRule{
 	}},
 }
 
-// requireShownBundle demands that Bundle returns a bundle as it was peeked, and returns it.
+// requireShownBundle requires that Bundle returns a bundle as it was peeked, and returns it.
 func (f *fixture) requireShownBundle(want Peeked, state repository.BundleState, events ...domain.Event) repository.FoundBundle {
 	f.Helper()
 	found, run, err := f.Admin.Bundle(f.ctx, f.actor, want.ID)
 	require.NoError(f, err)
-	f.sameBundle(want.Bundle, found.Bundle)
+	f.requireSameBundle(want.Bundle, found.Bundle)
 	require.Equal(f, state, found.State)
 	var ids []domain.EventID
 	for e, err := range run.Events(f.ctx) {

@@ -26,29 +26,30 @@ func (f *fixture) answerBundle(b Peeked, object string) Peeked {
 	b.Object, b.Body, b.ContentFailure = object, someBody, domain.ContentFailure{}
 	stored, err := f.Answers.Answer(f.ctx, f.actor, b.ID, object, b.Body)
 	require.NoError(f, err)
-	f.sameBundle(b.Bundle, stored)
+	f.requireSameBundle(b.Bundle, stored)
 	return b
 }
 
-// failContent records a failure of a bundle's domain.
+// failContent records that a domain failed to produce the content of a bundle, and returns the bundle
+// with the failure.
 func (f *fixture) failContent(b Peeked, reason string) Peeked {
 	f.Helper()
 	b.ContentFailure = domain.ContentFailure{Failures: b.ContentFailure.Failures + 1, Reason: reason, Text: "because of " + reason}
 	stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Failures: 99, Reason: reason, Text: b.ContentFailure.Text})
 	require.NoError(f, err)
-	f.sameBundle(b.Bundle, stored)
+	f.requireSameBundle(b.Bundle, stored)
 	return b
 }
 
-// wantEverywhere demands that every way to find a bundle returns the same as b.
+// wantEverywhere requires that each call that returns the bundle returns it as b.
 func (f *fixture) wantEverywhere(b Peeked) {
 	f.Helper()
 	next := f.readNext()
-	f.sameBundle(b.Bundle, *next.Open)
+	f.requireSameBundle(b.Bundle, *next.Open)
 	require.Equal(f, b.Events, f.readRange(next.Run))
 	found, run, err := f.Bundles.Find(f.ctx, f.actor, b.ID)
 	require.NoError(f, err)
-	f.sameBundle(b.Bundle, found)
+	f.requireSameBundle(b.Bundle, found)
 	require.Equal(f, b.Events, f.readRange(run))
 	queues, err := f.Events.Queues(f.ctx, f.actor)
 	require.NoError(f, err)
@@ -56,13 +57,13 @@ func (f *fixture) wantEverywhere(b Peeked) {
 	require.NoError(f, err)
 	for i, q := range queues {
 		if q.Group == b.Group {
-			f.sameBundle(b.Bundle, *q.Open)
-			f.sameBundle(b.Bundle, *in.Groups[i].Open)
+			f.requireSameBundle(b.Bundle, *q.Open)
+			f.requireSameBundle(b.Bundle, *in.Groups[i].Open)
 		}
 	}
 }
 
-// wantUnanswered demands that a bundle cannot be acknowledged yet.
+// wantUnanswered requires that a bundle cannot be acknowledged yet.
 func (f *fixture) wantUnanswered(b Peeked) {
 	f.Helper()
 	_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
@@ -71,7 +72,8 @@ func (f *fixture) wantUnanswered(b Peeked) {
 	f.wantEverywhere(b)
 }
 
-// requireNotOpen demands that neither an answer nor a failure of bundle id is accepted, as it is not open.
+// requireNotOpen requires that an answer and a failure of bundle id are refused with kind, because the
+// bundle is not open.
 func (f *fixture) requireNotOpen(kind domain.Kind, id domain.BundleID) {
 	f.Helper()
 	_, err := f.Answers.Answer(f.ctx, f.actor, id, "late", someBody)
@@ -113,11 +115,11 @@ var answerRules = []contractRule{
 		for _, object := range []string{"second", "first", "third"} {
 			stored, err := f.Answers.Answer(f.ctx, f.actor, b.ID, object, domain.Body{Length: 3})
 			require.NoError(f, err)
-			f.sameBundle(b.Bundle, stored)
+			f.requireSameBundle(b.Bundle, stored)
 		}
 		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Reason: "late"})
 		require.NoError(f, err)
-		f.sameBundle(b.Bundle, stored)
+		f.requireSameBundle(b.Bundle, stored)
 		f.wantEverywhere(b)
 		f.acknowledge(b)
 	}},
@@ -260,7 +262,7 @@ var answerRules = []contractRule{
 		for range 2 {
 			again, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 			require.NoError(f, err)
-			f.sameBundle(b.Bundle, again)
+			f.requireSameBundle(b.Bundle, again)
 			f.wantEverywhere(b)
 			f.acknowledge(b)
 		}
@@ -272,7 +274,7 @@ var answerRules = []contractRule{
 		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, b.ID, because))
 		again, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
-		f.sameBundle(b.Bundle, again)
+		f.requireSameBundle(b.Bundle, again)
 		f.wantUnanswered(b)
 		f.acknowledge(f.answerBundle(f.failContent(b, "no-answer"), "made"))
 	}},

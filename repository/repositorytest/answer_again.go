@@ -14,7 +14,7 @@ func (f *fixture) markGone(b Peeked) Peeked {
 	b.Gone = true
 	stored, err := f.Answers.MarkGone(f.ctx, f.actor, b.ID, b.Object)
 	require.NoError(f, err)
-	f.sameBundle(b.Bundle, stored)
+	f.requireSameBundle(b.Bundle, stored)
 	require.True(f, b.LacksContent())
 	require.False(f, b.IsUnanswered())
 	return b
@@ -29,17 +29,17 @@ func (f *fixture) answerAgain(b Peeked, object string) Peeked {
 	b.Body = domain.Body{Length: int64(len(object)), Digest: domain.Digest{3: 7}}
 	stored, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, object, b.Body)
 	require.NoError(f, err)
-	f.sameBundle(b.Bundle, stored)
+	f.requireSameBundle(b.Bundle, stored)
 	return b
 }
 
-// requireUnchanged demands that late calls change nothing.
+// requireUnchanged requires that each of the late calls leaves b unchanged.
 func (f *fixture) requireUnchanged(b Peeked, calls ...func() (domain.Bundle, error)) {
 	f.Helper()
 	for _, call := range calls {
 		stored, err := call()
 		require.NoError(f, err)
-		f.sameBundle(b.Bundle, stored)
+		f.requireSameBundle(b.Bundle, stored)
 	}
 	f.wantEverywhere(b)
 }
@@ -129,7 +129,7 @@ var answerAgainRules = []contractRule{
 		b = f.answerAgain(b, "made-again")
 		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Reason: "late"})
 		require.NoError(f, err)
-		f.sameBundle(b.Bundle, stored)
+		f.requireSameBundle(b.Bundle, stored)
 		f.acknowledge(b)
 	}},
 
@@ -141,7 +141,7 @@ var answerAgainRules = []contractRule{
 		f.wantRefusal(domain.NotFound, err)
 		again, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
-		f.sameBundle(b.Bundle, again)
+		f.requireSameBundle(b.Bundle, again)
 		f.wantEverywhere(b)
 		f.acknowledge(f.answerAgain(b, "made-again"))
 	}},

@@ -27,7 +27,7 @@ var backlogRules = []contractRule{
 		f.requireBacklog(2, f.peek(MasterData)) // again
 		series := f.peek(TimeSeries)
 		f.requireBacklog(0, series)
-		f.requireBacklog(6, f.peek()) // of masterdata, whose bundle has been open for the longest time, behind which the open bundle of the other group waits, too
+		f.requireBacklog(6, f.peek()) // Peek returns the bundle of masterdata, which was opened first; two events wait behind it, and four in the open bundle of the other group
 		f.saveNew(5, From(domain.Charges))
 		f.requireBacklog(11, f.peek())
 		f.requireBacklog(7, f.peek(MasterData))
@@ -63,7 +63,7 @@ var backlogRules = []contractRule{
 	{name: "the reported age of a backlog is never too low", capacity: 3, test: func(f *fixture) {
 		ages := make(map[domain.EventID]time.Time)
 		remember := func(events ...domain.Event) {
-			run := f.withActor(NewActor()) // its only event is as old as a Save that comes after these
+			run := f.withActor(NewActor()) // its event is saved after events, so its time is an upper bound for their times
 			run.saveNew(1)
 			saved := run.readRange(run.readNext().Run)[0].Saved
 			for _, e := range events {
@@ -119,7 +119,7 @@ var backlogRules = []contractRule{
 		}
 		require.Len(f, byGroup, 3)
 		require.Equal(f, int64(3), byGroup[TimeSeries].Waiting.Events)
-		f.sameBundle(open.Bundle, *byGroup[TimeSeries].Open)
+		f.requireSameBundle(open.Bundle, *byGroup[TimeSeries].Open)
 		require.False(f, byGroup[TimeSeries].Waiting.Oldest.After(open.Events[0].Saved))
 		require.Equal(f, int64(2), byGroup[MasterData].Waiting.Events)
 		require.Nil(f, byGroup[MasterData].Open)
@@ -145,7 +145,7 @@ var backlogRules = []contractRule{
 	}},
 }
 
-// requireBacklog demands that want events wait behind a bundle.
+// requireBacklog requires that want events wait behind a bundle.
 func (f *fixture) requireBacklog(want int64, b Peeked) {
 	f.Helper()
 	require.Equal(f, want, b.Behind.Events)
@@ -157,12 +157,12 @@ func (f *fixture) acknowledgeAndCount(b Peeked) domain.Backlog {
 	f.Helper()
 	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 	require.NoError(f, err)
-	f.sameBundle(b.Bundle, closed.Bundle)
+	f.requireSameBundle(b.Bundle, closed.Bundle)
 	return closed.Behind
 }
 
-// requireAge demands that a backlog has the events in ages that are not in b, and that its age is at
-// least that of the oldest of them. Each was saved before its time in ages.
+// requireAge requires that a backlog has exactly the events in ages that are not in b. Its age must be
+// at least that of the oldest of these events. ages has for each event a time before which it was saved.
 func (f *fixture) requireAge(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
 	f.Helper()
 	inBundle := make(map[domain.EventID]bool)

@@ -10,8 +10,8 @@ import (
 )
 
 // Benchmark measures the operations that cost time and money: a Save of 1, 125 and 10,000 events of one
-// cabinet, a Peek that finds nothing, and a Peek with its Dequeue of 1, 2,000 and 51,200 events. An
-// implementation that knows the cost of its requests reports it from a wrapper around open.
+// cabinet, a Peek that finds no event, and a Peek with its Dequeue of 1, 2,000 and 51,200 events. An
+// implementation that knows the cost of its requests reports the cost from a wrapper around open.
 func Benchmark(b *testing.B, open func(b *testing.B, o Options) Stores) {
 	for _, n := range []int{1, 125, 10_000} {
 		b.Run(fmt.Sprintf("Save/%d", n), func(b *testing.B) {
@@ -45,7 +45,7 @@ func Benchmark(b *testing.B, open func(b *testing.B, o Options) Stores) {
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
-				actor := NewActor() // its first bundle begins with a drawer, so that six drawers are enough
+				actor := NewActor() // a new actor's first bundle begins at the start of a drawer, so six drawers have room for it
 				saveInBatches(b, s, actor, n, Weighing(domain.MaxBundleWeight/domain.Weight(n)))
 				b.StartTimer()
 				if err := peekAndDequeue(b.Context(), s, actor, n); err != nil {

@@ -30,12 +30,12 @@ var bundleRules = []contractRule{
 			require.NoError(f, err)
 			require.False(f, added.Opened.IsZero())
 			whole.Opened = added.Opened
-			f.sameBundle(whole, added)
+			f.requireSameBundle(whole, added)
 			require.Equal(f, domain.Weight(12), added.Weight)
 			require.Equal(f, "one,two", added.MessageType())
 
-			f.sameBundle(added, *f.readNext().Open)
-			f.sameBundle(added, *f.readNext(MasterData).Open)
+			f.requireSameBundle(added, *f.readNext().Open)
+			f.requireSameBundle(added, *f.readNext(MasterData).Open)
 			f.acknowledge(Peeked{Bundle: added})
 		}
 	}},
@@ -45,7 +45,7 @@ var bundleRules = []contractRule{
 		b := f.peek()
 		for range 3 {
 			again := f.requirePeek(events...)
-			f.sameBundle(b.Bundle, again.Bundle)
+			f.requireSameBundle(b.Bundle, again.Bundle)
 			f.saveNew(2)
 			f.saveNew(1, From(domain.Charges))
 		}
@@ -60,7 +60,7 @@ var bundleRules = []contractRule{
 		for range 2 {
 			found, run, err := f.Bundles.Find(f.ctx, f.actor, open.ID)
 			require.NoError(f, err)
-			f.sameBundle(open.Bundle, found)
+			f.requireSameBundle(open.Bundle, found)
 			f.wantSame(events, f.readRange(run))
 			require.Equal(f, open.Cabinet, run.Cabinet())
 			require.Equal(f, open.Group, run.Group())
@@ -69,7 +69,7 @@ var bundleRules = []contractRule{
 
 			found, _, err = f.Bundles.Find(f.ctx, f.actor, other.ID)
 			require.NoError(f, err)
-			f.sameBundle(other.Bundle, found)
+			f.requireSameBundle(other.Bundle, found)
 		}
 		f.acknowledge(open)
 	}},
@@ -101,8 +101,8 @@ var bundleRules = []contractRule{
 		b.Opened = time.Date(2020, 2, 29, 12, 0, 0, 0, time.UTC)
 		added, err := f.Bundles.Add(f.ctx, b, next.Run)
 		require.NoError(f, err)
-		f.sameBundle(b, added)
-		f.sameBundle(b, *f.readNext().Open)
+		f.requireSameBundle(b, added)
+		f.requireSameBundle(b, *f.readNext().Open)
 	}},
 
 	{name: "a bundle takes the first events of its run and leaves the others", capacity: 3, test: func(f *fixture) {
@@ -161,7 +161,7 @@ var bundleRules = []contractRule{
 		_, err = f.openBundle(second, f.readNext().Run, 1) // no other bundle can be opened with the run of the open one
 		f.wantRefusal(domain.Conflict, err)
 		f.requireClosed(second)
-		f.sameBundle(first, *f.readNext().Open)
+		f.requireSameBundle(first, *f.readNext().Open)
 	}},
 
 	{name: "origins of one group share its open bundle, those of others do not", test: func(f *fixture) {
@@ -192,7 +192,7 @@ var bundleRules = []contractRule{
 		f.saveNew(3)
 		f.saveNew(1, From(domain.Charges))
 		used := f.peek(TimeSeries)
-		for range 2 { // open, then acknowledged
+		for range 2 { // first while the bundle is open, then after it was acknowledged
 			_, err := f.openBundle(used.ID, f.readNext(MasterData).Run, 1)
 			f.requireIDInUse(err)
 			_, err = f.openBundle(used.ID, f.readNext(TimeSeries).Run, 1)
@@ -223,11 +223,11 @@ var bundleRules = []contractRule{
 		require.NoError(f, err)
 		again, err := f.openBundle(b.ID, run, 2)
 		if err == nil { // recognised
-			f.sameBundle(b, again)
+			f.requireSameBundle(b, again)
 		} else {
 			require.Equal(f, domain.Conflict, domain.KindOf(err))
 		}
-		f.sameBundle(b, *f.readNext().Open)
+		f.requireSameBundle(b, *f.readNext().Open)
 		f.acknowledge(Peeked{Bundle: b})
 		_, err = f.openBundle(b.ID, run, 2)
 		require.Equal(f, domain.Conflict, domain.KindOf(err))

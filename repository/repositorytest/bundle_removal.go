@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// keptFor is the retention of the stores in the following rules, which move the clock.
+// keptFor is the retention of the stores in the rules below, which move the clock.
 const keptFor = time.Hour
 
 func (f *fixture) sweepBundles() {
@@ -26,7 +26,7 @@ func (f *fixture) watchedBundle() Peeked {
 	return b
 }
 
-// requireRemovalsOf demands that the outbox has one notice of the removal of each of these bundles, and
+// requireRemovalsOf requires that the outbox has one notice of the removal of each of these bundles, and
 // delivers them.
 func (f *fixture) requireRemovalsOf(version int64, bundles ...Peeked) {
 	f.Helper()
@@ -46,7 +46,7 @@ func (f *fixture) requireRemovalsOf(version int64, bundles ...Peeked) {
 	}
 }
 
-// deliverUpdates delivers the notices of Dequeues.
+// deliverUpdates removes the notices of Dequeues from the outbox, as a relay does.
 func (f *fixture) deliverUpdates() {
 	f.Helper()
 	for _, n := range forAudience(domain.ForWatchers, f.readNotices()) {

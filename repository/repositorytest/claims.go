@@ -7,21 +7,21 @@ import (
 	"testing"
 )
 
-// RunOnly tests an implementation that does not keep all contracts, by what it claims. A claim is a
-// topic, for all its rules, as in "Save", or one rule of it, as in "Save/to save no events is valid
-// and changes nothing". A claim with a minus excludes rules; it should have a comment with the reason.
-// A claim that names no rule, or has no effect, fails the test. Ports without claims may be missing
-// from the Stores.
+// RunOnly tests an implementation that keeps only some contracts, by what it claims. A claim is a topic,
+// with all its rules, such as "Save", or one rule of a topic, such as "Save/to save no events is valid
+// and changes nothing". A claim that begins with a minus excludes rules that earlier claims include; it
+// should have a comment with the reason. A claim that matches no rule, or has no effect, fails the test.
+// Stores may lack the ports of topics without claims.
 func RunOnly(t *testing.T, open func(t *testing.T, o Options) Stores, claims ...string) {
-	claimed, err := removeClaimed(topics, claims)
+	claimed, err := selectClaimed(topics, claims)
 	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, claimed, open)
 }
 
-// removeClaimed returns the rules of all that claims do not exclude, in the order of all.
-func removeClaimed(all []topic, claims []string) ([]topic, error) {
+// selectClaimed returns the rules of all that claims include and do not exclude, in the order of all.
+func selectClaimed(all []topic, claims []string) ([]topic, error) {
 	chosen := make(map[string]bool)
 	for _, claim := range claims {
 		name, back := strings.CutPrefix(claim, "-")

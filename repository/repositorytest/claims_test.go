@@ -17,19 +17,19 @@ func TestClaimsChooseRules(t *testing.T) {
 		want   []string
 		fails  string
 	}{
-		{name: "none is nothing"},
+		{name: "without claims, no rule is chosen"},
 		{name: "a topic is all its rules", claims: []string{"Save"}, want: []string{"Save/one", "Save/two", "Save/three"}},
 		{name: "rules keep their order", claims: []string{"Next/more", "Save/three", "Save/one"}, want: []string{"Save/one", "Save/three", "Next/more"}},
-		{name: "a minus takes a rule back", claims: []string{"Save", "-Save/two"}, want: []string{"Save/one", "Save/three"}},
+		{name: "a minus excludes a rule", claims: []string{"Save", "-Save/two"}, want: []string{"Save/one", "Save/three"}},
 		{name: "an unknown topic fails", claims: []string{"Save", "Saves"}, fails: `claim "Saves": there is no such`},
 		{name: "an unknown rule fails", claims: []string{"Save/four"}, fails: `claim "Save/four": there is no such`},
 		{name: "a rule of another topic fails", claims: []string{"Save/more"}, fails: "there is no such"},
-		{name: "an unknown rule cannot be taken back", claims: []string{"Save", "-Save/four"}, fails: `claim "-Save/four": there is no such`},
-		{name: "what was not claimed cannot be taken back", claims: []string{"Next", "-Save/one"}, fails: "says nothing"},
-		{name: "what is claimed twice fails", claims: []string{"Save", "Save/one"}, fails: "says nothing"},
+		{name: "an unknown rule cannot be excluded", claims: []string{"Save", "-Save/four"}, fails: `claim "-Save/four": there is no such`},
+		{name: "a rule that was not claimed cannot be excluded", claims: []string{"Next", "-Save/one"}, fails: "says nothing"},
+		{name: "a rule that is claimed twice fails", claims: []string{"Save", "Save/one"}, fails: "says nothing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			topics, err := removeClaimed(all, tc.claims)
+			topics, err := selectClaimed(all, tc.claims)
 			if tc.fails != "" {
 				require.ErrorContains(t, err, tc.fails)
 				return

@@ -48,7 +48,7 @@ var contentRules = []contractRule{
 
 	{name: "an object of some megabytes is read byte for byte", test: func(f *fixture) {
 		data := make([]byte, 3<<20)
-		_, _ = rand.NewChaCha8([32]byte{}).Read(data) // documented never to fail
+		_, _ = rand.NewChaCha8([32]byte{}).Read(data) // cannot fail, according to its documentation
 		want := string(data)
 		name := f.objectName("big")
 		require.NoError(f, f.Content.Put(f.ctx, name, iotest.HalfReader(strings.NewReader(want))))
@@ -134,7 +134,7 @@ var contentRules = []contractRule{
 	{name: "a Put ends with its context, and nothing of it is visible", test: func(f *fixture) {
 		ctx, cancel := context.WithCancel(f.ctx)
 		name := f.objectName("cancelled")
-		err := f.Content.Put(ctx, name, &endless{after: 5, do: cancel})
+		err := f.Content.Put(ctx, name, &endlessReader{after: 5, do: cancel})
 		require.ErrorIs(f, err, context.Canceled)
 		f.wantMissing(name)
 		f.putObject(name, "whole")
@@ -256,13 +256,13 @@ func (f *fixture) wantMissing(name string) {
 	f.wantRefusal(domain.NotFound, err)
 }
 
-// An endless yields data without end, and calls a function after some reads.
-type endless struct {
+// An endlessReader yields data without end, and calls do at one of the reads.
+type endlessReader struct {
 	reads, after int
 	do           func()
 }
 
-func (e *endless) Read(p []byte) (int, error) {
+func (e *endlessReader) Read(p []byte) (int, error) {
 	if e.reads++; e.reads == e.after {
 		e.do()
 	}

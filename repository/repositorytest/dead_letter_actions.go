@@ -43,7 +43,7 @@ var deadLetterOrderRules = []contractRule{
 		require.Equal(f, []string{all[3].ID, all[2].ID}, []string{two[0].ID, two[1].ID})
 		require.Len(f, two, 2)
 	}},
-	{name: "an order says who and why", test: func(f *fixture) {
+	{name: "an order names the operator and the reason", test: func(f *fixture) {
 		queue := "queue of " + f.actor.String()
 		for _, by := range []repository.AdminAction{
 			{}, {Who: "an operator"}, {Why: "a test"}, {Who: " ", Why: "a test"}, {Who: "an operator", Why: "a\ntest"}, {Who: strings.Repeat("ø", 201), Why: "a test"},
@@ -55,7 +55,7 @@ var deadLetterOrderRules = []contractRule{
 	}},
 }
 
-// requireLetterActions demands that a queue has the records want.
+// requireLetterActions requires that a queue has the records want.
 func (f *fixture) requireLetterActions(queue string, want ...repository.DeadLetterAction) {
 	f.Helper()
 	got, err := f.Letters.DeadLetterActions(f.ctx, queue, 10)

@@ -196,7 +196,7 @@ var dequeueRules = []contractRule{
 			_, err := f.Dequeues.RequestDequeues(f.ctx, f.actor, ids[i])
 			return err
 		})
-		for _, n := range f.readNotices() { // of first, or not
+		for _, n := range f.readNotices() { // the Dequeue of first may have written a notice, depending on the order
 			f.confirmNotice(n)
 		}
 		for _, id := range ids {

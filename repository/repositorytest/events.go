@@ -28,11 +28,11 @@ func NewEventID() domain.EventID { return newUUID() }
 // NewBundleID returns an id that was not used before.
 func NewBundleID() domain.BundleID { return newUUID() }
 
-// A Change changes an event from the default.
+// A Change modifies a new event.
 type Change func(*domain.Event)
 
-// Event returns a new event for an actor: by default of time series and 1 KB, with support for
-// bundling, without a payload.
+// Event returns a new event for an actor. By default, it is of the group TimeSeries, weighs 1 KB,
+// supports bundling and has no payload.
 func Event(to domain.ActorID, changes ...Change) domain.Event {
 	e := domain.Event{
 		ID:               NewEventID(),
@@ -87,13 +87,13 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// UUIDs of this process. They are counted, so that they show the order in which they were made.
+// The UUIDs of this process have a counter, which shows the order in which they were created.
 var (
 	process [8]byte
 	made    atomic.Uint64
 )
 
-func init() { _, _ = rand.Read(process[:]) } // documented never to fail
+func init() { _, _ = rand.Read(process[:]) } // cannot fail, according to its documentation
 
 func newUUID() (id [16]byte) {
 	copy(id[:], process[:])

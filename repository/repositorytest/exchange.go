@@ -14,17 +14,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Shared is an exchange, with the access of domains to it.
+// A Shared is an exchange under test, with the access that domains have to it.
 type Shared struct {
 	Exchange repository.Exchange
 
-	// Leave stores data as a domain does, replaces an object of the same name, and returns the URI that
-	// the domain would return.
+	// Leave stores data as a domain does, and returns the URI that the domain would send. It replaces an
+	// object of the same name.
 	Leave func(t testing.TB, name string, data []byte) (uri string)
 }
 
-// RunExchange checks an implementation against the contract of Exchange, and that of
-// Content.
+// RunExchange checks an implementation against the contracts of Exchange and Content.
 func RunExchange(t *testing.T, open func(t *testing.T) Shared) {
 	RunContent(t, func(t *testing.T) repository.Content { return open(t).Exchange })
 	for _, r := range exchangeRules {

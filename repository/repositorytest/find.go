@@ -23,7 +23,7 @@ func (f *fixture) findEvent(id domain.EventID) *repository.FoundEvent {
 	return &search.Found[0]
 }
 
-// requireEvent demands that an event is found as it was saved, and returns it.
+// requireEvent requires that an event is found as it was saved, and returns it.
 func (f *fixture) requireEvent(e *domain.Event) *repository.FoundEvent {
 	f.Helper()
 	found := f.findEvent(e.ID)
@@ -37,8 +37,8 @@ func (f *fixture) requireEvent(e *domain.Event) *repository.FoundEvent {
 	return found
 }
 
-// findEverywhere returns the recipients in whose mailboxes an event is found, by searches with a limit
-// for the events.
+// findEverywhere searches all mailboxes for an event, in several calls, and returns the recipients of
+// the events that it finds.
 func (f *fixture) findEverywhere(q repository.EventQuery) []domain.ActorID {
 	f.Helper()
 	var recipients []domain.ActorID
@@ -98,14 +98,14 @@ var findRules = []contractRule{
 		e := f.requireEvent(&events[5])
 		require.False(f, e.IsAcknowledged)
 		require.Equal(f, []repository.BundleState{repository.BundleOpen}, bundleStates(e))
-		f.sameBundle(open.Bundle, e.Bundles[0].Bundle)
+		f.requireSameBundle(open.Bundle, e.Bundles[0].Bundle)
 		require.Zero(f, e.Bundles[0].Closed)
-		f.sameBundle(open.Bundle, *e.Mailbox.Open)
+		f.requireSameBundle(open.Bundle, *e.Mailbox.Open)
 		f.acknowledge(open)
 		e = f.requireEvent(&events[0])
 		require.True(f, e.IsAcknowledged)
 		require.Equal(f, []repository.BundleState{repository.BundleDequeued}, bundleStates(e))
-		f.sameBundle(open.Bundle, e.Bundles[0].Bundle)
+		f.requireSameBundle(open.Bundle, e.Bundles[0].Bundle)
 		require.False(f, e.Bundles[0].Closed.IsZero())
 	}},
 
@@ -150,7 +150,7 @@ var findRules = []contractRule{
 		require.Equal(f, &repository.FirstWaiting{Cabinet: second[0].Cabinet(), Sequence: 3}, f.requireEvent(&third[0]).FirstWaiting)
 	}},
 
-	{name: "an event of a frozen mailbox says so, and so does its bundle", test: func(f *fixture) {
+	{name: "an event of a frozen mailbox is reported as frozen, and so is its bundle", test: func(f *fixture) {
 		events := f.saveNew(1)
 		open := f.peek()
 		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
@@ -160,7 +160,7 @@ var findRules = []contractRule{
 		require.True(f, f.requireBundle(open.ID, f.actor).Frozen)
 	}},
 
-	{name: "an event behind a lost one says so", test: func(f *fixture) {
+	{name: "an event behind a lost event names the loss", test: func(f *fixture) {
 		lost := f.saveNew(lostSave)
 		later := f.saveNew(lostSave)
 		f.Lose(lost[0].Cabinet(), 1, lostSave)
@@ -169,7 +169,7 @@ var findRules = []contractRule{
 		require.EqualValues(f, lostSave+7, e.Before)
 	}},
 
-	{name: "an id is found in every mailbox that has it, once, however a search is cut", capacity: 5, test: func(f *fixture) {
+	{name: "an id is found in every mailbox that has it, once, in pages of any size", capacity: 5, test: func(f *fixture) {
 		shared := f.event()
 		var want []domain.ActorID
 		for i := range 13 {
@@ -211,10 +211,10 @@ var findRules = []contractRule{
 		other.acknowledge(second)
 
 		found := f.requireBundle(id, f.actor)
-		f.sameBundle(open.Bundle, found.Bundle)
+		f.requireSameBundle(open.Bundle, found.Bundle)
 		require.Equal(f, repository.BundleOpen, found.State)
 		found = f.requireBundle(id, other.actor)
-		f.sameBundle(second.Bundle, found.Bundle)
+		f.requireSameBundle(second.Bundle, found.Bundle)
 		require.Equal(f, repository.BundleDequeued, found.State)
 		require.False(f, found.Closed.IsZero())
 
@@ -235,7 +235,7 @@ var findRules = []contractRule{
 	}},
 }
 
-// requireBundle demands that a bundle of a recipient is found, and returns it.
+// requireBundle requires that a bundle of a recipient is found, and returns it.
 func (f *fixture) requireBundle(id domain.BundleID, of domain.ActorID) *repository.FoundBundle {
 	f.Helper()
 	search, err := f.Finder.FindBundle(f.ctx, id, of, 5)
@@ -256,11 +256,11 @@ func (f *fixture) findTrace(q repository.EventQuery) repository.EventSearch {
 
 var findTraceRules = []contractRule{
 	{name: "what a trace has saved and opened is found, and an event names its span", capacity: 3, test: func(f *fixture) {
-		f.savedBy(spanOf(1, 1), 2)
-		f.savedBy(spanOf(2, 2), 1)
-		f.savedBy(spanOf(1, 3), 5)
-		f.savedBy(domain.TraceContext{}, 1)
-		f.savedBy(spanOf(1, 4), 1, From(domain.Charges))
+		f.saveWithSpan(spanOf(1, 1), 2)
+		f.saveWithSpan(spanOf(2, 2), 1)
+		f.saveWithSpan(spanOf(1, 3), 5)
+		f.saveWithSpan(domain.TraceContext{}, 1)
+		f.saveWithSpan(spanOf(1, 4), 1, From(domain.Charges))
 		bundle, _ := f.openTraced(100, 64, spanOf(1, 5))
 
 		search := f.findTrace(repository.EventQuery{Trace: spanOf(1, 0).TraceID, Recipient: f.actor})
@@ -280,7 +280,7 @@ var findTraceRules = []contractRule{
 		require.Equal(f, []domain.Sequence{1, 4}, first)
 		require.Len(f, search.Saves, 3)
 		require.Len(f, search.Bundles, 1)
-		f.sameBundle(bundle, search.Bundles[0].Bundle)
+		f.requireSameBundle(bundle, search.Bundles[0].Bundle)
 
 		search = f.findTrace(repository.EventQuery{Trace: spanOf(1, 0).TraceID, Recipient: f.actor, Origin: domain.Charges})
 		require.Len(f, search.Saves, 1)
@@ -294,7 +294,7 @@ var findTraceRules = []contractRule{
 		found := make(map[domain.ActorID]int)
 		for i := range 7 {
 			other := f.withActor(NewActor())
-			other.savedBy(spanOf(byte(7+i%2), i), 2)
+			other.saveWithSpan(spanOf(byte(7+i%2), i), 2)
 		}
 		q := repository.EventQuery{Trace: spanOf(7, 0).TraceID, Limit: 2}
 		for {

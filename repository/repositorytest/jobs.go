@@ -26,10 +26,10 @@ func RunJobs(t *testing.T, open func(t *testing.T) repository.Jobs) {
 
 var firstJob = time.Date(2026, 4, 5, 6, 7, 8, 0, time.UTC)
 
-// jobTimes numbers the cases. Each has an hour of its own.
+// jobTimes counts the cases, so that each of them has a different hour.
 var jobTimes atomic.Int64
 
-// A jobFixture is the environment of a case: a bucket and a time of its own.
+// A jobFixture is the environment of a case, with a bucket and a time that no other case uses.
 type jobFixture struct {
 	*testing.T
 	repository.Jobs

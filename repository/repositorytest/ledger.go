@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Ledger records what was saved and compares it with what was delivered. Package ledger, which knows
-// no store, decides; this type adds what only a store shows: whether an event and a bundle have all
-// their members. It is safe for concurrent use; the zero Ledger is empty.
+// A Ledger records what was saved and compares it with what was delivered. Package ledger, which is
+// independent of stores, makes this comparison. This type adds checks that only a store needs: that
+// events and bundles have all their members. It is safe for concurrent use; the zero Ledger is empty.
 type Ledger struct {
 	mu      sync.Mutex
 	entries []ledgerEntry // in the order in which they were recorded
@@ -30,7 +30,7 @@ type entryKey struct {
 type ledgerEntry struct {
 	domain.Event
 	saver  int  // the saver of the event
-	unsure bool // it is unknown whether it was saved
+	unsure bool // it is unknown whether the event was saved
 }
 
 // Saved records events that a Save has reported as stored. saver is a number that the caller chooses.
@@ -60,11 +60,11 @@ func (l *Ledger) noteSave(saver int, unsure bool, events []domain.Event) {
 	}
 }
 
-// Check compares the ledger with all bundles that were dequeued, of one recipient or several. Those of
-// one cabinet must be in the order in which they were dequeued.
+// Check compares the ledger with all bundles that one or several recipients have dequeued. The bundles
+// of a cabinet must be in the order in which they were dequeued.
 //
 // The error has the first findings: events that are lost, in two bundles, changed or out of order,
-// sequence numbers that do not ascend, bundles with wrong members.
+// sequence numbers that do not ascend, and bundles with wrong members.
 func (l *Ledger) Check(dequeued []Peeked) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,8 @@ func (l *Ledger) Check(dequeued []Peeked) error {
 		if len(b.Events) == 0 {
 			continue
 		}
-		// The number distinguishes two bundles with one id: a dequeued bundle is never repeated.
+		// The number distinguishes bundles with the same id, because each dequeued bundle counts as a new
+		// one.
 		actor, id := b.Events[0].Recipient.String(), fmt.Sprintf("%s (number %d)", b.ID, n)
 		_, err := judge.Receive(actor, id, nil, judge.Now(), func() ([]ledger.Element, error) { return elementsOf(b), nil })
 		found.add(err)
@@ -120,7 +121,7 @@ func inOrder(bundles []Peeked) []Peeked {
 	return slices.SortedFunc(slices.Values(bundles), func(a, b Peeked) int { return cmp.Compare(a.First, b.First) })
 }
 
-// checkBundle checks that the members of b fit its events.
+// checkBundle checks that the members of b match its events.
 func checkBundle(b Peeked) error {
 	var filler domain.Filler
 	for i := range b.Events {
@@ -146,7 +147,7 @@ func SameEvent(e *repository.StoredEvent, saved *domain.Event) bool {
 	return e.ID == saved.ID && contentOf(&e.Event, !e.PayloadAt.IsZero()) == contentOf(saved, saved.Payload != nil)
 }
 
-// findings are errors. Only the first few are kept.
+// findings collects errors. It keeps only the first few.
 type findings struct {
 	first []error
 	more  int

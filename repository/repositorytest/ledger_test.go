@@ -30,7 +30,7 @@ func TestLedger(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		bundles []Peeked
-		want    string // "" is fine
+		want    string // empty if Check finds no error
 	}{
 		{"all in order", []Peeked{delivered(0, 1), delivered(2, 3)}, ""},
 		{"what is unsure may be missing", []Peeked{delivered(0, 1, 2)}, ""},

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// lostSave is the number of events in a Save whose events are lost: more than stay in a head.
+// lostSave is the number of events of a Save that is lost: more than fit in a head.
 const lostSave = 201
 
 // lostRules are rules about stores that have lost events.

@@ -83,7 +83,7 @@ var nextRules = []contractRule{
 
 	{name: "a run names its group and its cabinet", test: func(f *fixture) {
 		events := f.saveNew(1, From(domain.Charges))
-		for range 2 { // not open, then open
+		for range 2 { // first without an open bundle, then with one
 			run := f.readNext().Run
 			require.Equal(f, MasterData, run.Group())
 			require.Equal(f, events[0].Cabinet(), run.Cabinet())
@@ -91,7 +91,7 @@ var nextRules = []contractRule{
 		}
 	}},
 
-	{name: "the folder of a run is that of its first event, open or not, whoever asks", capacity: 3, test: func(f *fixture) {
+	{name: "the folder of a run is that of its first event, open or not, for every caller", capacity: 3, test: func(f *fixture) {
 		folders := make(map[string]domain.CabinetKey)
 		f.saveNew(2, From(domain.Charges))
 		f.saveNew(8)
@@ -190,7 +190,7 @@ var nextRules = []contractRule{
 	{name: "a run for a new bundle yields up to the events of six drawers", capacity: 3, test: func(f *fixture) {
 		events := f.saveNew(40)
 		require.Len(f, f.readRange(f.readNext().Run), 18)
-		for _, n := range []int{1, 1, 2, 5, 0, 3} { // at slot 1, at slot 2, over the border of a drawer, …
+		for _, n := range []int{1, 1, 2, 5, 0, 3} { // the next run begins at slot 1, at slot 2, in the second drawer, …
 			if n > 0 {
 				next := f.readNext()
 				b, err := f.openBundle(NewBundleID(), next.Run, n)
@@ -202,7 +202,7 @@ var nextRules = []contractRule{
 			f.wantSame(events[:18-begun], f.readRange(f.readNext().Run))
 		}
 		bundles := f.drain()
-		require.Len(f, bundles, 2) // 28 events: the rest of six drawers, and the events after them
+		require.Len(f, bundles, 2) // 28 events: those in six drawers, and the events after them
 		f.wantSame(events[:18], bundles[0].Events)
 		f.wantSame(events[18:], bundles[1].Events)
 	}},
@@ -213,7 +213,7 @@ var nextRules = []contractRule{
 		require.NoError(f, err)
 		f.saveNew(5)
 		next := f.readNext()
-		f.sameBundle(b, *next.Open)
+		f.requireSameBundle(b, *next.Open)
 		f.wantSame(events[:4], f.readRange(next.Run))
 		f.wantSame(events[:4], f.readRange(next.Run))
 	}},
@@ -234,7 +234,7 @@ var nextRules = []contractRule{
 		require.Equal(f, opened[1].ID, f.readNext(MasterData, TimeSeries).Open.ID)
 		for _, b := range opened {
 			next := f.readNext()
-			f.sameBundle(b.Bundle, *next.Open)
+			f.requireSameBundle(b.Bundle, *next.Open)
 			f.wantSame([]domain.Event{b.Events[0].Event}, f.readRange(next.Run))
 			f.acknowledge(b)
 		}
@@ -273,7 +273,7 @@ var nextRules = []contractRule{
 	{name: "events that do not fit the first ones are left for the next bundle", test: bundlingRules},
 }
 
-// bundlingRules checks that stores keep the members on which the rules of bundling decide.
+// bundlingRules checks that stores preserve the members on which the rules of bundling depend.
 func bundlingRules(f *fixture) {
 	type kind struct {
 		kb    domain.Weight

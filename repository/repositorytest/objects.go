@@ -20,8 +20,8 @@ type objectRule struct {
 	test func(f *objectFixture)
 }
 
-// RunObjects checks an implementation against the contract of repository.Objects, and the tables of the
-// filemanager.
+// RunObjects checks an implementation against the contract of repository.Objects, and against the test
+// tables of the filemanager.
 func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 	for _, topic := range []struct {
 		name  string
@@ -61,8 +61,8 @@ func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 	})
 }
 
-// An objectFixture is the environment of a case: a bucket and an object of its own. Its methods fail
-// the test if a call fails.
+// An objectFixture is the environment of a case, with a bucket and an object that no other case uses.
+// Its methods fail the test if a call fails.
 type objectFixture struct {
 	*testing.T
 	repository.Objects
@@ -77,7 +77,7 @@ func newObjectFixture(t *testing.T, open func(t *testing.T) repository.Objects) 
 	return f
 }
 
-// copyFor returns a fixture of the same store for another test, with a bucket of its own.
+// copyFor returns a fixture of the same store for another test, with another bucket.
 func (f *objectFixture) copyFor(t *testing.T) *objectFixture {
 	return newObjectFixture(t, func(*testing.T) repository.Objects { return f.Objects })
 }
@@ -90,7 +90,7 @@ func (f *objectFixture) objectName(key string) domain.ObjectName {
 	return name
 }
 
-// ingestReports ingests the events of one call, and demands that each has an outcome.
+// ingestReports ingests the events of one call, and requires that each has an outcome.
 func (f *objectFixture) ingestReports(reports ...repository.ObjectReport) []domain.ObjectOutcome {
 	f.Helper()
 	results, err := f.Ingest(f.ctx, reports)
@@ -154,7 +154,7 @@ func (f *objectFixture) readHistory() []domain.ObjectRow {
 	return rows
 }
 
-// checkObject demands that the object is what results from all of its rows.
+// checkObject requires that the object has the state that results from all of its rows.
 func (f *objectFixture) checkObject(rows []domain.ObjectRow) {
 	f.Helper()
 	o := f.readObject()
@@ -259,7 +259,7 @@ var objectRules = []objectRule{
 		require.True(f, f.requireDoubt())
 		require.Equal(f, "000000000000000000000000000089A4000000000018d6ea", f.readObject().Current.SequencerText())
 	}},
-	{"WhatIsReturnedIsACopy", func(f *objectFixture) {
+	{"ReturnedValuesAreCopies", func(f *objectFixture) {
 		f.ingestScript("[C@C1]")
 		o := f.readObject()
 		o.Current.ETag, o.Rows[0].ETag = "changed", "changed"

@@ -23,16 +23,16 @@ var doubtRules = []objectRule{
 			require.NoError(f, results[0].Err)
 			return results[0]
 		}
-		require.Equal(f, repository.ObjectResult{Outcome: domain.ObjectStored}, withoutRest(ingest(event("000", `"1"`))))
+		require.Equal(f, repository.ObjectResult{Outcome: domain.ObjectStored}, outcomeAndDoubt(ingest(event("000", `"1"`))))
 		for _, outcome := range []domain.ObjectOutcome{domain.ObjectStored, domain.ObjectDuplicate} {
-			require.Equal(f, repository.ObjectResult{Outcome: outcome, Doubt: true}, withoutRest(ingest(event("ff", `"2"`))))
+			require.Equal(f, repository.ObjectResult{Outcome: outcome, Doubt: true}, outcomeAndDoubt(ingest(event("ff", `"2"`))))
 		}
 		object, err := f.Object(f.ctx, f.name)
 		require.NoError(f, err)
 		require.Equal(f, `"1"`, object.Current.ETag)
 		confirmed, ok := object.Confirm(`"2"`, at.Add(time.Second))
 		require.True(f, ok)
-		require.Equal(f, repository.ObjectResult{Outcome: domain.ObjectStored}, withoutRest(ingest(confirmed)))
+		require.Equal(f, repository.ObjectResult{Outcome: domain.ObjectStored}, outcomeAndDoubt(ingest(confirmed)))
 		object, err = f.Object(f.ctx, f.name)
 		require.NoError(f, err)
 		require.False(f, object.Doubt)
@@ -40,7 +40,7 @@ var doubtRules = []objectRule{
 	}},
 }
 
-// withoutRest returns the members of a result that the rules of this file are about.
-func withoutRest(r repository.ObjectResult) repository.ObjectResult {
+// outcomeAndDoubt returns a result with only these two members of r.
+func outcomeAndDoubt(r repository.ObjectResult) repository.ObjectResult {
 	return repository.ObjectResult{Outcome: r.Outcome, Doubt: r.Doubt}
 }

@@ -141,7 +141,8 @@ func (f *objectFixture) runTogether(n int, do func(caller int)) {
 	g.Wait()
 }
 
-// deliverInOrder ingests events one by one in an order. It reports a failure without ending the test.
+// deliverInOrder ingests events one by one in the given order. It reports a failure without ending the
+// test.
 func (f *objectFixture) deliverInOrder(events []domain.ObjectEvent, order []int) {
 	for _, i := range order {
 		results, err := f.Ingest(f.ctx, f.toReports(events[i]))
@@ -209,8 +210,8 @@ var objectRaceRules = []objectRule{
 	}},
 }
 
-// RandomObjects ingests n random histories of buckets, each event twice and in any order, and demands
-// that the current state equals that of the bucket.
+// RandomObjects ingests n random histories of buckets, each event twice and in any order. It requires
+// that the current state of the objects equals that of the bucket.
 func RandomObjects(t *testing.T, open func(t *testing.T) repository.Objects, n uint64) {
 	t.Run("Random", func(t *testing.T) {
 		f := newObjectFixture(t, open)

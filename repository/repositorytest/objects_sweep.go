@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A sweepFixture is an objectFixture with a store that forgets rows, and its clock.
+// A sweepFixture is an objectFixture whose store removes rows after a retention, and the clock of the
+// store.
 type sweepFixture struct {
 	*objectFixture
 	repository.ObjectSweeper
@@ -155,7 +156,7 @@ var sweepRules = []sweepRule{
 		require.Equal(f, 70, f.sweepObjects(10).Rows)
 		require.Equal(f, "C@FFFF/last+", f.describeRows())
 	}},
-	{"TwoSweepersAndTwoIngestersForgetWhatOneDoes", func(f *sweepFixture) {
+	{"TwoSweepersAndTwoIngestersRemoveTheSameRowsAsOne", func(f *sweepFixture) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		for try := range 4 {
 			f.name = f.objectName(fmt.Sprint("race", try))

@@ -56,7 +56,7 @@ func (f *topicFixture) remainingChanges() (changes []domain.ObjectChange) {
 	return changes
 }
 
-// wantChanges demands that the object has exactly these changes, and returns them. Each is an event and
+// wantChanges requires that the object has exactly these changes, and returns them. Each is an event and
 // the sequencer of a row, such as "created 01".
 func (f *topicFixture) wantChanges(want ...string) []domain.ObjectChange {
 	f.Helper()
@@ -228,7 +228,7 @@ var objectTopicRules = []struct {
 		writing.Wait()
 		changes := f.remainingChanges()
 		require.Equal(f, domain.StateCreated, changes[0].Event)
-		for i := 1; i < len(changes); i++ { // the changes depend on the order
+		for i := 1; i < len(changes); i++ { // the number of changes depends on the order of the writers
 			require.Equal(f, domain.StateUpdated, changes[i].Event)
 			require.Negative(f, domain.CompareObjectRows(changes[i-1].Row, changes[i].Row))
 		}

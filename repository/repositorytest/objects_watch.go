@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// WatchedObjects are objects, with the changes of watched ones.
+// WatchedObjects are the ports of objects and of the changes of watched objects.
 type WatchedObjects interface {
 	repository.Objects
 	repository.StoredChanges
@@ -54,8 +54,8 @@ func (f *watchedFixture) markObject() int64 {
 	return version
 }
 
-// wantChanges demands that the object has exactly the changes with these events, numbered from a
-// version on, and returns them.
+// wantChanges requires that the object has exactly the changes with these events, and returns them.
+// Their versions are consecutive and begin with first.
 func (f *watchedFixture) wantChanges(first int64, events ...domain.ChangeEvent) []domain.Change {
 	f.Helper()
 	found, err := f.changes.Changes(f.ctx, f.objectResource())
@@ -82,7 +82,7 @@ func (f *watchedFixture) removeChanges(changes ...domain.Change) {
 	}
 }
 
-// hasUnpublished reports whether the object is among those with changes from before a time.
+// hasUnpublished reports whether the object has an unpublished change from before a time.
 func (f *watchedFixture) hasUnpublished(before time.Time) bool {
 	f.Helper()
 	found, err := f.changes.Unpublished(f.ctx, before, 10_000)

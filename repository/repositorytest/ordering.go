@@ -95,7 +95,7 @@ var orderingRules = []contractRule{
 		f.wantDequeue(b...)
 	}},
 
-	{name: "by recipient, all bundles of a group are its events in order, whoever saves meanwhile", ordering: domain.ByRecipient, capacity: 4, test: func(f *fixture) {
+	{name: "by recipient, all bundles of a group are its events in order, even with concurrent Saves", ordering: domain.ByRecipient, capacity: 4, test: func(f *fixture) {
 		const savers, saves = 3, 12
 		var saving sync.WaitGroup
 		failed := make(chan error, savers)

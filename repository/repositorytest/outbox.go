@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readNotices returns the notices in the outbox, and checks what the outbox promises for every result.
+// readNotices returns the notices in the outbox, and checks the properties that all results must have.
 func (f *fixture) readNotices() []domain.Notice {
 	f.Helper()
 	notices, err := f.Outbox.Notices(f.ctx, f.actor)
@@ -43,7 +43,7 @@ func (f *fixture) dequeueAnswered(groups ...domain.Group) Peeked {
 	return b
 }
 
-// requireNoticesOf demands that notices are about these bundles, in this order.
+// requireNoticesOf requires that notices are about these bundles, in this order.
 func (f *fixture) requireNoticesOf(notices []domain.Notice, bundles ...Peeked) {
 	f.Helper()
 	require.Len(f, notices, len(bundles))
@@ -73,7 +73,7 @@ func (f *fixture) confirmNotice(n domain.Notice) {
 	require.NoError(f, f.Outbox.Delivered(f.ctx, n))
 }
 
-// isWaiting reports whether the recipient is among all that have a notice from before a time.
+// isWaiting reports whether the recipient has a notice from before a time.
 func (f *fixture) isWaiting(before time.Time) bool {
 	f.Helper()
 	waiting, err := f.Outbox.Waiting(f.ctx, before, 10_000)
@@ -89,7 +89,7 @@ var outboxRules = []contractRule{
 		f.saveNew(2, From(domain.MarketRoles))
 		b := f.dequeueAnswered()
 		f.requireNoticesOf(f.readNotices(), b)
-		f.requireNoticesOf(f.readNotices(), b) // until it is delivered
+		f.requireNoticesOf(f.readNotices(), b) // a notice remains until it is delivered
 		f.confirmNotice(f.readNotices()[0])
 		require.Empty(f, f.readNotices())
 	}},

@@ -30,12 +30,12 @@ type PushStores struct {
 	Content     repository.Content // has large payloads of entries; nil if all payloads are in the entries
 }
 
-// PushOptions are the demands of a case on the stores that it opens.
+// PushOptions are the requirements of a case for the stores that it opens.
 type PushOptions struct {
 	Clock func() time.Time
 }
 
-// PushRetention is the retention of the stores.
+// PushRetention is the retention of messages in the stores.
 const PushRetention = 48 * time.Hour
 
 type pushRule struct {
@@ -190,7 +190,7 @@ func ReadAll(ctx context.Context, s PushStores, stream domain.StreamName, from d
 	}
 }
 
-// requireMessages demands that the entries are the messages, in order.
+// requireMessages requires that the entries are the messages, in order.
 func (f *pushFixture) requireMessages(messages []domain.Message, entries []repository.Entry) {
 	f.Helper()
 	require.Len(f, entries, len(messages))
@@ -410,7 +410,7 @@ var streamRules = []pushRule{
 		}
 		require.Equal(f, []domain.CursorID{a}, f.appendMessages(Messages(1)...)[0].Sync)
 		require.NoError(f, f.Streams.AddSync(f.ctx, f.stream, b))
-		for range 5 { // they are listed in each segment
+		for range 5 { // the cursors are listed in each segment
 			for _, appended := range f.appendMessages(Messages(3)...) {
 				require.Equal(f, []domain.CursorID{a, b}, appended.Sync)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An owned is a cursor that a node has loaded, and the version that it loaded.
-type owned struct {
+// A loadedCursor is a cursor that a node has loaded, and the version that it loaded.
+type loadedCursor struct {
 	f       *pushFixture
 	owner   domain.Owner
 	cursor  *domain.Cursor
@@ -25,15 +25,15 @@ func (f *pushFixture) createCursor() {
 }
 
 // loadCursor loads the cursor for a node.
-func (f *pushFixture) loadCursor(incarnation string) *owned {
+func (f *pushFixture) loadCursor(incarnation string) *loadedCursor {
 	f.Helper()
-	o := &owned{f: f, owner: domain.Owner{Incarnation: incarnation, Limit: 8, Policy: pushPolicy}}
+	o := &loadedCursor{f: f, owner: domain.Owner{Incarnation: incarnation, Limit: 8, Policy: pushPolicy}}
 	o.reloadCursor()
 	return o
 }
 
-// reloadCursor loads the cursor again, and keeps the calls and results in memory.
-func (o *owned) reloadCursor() {
+// reloadCursor loads the cursor again, and retains the calls and results in memory.
+func (o *loadedCursor) reloadCursor() {
 	o.f.Helper()
 	before := o.cursor
 	var err error
@@ -45,7 +45,7 @@ func (o *owned) reloadCursor() {
 }
 
 // takeEntries takes all entries of the stream that the cursor may take.
-func (o *owned) takeEntries() {
+func (o *loadedCursor) takeEntries() {
 	o.f.Helper()
 	for _, e := range o.f.readAll(o.cursor.Position(0)) {
 		if o.cursor.CanTake(0, o.f.readClock()) {
@@ -55,7 +55,7 @@ func (o *owned) takeEntries() {
 }
 
 // callNext begins the call of the next delivery, and returns it.
-func (o *owned) callNext() domain.Call {
+func (o *loadedCursor) callNext() domain.Call {
 	o.f.Helper()
 	call, ok := o.cursor.Next(o.f.readClock())
 	require.True(o.f, ok, "there is a delivery to call")
@@ -63,20 +63,20 @@ func (o *owned) callNext() domain.Call {
 	return call
 }
 
-// noteAnswer passes the answer to a call to the cursor.
-func (o *owned) noteAnswer(call domain.Call, status int) {
+// noteAnswer settles a call in memory with a status as its result.
+func (o *loadedCursor) noteAnswer(call domain.Call, status int) {
 	o.cursor.Settle(domain.Outcome{
 		Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: o.f.readClock(), Answer: domain.Answer{Began: o.f.readClock(), Took: time.Millisecond, Status: status},
 	})
 }
 
-// storeSettlement stores everything that is not stored yet.
-func (o *owned) storeSettlement() {
+// storeSettlement stores all results that are not stored yet.
+func (o *loadedCursor) storeSettlement() {
 	o.f.Helper()
 	require.NoError(o.f, o.trySettle())
 }
 
-func (o *owned) trySettle() error {
+func (o *loadedCursor) trySettle() error {
 	version, err := o.f.Cursors.Settle(o.f.ctx, o.f.id, o.version, o.cursor.Settlement())
 	if err != nil {
 		o.cursor.Unstored()
@@ -117,7 +117,7 @@ var cursorRules = []pushRule{
 		first, second := a.callNext(), a.callNext()
 		a.noteAnswer(first, 200)
 		a.storeSettlement()
-		_ = second // node a ends without its answer
+		_ = second // node a ends before this call has a result
 
 		b := f.loadCursor("b")
 		s := b.cursor.Standing()
@@ -182,7 +182,7 @@ var cursorRules = []pushRule{
 		require.Equal(f, domain.Conflict, domain.KindOf(b.trySettle()))
 		require.EqualValues(f, 0, a.cursor.Position(0).Number)
 		a.takeEntries()
-		a.storeSettlement() // the result is kept, and settled once its entry is taken again
+		a.storeSettlement() // the result is retained, and is settled once its entry is taken again
 		require.EqualValues(f, 1, f.loadCursor("c").cursor.Standing().Counters.Delivered)
 	}},
 	{"AFailedDeliveryIsARetryUntilItsAttemptsAreSpent", func(f *pushFixture) {
@@ -265,7 +265,7 @@ var cursorRules = []pushRule{
 			require.True(f, ok)
 			require.Zero(f, call.Number)
 			require.Equal(f, i > 0, call.Claim)
-			o.storeSettlement() // and the node ends
+			o.storeSettlement() // afterwards the node ends
 		}
 		require.Fail(f, "the poison is called for ever")
 	}},
@@ -291,7 +291,7 @@ var cursorRules = []pushRule{
 		_, ok = f.loadCursor("b").cursor.Next(f.readClock())
 		require.True(f, ok, "the backlog was kept")
 	}},
-	{"ACursorThatIsCancelledCountsWhatWaits", func(f *pushFixture) {
+	{"ACancelledCursorCountsItsWaitingDeliveries", func(f *pushFixture) {
 		f.appendMessages(Messages(5)...)
 		f.createCursor()
 		a := f.loadCursor("a")

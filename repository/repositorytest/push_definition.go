@@ -35,7 +35,7 @@ func (f *pushFixture) createDefinition(d *repository.Definition) *repository.Def
 	return stored
 }
 
-// wantDefinitions demands that an owner has exactly these definitions.
+// wantDefinitions requires that an owner has exactly these definitions.
 func (f *pushFixture) wantDefinitions(owner domain.ActorID, want ...*repository.Definition) {
 	f.Helper()
 	slices.SortFunc(want, func(a, b *repository.Definition) int { return strings.Compare(a.ID.String(), b.ID.String()) })

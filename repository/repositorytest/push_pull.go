@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requestPeek adds a request for a bundle with entries.
+// requestPeek adds a request for a bundle of up to limit of the entries.
 func (f *pushFixture) requestPeek(id string, limit int, entries ...domain.Position) {
 	f.Helper()
 	require.NoError(f, f.addReplay(0, domain.ReplayRequest{ID: id, Peek: &domain.PeekRequest{Limit: limit, Entries: entries}}))
@@ -38,7 +38,7 @@ var pullRules = []pushRule{
 		require.Equal(f, "bundle", all[1].Dequeue)
 		require.Equal(f, &domain.PeekRequest{Limit: 1}, all[2].Peek)
 	}},
-	{"ABundleHasRetriesAndWhatWasNotTakenAndIsCalledByNoOwner", func(f *pushFixture) {
+	{"ABundleHasRetriesAndNewDeliveries_AndNoOwnerCallsThem", func(f *pushFixture) {
 		f.appendMessages(Messages(4)...)
 		f.createCursor()
 		a := f.loadCursor("a")

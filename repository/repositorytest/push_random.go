@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// RandomStreams appends and reads at random, and demands that an implementation returns the same as an
-// oracle.
+// RandomStreams makes the same random appends and reads in an implementation and in an oracle, and
+// requires the same results.
 func RandomStreams(t *testing.T, oracle, open func(t *testing.T, o PushOptions) PushStores) {
 	rapid.Check(t, func(rt *rapid.T) {
 		now := time.Now().UTC().Truncate(time.Second)

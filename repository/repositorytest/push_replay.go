@@ -32,8 +32,8 @@ func (f *pushFixture) readReplays() domain.ReplayRequests {
 	return all
 }
 
-// followReplays follows all requests, with the stored dead letters.
-func (o *owned) followReplays() {
+// followReplays applies all requests to the cursor, with the stored dead letters.
+func (o *loadedCursor) followReplays() {
 	o.f.Helper()
 	for _, r := range o.f.readReplays() {
 		var dead *domain.Retry
@@ -46,8 +46,8 @@ func (o *owned) followReplays() {
 	}
 }
 
-// failForGood makes the first delivery a dead letter.
-func (o *owned) failForGood() domain.EntryID {
+// makeDeadLetter lets all attempts of the first delivery fail, so that it becomes a dead letter.
+func (o *loadedCursor) makeDeadLetter() domain.EntryID {
 	o.f.Helper()
 	var last domain.EntryID
 	for range pushPolicy.Attempts {
@@ -66,7 +66,7 @@ var replayRules = []pushRule{
 		f.createCursor()
 		a := f.loadCursor("a")
 		a.takeEntries()
-		e := a.failForGood()
+		e := a.makeDeadLetter()
 		require.Len(f, f.deadLetters(), 1)
 		require.NoError(f, f.requestReplay("r1", 0, e))
 		a.followReplays()
@@ -95,7 +95,7 @@ var replayRules = []pushRule{
 		f.createCursor()
 		a := f.loadCursor("a")
 		a.takeEntries()
-		e := a.failForGood()
+		e := a.makeDeadLetter()
 		require.NoError(f, f.requestReplay("r1", 0, e))
 		request := f.readReplays().After(0)[0]
 		require.True(f, a.cursor.FollowReplay(&request, nil, f.readClock()))
@@ -107,19 +107,19 @@ var replayRules = []pushRule{
 		a.storeSettlement()
 		require.Empty(f, f.deadLetters())
 	}},
-	{"ADeadLetterThatIsReplayedIsKeptLongerThanDeadLettersAre", func(f *pushFixture) {
+	{"AReplayedDeadLetterOutlivesTheOthers", func(f *pushFixture) {
 		f.appendMessages(Messages(1)...)
 		f.createCursor()
 		a := f.loadCursor("a")
 		a.takeEntries()
-		e := a.failForGood()
+		e := a.makeDeadLetter()
 		require.NoError(f, f.requestReplay("r1", 0, e))
 		a.followReplays()
 		a.storeSettlement()
 		f.advanceClock(30 * 24 * time.Hour)
 		_, err := f.Cursors.Retry(f.ctx, f.id, e)
 		require.NoError(f, err)
-		a.failForGood()
+		a.makeDeadLetter()
 		require.Len(f, f.deadLetters(), 1)
 		require.Len(f, f.deadLetters()[0].History, 2*pushPolicy.Attempts)
 	}},
@@ -146,7 +146,7 @@ var replayRules = []pushRule{
 		f.createCursor()
 		a := f.loadCursor("a")
 		a.takeEntries()
-		e := a.failForGood()
+		e := a.makeDeadLetter()
 		require.NoError(f, f.requestReplay("r1", 0, e))
 		a.followReplays()
 		a.followReplays()
@@ -197,7 +197,7 @@ var replayRules = []pushRule{
 			ID: "range", Range: &domain.ReplayRange{From: f.readClock().Add(-time.Hour), To: f.readClock().Add(time.Hour), Rate: 5},
 		}))
 		a.followReplays()
-		take := func(o *owned) {
+		take := func(o *loadedCursor) {
 			require.True(f, o.cursor.CanReplay(f.readClock()))
 			at := o.cursor.Standing().Replay.At
 			o.cursor.TakeReplay(at, f.readClock(), nil, f.readClock())

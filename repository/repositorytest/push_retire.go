@@ -24,7 +24,7 @@ func (f *pushFixture) isListed() bool {
 
 // closeCursor gives the cursor a dead letter, cancels all other deliveries, and returns the closed
 // cursor.
-func (f *pushFixture) closeCursor() *owned {
+func (f *pushFixture) closeCursor() *loadedCursor {
 	f.Helper()
 	f.appendMessages(Messages(3)...)
 	f.createCursor()

@@ -10,7 +10,7 @@ import (
 )
 
 // failNext calls the next n deliveries, each of which fails.
-func (o *owned) failNext(n int) {
+func (o *loadedCursor) failNext(n int) {
 	o.f.Helper()
 	for range n {
 		o.noteAnswer(o.callNext(), 500)

@@ -41,7 +41,7 @@ func (f *pushFixture) requireWatch(want *repository.Watch) {
 	require.Equal(f, want, got)
 }
 
-// putResource stores a document, and returns the change, or nil.
+// putResource stores a document. It returns the change that was observed, or nil.
 func (f *pushFixture) putResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()
@@ -56,7 +56,7 @@ func (f *pushFixture) putResource(r *repository.Resource) *domain.Change {
 	return f.takeObserved()
 }
 
-// deleteResource deletes a document, and returns the change, or nil.
+// deleteResource deletes a document. It returns the change that was observed, or nil.
 func (f *pushFixture) deleteResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()
@@ -90,7 +90,7 @@ func (f *pushFixture) markResource(r domain.Resource, mayBeAbsent bool) int64 {
 	return version
 }
 
-// requireChanges demands that a resource has exactly these unpublished changes.
+// requireChanges requires that a resource has exactly these unpublished changes.
 func (f *pushFixture) requireChanges(r domain.Resource, want ...*domain.Change) {
 	f.Helper()
 	got, err := f.Changes.Changes(f.ctx, r)
@@ -380,7 +380,7 @@ var resourceRules = []pushRule{
 			require.NoError(f, err)
 			return isTaken
 		}
-		now := f.readClock().Add(time.Hour) // after the turns of other cases
+		now := f.readClock().Add(time.Hour) // later than the turns of other cases
 		require.True(f, takes(now))
 		require.False(f, takes(now))
 		require.False(f, takes(now.Add(time.Minute-time.Second)))

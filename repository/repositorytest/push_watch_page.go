@@ -25,8 +25,8 @@ func NewWatchCursorID(shard int) domain.CursorID {
 
 const pagedShard = 11
 
-// createWatch creates the cursor of a watch, at a number of the stream, and makes it the cursor of the
-// fixture.
+// createWatch creates the cursor of a watch that begins at a number of the stream. The fixture then
+// uses this cursor.
 func (f *pushFixture) createWatch(at int64) {
 	f.Helper()
 	f.id = NewWatchCursorID(pagedShard)
@@ -45,7 +45,7 @@ func (f *pushFixture) newPage(n int) repository.WatchPage {
 	return page
 }
 
-// requirePages demands that the shard has n pages of the stream, and no other page exists.
+// requirePages requires that the shard has n pages of the stream, and no other page exists.
 func (f *pushFixture) requirePages(n int) {
 	f.Helper()
 	_, watched, err := f.Shards.Cursors(f.ctx, pagedShard)
@@ -86,10 +86,10 @@ var watchPageRules = []pushRule{
 		require.Equal(f, []domain.CursorID{f.id}, f.newPage(1).Cursors)
 		require.EqualValues(f, 7, f.newPage(1).Served)
 	}},
-	{"APageIsServedUntilAWatchIsAddedThatIsBehind", func(f *pushFixture) {
+	{"APageIsServedUntilAWatchWithOlderEntriesIsAdded", func(f *pushFixture) {
 		f.createWatch(1)
 		page := f.newPage(0)
-		for _, served := range []int64{4, 4, 2} { // Served only rises
+		for _, served := range []int64{4, 4, 2} { // Served never decreases
 			require.NoError(f, f.Shards.MarkServed(f.ctx, pagedShard, f.stream, 0, page.Version, served))
 			require.EqualValues(f, 4, f.newPage(0).Served)
 		}

@@ -13,9 +13,9 @@ import (
 )
 
 var raceRules = []contractRule{
-	{name: "concurrent Saves for one recipient lose, double and reorder nothing", capacity: 7, test: func(f *fixture) {
+	{name: "concurrent Saves for one recipient lose, duplicate and reorder nothing", capacity: 7, test: func(f *fixture) {
 		var ledger Ledger
-		f.runTogether(4, func(saver int) error { return f.saveALot(&ledger, saver, 12) })
+		f.runTogether(4, func(saver int) error { return f.saveBatches(&ledger, saver, 12) })
 		require.NoError(f, ledger.Check(f.drain()))
 		f.wantNothing()
 	}},
@@ -163,7 +163,7 @@ var raceRules = []contractRule{
 					f.requireClosed(bundles[i].ID)
 				}
 			}
-			f.sameBundle(winner, *f.readNext().Open)
+			f.requireSameBundle(winner, *f.readNext().Open)
 			require.Len(f, f.readRange(f.readNext().Run), 1)
 		}
 	}},
@@ -228,7 +228,7 @@ var raceRules = []contractRule{
 		require.NoError(f, ledger.Check(bundles))
 	}},
 
-	{name: "concurrent savers and actors lose, double and reorder nothing", capacity: 7, test: func(f *fixture) {
+	{name: "concurrent savers and actors lose, duplicate and reorder nothing", capacity: 7, test: func(f *fixture) {
 		var ledger Ledger
 		var mu sync.Mutex
 		var bundles []Peeked
@@ -237,10 +237,10 @@ var raceRules = []contractRule{
 		f.runTogether(4, func(who int) error {
 			if who < 2 {
 				defer saving.Add(-1)
-				return f.saveALot(&ledger, who, 15)
+				return f.saveBatches(&ledger, who, 15)
 			}
 			for last := false; !last; {
-				last = saving.Load() == 0 // then once more
+				last = saving.Load() == 0 // after the last Save, drain once more
 				drained, err := Drain(f.ctx, f.Stores, f.actor, AllGroups)
 				if err != nil {
 					return err
@@ -255,11 +255,11 @@ var raceRules = []contractRule{
 		require.NoError(f, ledger.Check(inOrder(bundles)))
 	}},
 
-	{name: "W19 recipients save, peek and dequeue at once without disturbing each other", capacity: 7, test: func(f *fixture) {
+	{name: "W19 recipients save, peek and dequeue concurrently without affecting each other", capacity: 7, test: func(f *fixture) {
 		f.runTogether(4, func(int) error {
 			own := f.withActor(NewActor())
 			var ledger Ledger
-			if err := own.saveALot(&ledger, 0, 8); err != nil {
+			if err := own.saveBatches(&ledger, 0, 8); err != nil {
 				return err
 			}
 			drained, err := Drain(own.ctx, own.Stores, own.actor, AllGroups)
@@ -294,8 +294,8 @@ func (f *fixture) saveEvents(events ...domain.Event) error {
 	return err
 }
 
-// saveALot saves 0 to 5 events at a time, in several cabinets.
-func (f *fixture) saveALot(ledger *Ledger, saver, saves int) error {
+// saveBatches makes several Saves, each of 0 to 5 events in several cabinets.
+func (f *fixture) saveBatches(ledger *Ledger, saver, saves int) error {
 	for n := range saves {
 		var events []domain.Event
 		for i := range n % 6 {
@@ -303,7 +303,7 @@ func (f *fixture) saveALot(ledger *Ledger, saver, saves int) error {
 			e.SupportsBundling = n%5 > 0
 			events = append(events, e)
 		}
-		ledger.Saved(saver, events...) // before the call, since an actor may be fast
+		ledger.Saved(saver, events...) // recorded before the call, because an actor may receive the events before it returns
 		if err := f.saveEvents(events...); err != nil {
 			return fmt.Errorf("saver %d, save %d: %w", saver, n, err)
 		}

@@ -63,16 +63,16 @@ func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 	})
 }
 
-// twins are two stores that get the same calls.
+// twins are two stores that receive the same calls.
 type twins struct {
 	ctx            context.Context
 	oracle, tested Stores
 
-	actors []domain.ActorID
-	ids    []domain.EventID
-	places map[domain.ActorID]map[domain.Sequence]domain.Sequence // number in the oracle ─▶ number in the tested store
-	looks  []rangePair
-	tried  []attempt
+	actors    []domain.ActorID
+	ids       []domain.EventID
+	sequences map[domain.ActorID]map[domain.Sequence]domain.Sequence // number in the oracle ─▶ number in the tested store
+	runs      []rangePair
+	tried     []attempt
 }
 
 // An attempt is an attempt to open a bundle, whatever its outcome.
@@ -84,15 +84,15 @@ type attempt struct {
 // A rangePair has the runs that NextUnacknowledged returned in both stores.
 type rangePair struct {
 	oracle, tested repository.Run
-	want, got      domain.Bundle // of the first events, or of all if the bundle is open
+	want, got      domain.Bundle // the first events or, if a bundle is open, all of them
 }
 
 func newTwins(ctx context.Context, oracle, tested Stores) *twins {
-	m := &twins{ctx: ctx, oracle: oracle, tested: tested, places: make(map[domain.ActorID]map[domain.Sequence]domain.Sequence)}
+	m := &twins{ctx: ctx, oracle: oracle, tested: tested, sequences: make(map[domain.ActorID]map[domain.Sequence]domain.Sequence)}
 	for range 2 {
 		actor := NewActor()
 		m.actors = append(m.actors, actor)
-		m.places[actor] = make(map[domain.Sequence]domain.Sequence)
+		m.sequences[actor] = make(map[domain.Sequence]domain.Sequence)
 	}
 	for range 120 {
 		m.ids = append(m.ids, NewEventID())
@@ -148,7 +148,7 @@ func (m *twins) saveBoth(t *rapid.T) {
 	}
 	want, wantErr := m.oracle.Events.Save(m.ctx, to, events)
 	got, gotErr := m.tested.Events.Save(m.ctx, to, events)
-	sameError(t, wantErr, gotErr)
+	requireSameKind(t, wantErr, gotErr)
 	require.Equal(t, normalizeSaved(want), normalizeSaved(got))
 }
 
@@ -157,7 +157,7 @@ func (m *twins) saveBoth(t *rapid.T) {
 func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group, limit domain.Weight) (*domain.Bundle, *rangePair) {
 	want, wantErr := m.oracle.Events.NextUnacknowledged(m.ctx, actor, groups)
 	got, gotErr := m.tested.Events.NextUnacknowledged(m.ctx, actor, groups)
-	sameError(t, wantErr, gotErr)
+	requireSameKind(t, wantErr, gotErr)
 	if wantErr != nil {
 		return nil, nil
 	}
@@ -168,9 +168,9 @@ func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group
 	require.Equal(t, want.Open != nil, got.Open != nil, "whether a bundle is open")
 	if want.Open != nil {
 		require.Equal(t, want.Run.BacklogAfter(want.Open.Count).Events, got.Run.BacklogAfter(got.Open.Count).Events, "events behind the open bundle")
-		m.sameBundle(t, *want.Open, *got.Open)
+		m.requireSameBundle(t, *want.Open, *got.Open)
 		require.Len(t, gotEvents, got.Open.Count)
-		m.looks = append(m.looks, rangePair{want.Run, got.Run, *want.Open, *got.Open}) // no bundle can be opened from it
+		m.runs = append(m.runs, rangePair{want.Run, got.Run, *want.Open, *got.Open}) // no bundle can be opened from the run of an open bundle
 		return want.Open, nil
 	}
 	filler := domain.Filler{Max: limit}
@@ -181,7 +181,7 @@ func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group
 	var id domain.BundleID // set when the bundle is opened
 	require.Equal(t, want.Run.BacklogAfter(n).Events, got.Run.BacklogAfter(n).Events, "events behind the first %d", n)
 	l := rangePair{want.Run, got.Run, bundleOf(id, want.Run, wantEvents[:n]), bundleOf(id, got.Run, gotEvents[:n])}
-	m.looks = append(m.looks, l)
+	m.runs = append(m.runs, l)
 	return nil, &l
 }
 
@@ -193,7 +193,7 @@ func (m *twins) readBoth(t *rapid.T, oracle, tested repository.Run) (want, got [
 	require.Len(t, got, len(want))
 	for i := range want {
 		require.Equal(t, want[i].Event, got[i].Event, "event %d", i)
-		m.samePlace(t, want[i].Recipient, want[i].Sequence, got[i].Sequence)
+		m.requireSequence(t, want[i].Recipient, want[i].Sequence, got[i].Sequence)
 		require.Equal(t, want[i].PayloadAt.IsZero(), got[i].PayloadAt.IsZero(), "whether event %d has a payload", i)
 		if !want[i].PayloadAt.IsZero() {
 			wantPayload, wantErr := ReadPayload(m.ctx, m.oracle, want[i].PayloadAt)
@@ -214,14 +214,14 @@ func (m *twins) peekBoth(t *rapid.T) {
 
 // openLate tries to open a bundle from an older run.
 func (m *twins) openLate(t *rapid.T) {
-	if len(m.looks) == 0 {
+	if len(m.runs) == 0 {
 		return // there is no run yet
 	}
-	m.openBoth(t, rapid.SampledFrom(m.looks).Draw(t, "run"))
+	m.openBoth(t, rapid.SampledFrom(m.runs).Draw(t, "run"))
 }
 
-// openBoth opens a bundle, sometimes under an id that was used before, but not with the same run: a
-// store may accept or refuse that.
+// openBoth opens a bundle, sometimes under an id that was used before. It does not repeat an id with the
+// same run, because a store may accept or refuse that.
 func (m *twins) openBoth(t *rapid.T, l rangePair) {
 	id := NewBundleID()
 	if len(m.tried) > 0 && rapid.IntRange(0, 5).Draw(t, "reuse") == 5 {
@@ -237,9 +237,9 @@ func (m *twins) openBoth(t *rapid.T, l rangePair) {
 	}
 	want, wantErr := m.oracle.Bundles.Add(m.ctx, l.want, l.oracle)
 	got, gotErr := m.tested.Bundles.Add(m.ctx, l.got, l.tested)
-	sameError(t, wantErr, gotErr)
+	requireSameKind(t, wantErr, gotErr)
 	if wantErr == nil {
-		m.sameBundle(t, want, got)
+		m.requireSameBundle(t, want, got)
 	}
 }
 
@@ -255,7 +255,7 @@ func (m *twins) acknowledgeAny(t *rapid.T) { m.closeBundle(t, m.anyActor(t), m.a
 
 func (m *twins) answerAny(t *rapid.T) { m.answerBundle(t, m.anyActor(t), m.anyBundle(t)) }
 
-// answerBundle answers a bundle, perhaps not for the first time.
+// answerBundle answers a bundle, which may have an answer already.
 func (m *twins) answerBundle(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
 	object := rapid.SampledFrom(madeObjects).Draw(t, "object")
 	body := domain.Body{Length: int64(len(object)), Digest: domain.Digest{7: object[len(object)-1]}}
@@ -267,7 +267,7 @@ func (m *twins) answerBundle(t *rapid.T, actor domain.ActorID, id domain.BundleI
 // madeObjects are objects with the content of bundles.
 var madeObjects = []string{"made", "made/twice", "made/late"}
 
-// markGone marks a content as gone, and may answer again.
+// markGone marks the content of a bundle as gone, and sometimes answers again.
 func (m *twins) markGone(t *rapid.T) {
 	actor, id, gone := m.anyActor(t), m.anyBundle(t), rapid.SampledFrom(madeObjects).Draw(t, "gone")
 	want, wantErr := m.oracle.Answers.MarkGone(m.ctx, actor, id, gone)
@@ -291,13 +291,14 @@ func (m *twins) failContent(t *rapid.T) {
 }
 
 func (m *twins) sameOutcome(t *rapid.T, want, got domain.Bundle, wantErr, gotErr error) {
-	sameError(t, wantErr, gotErr)
+	requireSameKind(t, wantErr, gotErr)
 	if wantErr == nil {
-		m.sameBundle(t, want, got)
+		m.requireSameBundle(t, want, got)
 	}
 }
 
-// compareNotices compares the notices of each group, and removes delivered ones from the front of each.
+// compareNotices compares the notices of each group, and removes the first ones of each group, up to
+// delivered. It returns the number of notices that remain.
 func (m *twins) compareNotices(t *rapid.T, actor domain.ActorID, delivered int) (left int) {
 	want, wantErr := m.oracle.Outbox.Notices(m.ctx, actor)
 	got, gotErr := m.tested.Outbox.Notices(m.ctx, actor)
@@ -326,9 +327,9 @@ func (m *twins) compareNotices(t *rapid.T, actor domain.ActorID, delivered int) 
 func (m *twins) closeBundle(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
 	want, wantErr := m.oracle.Bundles.Acknowledge(m.ctx, actor, id)
 	got, gotErr := m.tested.Bundles.Acknowledge(m.ctx, actor, id)
-	sameError(t, wantErr, gotErr)
+	requireSameKind(t, wantErr, gotErr)
 	if wantErr == nil {
-		m.sameBundle(t, want.Bundle, got.Bundle)
+		m.requireSameBundle(t, want.Bundle, got.Bundle)
 		require.Equal(t, want.Behind.Events, got.Behind.Events, "events behind the bundle that was acknowledged")
 	}
 }
@@ -344,7 +345,7 @@ func (m *twins) compareQueues(t *rapid.T, actor domain.ActorID) {
 		require.Equal(t, want[i].Waiting.Events, got[i].Waiting.Events, "events waiting in %s", want[i].Group)
 		require.Equal(t, want[i].Open != nil, got[i].Open != nil, "whether a bundle is open in %s", want[i].Group)
 		if want[i].Open != nil {
-			m.sameBundle(t, *want[i].Open, *got[i].Open)
+			m.requireSameBundle(t, *want[i].Open, *got[i].Open)
 		}
 	}
 }
@@ -387,14 +388,14 @@ func (m *twins) surveyLine(t *rapid.T, stores Stores, actor domain.ActorID) (*do
 	return &line, isThere
 }
 
-// drainBoth dequeues all that is left of both actors.
+// drainBoth dequeues all remaining bundles of all actors.
 func (m *twins) drainBoth(t *rapid.T) {
 	for _, actor := range m.actors {
 		for {
 			open, l := m.readNext(t, actor, AllGroups, domain.MaxBundleWeight)
 			if l != nil {
 				m.openBoth(t, *l)
-				continue // it may have been refused because of its id
+				continue // the bundle may have been refused because of its id
 			}
 			if open == nil {
 				break
@@ -404,43 +405,43 @@ func (m *twins) drainBoth(t *rapid.T) {
 			}
 			m.closeBundle(t, actor, open.ID)
 		}
-		m.inOrder(t, actor)
+		m.requireOrder(t, actor)
 		for m.compareNotices(t, actor, 3) > 0 {
 			continue
 		}
 	}
 }
 
-// samePlace demands that an event keeps its sequence number in both stores.
-func (m *twins) samePlace(t *rapid.T, actor domain.ActorID, want, got domain.Sequence) {
-	known, ok := m.places[actor][want]
+// requireSequence requires that an event keeps its sequence number in both stores.
+func (m *twins) requireSequence(t *rapid.T, actor domain.ActorID, want, got domain.Sequence) {
+	known, ok := m.sequences[actor][want]
 	if !ok {
-		m.places[actor][want] = got
+		m.sequences[actor][want] = got
 		return
 	}
 	require.Equal(t, known, got, "sequence number of the same event")
 }
 
-// inOrder demands that the sequence numbers of both stores have the same order.
-func (m *twins) inOrder(t *rapid.T, actor domain.ActorID) {
+// requireOrder requires that the sequence numbers of both stores have the same order.
+func (m *twins) requireOrder(t *rapid.T, actor domain.ActorID) {
 	last := domain.Sequence(0)
-	for _, want := range slices.Sorted(maps.Keys(m.places[actor])) {
-		got := m.places[actor][want]
+	for _, want := range slices.Sorted(maps.Keys(m.sequences[actor])) {
+		got := m.sequences[actor][want]
 		require.Greater(t, got, last, "sequence number of the event that memory numbers %d", want)
 		last = got
 	}
 }
 
-func (m *twins) sameBundle(t *rapid.T, want, got domain.Bundle) {
-	m.samePlace(t, want.Cabinet.Recipient, want.First, got.First)
-	m.samePlace(t, want.Cabinet.Recipient, want.Last, got.Last)
+func (m *twins) requireSameBundle(t *rapid.T, want, got domain.Bundle) {
+	m.requireSequence(t, want.Cabinet.Recipient, want.First, got.First)
+	m.requireSequence(t, want.Cabinet.Recipient, want.Last, got.Last)
 	require.False(t, got.Opened.IsZero())
 	got.First, got.Last, got.Opened = want.First, want.Last, want.Opened
 	require.Equal(t, want, got)
 }
 
-// sameError demands that two errors have the same kind.
-func sameError(t *rapid.T, want, got error) {
+// requireSameKind requires that two errors have the same kind.
+func requireSameKind(t *rapid.T, want, got error) {
 	meaning := func(err error) string {
 		switch {
 		case err == nil:

@@ -31,7 +31,7 @@ type SourceStore struct {
 	HasAnyKey   bool          // keys may be any UTF-8, not only names of repository.Content
 	HasLinks    bool          // the store has links, and HTTP follows them
 	HTTP        *http.Client  // follows links
-	Faults      *SourceFaults // breaks requests; nil: the store makes no requests
+	Faults      *SourceFaults // breaks requests; nil if the store makes no requests
 }
 
 type sourceFixture struct {
@@ -42,7 +42,7 @@ type sourceFixture struct {
 
 type sourceRule struct {
 	name    string
-	applies func(*SourceStore) bool // nil: the rule applies to every store
+	applies func(*SourceStore) bool // nil if the rule applies to every store
 	test    func(f *sourceFixture)
 }
 
@@ -56,7 +56,7 @@ func RunSource(t *testing.T, open func(t *testing.T) SourceStore) {
 	}
 }
 
-// sourceKeys are keys whose byte order differs from that of their parts or letters.
+// sourceKeys are keys whose byte order differs from the order of their path segments or letters.
 var sourceKeys = []string{
 	"a", "a-b", "a/b", "a/c/d", "a.b", "b/1", "b/10", "b/2", "B", "b0", "z",
 	"long/" + strings.Repeat("x", 200), "long/" + strings.Repeat("x", 200) + "-a", "long/" + strings.Repeat("x", 200) + "/b", "long/" + strings.Repeat("x", 201),
@@ -293,7 +293,7 @@ var sourceRules = []sourceRule{
 		f.wantKind(domain.Invalid, err)
 	}},
 
-	{name: "a store without links says so", applies: func(s *SourceStore) bool { return !s.HasLinks }, test: func(f *sourceFixture) {
+	{name: "a store without links returns ErrNoLinks", applies: func(s *SourceStore) bool { return !s.HasLinks }, test: func(f *sourceFixture) {
 		version := f.Put(f, "a", "x")
 		_, err := f.Link(f.ctx, f.nameOf("a"), version, repository.LinkOptions{Expires: time.Hour})
 		require.ErrorIs(f, err, repository.ErrNoLinks)

@@ -17,8 +17,8 @@ type SourceFaults struct {
 	}
 
 	mu       sync.Mutex
-	throttle int    // number of requests that get 503
-	status   int    // status of all answers; -1: no answer
+	throttle int    // number of requests to fail with 503
+	status   int    // status of all responses; 0 without a fault, -1 for no response
 	last     []byte // body of the last listing
 	repeats  bool
 	cuts     bool
@@ -27,14 +27,14 @@ type SourceFaults struct {
 // Throttle makes the next n requests fail with 503.
 func (f *SourceFaults) Throttle(n int) { f.setFault(func() { f.throttle = n }) }
 
-// Answer makes all requests fail with a status; with -1 they get no answer, with 0 they are carried
-// out.
+// Answer makes all requests fail with a status. With -1, they receive no response. With 0, they succeed
+// again.
 func (f *SourceFaults) Answer(status int) { f.setFault(func() { f.status = status }) }
 
-// RepeatNext repeats the last listing in the answer to the next one.
+// RepeatNext makes the next listing return the body of the last one.
 func (f *SourceFaults) RepeatNext() { f.setFault(func() { f.repeats = true }) }
 
-// CutNext truncates the body of the next answer that has one.
+// CutNext truncates the body of the next response that has one.
 func (f *SourceFaults) CutNext() { f.setFault(func() { f.cuts = true }) }
 
 func (f *SourceFaults) setFault(change func()) {

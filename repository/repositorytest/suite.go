@@ -24,7 +24,7 @@ type Stores struct {
 	Outbox   repository.Outbox
 	Dequeues repository.DequeueRequests
 	Watches  repository.BundleWatches
-	Survey   repository.Survey // its lines show the current state; nil: no survey
+	Survey   repository.Survey // its lines show the current state; nil if the store has no survey
 	Finder   repository.Finder
 	Letters  repository.DeadLetterActions
 
@@ -36,7 +36,7 @@ type Stores struct {
 	Lose func(cabinet domain.CabinetKey, first, last domain.Sequence)
 }
 
-// Options are the demands of a case on the stores that it opens.
+// Options are the requirements of a case for the stores that it opens.
 type Options struct {
 	DrawerCapacity int              // 0 means 10,000
 	Ordering       domain.Ordering  // "" means domain.ByCabinet
@@ -112,8 +112,8 @@ func newClock() (clock func() time.Time, pass func(time.Duration)) {
 	return func() time.Time { return move(time.Second) }, func(d time.Duration) { move(d) }
 }
 
-// A fixture is the environment of a case: stores, and a recipient of its own. Its methods fail the test
-// if a call fails.
+// A fixture is the environment of a case: stores, and a recipient that no other case uses. Its methods
+// fail the test if a call fails.
 type fixture struct {
 	*testing.T
 	Stores
@@ -167,7 +167,7 @@ func (f *fixture) readNext(groups ...domain.Group) repository.Next {
 	return next
 }
 
-// wantNothing demands that nothing waits in groups; without groups, in all.
+// wantNothing requires that no event waits in groups; without groups, in all.
 func (f *fixture) wantNothing(groups ...domain.Group) {
 	f.Helper()
 	_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, orAll(groups))
@@ -182,7 +182,7 @@ func (f *fixture) peek(groups ...domain.Group) Peeked {
 	return peeked
 }
 
-// requirePeek demands that a Peek of all groups returns exactly these events.
+// requirePeek requires that a Peek of all groups returns exactly these events.
 func (f *fixture) requirePeek(want ...domain.Event) Peeked {
 	f.Helper()
 	peeked := f.peek()
@@ -195,10 +195,10 @@ func (f *fixture) acknowledge(b Peeked) {
 	f.Helper()
 	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 	require.NoError(f, err)
-	f.sameBundle(b.Bundle, closed.Bundle)
+	f.requireSameBundle(b.Bundle, closed.Bundle)
 }
 
-// wantDequeue demands that the next bundle has exactly these events, and closes it.
+// wantDequeue requires that the next bundle has exactly these events, and closes it.
 func (f *fixture) wantDequeue(want ...domain.Event) {
 	f.Helper()
 	f.acknowledge(f.requirePeek(want...))
@@ -228,7 +228,7 @@ func (f *fixture) openBundle(id domain.BundleID, run repository.Run, n int) (dom
 	return f.Bundles.Add(f.ctx, bundleOf(id, run, events[:n]), run)
 }
 
-// wantRefusal demands that err has kind and is not ErrBundleIDInUse.
+// wantRefusal requires that err has kind and is not ErrBundleIDInUse.
 func (f *fixture) wantRefusal(kind domain.Kind, err error) {
 	f.Helper()
 	require.Error(f, err)
@@ -236,21 +236,21 @@ func (f *fixture) wantRefusal(kind domain.Kind, err error) {
 	require.NotErrorIs(f, err, repository.ErrBundleIDInUse)
 }
 
-// requireIDInUse demands that err is ErrBundleIDInUse.
+// requireIDInUse requires that err is ErrBundleIDInUse.
 func (f *fixture) requireIDInUse(err error) {
 	f.Helper()
 	require.ErrorIs(f, err, repository.ErrBundleIDInUse)
 	require.Equal(f, domain.Conflict, domain.KindOf(err))
 }
 
-// requireClosed demands that the recipient has no open bundle id.
+// requireClosed requires that the recipient has no open bundle id.
 func (f *fixture) requireClosed(id domain.BundleID) {
 	f.Helper()
 	_, err := f.Bundles.Acknowledge(f.ctx, f.actor, id)
 	f.wantRefusal(domain.NotFound, err)
 }
 
-// wantSame demands that got are the events of want, in the same order, with equal fields and with
+// wantSame requires that got are the events of want, in the same order, with equal fields and with
 // ascending sequence numbers.
 func (f *fixture) wantSame(want []domain.Event, got []repository.StoredEvent) {
 	f.Helper()
@@ -266,8 +266,8 @@ func (f *fixture) wantSame(want []domain.Event, got []repository.StoredEvent) {
 	}
 }
 
-// sameBundle compares bundles. Times in different locations may be equal.
-func (f *fixture) sameBundle(want, got domain.Bundle) {
+// requireSameBundle requires that two bundles are equal. Their times may be in different locations.
+func (f *fixture) requireSameBundle(want, got domain.Bundle) {
 	f.Helper()
 	require.True(f, want.Opened.Equal(got.Opened), "opened: want %v, got %v", want.Opened, got.Opened)
 	got.Opened = want.Opened

@@ -15,8 +15,8 @@ func spanOf(trace byte, n int) domain.TraceContext {
 	return c
 }
 
-// savedBy saves n new events on behalf of a span.
-func (f *fixture) savedBy(c domain.TraceContext, n int, changes ...Change) {
+// saveWithSpan saves n new events on behalf of a span.
+func (f *fixture) saveWithSpan(c domain.TraceContext, n int, changes ...Change) {
 	f.Helper()
 	_, err := f.Events.Save(domain.WithTraceContext(f.ctx, c), f.actor, f.events(n, changes...))
 	require.NoError(f, err)
@@ -48,19 +48,19 @@ func (f *fixture) openTraced(count, limit int, by domain.TraceContext) (domain.B
 
 var traceRules = []contractRule{
 	{name: "a bundle names the spans that have saved its events, the oldest first", capacity: 3, test: func(f *fixture) {
-		f.savedBy(spanOf(1, 1), 2)
-		f.savedBy(spanOf(1, 2), 2)
-		f.savedBy(domain.TraceContext{}, 1)
-		f.savedBy(spanOf(2, 3), 1)
-		f.savedBy(spanOf(2, 3), 1)
-		f.savedBy(spanOf(1, 4), 4, From(domain.Charges))
+		f.saveWithSpan(spanOf(1, 1), 2)
+		f.saveWithSpan(spanOf(1, 2), 2)
+		f.saveWithSpan(domain.TraceContext{}, 1)
+		f.saveWithSpan(spanOf(2, 3), 1)
+		f.saveWithSpan(spanOf(2, 3), 1)
+		f.saveWithSpan(spanOf(1, 4), 4, From(domain.Charges))
 		_, saves := f.openTraced(100, 64, domain.TraceContext{})
 		require.Equal(f, []domain.TraceContext{spanOf(1, 1), spanOf(1, 2), spanOf(2, 3)}, saves)
 	}},
 
-	{name: "it names none of events that are not in it", test: func(f *fixture) {
+	{name: "a bundle names no span of events that are not in it", test: func(f *fixture) {
 		for n := range 5 {
-			f.savedBy(spanOf(1, n), 1)
+			f.saveWithSpan(spanOf(1, n), 1)
 		}
 		bundle, saves := f.openTraced(2, 64, domain.TraceContext{})
 		require.Equal(f, []domain.TraceContext{spanOf(1, 0), spanOf(1, 1)}, saves)
@@ -70,13 +70,13 @@ var traceRules = []contractRule{
 		require.Equal(f, []domain.TraceContext{spanOf(1, 2), spanOf(1, 3)}, saves)
 	}},
 
-	{name: "spans stay with their events however many there are", test: func(f *fixture) {
+	{name: "any number of spans remain with their events", test: func(f *fixture) {
 		var want []domain.TraceContext
 		for n := range 60 {
-			f.savedBy(spanOf(byte(n/7), n), 1)
+			f.saveWithSpan(spanOf(byte(n/7), n), 1)
 			want = append(want, spanOf(byte(n/7), n))
 		}
-		f.savedBy(spanOf(99, 0), 300)
+		f.saveWithSpan(spanOf(99, 0), 300)
 		_, saves := f.openTraced(1000, 64, domain.TraceContext{})
 		require.Equal(f, append(want, spanOf(99, 0)), saves)
 	}},
@@ -84,10 +84,10 @@ var traceRules = []contractRule{
 	{name: "spans that are not sampled are not kept, nor is the state of other systems", test: func(f *fixture) {
 		unsampled := spanOf(1, 1)
 		unsampled.Sampled = false
-		f.savedBy(unsampled, 1)
+		f.saveWithSpan(unsampled, 1)
 		stated := spanOf(1, 2)
 		stated.State = "a=b"
-		f.savedBy(stated, 1)
+		f.saveWithSpan(stated, 1)
 		bundle, saves := f.openTraced(100, 64, unsampled)
 		require.Equal(f, []domain.TraceContext{spanOf(1, 2)}, saves)
 		require.Zero(f, bundle.Peeked)

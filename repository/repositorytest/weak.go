@@ -11,15 +11,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// weakRules exclude those weak points of an earlier message hub that a store can have. Those that need
-// two concurrent callers are among raceRules.
+// weakRules test that a store does not have the weak points of an earlier message hub. The weak points
+// that need two concurrent callers are tested by raceRules.
 var weakRules = []contractRule{
 	{name: "W1 an exactly full drawer gets no more events, and all of its events are delivered", capacity: 10, test: func(f *fixture) {
 		var ledger Ledger
 		var bundles []Peeked
 		saveOne := func(times int) {
 			for range times {
-				ledger.Saved(0, f.saveNew(1, Weighing(domain.MaxBundleWeight/4))...) // four in a bundle
+				ledger.Saved(0, f.saveNew(1, Weighing(domain.MaxBundleWeight/4))...) // four events fill a bundle
 			}
 		}
 		dequeue := func(times int) {
@@ -112,7 +112,7 @@ var weakRules = []contractRule{
 		f.requireIDInUse(err)
 		_, err = f.openBundle(first.ID, run, 1) // fewer events of the same run
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
-		f.sameBundle(first, *f.readNext().Open)
+		f.requireSameBundle(first, *f.readNext().Open)
 		f.wantDequeue(events...)
 		require.Len(f, f.peek(MasterData).Events, 5)
 	}},
@@ -134,7 +134,7 @@ var weakRules = []contractRule{
 		b, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
 		f.acknowledge(Peeked{Bundle: b})
-		_, err = f.openBundle(b.ID, run, 2) // a late request
+		_, err = f.openBundle(b.ID, run, 2) // a late request to open the bundle
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.requireClosed(b.ID)
 		next := f.readNext()
@@ -161,7 +161,7 @@ var weakRules = []contractRule{
 		f.requireClosed(old.ID)
 		open := f.requirePeek(events...)
 		f.requireClosed(old.ID)
-		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
+		f.requireSameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
 		f.requireClosed(old.ID)
 		f.requireClosed(open.ID)

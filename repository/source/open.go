@@ -30,7 +30,8 @@ func (s Stores) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 	return c, nil
 }
 
-// An objectContent is the content of an object. Its Read fails if the store sends nothing for too long.
+// An objectContent is the content of an object. Its Read fails if the store sends no data within the
+// time limit.
 type objectContent struct {
 	r      io.ReadCloser
 	caller context.Context //nolint:containedctx // the context of Open
@@ -58,8 +59,9 @@ func (c *objectContent) callWithin(call func() error) error {
 	case isClassified:
 		return err
 	default:
-		// The error is not wrapped: content that ends early is not a damaged file.
-		return domain.Errorf(domain.Unavailable, "the content broke off: %v", err)
+		// The error is not wrapped, because a connection that ends early does not mean that a file is
+		// damaged.
+		return domain.Errorf(domain.Unavailable, "the content ended early: %v", err)
 	}
 }
 

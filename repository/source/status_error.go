@@ -6,9 +6,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// ErrorOf returns the error for an answer whose status is not a success. It is the only place that
-// interprets a status; an adapter only interprets what is specific to its protocol. said is the text of
-// the answer, without secrets.
+// ErrorOf returns the error for a response whose status is not a success. It is the only function that
+// interprets a status; an adapter interprets only what is specific to its protocol. said is the text of
+// the response, without secrets.
 func ErrorOf(status int, said string) error {
 	switch {
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
@@ -29,8 +29,8 @@ func ErrorOf(status int, said string) error {
 // ErrArchived reports content that cannot be read before it is restored.
 var ErrArchived = domain.Errorf(domain.Invalid, "the content is archived; restore it first")
 
-// NoBucket returns the error of Stat for a bucket that a store does not have. It is not NotFound, which
-// would mean that the object was deleted.
+// NoBucket returns the error of Stat for a bucket that a store does not have. Its kind is not NotFound,
+// because NotFound would mean that the object was deleted.
 func NoBucket(said string) error {
 	return domain.Errorf(domain.Unavailable, "%s: check which store has the bucket", said)
 }

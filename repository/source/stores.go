@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Store is a store and the names of its buckets.
+// A Store is a store with the names of its buckets.
 type Store struct {
 	Buckets string // the name of a bucket, or a prefix of names followed by an asterisk
 	repository.Source
@@ -35,8 +35,8 @@ func (s *Store) hasBucket(bucket string) bool {
 	return bucket == s.Buckets
 }
 
-// Stores are the stores of a node. A call goes to the first one that has the bucket. They are safe for
-// concurrent use.
+// Stores are the stores of a node. A call goes to the first store that has the bucket. Stores are safe
+// for concurrent use.
 type Stores []Store
 
 var _ repository.Source = Stores(nil)
@@ -54,7 +54,7 @@ func (s Stores) callStore(ctx context.Context, verb, bucket string, call func(co
 	defer cancel()
 	err := call(inner, store)
 	if err != nil && inner.Err() != nil && ctx.Err() == nil {
-		err = domain.Errorf(domain.Unavailable, "no answer within %s", callTimeout)
+		err = domain.Errorf(domain.Unavailable, "no response within %s", callTimeout)
 	}
 	if err != nil {
 		return fmt.Errorf("%s bucket %s: %w", verb, bucket, err)
@@ -122,8 +122,8 @@ func (s Stores) List(ctx context.Context, bucket, prefix, from string, limit int
 	return page, nil
 }
 
-// checkPage checks the keys of a page, and returns the position of the next page. With a key out of
-// order, a crawl would conclude that another object was deleted.
+// checkPage checks the keys of a page, and returns the position of the next page. If it accepted a key
+// out of order, a crawl would conclude that another object was deleted.
 func checkPage(page *repository.SourcePage, begin cursor, prefix string, limit int) (cursor, error) {
 	end := cursor{begin.After, page.Cursor}
 	for i := range page.Objects {
@@ -132,13 +132,13 @@ func checkPage(page *repository.SourcePage, begin cursor, prefix string, limit i
 		case !strings.HasPrefix(key, prefix):
 			return end, domain.Errorf(domain.Unavailable, "the store lists %q, which has another prefix", domain.Clip(key))
 		case key <= end.After:
-			return end, domain.Errorf(domain.Unavailable, "the store lists %q behind %q: it repeats a page, or does not list in the order of keys", domain.Clip(key), domain.Clip(end.After))
+			return end, domain.Errorf(domain.Unavailable, "the store lists %q after %q: it repeats a page, or does not list in the order of keys", domain.Clip(key), domain.Clip(end.After))
 		}
 		end.After = key
 	}
 	switch {
 	case len(page.Objects) > limit:
-		return end, domain.Errorf(domain.Unavailable, "the store lists %d objects, and was asked for up to %d", len(page.Objects), limit)
+		return end, domain.Errorf(domain.Unavailable, "the store lists %d objects, but the request had a limit of %d", len(page.Objects), limit)
 	case page.Cursor != "" && end == begin:
 		return end, domain.Errorf(domain.Unavailable, "the store repeats an empty page")
 	}

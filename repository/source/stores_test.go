@@ -37,7 +37,7 @@ func TestListingOutOfOrderIsRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		pages []repository.SourcePage
-		want  int // pages until the failure
+		want  int // number of pages before the failure
 	}{
 		{"in order", []repository.SourcePage{page("1", "p/a", "p/b"), page("2"), page("3", "p/c"), page("")}, 4},
 		{"within a page", []repository.SourcePage{page("", "p/b", "p/a")}, 0},
@@ -97,7 +97,7 @@ func TestList_RefusesAForeignCursor(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 }
 
-// A slowStore never answers.
+// A slowStore never responds.
 type slowStore struct{ repository.Source }
 
 func (slowStore) Stat(ctx context.Context, _ domain.ObjectName, _ *domain.VersionID) (repository.SourceObject, error) {
@@ -147,7 +147,7 @@ func (c *slowContent) Read(p []byte) (int, error) {
 
 func (*slowContent) Close() error { return nil }
 
-// Reading content may take as long as it needs, if the store sends something from time to time.
+// Reading content may take any time, as long as the store sends data from time to time.
 func TestContentThatStalls_IsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores := source.Stores{{Buckets: "*", Source: slowStore{}}}

@@ -52,7 +52,7 @@ func TestConformance(t *testing.T) {
 		// acknowledged meanwhile are delivered twice.
 		"-Bundle/a run from before an Acknowledge opens nothing",
 		"-Bundle/a run from before an Acknowledge in another cabinet of the group opens nothing",
-		"-Race/concurrent savers and actors lose, double and reorder nothing",
+		"-Race/concurrent savers and actors lose, duplicate and reorder nothing",
 		// The query that replaces the trigger is not atomic with the create.
 		"-Race/W14 of concurrent Peeks one wins, and the others find its bundle",
 		// A bundle is replaced unconditionally.

@@ -47,7 +47,7 @@ func (s *Store) signLink(ctx context.Context, now time.Time, values sas.BlobSign
 	} else {
 		var key *service.UserDelegationCredential
 		if last := now.Add(maxKeyTime - clockSkew); values.ExpiryTime.After(last) {
-			values.ExpiryTime = last // a new key may end earlier
+			values.ExpiryTime = last // a new key may expire earlier
 		}
 		if key, err = s.keys.getKey(ctx, s.service, now, values.ExpiryTime); err != nil {
 			return query, err
@@ -62,7 +62,7 @@ func (s *Store) signLink(ctx context.Context, now time.Time, values sas.BlobSign
 
 const (
 	maxKeyTime = repository.MaxLinkTime // the limit of Azure for a user delegation key
-	clockSkew  = 5 * time.Minute        // by which the clock of the account may be slow
+	clockSkew  = 5 * time.Minute        // assumed maximum by which the clock of the account is behind
 )
 
 // delegatedKeys keeps the last user delegation key of an identity. A link expires with its key.
@@ -72,7 +72,8 @@ type delegatedKeys struct {
 	expires time.Time
 }
 
-// getKey returns a key that is valid until a time. If the last key is not, it requests a new one.
+// getKey returns a key that is valid until a time. If the last key expires earlier, it requests a new
+// one.
 func (k *delegatedKeys) getKey(ctx context.Context, account *service.Client, now, until time.Time) (*service.UserDelegationCredential, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

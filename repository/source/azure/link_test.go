@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/source/azure"
 )
 
-// A keyService answers requests for user delegation keys.
+// A keyService responds to requests for user delegation keys.
 type keyService struct{ asked []string }
 
 func (s *keyService) Do(r *http.Request) (*http.Response, error) {
@@ -38,8 +38,8 @@ func (identity) GetToken(context.Context, policy.TokenRequestOptions) (azcore.Ac
 	return azcore.AccessToken{Token: "token", ExpiresOn: time.Now().Add(time.Hour)}, nil
 }
 
-// Without the account's key, the identity signs links with a key that it requests for up to seven days,
-// and reuses while it is valid long enough.
+// Without the key of the account, links are signed with a key that the identity requests for up to seven
+// days, and uses again as long as it is valid long enough.
 func TestLinksOfAnIdentity(t *testing.T) {
 	keys := &keyService{}
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)

@@ -33,23 +33,23 @@ type Options struct {
 	// Key signs requests and links. Default: Credential authorizes them.
 	Key        string
 	Credential azcore.TokenCredential
-	Transport  policy.Transporter // default: that of the Azure SDK
-	Retries    int32              // number of retries of a request; default 3, below 0: none
+	Transport  policy.Transporter // default: the transport of the Azure SDK
+	Retries    int32              // number of retries of a request; default 3; negative for no retries
 	Clock      func() time.Time   // default: time.Now
 }
 
-// A Store is an account. It is safe for concurrent use, and there is nothing to close.
+// A Store reads an account. It is safe for concurrent use, and does not need to be closed.
 type Store struct {
 	account string
 	service *service.Client
-	key     *service.SharedKeyCredential // nil: the identity signs links
+	key     *service.SharedKeyCredential // nil if the identity signs links
 	keys    delegatedKeys
 	clock   func() time.Time
 }
 
 var _ repository.Source = (*Store)(nil)
 
-// New returns an account. It makes no request.
+// New returns a Store for an account. It sends no request.
 func New(o Options) (*Store, error) {
 	u, err := url.Parse(o.Endpoint)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -92,7 +92,8 @@ func accountIn(u *url.URL) string {
 	return name
 }
 
-// containerClient returns the client of a bucket, and false if the account cannot have such a bucket.
+// containerClient returns the client of a bucket. It returns false if the name of the bucket does not
+// belong to the account.
 func (s *Store) containerClient(bucket string) (*container.Client, bool) {
 	account, name, _ := strings.Cut(bucket, "/")
 	if account != s.account || name == "" || strings.Contains(name, "/") {
@@ -165,7 +166,7 @@ func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 	if !ok {
 		return nil, domain.Errorf(domain.NotFound, "the account %s has no such bucket", s.account)
 	}
-	ctx = policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}}) // so that the content is not decompressed
+	ctx = policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}}) // the SDK must not decompress the content
 	answer, err := c.NewBlobClient(name.Key()).DownloadStream(ctx, nil)
 	switch {
 	case bloberror.HasCode(err, bloberror.BlobArchived):
@@ -193,17 +194,18 @@ func classifyError(ctx context.Context, err error) error {
 	}
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
-		// The error is not wrapped: it may be the deadline of an attempt, which is not the caller's.
-		return domain.Errorf(domain.Unavailable, "the account gave no answer, or there is no token for it: %v", err)
+		// The error is not wrapped, because it may be the deadline of an attempt rather than that of the
+		// caller.
+		return domain.Errorf(domain.Unavailable, "the account did not respond, or no token is available for it: %v", err)
 	}
-	said := fmt.Sprintf("the account answered %d %s", answer.StatusCode, answer.ErrorCode)
+	said := fmt.Sprintf("the account responded with %d %s", answer.StatusCode, answer.ErrorCode)
 	if answer.RawResponse != nil {
 		if id := answer.RawResponse.Header.Get("x-ms-request-id"); id != "" {
 			said += " (request " + id + ")"
 		}
 	}
 	if answer.StatusCode == 404 && !bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound, "") {
-		return source.NoBucket(said) // such as ResourceNotFound: the endpoint belongs to something else
+		return source.NoBucket(said) // such as ResourceNotFound: the endpoint is not a Blob Storage account
 	}
 	return source.ErrorOf(answer.StatusCode, said)
 }

@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// connectionVariable is the environment variable with another account to test on, such as one of
-// Azurite.
+// connectionVariable is the environment variable with the connection string of another account to test,
+// for example one of Azurite.
 const connectionVariable = "MESSAGEHUB_BLOB_TEST_CONNECTION"
 
 // The suite runs on the embedded account, or on the account in the environment variable.
@@ -49,7 +49,7 @@ func startServer(t *testing.T) azure.Options {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
-	go func() { served <- account.Serve(t.Context(), listener, embedded.ServeOptions{}) }() // ends before the test's clean-up
+	go func() { served <- account.Serve(t.Context(), listener, embedded.ServeOptions{}) }() // ends before the clean-up of the test
 	t.Cleanup(func() { require.NoError(t, <-served) })
 	return azure.Options{Endpoint: "http://" + listener.Addr().String() + "/" + account.Name(), Key: account.Key()}
 }
@@ -89,7 +89,7 @@ func openStore(t *testing.T, o azure.Options) repositorytest.SourceStore {
 }
 
 // Versions other than the null version do not exist.
-func TestOnlyTheCurrentBlobIsThere(t *testing.T) {
+func TestOnlyTheCurrentBlobExists(t *testing.T) {
 	s := openStore(t, startServer(t))
 	s.Put(t, "a", "x")
 	name, err := domain.ParseObjectName(s.Bucket, "a")

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository/source"
 )
 
-// A Store is a folder. It accepts any bucket name. It is safe for concurrent use.
+// A Store reads a folder. It accepts any bucket name. It is safe for concurrent use.
 type Store struct{ root *os.Root }
 
 var _ repository.Source = (*Store)(nil)
@@ -45,7 +45,7 @@ func (s *Store) List(ctx context.Context, _, prefix, cursor string, limit int) (
 		return repository.SourcePage{}, classifyError(ctx, err)
 	}
 	page := repository.SourcePage{Objects: w.found}
-	if len(page.Objects) > limit { // so there is another page
+	if len(page.Objects) > limit { // the extra object shows that there is another page
 		page.Objects = page.Objects[:limit]
 		page.Cursor = page.Objects[limit-1].Key
 	}
@@ -107,14 +107,15 @@ func objectOf(key string, info fs.FileInfo) (object repository.SourceObject) {
 	return object
 }
 
-// A folderWalk finds objects in the order of their keys. It does not enter folders without objects of its page.
+// A folderWalk finds objects in the order of their keys. It skips folders that cannot have objects of
+// its page.
 type folderWalk struct {
 	ctx    context.Context //nolint:containedctx // the context of the call
 	root   *os.Root
 	prefix string
 	after  string
 	limit  int
-	found  []repository.SourceObject // limit+1 objects, if there are more than limit
+	found  []repository.SourceObject // up to limit+1 objects, so that the caller knows whether there are more
 }
 
 // A folderEntry is a file or a folder. The keys of all objects in a folder begin with its key.
@@ -156,15 +157,15 @@ func (w *folderWalk) visitFolder(folder, key string) error {
 	return nil
 }
 
-// readFolder returns the entries of a folder. A folder whose name ends with a plus sign has the rest of
-// segments that are too long for a file name, so its entries are returned together with those beside
-// it.
+// readFolder returns the entries of a folder. A name that ends with a plus sign belongs to a folder that
+// continues a path segment too long for one file name. Its entries are returned together with those of
+// the folder itself.
 func (w *folderWalk) readFolder(folder, key string) (entries []folderEntry, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, err
 	}
 	list, err := fs.ReadDir(w.root.FS(), folder)
-	if errors.Is(err, fs.ErrNotExist) && folder != "." { // it was removed meanwhile
+	if errors.Is(err, fs.ErrNotExist) && folder != "." { // the folder was removed meanwhile
 		return nil, nil
 	}
 	if err != nil {
@@ -176,7 +177,7 @@ func (w *folderWalk) readFolder(folder, key string) (entries []folderEntry, err 
 		begin, isContinued := strings.CutSuffix(name, "+")
 		object, isObject := strings.CutSuffix(name, "=")
 		switch {
-		case strings.HasPrefix(name, "+"): // a folder or file of the store itself
+		case strings.HasPrefix(name, "+"): // a file or folder that the store uses internally
 		case in.IsDir() && isContinued:
 			more, err := w.readFolder(at, key+begin)
 			if err != nil {
@@ -194,7 +195,7 @@ func (w *folderWalk) readFolder(folder, key string) (entries []folderEntry, err 
 
 func (w *folderWalk) add(e folderEntry) error {
 	info, err := w.root.Lstat(e.path)
-	if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile
+	if errors.Is(err, fs.ErrNotExist) { // the file was removed meanwhile
 		return nil
 	}
 	if err == nil {

@@ -66,7 +66,7 @@ func TestListHasOnlyObjects(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-func TestFolderThatIsNotThere(t *testing.T) {
+func TestAMissingFolderIsUnavailable(t *testing.T) {
 	_, err := folder.Open(filepath.Join(t.TempDir(), "none"))
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 }

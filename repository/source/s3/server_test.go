@@ -60,13 +60,13 @@ func keyOf(v gofakes3.VersionItem) string {
 	return v.(*gofakes3.Version).Key
 }
 
-// A withoutBody leaves out the body of an answer.
+// A withoutBody omits the body of a response.
 type withoutBody struct{ http.ResponseWriter }
 
 func (w withoutBody) Write(p []byte) (int, error) { return len(p), nil }
 
 // startServer starts a server with a bucket. gofakes3 does not support HEAD of a version, so the server
-// answers it as a GET without its body.
+// handles HEAD as a GET without a body.
 func startServer(t *testing.T, bucket string, hasVersions bool) (url string) {
 	t.Helper()
 	store := backend{s3mem.New()}

@@ -23,15 +23,16 @@ type Options struct {
 	Region               string // default us-east-1
 	AccessKey, SecretKey string
 	Transport            http.RoundTripper
-	Attempts             int // attempts of a request; default 4
+	Attempts             int // number of attempts of a request; default 4
 }
 
-// A Store is a store of S3. It is safe for concurrent use, and there is nothing to close.
+// A Store reads a store with the protocol of S3. It is safe for concurrent use, and does not need to be
+// closed.
 type Store struct{ client *minio.Client }
 
 var _ repository.Source = (*Store)(nil)
 
-// New returns a store. It makes no request.
+// New returns a Store. It sends no request.
 func New(o Options) (*Store, error) {
 	u, err := url.Parse(o.Endpoint)
 	if err != nil || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -70,8 +71,8 @@ func (s *Store) listObjects(ctx context.Context, bucket, prefix, cursor string, 
 		if found.Err != nil {
 			return repository.SourcePage{}, found.Err
 		}
-		if found.Key < last || n == 0 && found.Key == cursor { // otherwise the iterator would not end
-			return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store lists %q behind %q", domain.Clip(found.Key), domain.Clip(last))
+		if found.Key < last || n == 0 && found.Key == cursor { // without this check, the iterator would not end
+			return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store lists %q after %q", domain.Clip(found.Key), domain.Clip(last))
 		}
 		if n, last = n+1, found.Key; !withVersions || found.IsLatest {
 			object, err := objectOf(&found)
@@ -85,7 +86,7 @@ func (s *Store) listObjects(ctx context.Context, bucket, prefix, cursor string, 
 			return page, nil
 		}
 	}
-	if err := ctx.Err(); err != nil { // the iterator ends without an error
+	if err := ctx.Err(); err != nil { // when ctx ends, the iterator ends without an error
 		return repository.SourcePage{}, err
 	}
 	return page, nil
@@ -105,7 +106,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 	if domain.KindOf(err) != domain.NotFound {
 		return repository.SourceObject{}, err
 	}
-	// The answer to a HEAD does not tell whether the bucket or the object was not found.
+	// The response to HEAD does not show whether the bucket or the object was not found.
 	isThere, bucketErr := s.client.BucketExists(ctx, name.Bucket())
 	switch {
 	case bucketErr != nil:
@@ -120,7 +121,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 // Open implements [repository.Source].
 func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
 	opts := minio.GetObjectOptions{}
-	opts.Set("Accept-Encoding", "identity") // so that the content is not decompressed
+	opts.Set("Accept-Encoding", "identity") // the client must not decompress the content
 	content, _, _, err := minio.Core{Client: s.client}.GetObject(ctx, name.Bucket(), name.Key(), opts)
 	if minio.ToErrorResponse(err).Code == minio.InvalidObjectState {
 		return nil, source.ErrArchived
@@ -147,8 +148,8 @@ func (s *Store) Link(ctx context.Context, name domain.ObjectName, version domain
 
 const archiveStatusHeader = "X-Amz-Archive-Status"
 
-// objectOf returns the facts of an object in a listing or an answer to HEAD. The header of an answer to
-// HEAD leaves out the standard class.
+// objectOf returns the facts of an object in a listing or in a response to HEAD. The header of the
+// response omits the storage class if it is the standard one.
 func objectOf(found *minio.ObjectInfo) (object repository.SourceObject, err error) {
 	object = repository.SourceObject{Key: found.Key, Marker: found.IsDeleteMarker}
 	object.LastModified, object.Reason = found.LastModified, domain.Crawl
@@ -178,10 +179,11 @@ func classifyError(ctx context.Context, err error) error {
 	}
 	answer, ok := errors.AsType[minio.ErrorResponse](err)
 	if !ok {
-		// The error is not wrapped: it may be the deadline of an attempt, which is not the caller's.
-		return domain.Errorf(domain.Unavailable, "the store gave no answer: %v", err)
+		// The error is not wrapped, because it may be the deadline of an attempt rather than that of the
+		// caller.
+		return domain.Errorf(domain.Unavailable, "the store did not respond: %v", err)
 	}
-	said := fmt.Sprintf("the store answered %d %s", answer.StatusCode, answer.Code)
+	said := fmt.Sprintf("the store responded with %d %s", answer.StatusCode, answer.Code)
 	if answer.RequestID != "" {
 		said += " (request " + answer.RequestID + ")"
 	}

@@ -56,7 +56,7 @@ func TestSourceWithoutListingOfVersions(t *testing.T) {
 	}
 }
 
-// A withoutVersions answers the listing of versions as a store does that cannot list versions.
+// A withoutVersions responds to the listing of versions like a store that cannot list versions.
 type withoutVersions struct{ next http.RoundTripper }
 
 func (w withoutVersions) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -109,8 +109,8 @@ func connectStore(t *testing.T, endpoint string, transport http.RoundTripper) *s
 	return store
 }
 
-// The header of an answer has facts that a listing does not have: whether an object is archived or
-// restored.
+// The header of a response to HEAD has facts that a listing does not have: whether an object is archived
+// or restored.
 func TestStat_ReportsArchivedObjects(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
@@ -138,7 +138,7 @@ func TestStat_ReportsArchivedObjects(t *testing.T) {
 			tc.header.Set("Last-Modified", "Fri, 21 Nov 2025 00:00:00 GMT")
 			tc.header.Set("Content-Length", "9223372036854775807")
 			tc.header.Set("X-Amz-Checksum-Sha256", "n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=")
-			store := connectStore(t, "http://store.test", answering{tc.header})
+			store := connectStore(t, "http://store.test", headerTransport{tc.header})
 			name, err := domain.ParseObjectName(bucket, "a")
 			require.NoError(t, err)
 			found, err := store.Stat(t.Context(), name, nil)
@@ -156,14 +156,14 @@ func TestStat_ReportsArchivedObjects(t *testing.T) {
 	}
 }
 
-// An answering answers each request with a header.
-type answering struct{ header http.Header }
+// A headerTransport responds to each request with a header.
+type headerTransport struct{ header http.Header }
 
-func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: a.header, Body: http.NoBody, Request: r}, nil
 }
 
-// S3 answers a HEAD of a delete marker's version with 405.
+// S3 responds with 405 to a HEAD of a version that is a delete marker.
 func TestStatFindsAMarkerByItsVersion(t *testing.T) {
 	store := connectStore(t, "http://store.test", marker{})
 	name, err := domain.ParseObjectName(bucket, "a")
@@ -182,8 +182,8 @@ func (marker) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusMethodNotAllowed, Header: header, Body: http.NoBody, Request: r}, nil
 }
 
-// A link names its version, even the null version: in a bucket with versions, that need not be the
-// latest.
+// A link names its version, even the null version: in a bucket with versions, the null version is not
+// always the latest.
 func TestLinkNamesItsVersion(t *testing.T) {
 	store := connectStore(t, "https://s3.eu-north-1.amazonaws.com", nil)
 	name, err := domain.ParseObjectName(bucket, "a+b/é.txt")

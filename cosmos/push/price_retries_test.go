@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The price of looking at the retries of a cursor grows only with the size of a page.
+// The price of reading a page of retries depends on the size of the page, not on the number of retries.
 func TestReadingRetries_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	b.owner.Policy.Attempts = 12
