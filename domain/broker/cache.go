@@ -13,14 +13,14 @@ import (
 const maxCached = 10_000
 
 // A partyCache caches parties for a short time, because each broadcast needs two of them. It
-// does not cache that a party does not exist: another node may create the party at any time.
+// caches no missing parties: another node may create a party at any time.
 type partyCache struct {
 	keep  time.Duration
 	clock func() time.Time
 
 	mu      sync.Mutex
 	parties map[domain.PartyID]cachedParty
-	changes int64 // how often forget was called
+	changes int64 // number of calls of forget
 }
 
 type cachedParty struct {
@@ -33,7 +33,7 @@ func newPartyCache(keep time.Duration, clock func() time.Time) *partyCache {
 }
 
 // find returns a party that was read less than maxAge ago, or nil. It also returns the number
-// of changes for put.
+// of changes, which the caller passes to put.
 func (c *partyCache) find(id domain.PartyID, maxAge time.Duration) (*repository.Party, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,8 +44,8 @@ func (c *partyCache) find(id domain.PartyID, maxAge time.Duration) (*repository.
 	return found.party, c.changes
 }
 
-// put caches a party. changes is what find returned before the party was read. If a party was
-// forgotten since then, put does nothing: the read may be older than the change.
+// put caches a party. changes is the number that find returned before the party was read. If a
+// party was forgotten since then, put does nothing: the read may be older than the change.
 func (c *partyCache) put(p *repository.Party, read time.Time, changes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,8 +13,8 @@ type Callee struct {
 	Token       string
 }
 
-// Callee returns the consumer whose cursor has an id, as it is stored now. It fails with
-// NotFound if no consumer has it.
+// Callee returns the consumer of a cursor, as it is stored now. It fails with NotFound if no
+// consumer has this cursor.
 func (s *Service) Callee(ctx context.Context, cursor domain.CursorID) (*Callee, error) {
 	id, isConsumer := domain.ConsumerOf(cursor)
 	if !isConsumer {

@@ -12,9 +12,9 @@ import (
 // A Condition restricts a change to some states of a party. The zero Condition permits any
 // state, including a party that does not exist.
 type Condition struct {
-	Exists          bool      // any version of an existing party
-	Versions        []string  // nil: any
-	UnmodifiedSince time.Time // the party has not changed after it, in whole seconds; zero: any
+	Exists          bool      // the party must exist, in any version
+	Versions        []string  // the party must have one of these versions; nil: any version
+	UnmodifiedSince time.Time // the party must not have changed after this time, in whole seconds; zero: any time
 }
 
 // ErrChanged reports that a party does not fulfil the [Condition] of a change. Its kind is

@@ -37,7 +37,7 @@ func (c *Credentials) RequireAdmin() error {
 	return nil
 }
 
-// rereadAge is the maximum age of a cached party that may refuse a token. An older one is read
+// rereadAge is the maximum age of a cached party that may refuse a token. An older party is read
 // again, because the token may be new. So wrong tokens cause at most one read per second.
 const rereadAge = time.Second
 
@@ -69,7 +69,7 @@ func (s *Service) requireConsumer(ctx context.Context, c *Credentials, consumer 
 }
 
 // CheckProducer refuses a request that may not broadcast to a channel. Broadcast does the same
-// check. This one is for callers that would otherwise read a large body first.
+// check. CheckProducer is for callers that would otherwise read a large body first.
 func (s *Service) CheckProducer(ctx context.Context, c *Credentials, channel domain.PartyID) error {
 	_, err := s.requireProducer(ctx, c, channel)
 	return err

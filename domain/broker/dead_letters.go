@@ -16,7 +16,7 @@ func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer 
 		return nil, err
 	}
 	dead, err := s.ports.Cursors.DeadLetters(ctx, consumer.Cursor(), after, limit)
-	if domain.KindOf(err) == domain.NotFound { // its cursor was not created
+	if domain.KindOf(err) == domain.NotFound { // the consumer's cursor was not created
 		return nil, nil
 	}
 	if err != nil {
@@ -34,10 +34,10 @@ func errNothingToDo(what string) error {
 	return domain.Errorf(domain.Conflict, "there is nothing to re-trigger: %s", what)
 }
 
-// RetriggerJob restarts a dead job with all its attempts; its history remains. If an operator
-// calls it, it also wakes the owner of a job whose next attempt is due, or whose first attempt
-// has not begun. It fails with NotFound if the consumer or the message does not exist, and with
-// Conflict if there is nothing to do.
+// RetriggerJob restarts a dead job with all its attempts; its history remains. For an operator,
+// it also wakes the owner of a job whose next attempt is due, or whose first attempt has not
+// begun. It fails with NotFound if the consumer or the message does not exist, and with Conflict
+// if the job needs no re-trigger.
 func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer domain.PartyID, message string) error {
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return err
@@ -102,8 +102,8 @@ func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*storedCon
 	return c, err
 }
 
-// RetriggerMessage restarts all dead jobs of a message, and wakes the owners of those that wait
-// for an attempt. It fails with NotFound if there is no such message, and with Conflict if no
+// RetriggerMessage restarts all dead jobs of a message, and wakes the owners of the jobs that wait
+// for an attempt. It fails with NotFound if the message does not exist, and with Conflict if no
 // job waits or is dead.
 func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, channel domain.PartyID, message string) error {
 	if err := creds.RequireAdmin(); err != nil {
@@ -155,7 +155,7 @@ func (s *Service) wakeConsumer(consumer domain.PartyID) {
 	s.opts.Changed(consumer.Cursor())
 }
 
-// requestRevival requests that a dead letter is delivered again, with all its attempts. It
+// requestRevival stores a request to deliver a dead letter again, with all its attempts. It
 // succeeds if such a request is stored already.
 func (s *Service) requestRevival(ctx context.Context, c *storedConsumer, e domain.EntryID) error {
 	id := c.party.ID.Cursor()

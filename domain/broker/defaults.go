@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// defaultCacheTime leaves a second for the request that uses a cached party.
+// With defaultCacheTime, a replaced token is refused within five seconds: one second remains for
+// the request that uses the cached party.
 const defaultCacheTime = 4 * time.Second
 
 // defaultFetchTimeout is the time within which another node takes over the cursors of a dead

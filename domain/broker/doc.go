@@ -1,9 +1,9 @@
 // Package broker has the use cases of the webhook broker: producers send messages to channels,
 // and the broker delivers each message to every consumer of its channel.
 //
-// A channel is a stream and a consumer a cursor, so a broadcast is one write, for any number of
-// consumers. A delivery of a message to a consumer is a job. It has no document until it fails;
-// its status is computed on request:
+// A channel is a stream, and a consumer is a cursor. So a broadcast is one write, for any number
+// of consumers. A delivery of a message to a consumer is a job. A job has no document until an
+// attempt fails; its status is computed on request:
 //
 //	position of the message       stored retry      status of the job
 //	after the cursor              none              In-flight: it waits for its first attempt
@@ -26,28 +26,28 @@
 // # Fetching messages
 //
 // A consumer may also fetch messages by Peek and Dequeue. Peek returns a bundle of waiting
-// jobs: first those that failed, then those that were not tried. It returns the same bundle
-// until the bundle is dequeued, and the consumer is not called with its messages. A job that is
-// being called is in no bundle. If the node dies during the call, the message may arrive both
-// by the call and in a bundle, just as it may arrive by two calls. The owner of the consumer's
-// cursor makes the bundle, so any node can be asked.
+// jobs: first the jobs that failed, then the jobs that were not tried. It returns the same bundle
+// until the bundle is dequeued, and the hub does not call the consumer with the messages of the
+// bundle. A job whose call is under way is in no bundle. If the node dies during the call, the
+// message may arrive both by the call and in a bundle, just as it may arrive by two calls. The
+// owner of the consumer's cursor makes the bundle, so any node can serve the request.
 //
 // # Consumers
 //
-// A consumer is stored with the end of the stream as it was before, and then its cursor begins
-// there: it gets each message that is accepted after the response to its PUT, and no message
-// from before the PUT. A crash between the two writes leaves a consumer without a cursor, which
-// a repeated PUT creates at the same place.
+// A PUT of a new consumer reads the end of the stream, stores the consumer with this end, and then
+// creates its cursor there. So the consumer gets each message that is accepted after the response
+// to its PUT, and no message from before the PUT. A crash between the two writes leaves a consumer
+// without a cursor. A repeated PUT creates the cursor at the same position.
 //
 // # Access
 //
-// Managing needs the token of the operators, which the caller has verified; [Credentials] has
-// the result. Tokens of producers and channels are stored as digests, because they are only
-// compared; those of consumers are sealed, because calls carry them. All are compared in
-// constant time. A party that does not exist and a wrong token result in the same error,
-// [ErrForbidden], unless the caller may know the difference. Parties are cached for a few
+// Changes of parties require the token of the operators. The caller has verified this token;
+// [Credentials] has the result. Tokens of producers and channels are stored as digests, because
+// they are only compared. Tokens of consumers are sealed, because calls carry them. All tokens are
+// compared in constant time. A party that does not exist and a wrong token result in the same
+// error, [ErrForbidden], unless the caller may know the difference. Parties are cached for a few
 // seconds, so a token that was replaced is refused within five seconds by every node, and
-// immediately by the one that replaced it.
+// immediately by the node that replaced it.
 //
 // # Answers to the open questions of the specification
 //
@@ -59,9 +59,10 @@
 //     carry the token, too.
 //   - The rational delay of the fail-safe is 2 seconds by default. Only the worker of the
 //     fail-safe uses it: it asks for overdue jobs ([Service.Overdue]) where nodes do not take
-//     over automatically. By default, nodes take over from dead ones within 10 seconds, and
-//     there is no polling.
+//     over automatically. By default, nodes take over from dead nodes within 10 seconds, without
+//     the worker.
 //   - The delivery timeout is the same as for all calls, 30 seconds by default.
-//   - A job is retried 5 times by default, after 5 seconds and twice as long each time, varied by
-//     a fifth; then it is Dead. An answer with Retry-After holds the consumer for as long.
+//   - A job is retried 5 times by default. The first pause is 5 seconds, and each further pause is
+//     twice as long, varied by a fifth. After the last retry the job is Dead. A response with
+//     Retry-After holds the consumer for the time that it states.
 package broker

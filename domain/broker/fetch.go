@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Bundle has messages that a consumer fetches; it is not called with them.
+// A Bundle has messages that a consumer fetches. The hub does not call the consumer with them.
 type Bundle struct {
 	ID       string
 	Messages []*Message // with their payloads, the highest priority first; without jobs and statuses
@@ -27,14 +27,13 @@ const (
 	standingEvery = 100 * time.Millisecond // interval between reads of the standing, because another node may settle
 )
 
-// Peek returns up to limit messages that wait for a consumer: those whose attempts have failed,
-// and those that were not tried yet. They are one bundle, which is returned again until it is
-// dequeued; meanwhile, the consumer is not called with them. Expired messages of the bundle are
-// missing. Peek returns nil if no messages wait, apart from those with which the consumer is
-// being called.
+// Peek returns a bundle of up to limit messages that wait for a consumer, because their attempts
+// have failed or they were not tried yet. Peek returns the same bundle until it is dequeued. Until
+// then, the hub does not call the consumer with these messages. A bundle lacks its messages that
+// have expired. Peek returns nil if the only waiting messages are in calls that are under way.
 //
-// The owner of the cursor makes the bundle. Peek fails with Unavailable if that takes too long; it
-// may be repeated.
+// The owner of the cursor makes the bundle. Peek fails with Unavailable if the owner takes too
+// long; the caller may repeat the Peek.
 func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.PartyID, limit int, reserve Reserve) (*Bundle, error) {
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return nil, err
@@ -51,14 +50,14 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 			return nil, err
 		}
 		// The standing may be a stale read. So a bundle is returned only after the owner of the
-		// cursor has followed a request that was stored after the call began.
+		// cursor has carried out a request that was stored after the call began.
 		var entries []domain.Position
 		if standing.Held == nil {
 			if entries, err = s.findWaiting(ctx, consumer, &standing, limit); err != nil || len(entries) == 0 {
 				return nil, err
 			}
 		}
-		followed, err := s.followRequest(ctx, consumer, &standing, domain.ReplayRequest{Peek: &domain.PeekRequest{Limit: limit, Entries: entries}})
+		followed, err := s.submitRequest(ctx, consumer, &standing, domain.ReplayRequest{Peek: &domain.PeekRequest{Limit: limit, Entries: entries}})
 		switch {
 		case domain.KindOf(err) == domain.Conflict: // the standing was a stale read
 		case err != nil:
@@ -91,7 +90,7 @@ func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer doma
 		case standing.HasDequeued(bundle):
 			return nil
 		}
-		followed, err := s.followRequest(ctx, consumer, &standing, domain.ReplayRequest{Dequeue: bundle})
+		followed, err := s.submitRequest(ctx, consumer, &standing, domain.ReplayRequest{Dequeue: bundle})
 		switch {
 		case domain.KindOf(err) == domain.Conflict: // the standing was a stale read
 		case err != nil:
@@ -109,15 +108,15 @@ func newSlowOwnerError(consumer domain.PartyID) error {
 	return domain.Errorf(domain.Unavailable, "no node has answered for consumer %s in time; send the request again", consumer)
 }
 
-// followRequest stores a request, and returns the standing of the cursor once its owner has
-// followed the request. It fails with Conflict if before was a stale read.
-func (s *Service) followRequest(ctx context.Context, consumer domain.PartyID, before *domain.Standing, r domain.ReplayRequest) (domain.Standing, error) {
+// submitRequest stores a request, and returns the standing of the cursor once its owner has
+// carried out the request. It fails with Conflict if before was a stale read.
+func (s *Service) submitRequest(ctx context.Context, consumer domain.PartyID, before *domain.Standing, r domain.ReplayRequest) (domain.Standing, error) {
 	id := consumer.Cursor()
 	deadline := s.opts.After(s.opts.FetchTimeout)
 	r.ID = s.opts.NewID()
 	number, err := s.ports.Shards.AddReplay(ctx, id, before.Followed, r)
 	if err == nil || domain.KindOf(err) == domain.Uncertain {
-		s.opts.Changed(id) // it may be stored, and its signal may be lost
+		s.opts.Changed(id) // the request may be stored, and its signal may be lost
 	}
 	if err != nil {
 		return domain.Standing{}, err
@@ -141,7 +140,7 @@ func (s *Service) followRequest(ctx context.Context, consumer domain.PartyID, be
 
 // findWaiting returns the positions of messages that wait for a consumer: retries, open
 // deliveries and entries that were not taken, each with the highest priority first. It returns
-// more than limit, because the consumer may be called with some of them.
+// more than limit positions, because calls with some of these messages may be under way.
 func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, standing *domain.Standing, limit int) ([]domain.Position, error) {
 	waiting, err := s.findRetries(ctx, consumer, standing, limit+domain.MaxConcurrency)
 	if err != nil {
@@ -154,7 +153,7 @@ func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, stan
 	}
 	var b boundedEntries
 	for _, p := range waiting {
-		if e := read[p.EntryID]; e != nil { // else the entry has expired or is not visible yet
+		if e := read[p.EntryID]; e != nil { // a missing entry has expired or is not visible yet
 			b.add(e)
 		}
 	}
@@ -163,7 +162,7 @@ func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, stan
 		return nil, err
 	}
 	fresh := 0
-	for _, last := range slices.Backward(end.Positions) { // in the order of priorities
+	for _, last := range slices.Backward(end.Positions) { // the highest priority first
 		at := standing.Position(last.Priority)
 		if at.Number >= last.Number || fresh >= limit || b.isFull {
 			continue
@@ -187,7 +186,7 @@ func (s *Service) findRetries(ctx context.Context, consumer domain.PartyID, stan
 	if standing.Retries == 0 {
 		return nil, nil
 	}
-	for _, at := range slices.Backward(standing.At) { // in the order of priorities
+	for _, at := range slices.Backward(standing.At) { // the highest priority first
 		after := domain.EntryID{Priority: at.Priority, Number: -1}
 		retries, err := s.ports.Cursors.Retries(ctx, consumer.Cursor(), after, limit)
 		if err != nil {
@@ -205,7 +204,7 @@ func (s *Service) findRetries(ctx context.Context, consumer domain.PartyID, stan
 	return all, nil
 }
 
-// boundedEntries collect positions of entries, up to the first one that does not fit.
+// boundedEntries collects positions of entries, up to the first entry that does not fit.
 type boundedEntries struct {
 	positions []domain.Position
 	bytes     int64
@@ -229,7 +228,7 @@ func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, pos
 	read, isComplete = make(map[domain.EntryID]*repository.Entry), true
 	for len(sorted) > 0 {
 		first, n := sorted[0], 1
-		for n < len(sorted) && sorted[n].Priority == first.Priority && sorted[n].Number < first.Number+listed {
+		for n < len(sorted) && sorted[n].Priority == first.Priority && sorted[n].Number < first.Number+listBatch {
 			n++
 		}
 		for at, last := first, sorted[n-1].Number; at.Number <= last; {
@@ -258,7 +257,7 @@ func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held 
 	if err != nil {
 		return nil, err
 	}
-	if !isComplete { // otherwise the consumer would dequeue messages that it has not got
+	if !isComplete { // otherwise the consumer would dequeue messages that it did not get
 		return nil, domain.Errorf(domain.Unavailable, "the bundle of consumer %s has messages that are not visible to this node yet; send the request again", consumer)
 	}
 	size := int64(0)

@@ -21,14 +21,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // peekBundle returns the bundle of the consumer.
 func (w *fetchWorld) peekBundle(n *fetchNode, limit int) *broker.Bundle {
 	w.Helper()
-	b, err := n.Peek(w.Context(), consumercredentials, w.consumer, limit, nil)
+	b, err := n.Peek(w.Context(), consumerCredentials, w.consumer, limit, nil)
 	require.NoError(w, err)
 	return b
 }
 
 func (w *fetchWorld) dequeues(n *fetchNode, b *broker.Bundle) {
 	w.Helper()
-	require.NoError(w, n.Dequeue(w.Context(), consumercredentials, w.consumer, b.ID))
+	require.NoError(w, n.Dequeue(w.Context(), consumerCredentials, w.consumer, b.ID))
 }
 
 // awaitSharing waits until the nodes have shared the shards, or have taken over the shards of a node
@@ -71,7 +71,7 @@ func TestPeek_ReturnsOneBundleUntilItIsDequeued(t *testing.T) {
 }
 
 // This is rule P15.
-func TestPeek_ReturnsWhatNoCallGets(t *testing.T) {
+func TestPeek_ReturnsMessagesThatNoCallGets(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		w.takes = 20 * time.Millisecond
 		n := w.startNode("a", delivery.Options{Concurrency: 2})
@@ -155,7 +155,7 @@ func TestPeeksAtTheSameTime_ReturnOneBundle(t *testing.T) {
 		bundles := make([]*broker.Bundle, 8)
 		var all sync.WaitGroup
 		for i := range bundles {
-			all.Go(func() { bundles[i], _ = n.Peek(w.Context(), consumercredentials, w.consumer, 1+i, nil) })
+			all.Go(func() { bundles[i], _ = n.Peek(w.Context(), consumerCredentials, w.consumer, 1+i, nil) })
 		}
 		all.Wait()
 		for _, b := range bundles {
@@ -170,12 +170,12 @@ func TestFetch_FailsInTimeWithoutANode(t *testing.T) {
 		n.stop()
 		w.broadcast(n, 1, 0)
 		began := time.Now()
-		_, err := n.Peek(w.Context(), consumercredentials, w.consumer, 1, nil)
+		_, err := n.Peek(w.Context(), consumerCredentials, w.consumer, 1, nil)
 		require.Equal(w, domain.Unavailable, domain.KindOf(err))
 		require.Equal(w, 10*time.Second, time.Since(began))
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		require.ErrorIs(w, n.Dequeue(ctx, consumercredentials, w.consumer, "bundle"), context.Canceled)
+		require.ErrorIs(w, n.Dequeue(ctx, consumerCredentials, w.consumer, "bundle"), context.Canceled)
 		b := w.startNode("b", delivery.Options{})
 		w.awaitSharing()
 		require.Len(w, w.peekBundle(b, 1).Messages, 1, "the request was not lost, or nothing was")
@@ -189,7 +189,7 @@ func TestABundle_IsBounded(t *testing.T) {
 		w.status, w.takes = 500, time.Second
 		large := &broker.Broadcast{Payload: []byte(strings.Repeat("x", 1<<20-1000))}
 		for range 8 {
-			_, _, err := n.Broadcast(w.Context(), producercredentials, w.channel, large)
+			_, _, err := n.Broadcast(w.Context(), producerCredentials, w.channel, large)
 			require.NoError(w, err)
 		}
 		w.broadcast(n, 60, 0)
@@ -200,7 +200,7 @@ func TestABundle_IsBounded(t *testing.T) {
 		w.dequeues(n, w.peekBundle(n, broker.MaxPeek))
 		require.LessOrEqual(w, len(w.peekBundle(n, broker.MaxPeek).Messages), broker.MaxPeek)
 		for _, limit := range []int{0, -1, broker.MaxPeek + 1} {
-			_, err := n.Peek(w.Context(), consumercredentials, w.consumer, limit, nil)
+			_, err := n.Peek(w.Context(), consumerCredentials, w.consumer, limit, nil)
 			require.Equal(w, domain.Invalid, domain.KindOf(err))
 		}
 	})
@@ -216,22 +216,22 @@ func TestPayloads_AreReadOnceTheirMemoryIsReserved(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := n.Peek(w.Context(), consumercredentials, w.consumer, 8, reserve)
+		_, err := n.Peek(w.Context(), consumerCredentials, w.consumer, 8, reserve)
 		require.NoError(w, err)
 		require.Empty(w, reserved, "nothing waits, and nothing is read")
 		w.status = 500
-		id, _, err := n.Broadcast(w.Context(), producercredentials, w.channel, &broker.Broadcast{Payload: make([]byte, 1000)})
+		id, _, err := n.Broadcast(w.Context(), producerCredentials, w.channel, &broker.Broadcast{Payload: make([]byte, 1000)})
 		require.NoError(w, err)
 		<-time.After(time.Second)
-		_, err = n.Peek(w.Context(), consumercredentials, w.consumer, 8, reserve)
+		_, err = n.Peek(w.Context(), consumerCredentials, w.consumer, 8, reserve)
 		require.Equal(w, domain.Busy, domain.KindOf(err))
-		_, err = n.Message(w.Context(), admincredentials, w.channel, id, reserve)
+		_, err = n.Message(w.Context(), adminCredentials, w.channel, id, reserve)
 		require.Equal(w, domain.Busy, domain.KindOf(err))
 		_, err = n.Message(w.Context(), &broker.Credentials{ChannelToken: "wrong"}, w.channel, id, reserve)
 		require.ErrorIs(w, err, broker.ErrForbidden, "a stranger reserves nothing")
 		require.Equal(w, []int64{1000, 1000}, reserved)
 		isFull = false
-		bundle, err := n.Peek(w.Context(), consumercredentials, w.consumer, 8, reserve)
+		bundle, err := n.Peek(w.Context(), consumerCredentials, w.consumer, 8, reserve)
 		require.NoError(w, err)
 		require.Len(w, bundle.Messages, 1)
 	})
@@ -242,14 +242,14 @@ func TestDequeue_FailsForAnUnknownBundle(t *testing.T) {
 		n := w.startNode("a", delivery.Options{})
 		w.awaitSharing()
 		for _, id := range []string{"", "other", strings.Repeat("x", 1000)} {
-			err := n.Dequeue(w.Context(), consumercredentials, w.consumer, id)
+			err := n.Dequeue(w.Context(), consumerCredentials, w.consumer, id)
 			require.Equal(w, domain.NotFound, domain.KindOf(err), id)
 		}
 		w.status = 500
 		w.broadcast(n, 1, 0)
 		<-time.After(time.Second)
 		bundle := w.peekBundle(n, 1)
-		require.Equal(w, domain.NotFound, domain.KindOf(n.Dequeue(w.Context(), consumercredentials, w.consumer, "other")))
+		require.Equal(w, domain.NotFound, domain.KindOf(n.Dequeue(w.Context(), consumerCredentials, w.consumer, "other")))
 		require.Equal(w, bundle, w.peekBundle(n, 1))
 	})
 }
@@ -274,11 +274,11 @@ func TestAJobInABundle_IsInFlight(t *testing.T) {
 		n := w.startNode("a", delivery.Options{Concurrency: 1})
 		w.awaitSharing()
 		w.broadcast(n, 2, 0)
-		<-time.After(1500 * time.Millisecond) // one delivery has failed, and one is being called
+		<-time.After(1500 * time.Millisecond) // one delivery has failed, and the call with another is under way
 		w.broadcast(n, 1, 0)
 		bundle := w.peekBundle(n, 3)
 		statusOf := func(number int64) broker.JobStatus {
-			m, err := n.Message(w.Context(), admincredentials, w.channel, domain.EntryID{Number: number}.MessageID(), nil)
+			m, err := n.Message(w.Context(), adminCredentials, w.channel, domain.EntryID{Number: number}.MessageID(), nil)
 			require.NoError(w, err)
 			require.Len(w, m.Jobs, 1)
 			return m.Jobs[0].Status
@@ -307,7 +307,7 @@ func TestFetch_LosesNothingWhenNodesEnd(t *testing.T) {
 			for range 10 {
 				w.broadcast(previous, 10, i%2)
 				sent += 10
-				if b, err := next.Peek(w.Context(), consumercredentials, w.consumer, 4, nil); err == nil && b != nil {
+				if b, err := next.Peek(w.Context(), consumerCredentials, w.consumer, 4, nil); err == nil && b != nil {
 					countMessages(fetched, b)
 					w.dequeues(next, b)
 				}

@@ -16,13 +16,13 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A fetchWorld has a channel with one consumer, nodes that call it, and their stores. It lives in a
-// synctest bubble.
+// A fetchWorld has a channel with one consumer, nodes that call the consumer, and their stores. It
+// must be used in a synctest bubble.
 type fetchWorld struct {
 	*testing.T
 	ports    broker.Ports
 	nodes    repository.Nodes
-	stops    []func() // stops of the nodes that were started
+	stops    []func() // functions that stop the started nodes
 	channel  domain.PartyID
 	consumer domain.PartyID
 
@@ -30,7 +30,7 @@ type fetchWorld struct {
 	status int                    // status of the answers to calls
 	takes  time.Duration          // a call
 	begun  chan domain.EntryID    // calls
-	counts map[domain.EntryID]int // calls that were received from begun
+	counts map[domain.EntryID]int // for each message, the number of calls that were received from begun
 }
 
 // A plainSealer seals nothing.
@@ -41,9 +41,9 @@ func (plainSealer) OpenFor(_, sealed string) (secret string, _ error) { return s
 
 // The credentials of a fetchWorld.
 var (
-	admincredentials    = &broker.Credentials{IsAdmin: true}
-	consumercredentials = &broker.Credentials{ConsumerToken: "consumer-token"}
-	producercredentials = &broker.Credentials{ChannelToken: "channel-token", ProducerID: "p", ProducerToken: "producer-token"}
+	adminCredentials    = &broker.Credentials{IsAdmin: true}
+	consumerCredentials = &broker.Credentials{ConsumerToken: "consumer-token"}
+	producerCredentials = &broker.Credentials{ChannelToken: "channel-token", ProducerID: "p", ProducerToken: "producer-token"}
 )
 
 // inFetchWorld runs a test in a new world.
@@ -66,10 +66,10 @@ func inFetchWorld(t *testing.T, test func(w *fetchWorld)) {
 			producer:  {Token: new("producer-token")},
 			w.channel: {Token: new("channel-token")},
 		} {
-			_, _, err = s.Put(t.Context(), admincredentials, id, d, broker.Condition{})
+			_, _, err = s.Put(t.Context(), adminCredentials, id, d, broker.Condition{})
 			require.NoError(t, err)
 		}
-		_, _, err = s.Put(t.Context(), admincredentials, w.consumer, broker.Draft{Token: new("consumer-token"), CallbackURL: "https://billing.example/"}, broker.Condition{})
+		_, _, err = s.Put(t.Context(), adminCredentials, w.consumer, broker.Draft{Token: new("consumer-token"), CallbackURL: "https://billing.example/"}, broker.Condition{})
 		require.NoError(t, err)
 		defer func() {
 			for _, stop := range w.stops {
@@ -148,7 +148,7 @@ func (w *fetchWorld) startNode(name string, opts delivery.Options) *fetchNode {
 func (w *fetchWorld) broadcast(n *fetchNode, count, priority int) {
 	w.Helper()
 	for range count {
-		_, _, err := n.Broadcast(w.Context(), producercredentials, w.channel, &broker.Broadcast{Priority: priority, Payload: []byte(`{}`)})
+		_, _, err := n.Broadcast(w.Context(), producerCredentials, w.channel, &broker.Broadcast{Priority: priority, Payload: []byte(`{}`)})
 		require.NoError(w, err)
 	}
 }

@@ -16,12 +16,12 @@ type JobStatus string
 
 // The statuses of a job.
 const (
-	InFlight      JobStatus = "In-flight"       // it was not tried yet, or its first attempt is under way
+	InFlight      JobStatus = "In-flight"       // the job was not tried yet, or its first attempt is under way
 	RetryDelivery JobStatus = "Retry-Delivery"  // an attempt failed, and the next one is due later
-	RetryInFlight JobStatus = "Retry-In-flight" // this node makes another attempt, or the consumer has fetched it
+	RetryInFlight JobStatus = "Retry-In-flight" // another attempt is under way on this node, or the message is in a bundle
 	Delivered     JobStatus = "Delivered"
 	Dead          JobStatus = "Dead"  // all attempts failed
-	Ended         JobStatus = "Ended" // it is Delivered, or was Dead and its dead letter was removed
+	Ended         JobStatus = "Ended" // the job was Delivered, or was Dead and its dead letter was removed
 )
 
 // A Job is the delivery of a message to a consumer.
@@ -30,15 +30,15 @@ type Job struct {
 	Message  string         // id
 	Status   JobStatus
 	Attempts int              // failed attempts since the job began or was re-triggered
-	History  []domain.Attempt // attempts of a job that failed
+	History  []domain.Attempt // past attempts; only of a job that failed
 	Due      time.Time        // time at which the next attempt is due
-	Reason   string           // why it is dead
+	Reason   string           // why the job is Dead
 }
 
 // A storedConsumer is a consumer with the standing of its cursor.
 type storedConsumer struct {
 	party    *repository.Party
-	standing *domain.Standing // nil: its cursor was not created
+	standing *domain.Standing // nil: the consumer's cursor was not created
 }
 
 // hasTaken reports whether the consumer has taken a message. It is true for a consumer that was
@@ -143,7 +143,7 @@ func (s *Service) readJob(ctx context.Context, c *storedConsumer, e domain.Entry
 	}
 	r, err := s.ports.Cursors.Retry(ctx, c.party.ID.Cursor(), e)
 	if domain.KindOf(err) == domain.NotFound {
-		j.Status = s.endOf(c, published)
+		j.Status = s.endStatus(c, published)
 		return j, nil
 	}
 	if err != nil {
@@ -156,10 +156,10 @@ func (s *Service) readJob(ctx context.Context, c *storedConsumer, e domain.Entry
 	return j, nil
 }
 
-// endOf returns the status of an ended job without a dead letter. A dead letter is newer than
+// endStatus returns the status of an ended job without a dead letter. A dead letter is newer than
 // its message. So while a message is younger than the retention of dead letters, its dead
 // letter would still be stored.
-func (s *Service) endOf(c *storedConsumer, published time.Time) JobStatus {
+func (s *Service) endStatus(c *storedConsumer, published time.Time) JobStatus {
 	if c.standing.Counters.Errored > 0 && s.opts.Clock().Sub(published) >= repository.DeadLetterRetention {
 		return Ended
 	}

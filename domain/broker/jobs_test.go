@@ -21,16 +21,16 @@ func (w *fetchWorld) startAlone() *fetchNode {
 // jobOf returns the only job of a message.
 func (w *fetchWorld) jobOf(n *fetchNode, message string) broker.Job {
 	w.Helper()
-	m, err := n.Message(w.Context(), admincredentials, w.channel, message, nil)
+	m, err := n.Message(w.Context(), adminCredentials, w.channel, message, nil)
 	require.NoError(w, err)
 	require.Len(w, m.Jobs, 1)
 	return m.Jobs[0]
 }
 
-// broadcastOne sends a message by a node and returns its id.
+// broadcastOne sends a message through a node and returns the id of the message.
 func (w *fetchWorld) broadcastOne(n *fetchNode) string {
 	w.Helper()
-	message, _, err := n.Broadcast(w.Context(), producercredentials, w.channel, &broker.Broadcast{Payload: []byte(`{}`)})
+	message, _, err := n.Broadcast(w.Context(), producerCredentials, w.channel, &broker.Broadcast{Payload: []byte(`{}`)})
 	require.NoError(w, err)
 	return message
 }
@@ -50,10 +50,10 @@ func TestAJob_IsEndedOnceItsDeadLetterIsRemoved(t *testing.T) {
 		<-time.After(time.Hour)
 		for _, message := range []string{delivered, dead} {
 			require.Equal(w, broker.Ended, w.jobOf(n, message).Status, "which one was delivered is no longer stored")
-			err := n.RetriggerJob(w.Context(), admincredentials, w.consumer, message)
+			err := n.RetriggerJob(w.Context(), adminCredentials, w.consumer, message)
 			require.Equal(w, domain.Conflict, domain.KindOf(err))
 			require.ErrorContains(w, err, "the job is Delivered, or its dead letter was removed")
-			err = n.RetriggerMessage(w.Context(), admincredentials, w.channel, message)
+			err = n.RetriggerMessage(w.Context(), adminCredentials, w.channel, message)
 			require.Equal(w, domain.Conflict, domain.KindOf(err))
 		}
 	})
@@ -87,7 +87,7 @@ func TestAJob_IsDeadIfItsMessageExpiredBeforeItWasTaken(t *testing.T) {
 		j := w.jobOf(n, message)
 		require.Equal(w, broker.Dead, j.Status)
 		require.Contains(w, j.Reason, "its retention had passed")
-		require.Equal(w, domain.Conflict, domain.KindOf(n.RetriggerJob(w.Context(), admincredentials, w.consumer, message)))
-		require.Equal(w, domain.Conflict, domain.KindOf(n.RetriggerMessage(w.Context(), admincredentials, w.channel, message)))
+		require.Equal(w, domain.Conflict, domain.KindOf(n.RetriggerJob(w.Context(), adminCredentials, w.consumer, message)))
+		require.Equal(w, domain.Conflict, domain.KindOf(n.RetriggerMessage(w.Context(), adminCredentials, w.channel, message)))
 	})
 }

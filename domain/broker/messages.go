@@ -15,8 +15,8 @@ type MessageStatus string
 
 // The statuses of a message.
 const (
-	Acknowledged   MessageStatus = "Acknowledged"     // some consumer has not taken it
-	OutForDelivery MessageStatus = "Out-for-delivery" // all consumers that were registered before it have taken it
+	Acknowledged   MessageStatus = "Acknowledged"     // at least one consumer has not taken the message
+	OutForDelivery MessageStatus = "Out-for-delivery" // all consumers that were registered before the message have taken it
 )
 
 // A Message is a message of a channel.
@@ -29,8 +29,8 @@ type Message struct {
 	Metadata    map[string]string
 	Received    time.Time
 	Status      MessageStatus
-	Payload     []byte // only of Message
-	Jobs        []Job  // only of Message
+	Payload     []byte // not in a list
+	Jobs        []Job  // only in the result of Service.Message
 }
 
 func describeMessage(e *repository.Entry) *Message {
@@ -55,7 +55,7 @@ func noMessage(id string) error {
 }
 
 // findEntry returns the entry of a message by either of its ids. It fails with NotFound if
-// there is no such message.
+// the message does not exist.
 func (s *Service) findEntry(ctx context.Context, channel domain.PartyID, id string) (*repository.Entry, error) {
 	var at domain.Position
 	wanted, isOurs := domain.ParseMessageID(id)
@@ -97,13 +97,13 @@ func (s *Service) explainMissing(ctx context.Context, stream domain.StreamName, 
 	return noMessage(id)
 }
 
-// errNotVisible reports a message that another node has stored just before.
+// errNotVisible reports a message that another node has stored and this node cannot read yet.
 func errNotVisible(id string) error {
 	return domain.Errorf(domain.Unavailable, "message %s is not visible to this node yet; send the request again", domain.Clip(id))
 }
 
 // Message returns a message by either of its ids, with its payload and its jobs. It fails with
-// NotFound if there is none.
+// NotFound if the message does not exist.
 func (s *Service) Message(ctx context.Context, creds *Credentials, channel domain.PartyID, id string, reserve Reserve) (*Message, error) {
 	if err := s.requireReader(ctx, creds, channel); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (s *Service) readPayload(ctx context.Context, at repository.Section) ([]byt
 
 // A MessageQuery selects the messages of a list.
 type MessageQuery struct {
-	First domain.EntryID // in the order of their ids: the lowest priority first, then the oldest
+	First domain.EntryID // where the list begins; the lowest priority is first, and in it the oldest message
 	Limit int
 	// StatusChangedSince leaves out messages whose status has certainly not changed since then.
 	// The marks of cursors limit the precision: the list may have messages whose status changed
@@ -163,15 +163,15 @@ type MessageQuery struct {
 	StatusChangedSince time.Time
 }
 
-// listed is the number of entries that are read at a time.
-const listed = 100
+// listBatch is the number of entries that are read at a time.
+const listBatch = 100
 
 // maxListReads is the limit for the reads of a stream for one list.
 const maxListReads = 64
 
-// Messages lists messages without payloads and jobs. next is where the list continues, and
-// false if it ends here. A list that would read too many entries ends early, perhaps without
-// messages, and continues at next.
+// Messages lists messages without payloads and jobs. If more is true, the list continues at next. A
+// list that would read too many entries ends early, perhaps without messages, and continues at
+// next.
 func (s *Service) Messages(ctx context.Context, creds *Credentials, channel domain.PartyID, q MessageQuery) (messages []*Message, next domain.EntryID, more bool, err error) {
 	if err := s.requireReader(ctx, creds, channel); err != nil {
 		return nil, next, false, err
@@ -185,7 +185,7 @@ func (s *Service) Messages(ctx context.Context, creds *Credentials, channel doma
 	if err != nil {
 		return nil, next, false, err
 	}
-	for _, p := range end.Positions { // in the order of their priorities
+	for _, p := range end.Positions { // the lowest priority first
 		if p.Priority < q.First.Priority || p.Number == 0 {
 			continue
 		}
@@ -225,12 +225,12 @@ func (l *lister) listPriority(ctx context.Context, from domain.EntryID, end int6
 			return at.EntryID, true, nil
 		}
 		l.reads++
-		read, err := l.service.ports.Streams.Read(ctx, l.channel.Stream(), at, listed)
+		read, err := l.service.ports.Streams.Read(ctx, l.channel.Stream(), at, listBatch)
 		if err != nil {
 			return next, false, err
 		}
 		if len(read.Entries) == 0 {
-			return next, false, nil // not visible yet, or removed meanwhile
+			return next, false, nil // the entry is not visible yet, or was removed
 		}
 		for i := range read.Entries {
 			e := &read.Entries[i]

@@ -19,7 +19,7 @@ type OverdueQuery struct {
 // An OverduePlace is a position in the list of overdue jobs.
 type OverduePlace struct {
 	Shard  int
-	Cursor string // the first cursor of the shard; "": the shard is done
+	Cursor string // the next cursor of the shard; "": the shard has no more cursors
 }
 
 const (
@@ -28,14 +28,14 @@ const (
 )
 
 // Overdue returns jobs that wait although their time has come, because the node that served
-// their consumers has died and no other one has taken over: jobs that were not tried, jobs that
-// were under way when it died, and jobs whose next attempt is due. A job is not overdue if a
-// node is calling with it, if a bundle has it, or if its consumer is paused or has asked for a
-// pause.
+// their consumers has died and no other node has taken over: jobs that were not tried, jobs that
+// were under way when the node died, and jobs whose next attempt is due. A job is not overdue if
+// its call is under way, if its message is in a bundle, or if its consumer is paused or has
+// requested a pause.
 //
-// It returns one job of each shard of cursors: a re-trigger makes a node take over the whole
-// shard. A list that would read too much ends early, perhaps without jobs, and continues at
-// next. While the owners of all shards are alive, it reads nothing.
+// Overdue returns one job of each shard of cursors: a re-trigger makes a node take over the whole
+// shard. A list that would read too many cursors ends early, perhaps without jobs, and continues
+// at next. While the owners of all shards are alive, Overdue reads nothing.
 func (s *Service) Overdue(ctx context.Context, creds *Credentials, q OverdueQuery) (jobs []Job, next OverduePlace, more bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
 		return nil, next, false, err
@@ -98,11 +98,11 @@ func (l *overdueLister) listNext(ctx context.Context, from OverduePlace) (next O
 	return next, false, nil
 }
 
-// findOverdue returns an overdue job of a consumer, and false without one.
+// findOverdue returns an overdue job of a consumer, or false if the consumer has no overdue job.
 func (l *overdueLister) findOverdue(ctx context.Context, consumer domain.PartyID, entry *repository.ShardEntry) (Job, bool, error) {
 	standing, err := l.service.ports.Cursors.Standing(ctx, entry.Cursor)
 	switch {
-	case domain.KindOf(err) == domain.NotFound: // it was not created
+	case domain.KindOf(err) == domain.NotFound: // the consumer's cursor was not created
 		return Job{}, false, nil
 	case err != nil:
 		return Job{}, false, err
@@ -129,8 +129,8 @@ func (l *overdueLister) findRetry(ctx context.Context, consumer domain.PartyID, 
 		return Job{}, false, nil
 	}
 	after := domain.EntryID{Number: -1}
-	for range maxOverdueRetries / listed { // later retries are found when the earlier ones have been delivered
-		retries, err := l.service.ports.Cursors.Retries(ctx, consumer.Cursor(), after, listed)
+	for range maxOverdueRetries / listBatch { // later retries are found when the earlier ones have been delivered
+		retries, err := l.service.ports.Cursors.Retries(ctx, consumer.Cursor(), after, listBatch)
 		if err != nil {
 			return Job{}, false, err
 		}
@@ -144,7 +144,7 @@ func (l *overdueLister) findRetry(ctx context.Context, consumer domain.PartyID, 
 				return j, true, nil
 			}
 		}
-		if len(retries) < listed {
+		if len(retries) < listBatch {
 			break
 		}
 	}
@@ -199,7 +199,7 @@ func (l *overdueLister) findUntried(ctx context.Context, consumer domain.PartyID
 	return Job{Consumer: consumer, Message: id.MessageID(), Status: InFlight}, true, nil
 }
 
-// findRequested returns a dead job whose re-trigger was stored but not followed by any node.
+// findRequested returns a dead job whose re-trigger was stored but not carried out.
 func (l *overdueLister) findRequested(ctx context.Context, consumer domain.PartyID, standing *domain.Standing) (Job, bool, error) {
 	requests, err := l.service.ports.Shards.Replays(ctx, consumer.Cursor())
 	if err != nil {
@@ -211,7 +211,7 @@ func (l *overdueLister) findRequested(ctx context.Context, consumer domain.Party
 		}
 		retry, err := l.service.ports.Cursors.Retry(ctx, consumer.Cursor(), r.Delivery.EntryID)
 		switch {
-		case domain.KindOf(err) == domain.NotFound: // its dead letter was removed
+		case domain.KindOf(err) == domain.NotFound: // the dead letter was removed
 		case err != nil:
 			return Job{}, false, err
 		case retry.Dead:

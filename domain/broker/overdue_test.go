@@ -37,13 +37,13 @@ func (w *fetchWorld) orphanShards(n *fetchNode) {
 // listOverdue returns the jobs that are overdue by a delay.
 func (w *fetchWorld) listOverdue(n *fetchNode, delay time.Duration) []broker.Job {
 	w.Helper()
-	jobs, _, more, err := n.Overdue(w.Context(), admincredentials, broker.OverdueQuery{Delay: delay})
+	jobs, _, more, err := n.Overdue(w.Context(), adminCredentials, broker.OverdueQuery{Delay: delay})
 	require.NoError(w, err)
 	require.False(w, more)
 	return jobs
 }
 
-// requireOverdue requires that one job is overdue, which a re-trigger has delivered.
+// requireOverdue requires that exactly one job is overdue, and that a re-trigger delivers it.
 func (w *fetchWorld) requireOverdue(n *fetchNode, message string, status broker.JobStatus) {
 	w.Helper()
 	jobs := w.listOverdue(n, 2*time.Second)
@@ -52,7 +52,7 @@ func (w *fetchWorld) requireOverdue(n *fetchNode, message string, status broker.
 	require.Equal(w, w.consumer, jobs[0].Consumer)
 	require.Equal(w, message, jobs[0].Message)
 	w.setAnswers(200, 0)
-	require.NoError(w, n.RetriggerJob(w.Context(), admincredentials, w.consumer, message))
+	require.NoError(w, n.RetriggerJob(w.Context(), adminCredentials, w.consumer, message))
 	<-time.After(20 * time.Second)
 	require.Empty(w, w.listOverdue(n, 0))
 	require.Equal(w, broker.Delivered, w.jobOf(n, message).Status)
@@ -111,7 +111,7 @@ func TestOverdue_ListsRetriggersThatADeadNodeHasNotFollowed(t *testing.T) {
 		w.orphanShards(n)
 		require.Empty(w, w.listOverdue(n, 0), "a dead job is not overdue")
 		deaf := broker.New(w.ports, plainSealer{}, broker.Options{})
-		require.NoError(w, deaf.RetriggerJob(w.Context(), consumercredentials, w.consumer, message))
+		require.NoError(w, deaf.RetriggerJob(w.Context(), consumerCredentials, w.consumer, message))
 		w.requireOverdue(n, message, broker.Dead)
 	})
 }
@@ -187,12 +187,12 @@ func TestOverdue_ReadsNothingWhileAllNodesAreAlive(t *testing.T) {
 		shards := &countedShards{Shards: w.ports.Shards}
 		ports.Shards = shards
 		s := broker.New(ports, plainSealer{}, broker.Options{Orphaned: a.engine.Orphaned})
-		_, _, more, err := s.Overdue(w.Context(), admincredentials, broker.OverdueQuery{})
+		_, _, more, err := s.Overdue(w.Context(), adminCredentials, broker.OverdueQuery{})
 		require.NoError(w, err)
 		require.False(w, more)
 		require.Zero(w, shards.lists)
 		w.orphanShards(a)
-		_, _, _, err = s.Overdue(w.Context(), admincredentials, broker.OverdueQuery{})
+		_, _, _, err = s.Overdue(w.Context(), adminCredentials, broker.OverdueQuery{})
 		require.NoError(w, err)
 		require.Equal(w, repository.ShardCount, shards.lists)
 	})
@@ -217,14 +217,14 @@ func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
 				}
 				id, err := w.channel.Consumers().Parse(name)
 				require.NoError(w, err)
-				_, _, err = broker.New(w.ports, plainSealer{}, broker.Options{}).Put(w.Context(), admincredentials, id, broker.Draft{Token: new("x"), CallbackURL: "https://x.example/"}, broker.Condition{})
+				_, _, err = broker.New(w.ports, plainSealer{}, broker.Options{}).Put(w.Context(), adminCredentials, id, broker.Draft{Token: new("x"), CallbackURL: "https://x.example/"}, broker.Condition{})
 				require.NoError(w, err)
 				count--
 			}
 		}
-		put("z", idle+busy) // they were created before the message, and wait for it
+		put("z", idle+busy) // these consumers were created before the message, and wait for it
 		w.broadcast(n, 1, 0)
-		put("a", idle) // they are first in the list, and have no waiting messages
+		put("a", idle) // these consumers are first in the list, and have no waiting messages
 		<-time.After(3 * time.Second)
 
 		found := make(map[int]int)
@@ -234,7 +234,7 @@ func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
 			require.Less(w, pages, 10)
 			var jobs []broker.Job
 			var err error
-			jobs, q.First, more, err = n.Overdue(w.Context(), admincredentials, q)
+			jobs, q.First, more, err = n.Overdue(w.Context(), adminCredentials, q)
 			require.NoError(w, err)
 			for _, j := range jobs {
 				found[repository.ShardOf(j.Consumer.Cursor())]++
@@ -248,7 +248,7 @@ func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
 func TestOverdue_IsForOperators(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		n := w.startWithoutTakeover("a")
-		for _, creds := range []*broker.Credentials{{}, consumercredentials, producercredentials} {
+		for _, creds := range []*broker.Credentials{{}, consumerCredentials, producerCredentials} {
 			_, _, _, err := n.Overdue(w.Context(), creds, broker.OverdueQuery{})
 			require.ErrorIs(w, err, broker.ErrUnauthenticated)
 		}

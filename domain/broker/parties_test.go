@@ -48,13 +48,13 @@ func (p *parties) put(t *testing.T, s *broker.Service, id domain.PartyID, token 
 	if id.IsConsumer() {
 		d.CallbackURL = "https://billing.example/"
 	}
-	_, created, err := s.Put(t.Context(), admincredentials, id, d, broker.Condition{})
+	_, created, err := s.Put(t.Context(), adminCredentials, id, d, broker.Condition{})
 	require.NoError(t, err)
 	return created
 }
 
 func (p *parties) broadcast(s *broker.Service) (string, error) {
-	id, _, err := s.Broadcast(context.Background(), producercredentials, p.channel, &broker.Broadcast{Payload: []byte("x")})
+	id, _, err := s.Broadcast(context.Background(), producerCredentials, p.channel, &broker.Broadcast{Payload: []byte("x")})
 	return id, err
 }
 
@@ -102,13 +102,13 @@ func TestAConsumer_HasJobsOfWhatIsAcceptedAfterItsPut(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, p.put(t, s, p.consumer, "another-token"), "a consumer that is put again keeps its place")
 	for id, want := range map[string]int{before: 0, after: 1} {
-		m, err := s.Message(t.Context(), admincredentials, p.channel, id, nil)
+		m, err := s.Message(t.Context(), adminCredentials, p.channel, id, nil)
 		require.NoError(t, err)
 		require.Len(t, m.Jobs, want)
 	}
 }
 
-// crashingCursors end the node before it creates a cursor.
+// crashingCursors is a store that ends the node before a cursor is created.
 type crashingCursors struct {
 	repository.Cursors
 	ends bool
@@ -130,7 +130,7 @@ func TestAConsumerWithoutACursor_GetsOneAtTheSamePlaceWhenItIsPutAgain(t *testin
 	p.put(t, s, p.channel, "channel-token")
 	token := "consumer-token"
 	draft := broker.Draft{Token: &token, CallbackURL: "https://billing.example/"}
-	_, _, err := s.Put(t.Context(), admincredentials, p.consumer, draft, broker.Condition{})
+	_, _, err := s.Put(t.Context(), adminCredentials, p.consumer, draft, broker.Condition{})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 	id, err := p.broadcast(s)
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestAConsumerWithoutACursor_GetsOneAtTheSamePlaceWhenItIsPutAgain(t *testin
 	standing, err := cursors.Standing(t.Context(), p.consumer.Cursor())
 	require.NoError(t, err)
 	require.Zero(t, standing.Position(0).Number, "before the message that came between")
-	m, err := s.Message(t.Context(), admincredentials, p.channel, id, nil)
+	m, err := s.Message(t.Context(), adminCredentials, p.channel, id, nil)
 	require.NoError(t, err)
 	require.Len(t, m.Jobs, 1)
 }

@@ -30,17 +30,17 @@ type Party struct {
 	CallbackURL string // callback URL of a consumer
 	Created     time.Time
 	Changed     time.Time // time of the last change, in whole seconds
-	Version     string    // another one after each change
+	Version     string    // differs after each change
 }
 
 func viewParty(p *repository.Party) *Party {
 	return &Party{ID: p.ID, Label: p.Label, CallbackURL: p.CallbackURL, Created: p.Created, Changed: p.Changed, Version: string(p.Version)}
 }
 
-// Put stores a party, or replaces the stored one. created reports which. The same call may be
-// repeated; a party that equals the draft is not changed, for any condition. It fails with
-// Invalid if the draft is not valid, with NotFound if the channel of a consumer does not exist,
-// with Conflict if the party changes meanwhile, with [ErrChanged], and with
+// Put stores a party, or replaces the stored party. created is true if the party is new. The same
+// call may be repeated: a party that equals the draft is not changed, whatever the condition. Put
+// fails with Invalid if the draft is not valid, with NotFound if the channel of a consumer does not
+// exist, with Conflict if the party changes during the call, with [ErrChanged], and with
 // [ErrUnauthenticated].
 func (s *Service) Put(ctx context.Context, creds *Credentials, id domain.PartyID, d Draft, when Condition) (stored *Party, created bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
@@ -117,7 +117,7 @@ func (s *Service) putParty(ctx context.Context, id domain.PartyID, d *Draft, whe
 			*created = err == nil
 			return p, err
 		}
-		// Another request has created it meanwhile.
+		// Another request has created the party after the read.
 		if found, err = s.ports.Parties.Party(ctx, id); err != nil {
 			return nil, err
 		}
@@ -179,7 +179,7 @@ func (s *Service) replaceParty(ctx context.Context, found *repository.Party, d *
 	}
 	version, err := s.ports.Parties.PutParty(ctx, next)
 	if domain.KindOf(err) == domain.Conflict && when.isSet() {
-		err = newChangedError() // it no longer has a version of the condition
+		err = newChangedError() // the party no longer has a version of the condition
 	}
 	next.Version = version
 	if next.ID.IsConsumer() && (err == nil || domain.KindOf(err) == domain.Uncertain) {
@@ -213,7 +213,7 @@ func (s *Service) createCursor(ctx context.Context, p *repository.Party) error {
 	return nil
 }
 
-// Get returns a party. Operators may read all parties. The token of a channel permits to read
+// Get returns a party. Operators may read all parties. The token of a channel permits reading
 // the channel and its consumers.
 func (s *Service) Get(ctx context.Context, creds *Credentials, id domain.PartyID) (*Party, error) {
 	if err := s.requireLister(ctx, creds, id.List(), id); err != nil {
@@ -254,7 +254,7 @@ func (s *Service) List(ctx context.Context, creds *Credentials, list domain.Part
 }
 
 // requireLister refuses a request that may not read a party of a list: operators may read all
-// parties, and the token of a channel permits to read the channel and its consumers.
+// parties, and the token of a channel permits reading the channel and its consumers.
 func (s *Service) requireLister(ctx context.Context, creds *Credentials, list domain.PartyList, id domain.PartyID) error {
 	channel, isConsumers := list.Channel()
 	switch {

@@ -25,7 +25,7 @@ func TestARetriggeredJob_BeginsWithoutAttemptsAndKeepsItsHistory(t *testing.T) {
 		require.Equal(w, broker.Dead, dead.Status)
 		require.Len(w, dead.History, 6)
 
-		require.NoError(w, n.RetriggerJob(w.Context(), consumercredentials, w.consumer, message))
+		require.NoError(w, n.RetriggerJob(w.Context(), consumerCredentials, w.consumer, message))
 		<-time.After(2 * time.Second)
 		again := w.jobOf(n, message)
 		require.Equal(w, broker.RetryDelivery, again.Status)
@@ -35,7 +35,7 @@ func TestARetriggeredJob_BeginsWithoutAttemptsAndKeepsItsHistory(t *testing.T) {
 		require.Equal(w, broker.Dead, w.jobOf(n, message).Status)
 		require.Equal(w, 12, w.countCalls()[domain.EntryID{}])
 
-		require.NoError(w, n.RetriggerMessage(w.Context(), admincredentials, w.channel, message))
+		require.NoError(w, n.RetriggerMessage(w.Context(), adminCredentials, w.channel, message))
 		<-time.After(2 * time.Second)
 		require.Equal(w, 1, w.jobOf(n, message).Attempts)
 		w.setAnswers(200, 0)
@@ -53,10 +53,10 @@ func TestAJobThatIsNotDead_IsNotMadeAgain(t *testing.T) {
 		for i, want := range []broker.JobStatus{broker.InFlight, broker.RetryDelivery, broker.RetryInFlight} {
 			<-time.After([]time.Duration{8, 4, 8}[i] * time.Second) // a call takes 10 seconds, and the pause after it about 5
 			require.Equal(w, want, w.jobOf(n, message).Status)
-			err := n.RetriggerJob(w.Context(), consumercredentials, w.consumer, message)
+			err := n.RetriggerJob(w.Context(), consumerCredentials, w.consumer, message)
 			require.Equal(w, domain.Conflict, domain.KindOf(err), want)
-			require.NoError(w, n.RetriggerJob(w.Context(), admincredentials, w.consumer, message), "its owner looks at it")
-			require.NoError(w, n.RetriggerMessage(w.Context(), admincredentials, w.channel, message))
+			require.NoError(w, n.RetriggerJob(w.Context(), adminCredentials, w.consumer, message), "its owner looks at it")
+			require.NoError(w, n.RetriggerMessage(w.Context(), adminCredentials, w.channel, message))
 		}
 		s, err := w.ports.Cursors.Standing(w.Context(), w.consumer.Cursor())
 		require.NoError(w, err)
@@ -68,7 +68,7 @@ func TestAJobThatIsNotDead_IsNotMadeAgain(t *testing.T) {
 func TestAToken_IsComparedInFull(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		n := w.startNode("a", delivery.Options{})
-		_, err := n.DeadLetters(w.Context(), consumercredentials, w.consumer, domain.EntryID{Number: -1}, 1)
+		_, err := n.DeadLetters(w.Context(), consumerCredentials, w.consumer, domain.EntryID{Number: -1}, 1)
 		require.NoError(w, err)
 		change := map[string]func(string) string{
 			"the beginning": func(s string) string { return s[:len(s)-1] },
@@ -78,15 +78,15 @@ func TestAToken_IsComparedInFull(t *testing.T) {
 			"a blank":       func(s string) string { return s + " " },
 		}
 		for what, of := range change {
-			_, err := n.Peek(w.Context(), &broker.Credentials{ConsumerToken: of(consumercredentials.ConsumerToken)}, w.consumer, 1, nil)
+			_, err := n.Peek(w.Context(), &broker.Credentials{ConsumerToken: of(consumerCredentials.ConsumerToken)}, w.consumer, 1, nil)
 			require.ErrorIs(w, err, broker.ErrForbidden, what)
-			_, err = n.Get(w.Context(), &broker.Credentials{ChannelToken: of(producercredentials.ChannelToken)}, w.channel)
+			_, err = n.Get(w.Context(), &broker.Credentials{ChannelToken: of(producerCredentials.ChannelToken)}, w.channel)
 			require.ErrorIs(w, err, broker.ErrForbidden, what)
 			for _, wrong := range []func(c *broker.Credentials){
 				func(c *broker.Credentials) { c.ChannelToken = of(c.ChannelToken) },
 				func(c *broker.Credentials) { c.ProducerToken = of(c.ProducerToken) },
 			} {
-				creds := *producercredentials
+				creds := *producerCredentials
 				wrong(&creds)
 				_, _, err := n.Broadcast(w.Context(), &creds, w.channel, &broker.Broadcast{})
 				require.ErrorIs(w, err, broker.ErrForbidden, what)

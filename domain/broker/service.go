@@ -55,13 +55,14 @@ type Options struct {
 	Settled func(domain.CursorID) <-chan struct{}
 
 	CacheTime    time.Duration                        // how long a party is cached; default 4 s
-	FetchTimeout time.Duration                        // time within which the owner of a cursor has to follow a Peek or Dequeue; default 10 s
+	FetchTimeout time.Duration                        // time within which the owner of a cursor has to carry out a Peek or Dequeue; default 10 s
 	Clock        func() time.Time                     // default time.Now
 	After        func(time.Duration) <-chan time.Time // default time.After
 	NewID        func() string                        // makes the id of a request to a cursor; default: 26 random letters and digits
 }
 
-// A Service is safe for concurrent use.
+// A Service serves the producers, consumers and operators of the broker. It is safe for concurrent
+// use.
 type Service struct {
 	ports Ports
 	keys  Sealer
@@ -69,8 +70,8 @@ type Service struct {
 	cache *partyCache
 }
 
-// New returns a Service that seals the tokens of consumers by keys. Without keys it refuses
-// consumers.
+// New returns a Service that seals the tokens of consumers with keys. A Service without keys
+// refuses consumers.
 func New(ports Ports, keys Sealer, opts Options) *Service {
 	opts.setDefaults()
 	return &Service{ports: ports, keys: keys, opts: opts, cache: newPartyCache(opts.CacheTime, opts.Clock)}

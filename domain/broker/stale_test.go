@@ -14,8 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// staleStreams has pages of two entries. Its reads do not show the last entries while these are
-// hidden.
+// staleStreams has pages of two entries. Its reads omit the last entries, as many as hidden says.
 type staleStreams struct {
 	repository.Streams
 	hidden *atomic.Int64
@@ -76,7 +75,7 @@ func TestABundleWithHiddenMessages_IsNotReturned(t *testing.T) {
 		<-time.After(10 * time.Second)
 		bundle := w.peekBundle(n, 4)
 		hidden.Store(1)
-		_, err := n.Peek(w.Context(), consumercredentials, w.consumer, 4, nil)
+		_, err := n.Peek(w.Context(), consumerCredentials, w.consumer, 4, nil)
 		require.Equal(w, domain.Unavailable, domain.KindOf(err))
 		require.ErrorContains(w, err, "not visible")
 		hidden.Store(0)
@@ -89,17 +88,17 @@ func TestAMessageThatWasAccepted_IsFoundOrNotVisibleYet(t *testing.T) {
 		hidden := w.hideEntries()
 		n := w.startNode("a", delivery.Options{})
 		w.broadcast(n, 3, 0)
-		_, _, err := n.Broadcast(w.Context(), producercredentials, w.channel, &broker.Broadcast{ID: "mine"})
+		_, _, err := n.Broadcast(w.Context(), producerCredentials, w.channel, &broker.Broadcast{ID: "mine"})
 		require.NoError(w, err)
 		hidden.Store(2)
 		for id, want := range map[string]domain.Kind{
 			"m0.1": domain.Unknown, "m0.2": domain.Unavailable, "mine": domain.Unavailable, "m0.4": domain.NotFound, "m7.0": domain.NotFound, "other": domain.NotFound,
 		} {
-			_, err := n.Message(w.Context(), admincredentials, w.channel, id, nil)
+			_, err := n.Message(w.Context(), adminCredentials, w.channel, id, nil)
 			require.Equal(w, want, domain.KindOf(err), id)
 		}
 		hidden.Store(0)
-		m, err := n.Message(w.Context(), admincredentials, w.channel, "mine", nil)
+		m, err := n.Message(w.Context(), adminCredentials, w.channel, "mine", nil)
 		require.NoError(w, err)
 		require.Equal(w, "m0.3", m.ID)
 	})
@@ -113,7 +112,7 @@ func TestAConsumer_BeginsAfterExistingMessages(t *testing.T) {
 		hidden.Store(2)
 		late, err := w.channel.Consumers().Parse("late")
 		require.NoError(w, err)
-		_, _, err = n.Put(w.Context(), admincredentials, late, broker.Draft{Token: new("t"), CallbackURL: "https://late.example/"}, broker.Condition{})
+		_, _, err = n.Put(w.Context(), adminCredentials, late, broker.Draft{Token: new("t"), CallbackURL: "https://late.example/"}, broker.Condition{})
 		require.NoError(w, err)
 		s, err := w.ports.Cursors.Standing(w.Context(), late.Cursor())
 		require.NoError(w, err)

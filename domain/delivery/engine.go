@@ -103,7 +103,7 @@ type Engine struct {
 	state    engineState
 	services map[domain.CursorID]*service
 	topics   map[domain.StreamName]*topic
-	watched  map[watchedKey]*watched
+	watched  map[watchedKey]*watchedStream
 	drained  chan struct{} // closed when the last service has ended, while stopping
 }
 
@@ -124,7 +124,7 @@ type topic struct {
 	end      [domain.Priorities]int64 // numbers after the last known entries
 	looked   bool                     // end was read from the store, or is later
 	services map[*service]struct{}
-	watched  map[*watched]struct{}
+	watched  map[*watchedStream]struct{}
 
 	lookQueued bool // the end will be read
 
@@ -137,7 +137,7 @@ func New(ports Ports, opts Options) *Engine {
 	e := &Engine{
 		Ports: ports, opts: opts, window: newWindow(opts.Window),
 		services: make(map[domain.CursorID]*service), topics: make(map[domain.StreamName]*topic),
-		watched: make(map[watchedKey]*watched), drained: make(chan struct{}), visits: make(chan struct{}, maxVisits),
+		watched: make(map[watchedKey]*watchedStream), drained: make(chan struct{}), visits: make(chan struct{}, maxVisits),
 	}
 	e.dispatcher = newDispatcher(opts.Workers, opts.Queues, opts.Random, func(p *permit) {
 		if !p.service.postEvent(func(in *inbox) { in.permits = append(in.permits, p) }) {
@@ -368,7 +368,7 @@ func (e *Engine) serveCursor(entry repository.ShardEntry) (s *service, isNew boo
 func (e *Engine) topicFor(stream domain.StreamName) *topic {
 	t := e.topics[stream]
 	if t == nil {
-		t = &topic{stream: stream, services: make(map[*service]struct{}), watched: make(map[*watched]struct{}), crowds: make(chan struct{}, maxCrowds)}
+		t = &topic{stream: stream, services: make(map[*service]struct{}), watched: make(map[*watchedStream]struct{}), crowds: make(chan struct{}, maxCrowds)}
 		e.topics[stream] = t
 		if e.members != nil {
 			e.members.announceStream(stream)

@@ -96,7 +96,7 @@ func (e *Engine) shedShards(shards []int) {
 	for _, shard := range shards {
 		isShed[shard] = true
 	}
-	for _, w := range e.watchedOf(func(w *watched) bool { return isShed[w.shard] }) {
+	for _, w := range e.watchedOf(func(w *watchedStream) bool { return isShed[w.shard] }) {
 		w.endVisits()
 	}
 	for _, s := range e.allServices() {

@@ -72,7 +72,7 @@ type service struct {
 	limiter    *rate.Limiter   // of calls, on the monotonic clock; nil: no limit
 	isFreshDue bool            // the last delivery was a replayed one, so a fresh one is next
 
-	isWatch       bool        // the receiver is a watch: see watched
+	isWatch       bool        // the receiver is a watch: see watchedStream
 	visits        []*visit    // visits that wait for this service
 	isListed      bool        // the shard had an entry for the watch
 	isNoted       atomic.Bool // an entry in the shard was found since the watch was unlisted

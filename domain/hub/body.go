@@ -42,7 +42,7 @@ type composedBody struct {
 	want int64      // where the next Read begins
 	err  error      // the error of a Read, or errClosed
 
-	// The progress of the body's composition.
+	// The following fields are the state of the composition.
 	begun    bool
 	at       int64 // the offset of the next byte: in text, then in the payload, then in the rest
 	text     []byte
@@ -50,7 +50,7 @@ type composedBody struct {
 	next     int    // index of the event after the text and the payload
 	current  repository.StoredEvent
 	payload  *repository.StoredEvent // the current event while the body is before or in its payload, else nil
-	left     int64                   // bytes of the payload
+	left     int64                   // remaining bytes of the payload
 	payloads payloads
 	frame    jsonFramer
 }
@@ -69,7 +69,7 @@ func (p *Peeked) Open(ctx context.Context) (Body, error) {
 		return &storedBody{ctx: ctx, bundle: &p.Bundle, hub: p.hub}, nil
 	}
 	if p.Body == (domain.Body{}) {
-		m := newMeasure(p.ID, p.Content)
+		m := newBodyDigest(p.ID, p.Content)
 		for e, err := range p.events {
 			if err != nil {
 				return nil, err

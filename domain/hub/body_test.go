@@ -143,7 +143,7 @@ func checkLabels(t *testing.T, contentType, documentType string) {
 func TestBody_IsTheSameAfterAFailedWrite(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sendNew(2, rt.Carrying(`{"a":1}`))
-	w.sendNew(2, rt.Carrying(`{"a":2}`)) // in another object
+	w.sendNew(2, rt.Carrying(`{"a":2}`)) // these payloads are in another object
 	failure := domain.Errorf(domain.Unavailable, "out of reach")
 	broken := true
 	w.replaceCalls(replacedStore{open: func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {

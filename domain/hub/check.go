@@ -16,7 +16,7 @@ type Checker func(context.Context, CheckOptions) (CheckReport, error)
 type CheckOptions struct {
 	Actor  domain.ActorID // check only this actor; zero: all actors
 	Repair bool           // repair the hints, roll back unfinished intents, and flush tails if the node does not write tails; no event changes
-	Resume string         // Resume of the report of an earlier check, to continue it; "": from the start
+	Resume string         // value of Resume in the report of the check to continue; "": check from the start
 
 	// Progress, if given, is called periodically with the progress of the check.
 	Progress func(CheckReport)

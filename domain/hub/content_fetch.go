@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// maxCopies is the maximum number of contents that are copied at the same time. Each may take
-// some MB of memory, and after an outage many replies arrive together.
+// maxCopies is the maximum number of contents that are copied at the same time. Each copy may
+// need some MB of memory, and after an outage many replies arrive together.
 const maxCopies = 16
 
 // A contentFetch is a request to a domain for the content of a bundle, with its result.
@@ -63,8 +63,8 @@ func (q *contentFetches) close() {
 }
 
 // joinFetch returns the fetch that is under way for the bundle of i, or begins i. The caller
-// calls leaveFetch. Up to limit Peeks may wait for one bundle, because nothing else limits them
-// while they wait.
+// must call leaveFetch. Up to limit Peeks may wait for one bundle; no other limit applies to
+// waiting Peeks.
 func (q *contentFetches) joinFetch(i *contentFetch, limit int) (*contentFetch, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 
 // The content store belongs to the hub. Nevertheless a lifecycle rule, an operator or a
 // restored backup may delete objects. In content mode request, the domain can produce the
-// content of a bundle again. So the bundle is marked by the first of these that detects the
-// loss:
+// content of a bundle again. So the bundle is marked as soon as one of these detects the loss:
 //
 //   - the ledger of objects, from the events of the store (ContentGone),
 //   - a download whose object does not exist (contentMissing).
@@ -40,8 +39,8 @@ type MissingContent string
 
 // The kinds of content that may be missing.
 const (
-	MissingBundle  MissingContent = "bundle"  // the domain makes it again
-	MissingPayload MissingContent = "payload" // it is lost
+	MissingBundle  MissingContent = "bundle"  // content of a bundle, which the domain can produce again
+	MissingPayload MissingContent = "payload" // payload of an event, which is lost
 )
 
 // contentMissing marks an open bundle whose content was not found, and returns why it cannot be
@@ -52,7 +51,7 @@ func (h *Hub) contentMissing(ctx context.Context, b *domain.Bundle, cause error)
 	}
 	marked, err := h.opts.Answers.MarkGone(ctx, b.Cabinet.Recipient, b.ID, b.Object)
 	switch {
-	case domain.KindOf(err) == domain.NotFound: // the bundle was closed meanwhile
+	case domain.KindOf(err) == domain.NotFound: // the bundle is no longer open
 	case err != nil:
 		return fmt.Errorf("mark it as gone: %w", err)
 	case marked.Gone:
@@ -76,7 +75,7 @@ func (h *Hub) ContentGone(ctx context.Context, object string) error {
 	for _, recipient := range recipients {
 		bundle, err := h.opts.Answers.MarkGone(ctx, recipient, id, object)
 		switch kind := domain.KindOf(err); {
-		case kind == domain.NotFound || kind == domain.Invalid: // closed meanwhile, or of another recipient and not on request
+		case kind == domain.NotFound || kind == domain.Invalid: // the bundle is no longer open, or is a bundle of another recipient in another content mode
 		case err != nil:
 			return fmt.Errorf("mark the content of bundle %s of %s as gone: %w", id, recipient, err)
 		case bundle.Gone && bundle.Object == object:
@@ -86,7 +85,8 @@ func (h *Hub) ContentGone(ctx context.Context, object string) error {
 	return nil
 }
 
-// objectName returns the name of a new object for the content of a bundle. It is never used again.
+// objectName returns the name of a new object for the content of a bundle. No name is returned
+// twice.
 func objectName(folder string, id domain.BundleID) string {
 	return fmt.Sprintf("%s/%s-%s", folder, id, randomID())
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // newCountingWorld returns a world whose domain puts the number of the request into its content.
-// missing are the losses that the hub has reported.
+// missing has the losses that the hub has reported.
 func newCountingWorld(t *testing.T, change ...func(*hub.Options)) (w *world, d *contentDomain, missing *[]hub.MissingContent) {
 	missing = new([]hub.MissingContent)
 	w, d = newContentWorld(t, append(change, func(o *hub.Options) {
@@ -36,7 +36,7 @@ func (w *world) deleteContent(p *hub.Peeked) {
 	require.NoError(w, w.store.Delete(w.ctx, p.Object))
 }
 
-// requireContentGone requires that the content of a bundle is found to be deleted.
+// requireContentGone requires that a read of a bundle's body fails because the content was deleted.
 func (w *world) requireContentGone(p *hub.Peeked) {
 	w.Helper()
 	err := writeBody(w.ctx, p, io.Discard)
@@ -152,7 +152,7 @@ func TestContentDeletedWhileItIsMadeAgain_IsRequestedOnceMore(t *testing.T) {
 		return d.storeContent(r, fmt.Sprint("content ", n))
 	}
 	var w *world
-	answers := &answersThat{Answers: store, then: func(id domain.BundleID) {
+	answers := &lossyAnswers{Answers: store, then: func(id domain.BundleID) {
 		found, _, err := store.Find(t.Context(), w.actor, id)
 		require.NoError(t, err)
 		require.NoError(t, store.Delete(t.Context(), found.Object))

@@ -20,9 +20,10 @@ import (
 // An object may be deleted while its bundle is open. Then the bundle is marked, and the next
 // Peek asks the domain as if it had not answered; see content_gone.go.
 //
-// One fetch serves all Peeks of a bundle on a node. It has the remaining time of the first of
-// them; a later reply serves the next Peek. The domain may be asked repeatedly, and by several
-// nodes: the first recorded answer stays until it is marked as deleted.
+// One fetch serves all Peeks of a bundle on a node. The fetch has the time that remains for the
+// first of these Peeks; a reply after that serves the next Peek. The domain may be asked
+// repeatedly, and by several nodes: the first recorded answer remains until it is marked as
+// deleted.
 
 // An UnansweredError reports that the domain of an open bundle has not produced its content so
 // far. The bundle stays open, and the next Peek asks again. Its kind is Unavailable.
@@ -91,7 +92,7 @@ func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain
 func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 	ctx, cancel := context.WithDeadline(domain.WithTraceContext(ctx, i.trace), i.until.Add(lateReplyWait))
 	defer cancel()
-	if err := h.leaveList(ctx, i); err != nil {
+	if err := h.storeList(ctx, i); err != nil {
 		h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 		return
 	}
@@ -130,9 +131,9 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 	}
 }
 
-// leaveList stores the ids of the bundle's events for the domain. The name of the object
-// identifies the events, so an object that exists has the same ids.
-func (h *Hub) leaveList(ctx context.Context, i *contentFetch) error {
+// storeList stores the ids of the bundle's events for the domain. The name of the object
+// identifies the events, so an existing object of this name has the same ids.
+func (h *Hub) storeList(ctx context.Context, i *contentFetch) error {
 	if i.list == nil {
 		r, err := h.opts.Exchange.Open(ctx, repository.Section{Object: i.bundle.List})
 		if err == nil {
@@ -181,9 +182,10 @@ func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, lat
 	}
 }
 
-// recordContent records the content in the bundle. If another answer was faster, the Peek
-// returns that one. The content of a closed bundle is not deleted: a call whose reply was lost
-// may have recorded it, and an operator may reopen the bundle. It is deleted with its folder.
+// recordContent records the content in the bundle. If another answer was recorded first, the Peek
+// returns that answer. The content of a closed bundle is not deleted: a call whose reply was lost
+// may have recorded the content, and an operator may reopen the bundle. The content is deleted
+// with its folder.
 func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string, body domain.Body, uri string) {
 	bundle, err := h.recordAnswer(ctx, i, object, body)
 	if domain.KindOf(err) == domain.Uncertain {
@@ -193,7 +195,7 @@ func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string,
 	if err == nil && bundle.LacksContent() {
 		outcome = domain.Errorf(domain.Conflict, "the content of the bundle was deleted while its domain was asked")
 	}
-	h.fetches.finishFetch(i, bundle, outcome) // before the clean-up, because no request has to wait for it
+	h.fetches.finishFetch(i, bundle, outcome) // before the clean-up, so that no request waits for the clean-up
 	if err == nil && bundle.Object != object {
 		h.logCleanup(ctx, i, h.content.Delete(ctx, object))
 	}
@@ -230,8 +232,8 @@ func asConflict(err error) error {
 	return err
 }
 
-// logCleanup logs that an unused object could not be deleted. It will be deleted with its
-// folder, or replaced.
+// logCleanup logs that an unused object could not be deleted. The object will be deleted with
+// its folder, or replaced.
 func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	if err != nil && ctx.Err() == nil {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "content that is no longer needed could not be removed",
@@ -239,8 +241,8 @@ func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	}
 }
 
-// recordFailure counts a failure of the domain, and logs it as an error if there have been
-// many. If another node has recorded an answer, the fetch succeeds.
+// recordFailure counts a failure of the domain, and logs it, as an error after many failures. If
+// another node has recorded an answer, the fetch succeeds.
 func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.ContentFailure) {
 	bundle, err := h.opts.Answers.Fail(ctx, i.key.actor, i.bundle.ID, why)
 	if err != nil {

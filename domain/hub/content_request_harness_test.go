@@ -48,8 +48,8 @@ func neverReply(ctx context.Context) (hub.Reply, error) {
 	return hub.Reply{}, ctx.Err()
 }
 
-// newContentWorld returns a world whose domain Charges is asked for content. By default it
-// answers at once.
+// newContentWorld returns a world whose domain Charges is asked for content. By default the
+// domain replies immediately.
 func newContentWorld(t testing.TB, change ...func(*hub.Options)) (*world, *contentDomain) {
 	d := &contentDomain{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {

@@ -21,14 +21,14 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// answersThat calls a function after the first Answer of a store, whose result is then lost.
-type answersThat struct {
+// lossyAnswers loses the result of the first Answer. Before it returns the error, it calls then.
+type lossyAnswers struct {
 	repository.Answers
 	once sync.Once
 	then func(domain.BundleID)
 }
 
-func (a *answersThat) Answer(ctx context.Context, to domain.ActorID, id domain.BundleID, object string, body domain.Body) (b domain.Bundle, err error) {
+func (a *lossyAnswers) Answer(ctx context.Context, to domain.ActorID, id domain.BundleID, object string, body domain.Body) (b domain.Bundle, err error) {
 	b, err = a.Answers.Answer(ctx, to, id, object, body)
 	a.once.Do(func() {
 		a.then(id)
@@ -45,7 +45,7 @@ func TestContentRequest_KeepsContentThatMayBeRecorded(t *testing.T) {
 		return d.storeContent(r, "content")
 	}
 	other := askingOver(t, store, d)
-	answers := &answersThat{Answers: store, then: func(id domain.BundleID) {
+	answers := &lossyAnswers{Answers: store, then: func(id domain.BundleID) {
 		peeked := other.peekBundle()
 		require.Equal(t, id, peeked.ID)
 		other.dequeueBundle(peeked)
@@ -151,7 +151,8 @@ func TestContentRequest_DoesNotWaitForAHangingCleanUp(t *testing.T) {
 	})
 }
 
-// While they wait they hold no other limited resource, so this limit is the only one.
+// Peeks that wait for a domain hold no other limited resource, so only this limit applies to
+// them.
 func TestContentRequest_LimitsWaitingPeeksPerActor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newContentWorld(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
@@ -192,7 +193,7 @@ func TestContentRequest_LimitsWaitingPeeksPerActor(t *testing.T) {
 	})
 }
 
-// slowContent is slow to store an object.
+// slowContent is a content store that takes long to store an object.
 type slowContent struct {
 	repository.Content
 	keeping atomic.Int64
@@ -206,7 +207,7 @@ func (s *slowContent) Put(ctx context.Context, name string, r io.Reader) error {
 	return s.Content.Put(ctx, name, r)
 }
 
-// This happens after an outage of a domain for which many Peeks have waited.
+// Many replies arrive at the same time after an outage of a domain.
 func TestContentRequest_LimitsMemoryForSimultaneousReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newContentWorld(t)

@@ -146,8 +146,7 @@ func TestContentRequest_CountsALateFailureOnce(t *testing.T) {
 	})
 }
 
-// A crowdedExchange has every list just before the hub puts it, as if another node had stored
-// it.
+// A crowdedExchange stores every list just before the hub stores it, as another node could.
 type crowdedExchange struct{ *memory.Exchange }
 
 func (e crowdedExchange) Put(ctx context.Context, name string, r io.Reader) error {

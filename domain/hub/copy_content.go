@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Hub and domain exchange content through storage that both can write. Before the hub relies on
-// a content, it copies it: a domain that later stores another content under the same name
-// changes no bundle.
+// Hub and domain exchange content through storage that both can write. The hub copies the content
+// before it uses it, so a domain that later stores other content under the same name changes no
+// bundle.
 
 // listName returns the name of the object with the ids of a bundle's events, which the domain
 // reads. The name has the numbers of the events. These are never reused, so no bundle can
@@ -25,8 +25,8 @@ func listName(folder string, b *domain.Bundle) string {
 	return fmt.Sprintf("%s/%s_%d-%d", folder, ProcessID(b.ID, b.Cabinet.Recipient), b.First, b.Last)
 }
 
-// listed is the suffix of the names of lists, which no content of a domain has.
-var listed = regexp.MustCompile(`/[0-9a-fA-F-]{36}_[^/]+_[0-9]+-[0-9]+$`)
+// listSuffix matches the end of the name of each list. No content of a domain has such a name.
+var listSuffix = regexp.MustCompile(`/[0-9a-fA-F-]{36}_[^/]+_[0-9]+-[0-9]+$`)
 
 // isOwn reports whether a name that a domain returned belongs to the bundle, so that the hub
 // may remove the object. Another object may belong to another bundle.
@@ -46,7 +46,7 @@ func appendID(list []byte, id domain.EventID) []byte {
 // under a new name. It returns the object and its body, or wrong if the content is not
 // acceptable, or an error if the hub could not read or write.
 func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (object string, body domain.Body, wrong *domain.ContentFailure, err error) {
-	if name, err := h.opts.Exchange.Name(uri); err == nil && listed.MatchString(name) {
+	if name, err := h.opts.Exchange.Name(uri); err == nil && listSuffix.MatchString(name) {
 		return "", body, &domain.ContentFailure{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
 	}
 	select {
@@ -64,9 +64,9 @@ func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (obj
 	case err != nil:
 		return "", body, nil, fmt.Errorf("fetch the content of bundle %s: %w", i.bundle.ID, err)
 	}
-	defer func() { _ = left.Close() }() // read only; nothing can be lost
+	defer func() { _ = left.Close() }() // the object was only read, so an error of Close loses no data
 	object = objectName(i.folder, i.bundle.ID)
-	m := &measured{from: left, limit: h.opts.MaxContent, sum: sha256.New()}
+	m := &contentReader{from: left, limit: h.opts.MaxContent, sum: sha256.New()}
 	err = h.content.Put(ctx, object, m)
 	switch {
 	case errors.Is(m.err, errTooLong):
@@ -86,17 +86,17 @@ var (
 	errEmpty   = errors.New("the content is empty")
 )
 
-// measured computes length and digest of what it reads, and fails if the content must not be
-// stored.
-type measured struct {
+// A contentReader computes the length and the digest of the content that it reads. It fails if the
+// content must not be stored.
+type contentReader struct {
 	from   io.Reader
 	limit  int64
 	length int64
 	sum    hash.Hash
-	err    error // other than io.EOF
+	err    error // why Read failed, other than io.EOF
 }
 
-func (m *measured) Read(p []byte) (int, error) {
+func (m *contentReader) Read(p []byte) (int, error) {
 	n, err := m.from.Read(p)
 	m.length += int64(n)
 	m.sum.Write(p[:n])

@@ -9,14 +9,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// DataStreams add the streams of [domain.DataStream] to other streams. They are not stored, but
-// read from the watermarks of actors: the entry with number n announces data up to sequence
-// number n+1.
+// DataStreams adds the streams of [domain.DataStream] to other streams. The added streams are not
+// stored. Their entries are computed from the watermarks of actors: the entry with number n
+// announces data up to sequence number n+1.
 //
-// From a position that a cursor has reached, Read returns only the newest entry, because it
-// includes the data that the others announce. For the position of an entry that was taken, it
-// returns this entry, so that all attempts of a delivery are equal. The two cases differ in the
-// page of the position, which is the number after the entry.
+// At a position that a cursor has reached, Read returns only the newest entry, because its data
+// includes the data of the entries before it. At the position of an entry that was taken, Read
+// returns this entry, so that all attempts of a delivery are equal. Read recognizes the position
+// of a taken entry by its page, which is the number after the entry.
 type DataStreams struct {
 	repository.Streams
 	events repository.DataAvailable
@@ -74,7 +74,7 @@ func (s *DataStreams) End(ctx context.Context, stream domain.StreamName) (reposi
 }
 
 // CurrentEnd implements [repository.Streams], except that the watermark of an actor may be a
-// stale read. Then a receiver that begins there is notified once of data that was available
+// stale read. A receiver that begins at a stale end is notified once of data that was available
 // before.
 func (s *DataStreams) CurrentEnd(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
 	if _, isData := stream.DataActor(); isData {

@@ -23,20 +23,20 @@ type Requester interface {
 // A ContentRequest is a request for the content of one bundle.
 type ContentRequest struct {
 	Recipient   domain.ActorID
-	Origin      domain.Origin // the domain that is asked
+	Origin      domain.Origin // the domain that receives the request
 	Bundle      domain.BundleID
 	ContentType domain.ContentType
 	Format      domain.Format
-	Version     string              // of the format, such as 1.0
+	Version     string              // version of the format, such as 1.0
 	List        string              // the shared object with the ids of the bundle's events, 16 bytes each
-	Trace       domain.TraceContext // the Peek on whose behalf the domain is asked
+	Trace       domain.TraceContext // trace of the Peek that needs the content
 	By          time.Time           // deadline for the domain's reply; a domain may ignore a request that it receives later
 }
 
 // A Reply is the answer of a domain.
 type Reply struct {
-	URI     string                // of the stored content; "" if the domain has failed
-	Failure domain.ContentFailure // the reason; Failures is not set
+	URI     string                // URI of the stored content; "" if the domain has failed
+	Failure domain.ContentFailure // why the domain has failed; Failures is not set
 }
 
 // A Notifier notifies domains and subscribers of bundles that were dequeued or removed.

@@ -11,7 +11,7 @@ import (
 // memory of StoredEvents. It has only the fields that a body needs: no payloads, and no times
 // at which events were saved.
 type eventList struct {
-	pieces  [][]listedEvent // each of up to maxPiece events, so that adding an event does not copy the others
+	pieces  [][]listedEvent // pieces of up to maxPiece events, so that adding an event does not copy the others
 	kinds   []domain.Event  // fields that neighbouring events have in common
 	objects []string        // names of the objects with payloads
 }

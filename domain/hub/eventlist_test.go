@@ -42,7 +42,7 @@ func TestOpenBody_ReadsAllEventsOfALargeBundleBeforeItsFirstByte(t *testing.T) {
 	w.sendNew(4000)
 	first := w.body(w.peekBundle())
 	ctx, cancel := context.WithCancel(w.ctx)
-	again, err := w.hub.Peek(ctx, w.newRequest()) // reads its events from the store
+	again, err := w.hub.Peek(ctx, w.newRequest()) // the body of this Peek reads its events from the store
 	require.NoError(t, err)
 	body, err := again.Open(w.ctx)
 	require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 const maxFreezeRecords = 1_000
 
 // FindFreeze returns the record of the action that has frozen the queue of an actor. It returns
-// nil if the queue is not frozen, or was not frozen by such an action, as a new queue in a
-// restored folder.
+// nil if the queue is not frozen, or if no action has frozen it, for example because the queue is
+// new in a restored folder.
 func (o *Operator) FindFreeze(ctx context.Context, actor domain.ActorID) (*Record, error) {
 	records, err := o.ops.Records(ctx, actor, maxFreezeRecords)
 	if err != nil {

@@ -42,18 +42,18 @@ type Options struct {
 	NewID    func() domain.BundleID               // default: random version 4 UUIDs
 	Parallel int                                  // recipients of one Ingest that are saved at the same time; default 8
 
-	// For domains whose content mode is Request. Without a Requester, their bundles get no
-	// content, and their actors wait.
+	// The next three fields are for domains whose content mode is Request. Without a Requester,
+	// the bundles of these domains get no content, and their actors wait.
 	Requester   Requester
 	Exchange    repository.Exchange
 	Answers     repository.Answers
-	MaxContent  int64        // bytes; default 64 MB
+	MaxContent  int64        // maximum number of bytes of a content; default 64 MB
 	NoticeRelay *NoticeRelay // is notified of the notices of each Dequeue; nil: other nodes deliver them
 	Logger      *slog.Logger
 
 	Missing func(MissingContent) // called when content is found to be missing; must not block; default: not called
 
-	Random func() uint64 // for jitter; default: the system's
+	Random func() uint64 // source of random numbers for jitter; default: math/rand/v2
 
 	Saved func(domain.ActorID) // called after events of an actor were saved; must not block; default: not called
 
@@ -100,8 +100,8 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	return &Hub{events: events, bundles: bundles, content: content, opts: opts, fetches: newContentFetches(), opens: make(chan struct{}, maxAheadOpens)}
 }
 
-// Close cancels the fetches of content and waits for their ends. The next Peek of such a bundle
-// asks again.
+// Close cancels the fetches of content and waits for their ends. After a cancelled fetch, the next
+// Peek of the bundle asks the domain again.
 func (h *Hub) Close() {
 	h.fetches.close()
 	h.looks.Wait()

@@ -107,7 +107,7 @@ func TestIngest_ReportsTheIndexesOfConflicts(t *testing.T) {
 	stored := eventsInTurns(3, a, b)
 	w.sendEvents(stored...)
 
-	request := eventsInTurns(4, b, a) // 0 2 4 6 are for b
+	request := eventsInTurns(4, b, a) // the events with even indexes are for b
 	for at, of := range map[int]domain.Event{1: stored[2], 4: stored[1], 6: stored[5]} {
 		request[at].ID = of.ID
 		request[at].Recipient = of.Recipient
@@ -178,7 +178,7 @@ func TestIngest_RanksTemporaryErrorsFirst(t *testing.T) {
 		require.Equal(t, domain.KindOf(passing), domain.KindOf(err))
 		require.ErrorContains(t, err, lasting.Error())
 	}
-	demand(invalid, damaged) // which an operator may repair
+	demand(invalid, damaged) // an operator may repair the damage
 	for _, kind := range kindsExcept(domain.Invalid, domain.Damaged) {
 		passing := domain.Errorf(kind, "away")
 		demand(invalid, passing)

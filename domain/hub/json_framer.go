@@ -100,9 +100,9 @@ type bodyDigest struct {
 	text   []byte // not yet in hash
 }
 
-// newMeasure returns a bodyDigest for bundle id. The id is a part of the digest, so two bundles
+// newBodyDigest returns a bodyDigest for bundle id. The id is a part of the digest, so two bundles
 // always have different digests.
-func newMeasure(id domain.BundleID, mode domain.ContentMode) *bodyDigest {
+func newBodyDigest(id domain.BundleID, mode domain.ContentMode) *bodyDigest {
 	m := &bodyDigest{frame: jsonFramer{mode: mode}, hash: sha256.New()}
 	m.hash.Write(id[:])
 	return m
@@ -123,7 +123,7 @@ func (m *bodyDigest) add(e *repository.StoredEvent) {
 	}
 }
 
-// measuredBody returns length and digest. The caller has added all events.
+// measuredBody returns the length and the digest, after all events were added.
 func (m *bodyDigest) measuredBody() domain.Body {
 	before := len(m.text)
 	m.text = m.frame.appendEnd(m.text)

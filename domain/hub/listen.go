@@ -19,7 +19,7 @@ import (
 
 // A Listener is notified of events for an actor. It needs a place for its first Wait. The
 // places are limited for each actor, for all actors without a mailbox, and in total: otherwise
-// requests for invented actors could take all of them.
+// requests for invented actors could take all places.
 type Listener struct {
 	hub    *Hub
 	actor  domain.ActorID
@@ -33,7 +33,7 @@ type Listener struct {
 	woken     chan struct{}   // wakes Wait, which creates it because most Listeners do not need it. Capacity 1
 	looks     int             // number of reads of the watermark since it was woken
 	watermark domain.Sequence // the watermark that was read last; -1: never read
-	news      bool            // the last look has notified, or an event has since then
+	news      bool            // the last look has notified, or an event has notified since the last look
 }
 
 // A listenerPlace is the kind of place that a waiting Listener has.
@@ -60,7 +60,7 @@ func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) *Listener {
 }
 
 // TakePlace takes a place for the Listener, which it keeps until it is closed. hasMailbox
-// reports whether something was ever saved for the actor: it is false after a Peek that failed
+// reports whether events were ever saved for the actor: it is false after a Peek that failed
 // with ErrNoMailbox. Another call changes the kind of the place if the actor has a mailbox now.
 // It fails with Busy if no place is free.
 func (l *Listener) TakePlace(hasMailbox bool) error {
@@ -295,7 +295,7 @@ func (ls *listeners) remove(l *Listener) {
 	defer ls.mu.Unlock()
 	own := ls.of[l.actor]
 	if own == nil {
-		return // it was closed before
+		return // the Listener was closed before
 	}
 	ls.leavePlace(l, own)
 	last := len(own.all) - 1
@@ -362,7 +362,7 @@ func (l *Listener) wake() {
 		l.pending = true
 		select {
 		case l.woken <- struct{}{}: // woken is nil without a Wait
-		default: // it is awake already
+		default: // woken is nil or full
 		}
 	}
 	l.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// An ear is a store that counts the reads of the watermark.
+// A watermarkCounter is a store that counts the reads of the watermark.
 type watermarkCounter struct {
 	*memory.Store
 	looks     int
@@ -95,7 +95,7 @@ func TestListener_IgnoresOtherActorsAndGroups(t *testing.T) {
 	inListenWorld(t, func(t *testing.T, w *world, _ *watermarkCounter) {
 		l := w.newListener(rt.TimeSeries)
 		defer l.Close()
-		_, err := w.awaitWake(l, 1500*time.Millisecond) // which reads the watermark after a second
+		_, err := w.awaitWake(l, 1500*time.Millisecond) // the Listener reads the watermark after a second
 		require.NoError(t, err)
 		w.sendNew(1, rt.From(domain.Charges))
 		w.sendEvents(rt.Events(1, rt.NewActor())...)
@@ -110,7 +110,7 @@ func TestListener_IgnoresOtherActorsAndGroups(t *testing.T) {
 	})
 }
 
-// The Peek that follows may be answered by a replica that is behind.
+// The Peek after a notification may read a replica that is behind.
 func TestListener_NotifiesAgainAtTheNextLook(t *testing.T) {
 	news := map[string]func(*testing.T, *world){
 		"saved on this node": func(_ *testing.T, w *world) { w.sendNew(1) },
@@ -124,7 +124,7 @@ func TestListener_NotifiesAgainAtTheNextLook(t *testing.T) {
 			inListenWorld(t, func(t *testing.T, w *world, _ *watermarkCounter) {
 				l := w.newListener()
 				defer l.Close()
-				_, err := w.awaitWake(l, time.Minute) // and reads the watermark
+				_, err := w.awaitWake(l, time.Minute) // the Listener reads the watermark
 				require.NoError(t, err)
 				come(t, w)
 				_, err = w.awaitWake(l, time.Minute)
@@ -303,7 +303,7 @@ func TestNotify_ReportsWhatWaitReports(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, 500*time.Millisecond, after)
 
-		w.sendNew(1) // between two waits
+		w.sendNew(1) // the event is saved between two waits
 		after, ok = w.awaitNotify(l, time.Minute)
 		require.True(t, ok)
 		require.Zero(t, after)

@@ -11,10 +11,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A NoticeRelay brings notices from the outbox to domains and subscribers: each at least once,
-// and the notices for a recipient, group and audience in the order in which the bundles were
-// closed. Notices of removed bundles are not ordered. A notice is removed from the outbox after
-// it was delivered. A crash in between delivers it once more, with the same identity.
+// A NoticeRelay delivers notices from the outbox to domains and subscribers. It delivers each
+// notice at least once, and the notices for a recipient, group and audience in the order in which
+// the bundles were closed. Notices of removed bundles are not ordered. A notice is removed from
+// the outbox after its delivery. After a crash between the two, the notice is delivered once more,
+// with the same identity.
 //
 // Every node runs a NoticeRelay. It is notified of the bundles that its node closes, and looks
 // periodically for notices that other nodes did not deliver. Two NoticeRelays that serve the
@@ -27,23 +28,23 @@ type NoticeRelay struct {
 	due chan domain.ActorID // recipients that no worker processes yet
 
 	mu    sync.Mutex
-	known map[domain.ActorID]bool // recipients that are due or being processed; true: new notices were stored meanwhile
+	known map[domain.ActorID]bool // recipients that are due or being processed; true: new notices were stored since processing began
 	stuck map[domain.ActorID]StuckNotices
 }
 
 // NoticeRelayOptions configure a NoticeRelay. The zero value has the defaults.
 type NoticeRelayOptions struct {
-	Parallel int                           // recipients at a time; default 32
-	Look     func(idle bool) time.Duration // how long to wait before looking for overdue notices; default about 10 s, and 30 s if the last look found none
-	Random   func() uint64                 // for jitter; default: the system's
-	Clock    func() time.Time              // default: the system's
-	Logger   *slog.Logger                  // default: nothing is logged
+	Parallel int                           // maximum number of recipients that are processed at the same time; default 32
+	Look     func(idle bool) time.Duration // pause before the next look for overdue notices; default about 10 s, or 30 s if the last look found none
+	Random   func() uint64                 // source of random numbers for jitter; default: math/rand/v2
+	Clock    func() time.Time              // default: the system clock
+	Logger   *slog.Logger                  // default: log lines are discarded
 }
 
 // NewNoticeRelay returns a NoticeRelay. It does nothing until Run is called.
 func NewNoticeRelay(outbox repository.Outbox, notifier Notifier, opts NoticeRelayOptions) *NoticeRelay {
 	if opts.Parallel <= 0 {
-		opts.Parallel = 32 // each serves a recipient for three writes in a row: 8 would all be busy when a write takes 25 ms
+		opts.Parallel = 32 // a worker makes three successive writes for a recipient: if a write takes 25 ms, 8 workers would all be busy
 	}
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
@@ -63,7 +64,7 @@ func NewNoticeRelay(outbox repository.Outbox, notifier Notifier, opts NoticeRela
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	const limit = 10_000 // recipients in due; deliverOverdue finds the others
+	const limit = 10_000 // maximum number of recipients in due; deliverOverdue finds further ones
 	return &NoticeRelay{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, limit), known: make(map[domain.ActorID]bool), stuck: make(map[domain.ActorID]StuckNotices)}
 }
 
@@ -78,11 +79,11 @@ func (r *NoticeRelay) Enqueue(recipient domain.ActorID) {
 	select {
 	case r.due <- recipient:
 		r.known[recipient] = false
-	default: // deliverOverdue finds it
+	default: // deliverOverdue finds the recipient
 	}
 }
 
-// Run delivers notices until ctx ends. It returns nil: a notice that cannot be delivered stays
+// Run delivers notices until ctx ends, and returns nil. A notice that cannot be delivered remains
 // in the outbox.
 func (r *NoticeRelay) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
@@ -143,9 +144,9 @@ func (r *NoticeRelay) processRecipient(ctx context.Context, recipient domain.Act
 	}
 }
 
-// deliverNotices delivers the notices of a recipient, until only those are left that cannot be
-// delivered or wait behind one that cannot. A notice that cannot be delivered blocks only its
-// group and audience. Delivered notices that a stale read shows again are skipped.
+// deliverNotices delivers the notices of a recipient. A notice that cannot be delivered blocks only
+// the later notices of its group and audience. Delivered notices that a stale read returns again
+// are skipped.
 func (r *NoticeRelay) deliverNotices(ctx context.Context, recipient domain.ActorID) {
 	type sequence struct {
 		group   domain.Group

@@ -97,7 +97,7 @@ func TestNoticeRelay_StopsBehindAFailedNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
-		var first domain.BundleID // the only bundle whose notice fails; guarded by the box
+		var first domain.BundleID // the only bundle whose notice fails; guarded by the mutex of the noticeReceiver
 		w, c, box := newNoticeWorld(t, func(n domain.Notice) error {
 			if first == (domain.BundleID{}) {
 				first = n.Bundle
@@ -152,7 +152,7 @@ func TestStuckNotices_AreCountedUntilTheyAreDelivered(t *testing.T) {
 
 func TestNoticeRelay_FindsNoticesOfOtherNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, _ := newNoticeWorld(t, nil) // whose notice relay never runs
+		w, _, _ := newNoticeWorld(t, nil) // the notice relay of this world never runs
 		defer w.hub.Close()
 		ids := w.dequeueNew(3)
 		box := &noticeReceiver{}
@@ -177,8 +177,8 @@ func (f *forgetfulOutbox) Delivered(ctx context.Context, n domain.Notice) error 
 	return f.Outbox.Delivered(ctx, n)
 }
 
-// A torn outbox returns waiting recipients together with an error, because a part of it cannot
-// be read.
+// A damagedOutbox returns waiting recipients together with an error, because a part of the outbox
+// cannot be read.
 type damagedOutbox struct{ repository.Outbox }
 
 func (o damagedOutbox) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
@@ -194,7 +194,7 @@ func TestNoticeRelay_DamagedNoticeDelaysNoOther(t *testing.T) {
 		w, _, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
 		ids := w.dequeueNew(2)
-		stop := runRelay(t, hub.NewNoticeRelay(damagedOutbox{w.store}, box, hub.NoticeRelayOptions{})) // no Dequeue has notified it
+		stop := runRelay(t, hub.NewNoticeRelay(damagedOutbox{w.store}, box, hub.NoticeRelayOptions{})) // no Dequeue has notified this relay
 		defer stop()
 		<-time.After(2 * time.Minute) // of the bubble's clock: the relay looks
 		require.Equal(t, ids, box.bundles())
@@ -215,7 +215,7 @@ func TestNoticeRelay_RepeatsANoticeUnchanged(t *testing.T) {
 	})
 }
 
-// oldOutbox returns stale reads: delivered notices are still there.
+// oldOutbox returns stale reads, which still have the delivered notices.
 type oldOutbox struct {
 	repository.Outbox
 	seen []domain.Notice
@@ -246,8 +246,8 @@ func TestNoticeRelay_SkipsNoticesOfStaleReads(t *testing.T) {
 	})
 }
 
-// A node whose clock is ahead has stored a notice and not delivered it. Other nodes do not wait
-// until that time.
+// A node whose clock is ahead has stored a notice and not delivered it. Other nodes deliver the
+// notice before the stored time has come.
 func TestNoticeRelay_FindsANoticeWithAFutureTime(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {

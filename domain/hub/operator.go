@@ -30,7 +30,7 @@ type Record = repository.Record
 type Operator struct {
 	hub *Hub
 	ops repository.Admin
-	log *slog.Logger // nil: nothing is logged
+	log *slog.Logger // nil: log lines are discarded
 }
 
 // NewOperator returns an Operator of the queues of h. It starts nothing.

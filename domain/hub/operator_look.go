@@ -40,7 +40,8 @@ func (b *RetainedBundle) checkBody() error {
 	return nil
 }
 
-// Bundle returns a bundle that is retained, open or not. It fails with NotFound if it is not.
+// Bundle returns a retained bundle, open or closed. It fails with NotFound if the bundle is not
+// retained.
 func (o *Operator) Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*RetainedBundle, error) {
 	found, run, err := o.ops.Bundle(ctx, actor, id)
 	if err != nil {
@@ -58,7 +59,7 @@ type LookedAt struct {
 
 // Look records that an operator reads the body of a bundle, and then returns up to limit bytes
 // of the body. If the record cannot be stored, the body is not read. It fails with NotFound if
-// the bundle or its events are not retained, and with Conflict if its domain has not made its
+// the bundle or its events are not retained, and with Conflict if the domain has not produced the
 // content.
 func (o *Operator) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by AdminAction) (*LookedAt, error) {
 	b, err := o.Bundle(ctx, actor, id)

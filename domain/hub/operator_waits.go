@@ -9,7 +9,7 @@ import (
 
 // A NoticeReport has the notices in the outbox for an actor.
 type NoticeReport struct {
-	Waiting []domain.Notice // the first ones of each group and audience; there may be more
+	Waiting []domain.Notice // first notices of each group and audience, not always all
 	Stuck   StuckNotices    // notices that this node could not deliver
 }
 
@@ -28,11 +28,11 @@ func (o *Operator) Notices(ctx context.Context, actor domain.ActorID) (report No
 // waits for.
 type PendingRequest struct {
 	Until time.Time // deadline for the domain's reply
-	Peeks int       // number of Peeks that wait for it
+	Peeks int       // number of Peeks that wait for the content
 }
 
-// PendingRequest returns the pending request of this node for the content of a bundle, and
-// whether there is one.
+// PendingRequest returns the pending request of this node for the content of a bundle, or false if
+// the node has no such request.
 func (o *Operator) PendingRequest(actor domain.ActorID, id domain.BundleID) (PendingRequest, bool) {
 	q := o.hub.fetches
 	q.mu.Lock()

@@ -61,8 +61,8 @@ type payloads struct {
 	at     int64 // offset in the object
 	to     int   // the event after the span
 
-	of   *repository.StoredEvent // the event whose payload is being read; nil: not begun
-	left int64                   // remaining bytes of its payload
+	of   *repository.StoredEvent // the event whose payload is being read; nil: no payload was begun
+	left int64                   // remaining bytes of this payload
 	sum  uint32                  // checksum of the bytes read so far
 }
 
@@ -77,7 +77,7 @@ func (p *payloads) setSpan(opened openSpan) {
 	p.source, p.at, p.to, p.of = opened.source, opened.Offset, opened.to, nil
 }
 
-// beginPayload moves to the payload of e, which follows the one before.
+// beginPayload moves to the payload of e, which is the next payload of the span.
 func (p *payloads) beginPayload(e *repository.StoredEvent) error {
 	p.of, p.left, p.sum = e, e.PayloadAt.Length, 0
 	gap := e.PayloadAt.Offset - p.at

@@ -29,8 +29,8 @@ type PeekRequest struct {
 	// content, with the spans in which its events were saved; see [repository.Run].
 	Opened func(saves ...domain.TraceContext)
 
-	// Reserve, if given, is called before Peek reads more than ManyEvents of a new bundle, with
-	// an estimate of how many it will have. If it fails, Peek fails.
+	// Reserve, if given, is called before Peek reads more than ManyEvents events of a new bundle,
+	// with an estimate of the number of its events. If Reserve fails, Peek fails.
 	Reserve func(ctx context.Context, events int) error
 }
 
@@ -88,7 +88,7 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 			return nil, err
 		}
 		if next.Open != nil {
-			if err := isWhatIsAskedFor(next.Open, req); err != nil {
+			if err := checkRequested(next.Open, req); err != nil {
 				return nil, err
 			}
 		} else if req.OpenOnly {
@@ -110,7 +110,8 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	return nil, fmt.Errorf("actor %s: %w", req.Actor, ErrOutpaced)
 }
 
-// peekNext returns the open bundle, or opens a new one of the next events, with its content.
+// peekNext returns the open bundle with its content. If no bundle is open, it opens a bundle of the
+// next events.
 func (h *Hub) peekNext(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
 	if next.Open == nil {
 		return h.openBundle(ctx, req, next)
@@ -157,7 +158,7 @@ func (h *Hub) openBundle(ctx context.Context, req PeekRequest, next repository.N
 		bundle.Version = "1.0"
 	}
 	var filler domain.Filler
-	measure := newMeasure(bundle.ID, bundle.Content)
+	measure := newBodyDigest(bundle.ID, bundle.Content)
 	events := &eventList{}
 	var list []byte // ids only, because many Peeks may wait for domains at the same time
 	n, weight := 0, domain.Weight(0)
@@ -221,7 +222,7 @@ func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	}
 	behind := run.BacklogAfter(bundle.Count)
 	bundle, err = h.withContent(ctx, req, bundle, run, nil)
-	if domain.KindOf(err) == domain.Conflict { // closed meanwhile; only an operator can reopen it
+	if domain.KindOf(err) == domain.Conflict { // the bundle was closed since Find; only an operator can reopen it
 		err = domain.Errorf(domain.NotFound, "%w", err)
 	}
 	if err != nil {
@@ -230,8 +231,8 @@ func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	return h.newPeeked(bundle, int64(bundle.Count)+behind.Events, behind, run.Events(ctx)), nil
 }
 
-// isWhatIsAskedFor returns an error if an open bundle is not the requested one.
-func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
+// checkRequested returns an error if an open bundle is not the requested one.
+func checkRequested(open *domain.Bundle, req PeekRequest) error {
 	if req.BundleID != (domain.BundleID{}) && req.BundleID != open.ID {
 		return domain.Errorf(domain.Conflict, "bundle id: bundle %s is open; peek it without another id, or dequeue it first", open.ID)
 	}

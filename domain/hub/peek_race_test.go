@@ -16,8 +16,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// interceptAdd calls happens each time when a Peek has chosen the events of a new bundle and is
-// about to open it. It returns the number of these calls.
+// interceptAdd calls happens each time a Peek has chosen the events of a new bundle and is about
+// to open the bundle. It returns the number of these calls.
 func (w *world) interceptAdd(happens func(attempt int)) *int {
 	attempts := new(int)
 	w.replaceCalls(replacedStore{add: func(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {

@@ -19,7 +19,7 @@ import (
 type scope struct {
 	name    string
 	groups  []domain.Group
-	origins []domain.Origin // whose events it covers
+	origins []domain.Origin // origins of the events in the scope
 }
 
 var scopes = []scope{

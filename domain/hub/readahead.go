@@ -16,8 +16,8 @@ const (
 	maxAheadOpens = 512 // objects that all bodies of a hub read ahead at the same time
 	maxBodyOpens  = 128 // objects that one body reads ahead
 
-	// maxAheadSpan is the length up to which spans are read ahead. A longer one is opened
-	// when it is reached, and streamed.
+	// maxAheadSpan is the length up to which spans are read ahead. A longer span is opened
+	// when the body reaches it, and is streamed.
 	maxAheadSpan = 128 << 10
 
 	// Limits for the bytes of payloads that a body reads ahead: minAhead without the permission
@@ -36,7 +36,7 @@ const (
 type readAhead struct {
 	parent  context.Context //nolint:containedctx // of the body
 	content repository.Content
-	opens   chan struct{}      // of the hub
+	opens   chan struct{}      // Hub.opens
 	grow    func(n int64) bool // Peeked.GrowMemory
 	missing func(ctx context.Context, object string)
 	maxRoom int64
@@ -46,7 +46,7 @@ type readAhead struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	queue []*earlyRead // in the order of their events
+	queue []*earlyRead // spans that are read ahead, in the order of their events
 	next  int          // index of the event after the queue
 	end   int          // events from here on are not read ahead
 	room  int64        // limit for the bytes in the queue and the open span
@@ -70,7 +70,7 @@ func newReadAhead(ctx context.Context, content repository.Content, opens chan st
 func (a *readAhead) setLimit(end int) { a.end = end }
 
 // openSpan opens the span that begins with event i, and begins to read the spans after it. The
-// previous span has been closed. If the reader of an object panics, so does openSpan.
+// previous span must be closed. If the reader of an object panics, so does openSpan.
 func (a *readAhead) openSpan(i int) (openSpan, error) {
 	if len(a.queue) > 0 && a.queue[0].from != i {
 		a.cancelReads()
@@ -92,7 +92,7 @@ func (a *readAhead) openSpan(i int) (openSpan, error) {
 	a.taken = r.Length
 	<-r.done
 	if r.panicked != nil {
-		panic(r.panicked) // as it would without reading ahead
+		panic(r.panicked) // the caller gets the panic, as it would without reading ahead
 	}
 	return a.checkOpened(r.payloadSpan, r, r.failed)
 }
@@ -174,8 +174,8 @@ func (a *readAhead) checkOpened(s payloadSpan, source io.ReadCloser, err error) 
 	return openSpan{s, source}, nil
 }
 
-// An earlyRead is a span that is read into memory; done is closed at its end. Read returns the
-// bytes before a failure of the object's reader, and then its error.
+// An earlyRead is a span that is read into memory; done is closed when the read has ended. Read
+// returns the bytes before a failure of the object's reader, and then the error of that reader.
 type earlyRead struct {
 	payloadSpan
 	done chan struct{}
@@ -187,7 +187,7 @@ type earlyRead struct {
 	panicked any // value with which the reader of the object has panicked
 }
 
-// readSpan reads the span.
+// readSpan reads the span into memory.
 func (r *earlyRead) readSpan(ctx context.Context, content repository.Content) {
 	source, err := content.Open(ctx, r.Section)
 	if err != nil {

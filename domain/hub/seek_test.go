@@ -19,7 +19,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// openBody returns the body of a bundle, closed at the end of the test.
+// openBody returns the body of a bundle, and closes it at the end of the test.
 func (w *world) openBody(p *hub.Peeked) hub.Body {
 	w.Helper()
 	body, err := p.Open(w.ctx)
@@ -176,7 +176,7 @@ func TestBodyDigest_DiffersBetweenBundles(t *testing.T) {
 		for _, payload := range []string{`{"a":1}`, `{"a":2}`, `{"a":10}`} {
 			w := newWorld(t, hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: mode}})
 			w.sendNew(2, rt.Carrying(payload))
-			for range 2 { // the second with the payloads of the first
+			for range 2 { // the second bundle has the payloads of the first
 				peeked := w.peekBundle()
 				require.NotContains(t, seen, peeked.Body.Digest)
 				seen[peeked.Body.Digest] = payload
@@ -242,7 +242,7 @@ func TestPeek_WithOpenOnlyOpensNone(t *testing.T) {
 
 func TestSeek_SkipsShortGapsByReading(t *testing.T) {
 	s := newShelf(t)
-	s.addAdjacent(100, 10_000) // adjacent in one object
+	s.addAdjacent(100, 10_000) // these payloads are adjacent in one object
 	peeked := s.newPeeked()
 	whole := s.body(peeked)
 	read := func(step int) (opened int) {

@@ -28,11 +28,11 @@ type shelf struct {
 	events  []repository.StoredEvent
 	content domain.ContentMode
 
-	open   func(s repository.Section) (io.ReadCloser, error) // opens a payload; nil: from the store
+	open   func(s repository.Section) (io.ReadCloser, error) // opens a payload; nil: the store opens it
 	mu     sync.Mutex
 	opened int
 	closed int
-	most   int // readers open at the same time
+	most   int // maximum number of readers open at the same time
 }
 
 func newShelf(t testing.TB) *shelf {

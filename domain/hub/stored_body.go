@@ -24,7 +24,7 @@ type storedBody struct {
 	want   int64 // where the next Read begins
 	at     int64 // current offset of source
 	source io.ReadCloser
-	sum    hash.Hash // of the bytes that source has yielded; nil if source did not start at 0
+	sum    hash.Hash // digest of the bytes that source has yielded; nil if source did not start at 0
 	err    error     // the error of a Read, or errClosed
 }
 

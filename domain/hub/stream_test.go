@@ -39,7 +39,7 @@ func (s *shelf) addAdjacent(n, size int) {
 	}
 }
 
-// countAllocated returns how many bytes do allocates.
+// countAllocated returns the number of bytes that do allocates.
 func countAllocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -139,7 +139,7 @@ func TestBody_IsDamagedIfAPayloadIsTooShort(t *testing.T) {
 	for _, left := range []string{"", `"xxxxxxxx"`, `"xxxxxxxx""x`} {
 		s := newShelf(t)
 		s.addAdjacent(3, 10)
-		s.events = append(s.events[:1], s.events[2]) // with a gap
+		s.events = append(s.events[:1], s.events[2]) // the two payloads have a gap between them
 		s.open = func(repository.Section) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(left)), nil }
 		s.requireNoBody(s.newPeeked(), io.ErrUnexpectedEOF, domain.Damaged)
 		require.Equal(t, 1, s.closed)

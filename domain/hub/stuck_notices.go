@@ -60,7 +60,8 @@ func (r *NoticeRelay) noteStuck(recipient domain.ActorID, notices []domain.Notic
 	r.stuck[recipient] = s
 }
 
-// forgetStuck forgets all recipients except the given ones. No other recipients have notices.
+// forgetStuck forgets all recipients except the given ones, because no other recipients have
+// notices.
 func (r *NoticeRelay) forgetStuck(except []domain.ActorID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

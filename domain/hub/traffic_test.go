@@ -33,7 +33,7 @@ func TestTraffic_LosesDuplicatesAndReordersNothing(t *testing.T) {
 					events[0].SupportsBundling = false
 				}
 				sent[sender] = append(sent[sender], events...)
-				for range 2 { // as if the first reply were lost
+				for range 2 { // the sender repeats the request, as after a lost reply
 					_, err := w.hub.Ingest(w.ctx, events)
 					assert.NoError(t, err)
 				}
@@ -46,7 +46,7 @@ func TestTraffic_LosesDuplicatesAndReordersNothing(t *testing.T) {
 			for last := false; !last; {
 				select {
 				case <-done:
-					last = true // then fetch once more
+					last = true // fetch once more after the last Save
 				default:
 				}
 				lines, err := fetchAll(w)
@@ -100,7 +100,7 @@ func fetchAll(w *world) ([]manifestLine, error) {
 		switch _, err := w.hub.Dequeue(w.ctx, w.actor, peeked.ID); {
 		case err == nil:
 			all = append(all, lines...)
-		case domain.KindOf(err) != domain.NotFound: // else another fetcher was faster
+		case domain.KindOf(err) != domain.NotFound: // after NotFound: another fetcher has dequeued the bundle
 			return all, err
 		}
 	}

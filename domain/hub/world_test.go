@@ -50,12 +50,12 @@ func (w *world) sendNew(n int, changes ...rt.Change) []domain.Event {
 	return events
 }
 
-// newRequest returns the actor's request for its next bundle of groups; without groups, of all.
+// newRequest returns the actor's request for its next bundle of groups; without groups, of all groups.
 func (w *world) newRequest(groups ...domain.Group) hub.PeekRequest {
 	return hub.PeekRequest{Actor: w.actor, Groups: groups}
 }
 
-// peekBundle returns the next bundle of groups; without groups, of all.
+// peekBundle returns the next bundle of groups; without groups, of all groups.
 func (w *world) peekBundle(groups ...domain.Group) *hub.Peeked {
 	w.Helper()
 	peeked, err := w.hub.Peek(w.ctx, w.newRequest(groups...))
@@ -78,7 +78,7 @@ func (w *world) dequeueBundle(p *hub.Peeked) {
 	require.Equal(w, p.Bundle, closed.Bundle)
 }
 
-// requireNoData requires that groups have no data; without groups, all.
+// requireNoData requires that groups have no data; without groups, that no group has data.
 func (w *world) requireNoData(groups ...domain.Group) {
 	w.Helper()
 	_, err := w.hub.Peek(w.ctx, w.newRequest(groups...))
@@ -103,7 +103,7 @@ func (w *world) body(p *hub.Peeked) string {
 	return b.String()
 }
 
-// A line is an event as the manifest shows it.
+// A manifestLine is an event as the manifest shows it.
 type manifestLine struct {
 	ID, Recipient, Origin, ContentType, DocumentType string
 	SupportsBundling                                 bool

@@ -16,12 +16,13 @@ import (
 type line struct {
 	mu     sync.Mutex
 	isCut  bool
-	left   int           // writes until the line is cut; 0: it is not cut
+	left   int           // number of writes after which the line is cut; 0: no limit
 	frozen chan struct{} // closed when the line thaws; nil: it is not frozen
 
 	settling time.Duration // delay between a settlement and its reply
 
-	// fault returns the errors of a call: one before it is carried out, or one after that.
+	// fault returns the errors to inject into a call: before prevents the call, and after replaces
+	// its success.
 	fault func() (before, after error)
 }
 
@@ -62,7 +63,7 @@ func (l *line) waitForThaw() {
 	}
 }
 
-// do runs a call, unless the line is cut first.
+// do runs a call, unless the line is cut. It returns errCut if the line is cut before the reply.
 func (l *line) do(isWrite bool, call func() error) error {
 	l.waitForThaw()
 	l.mu.Lock()
@@ -196,7 +197,7 @@ func (w *World) takeoversOf(r *Receiver) int {
 	return w.takeovers[r.ID]
 }
 
-// lineShards add the changes of receivers to the entries of their cursors.
+// lineShards adds the changes that Note has recorded to the entries of cursors.
 type lineShards struct {
 	repository.Shards
 	world *World
@@ -257,7 +258,7 @@ type lineCaller struct {
 
 type nodeKey struct{}
 
-// nodeOf returns the node that calls.
+// nodeOf returns the node that makes the call with this context.
 func nodeOf(ctx context.Context) *Node { return ctx.Value(nodeKey{}).(*Node) }
 
 // Call implements [delivery.Caller].

@@ -17,11 +17,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Random tests the promises with random faults from some seeds. Up to three nodes serve the
-// same receivers. With even seeds, all nodes own all receivers. With odd seeds they share them,
-// and with each second odd seed some nodes do not take over from dead ones. Nodes are killed
-// and frozen, their calls of stores fail, and the clock is set. In the end one node
-// without faults finishes all deliveries.
+// Random tests the promises with random faults, once for each seed. Up to three nodes serve the
+// same receivers. With even seeds, all nodes own all receivers. With odd seeds the nodes share
+// them, and with every second odd seed some nodes do not take over from dead nodes. Nodes are
+// killed and frozen, their calls of stores fail, and the clock is set. Finally, one node without
+// faults finishes all deliveries.
 func Random(t *testing.T, seeds int, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -42,7 +42,7 @@ type randomRun struct {
 	all       []*Receiver
 	nodes     [3]*Node
 	published int
-	mayWait   bool // nodes may be without takeover
+	mayWait   bool // some nodes may have the option NoTakeover
 	isCalm    bool
 	wasSet    bool // the clock was set
 	upsets    int  // number of times that nodes ended, were frozen, or took over cursors
@@ -60,7 +60,7 @@ func (r *randomRun) uint64() uint64 {
 	return r.rng.Uint64()
 }
 
-// The delays of the random receivers.
+// randomDelay is the delay before each attempt of the random receivers.
 const randomDelay = time.Minute
 
 func (r *randomRun) addReceivers() {

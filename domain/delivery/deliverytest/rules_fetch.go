@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// peekAt returns a request for a bundle of the first entries of the stream.
-func peekAt(count int) domain.ReplayRequest {
+// peekFirst returns a request for a bundle of the first count entries of the stream.
+func peekFirst(count int) domain.ReplayRequest {
 	peek := &domain.PeekRequest{Limit: count}
 	for n := range int64(count) {
 		peek.Entries = append(peek.Entries, domain.Position{EntryID: domain.EntryID{Number: n}})
@@ -28,7 +28,7 @@ func (w *World) dequeueBundle(n *Node, r *Receiver) {
 	w.Replay(n, r, domain.ReplayRequest{Dequeue: held.ID})
 }
 
-// callsAfter returns the calls with deliveries of a bundle that began after a time.
+// callsAfter returns the number of calls that have a delivery of a bundle and began after a time.
 func callsAfter(r *Receiver, held *domain.HeldBundle, at time.Time) (calls int) {
 	for _, c := range r.Calls() {
 		if held.Has(c.Entry) && c.At.After(at) {
@@ -47,7 +47,7 @@ var fetchRules = []deliveryRule{
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 5)
 		<-time.After(time.Second)
-		w.Replay(n, r, peekAt(4))
+		w.Replay(n, r, peekFirst(4))
 		synctest.Wait()
 		require.Len(w, w.storedStanding(r).Held.Retries, 4)
 		status = 200
@@ -65,7 +65,7 @@ var fetchRules = []deliveryRule{
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 10)
 		<-time.After(time.Second / 2)
-		w.Replay(n, r, peekAt(10))
+		w.Replay(n, r, peekFirst(10))
 		<-time.After(time.Minute)
 		require.Len(w, r.Calls(), 3)
 		require.Equal(w, 7, w.storedStanding(r).Held.Len())
@@ -80,7 +80,7 @@ var fetchRules = []deliveryRule{
 		w.Change(n, r, true)
 		w.Publish(n, 5)
 		<-time.After(time.Minute)
-		w.Replay(n, r, peekAt(5))
+		w.Replay(n, r, peekFirst(5))
 		synctest.Wait()
 		require.Len(w, w.storedStanding(r).Held.Taken, 5)
 		w.Change(n, r, false)
@@ -98,7 +98,7 @@ var fetchRules = []deliveryRule{
 		w.Change(b, r, true)
 		<-time.After(2 * time.Second)
 		w.Publish(b, 2)
-		w.Replay(a, r, peekAt(4)) // one of the nodes owns the cursor
+		w.Replay(a, r, peekFirst(4)) // the owner of the cursor is either a or b
 		<-time.After(2 * time.Second)
 		held := w.storedStanding(r).Held
 		require.Equal(w, 4, held.Len())
@@ -125,7 +125,7 @@ var fetchRules = []deliveryRule{
 		n.AnswerSettlementsAfter(5 * time.Millisecond)
 		w.Publish(n, 300)
 		<-time.After(700 * time.Millisecond)
-		w.Replay(n, r, peekAt(domain.MaxHeld))
+		w.Replay(n, r, peekFirst(domain.MaxHeld))
 		<-time.After(100 * time.Millisecond)
 		held := w.storedStanding(r).Held
 		require.NotEmpty(w, held.Retries)
@@ -142,9 +142,9 @@ var fetchRules = []deliveryRule{
 			r := w.troubledReceiver(concurrency)
 			a := w.Start(delivery.Options{Look: time.Hour})
 			w.Publish(a, messages)
-			<-time.After(time.Second / 2) // three deliveries are being called
+			<-time.After(time.Second / 2) // calls with three deliveries are under way
 			a.CutAfter(writes)
-			w.Replay(a, r, peekAt(messages))
+			w.Replay(a, r, peekFirst(messages))
 			synctest.Wait()
 			handed, at := w.storedStanding(r).Held, time.Now()
 			<-time.After(time.Minute)

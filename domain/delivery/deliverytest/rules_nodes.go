@@ -29,7 +29,7 @@ func (w *World) shardCounts() map[string]int {
 // awaitSharing waits until the nodes have shared the shards.
 func (w *World) awaitSharing() { <-time.After(15 * time.Second) }
 
-// addSpread adds n receivers like template, which are in many shards.
+// addSpread adds n copies of template, whose cursors are in many shards.
 func (w *World) addSpread(n int, template *Receiver) []*Receiver {
 	var all []*Receiver
 	for range n {
@@ -241,7 +241,7 @@ var nodesRules = []deliveryRule{
 			return n
 		}
 		for i := 1; i <= 10; i++ {
-			w.Publish(nil, 1) // a Save; its node is not given the entry
+			w.Publish(nil, 1) // like a Save, which passes no entry to its node
 			[]*Node{a, b}[i%2].LookAt(w.Stream)
 			<-time.After(time.Second)
 			require.Equal(w, i*len(receivers), callsOf(receivers), "round %d", i)
@@ -266,7 +266,7 @@ var nodesRules = []deliveryRule{
 		for _, r := range receivers {
 			a.Created(r.ID, w.Stream)
 		}
-		<-time.After(time.Millisecond) // the other node looks later
+		<-time.After(time.Millisecond) // too early for b to have read the announcement of a
 		w.Publish(nil, 1)
 		b.LookAt(w.Stream)
 		<-time.After(3 * time.Second)

@@ -22,8 +22,8 @@ func numbersOf(calls []Called) []int64 {
 	return all
 }
 
-// failTimes returns an Answer function. It fails the calls of an entry as often as failures
-// says for the number of the entry, and then succeeds.
+// failTimes returns an Answer function. The first failures[n] calls with the entry number n fail,
+// and all later calls succeed.
 func failTimes(failures map[int64]int) func(context.Context, delivery.Call) domain.Answer {
 	var mu sync.Mutex
 	left := make(map[int64]int, len(failures))
@@ -42,9 +42,9 @@ func failTimes(failures map[int64]int) func(context.Context, delivery.Call) doma
 	}
 }
 
-// inOrder requires that each call of a receiver has the entry after the last one, or the same
-// entry if it has failed.
-func (r *Receiver) inOrder(w *World) {
+// requireOrder requires that each call of a receiver has the entry after the entry of the last call,
+// or the same entry if the last call failed.
+func (r *Receiver) requireOrder(w *World) {
 	w.Helper()
 	next := int64(0)
 	for _, c := range r.Calls() {
@@ -70,12 +70,12 @@ var orderRules = []deliveryRule{
 		<-time.After(20 * time.Second)
 		require.Len(w, r.Calls(), 1, "nothing behind a delivery that failed is called")
 		require.Len(w, free.Taken(), 100, "another receiver does not wait")
-		w.Publish(nil, 200) // the node finds them by looking
+		w.Publish(nil, 200) // the node finds the entries when it looks
 		<-time.After(10 * time.Hour)
 		n.Stop()
 		require.Equal(w, 1, r.Most(), "one call at a time")
 		require.Len(w, r.Taken(), 300)
-		r.inOrder(w)
+		r.requireOrder(w)
 		require.Equal(w, domain.Counters{Triggered: 300, Delivered: 300, Attempts: 306}, w.Standing(r).Counters)
 	}},
 	{"ADeadLetterIsPassedInOrder", func(w *World) {
@@ -174,7 +174,7 @@ var orderRules = []deliveryRule{
 		request := rangeOf(100)
 		request.Range.To = w.Clock.Now()
 		<-time.After(time.Second)
-		w.Publish(n, 2) // the first of them fails, and waits for its next attempt
+		w.Publish(n, 2) // the first message fails, and waits for its next attempt
 		<-time.After(2 * time.Minute)
 		calls := len(r.Calls())
 		w.Replay(n, r, request)

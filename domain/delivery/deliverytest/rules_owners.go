@@ -27,7 +27,7 @@ var ownerRules = []deliveryRule{
 		require.Len(w, r.Calls(), 5)
 		require.Len(w, other.Taken(), 25)
 		n.Stop()
-		n = w.Start(delivery.Options{}) // the node knows it only from the store
+		n = w.Start(delivery.Options{}) // the node learns of the pause only from the store
 		<-time.After(time.Hour)
 		require.Len(w, r.Calls(), 5)
 		w.Change(n, r, false)
@@ -38,7 +38,7 @@ var ownerRules = []deliveryRule{
 	}},
 	{"ResumingEndsThePauseAfterGone", func(w *World) {
 		answer := 410
-		r := w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 12), Concurrency: 1})
+		r := w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 12), Concurrency: 1})
 		r.Answer = func(c context.Context, call delivery.Call) domain.Answer { return Status(answer)(c, call) }
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 3)
@@ -54,9 +54,9 @@ var ownerRules = []deliveryRule{
 		require.Len(w, r.Taken(), 4)
 		n.Stop()
 	}},
-	{"AnEntryIsTheSameForEachNode", func(w *World) { // the id of a delivery consists of it
+	{"AnEntryIsTheSameForEachNode", func(w *World) { // the id of a delivery is built from its entry
 		var published []time.Time
-		w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 12), Answer: func(_ context.Context, c delivery.Call) domain.Answer {
+		w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 12), Answer: func(_ context.Context, c delivery.Call) domain.Answer {
 			published = append(published, c.Entry.Published)
 			return domain.Answer{Status: 500}
 		}})
@@ -78,7 +78,7 @@ var ownerRules = []deliveryRule{
 	{"AChangeWithoutASignalIsFoundByALook", func(w *World) {
 		paused := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
 		idle := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
-		removed := w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 12), Answer: Status(500)})
+		removed := w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 12), Answer: Status(500)})
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 1)
 		<-time.After(time.Second)
@@ -95,7 +95,7 @@ var ownerRules = []deliveryRule{
 		require.Len(w, removed.Calls(), calls)
 		require.Len(w, idle.Calls(), 2)
 		require.LessOrEqual(w, w.Loads(), loads+1, "what has not changed is not loaded again")
-		w.Change(nil, paused, false) // the cursor is forgotten meanwhile
+		w.Change(nil, paused, false) // the cursor is no longer in memory
 		w.Note(paused)
 		<-time.After(31 * time.Second)
 		require.Len(w, paused.Calls(), 2)
@@ -126,7 +126,7 @@ var ownerRules = []deliveryRule{
 		synctest.Wait()
 		thaw := n.Freeze()
 		w.Change(n, r, false)
-		synctest.Wait() // the receiver was read, and the cursor was not
+		synctest.Wait() // the receiver was read, and the cursor was not loaded yet
 		w.Change(n, r, true)
 		synctest.Wait()
 		thaw()

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// PublishWith appends messages of a priority, and notifies the node.
+// PublishWith appends count messages of a priority, and notifies n unless n is nil.
 func (w *World) PublishWith(n *Node, count, priority int) {
 	w.Helper()
 	messages := repositorytest.Messages(count)
@@ -34,7 +34,7 @@ func prioritiesOf(calls []Called) []int {
 	return all
 }
 
-// eachEighth returns n priorities: each eighth one is lowest, and the others are highest.
+// eachEighth returns n priorities: every eighth is lowest, and the others are highest.
 func eachEighth(n, highest, lowest int) []int {
 	all := make([]int, n)
 	for i := range all {

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The queues and times of the seed's own tests.
+// The delays and options of the tests in the specification.
 var (
 	shortDelays = []time.Duration{0, time.Second, 2 * time.Second}
 	shortOpts   = delivery.Options{Timeout: time.Second, Queues: len(shortDelays)}
@@ -118,7 +118,7 @@ var queueRules = []deliveryRule{
 		n.Stop()
 	}},
 	{"ABacklogOfOneReceiverDoesNotDelayAnother", func(w *World) { // DSS-25
-		policy := domain.QueuePolicy(seedDelays, 12)
+		policy := domain.QueuePolicy(specDelays, 12)
 		slow := After(100*time.Millisecond, 200)
 		busy := w.Add(&Receiver{Policy: policy, Concurrency: 64, Answer: slow})
 		n := w.Start(delivery.Options{Workers: 4, Queues: 2})
@@ -157,7 +157,7 @@ var queueRules = []deliveryRule{
 		require.Empty(w, r.Calls())
 	}},
 	{"ASingleWorkerServesAllQueues", func(w *World) {
-		r := w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 12), Answer: failsFirst(5)})
+		r := w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 12), Answer: failsFirst(5)})
 		n := w.Start(delivery.Options{Workers: 1, Look: time.Hour})
 		w.Publish(n, 5)
 		<-time.After(25 * time.Hour)

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// mostWithin returns the maximum number of calls that began within d.
-func (r *Receiver) mostWithin(d time.Duration) (most int) {
+// maxCallsWithin returns the maximum number of calls that began within d.
+func (r *Receiver) maxCallsWithin(d time.Duration) (most int) {
 	calls := r.Calls()
 	for i, first := 0, 0; i < len(calls); i++ {
 		for calls[i].At.Sub(calls[first].At) >= d {
@@ -35,9 +35,9 @@ var rateRules = []deliveryRule{
 		<-time.After(50 * time.Second)
 		require.Len(w, r.Taken(), 300)
 		require.Len(w, r.Calls(), 300)
-		require.LessOrEqual(w, r.mostWithin(time.Second), 20+2)
+		require.LessOrEqual(w, r.maxCallsWithin(time.Second), 20+2)
 		require.InDelta(w, 6, len(slow.Calls()), 1)
-		require.LessOrEqual(w, slow.mostWithin(9*time.Second), 1)
+		require.LessOrEqual(w, slow.maxCallsWithin(9*time.Second), 1)
 		n.Stop()
 		s := w.Standing(slow)
 		require.Less(w, s.Outstanding(), 10, "what waits is not taken")
@@ -49,7 +49,7 @@ var rateRules = []deliveryRule{
 		<-time.After(10 * time.Minute)
 		n.Stop()
 		require.Len(w, r.Calls(), 200)
-		require.LessOrEqual(w, r.mostWithin(time.Second), 5+1)
+		require.LessOrEqual(w, r.maxCallsWithin(time.Second), 5+1)
 		require.Len(w, w.Dead(r), 100)
 	}},
 	{"AReceiverThatWaitsForItsRateDelaysNoOther", func(w *World) {

@@ -58,7 +58,7 @@ var receiverRules = []deliveryRule{
 		require.False(w, n.IsCalling(other.ID, domain.EntryID{}), "its call has ended")
 		<-time.After(time.Second)
 		require.False(w, n.IsCalling(r.ID, domain.EntryID{}))
-		<-time.After(5 * time.Second) // the next attempt
+		<-time.After(5 * time.Second) // until the next attempt has begun
 		require.True(w, n.IsCalling(r.ID, domain.EntryID{}))
 		n.Stop()
 		require.False(w, n.IsCalling(r.ID, domain.EntryID{}))
@@ -110,7 +110,7 @@ var receiverRules = []deliveryRule{
 		require.Equal(w, 1, s.Outstanding(), "the backlog is kept")
 	}},
 	{"TheDeliveriesOfADeletedReceiverAreCancelled", func(w *World) {
-		r := w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 12), Answer: Status(500)})
+		r := w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 12), Answer: Status(500)})
 		n := w.Start(delivery.Options{Look: time.Hour})
 		w.Publish(n, 200)
 		<-time.After(time.Second)
@@ -128,7 +128,7 @@ var receiverRules = []deliveryRule{
 	{"DeletedReceiversCostAStartingNodeNothing", func(w *World) {
 		var all []*Receiver
 		for range 100 {
-			all = append(all, w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 12), Answer: Status(500)}))
+			all = append(all, w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 12), Answer: Status(500)}))
 		}
 		n := w.Start(delivery.Options{Look: time.Hour})
 		w.Publish(n, 3)
@@ -141,7 +141,7 @@ var receiverRules = []deliveryRule{
 		}
 		<-time.After(time.Minute)
 		n.Stop()
-		w.Start(delivery.Options{}).stopAfter(time.Minute) // the node finds the entries that no other node knew
+		w.Start(delivery.Options{}).stopAfter(time.Minute) // this node finds the removed receivers that n was not notified of
 		for _, r := range all {
 			s := w.Standing(r)
 			require.Equal(w, domain.Closed, s.State)

@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// waits are the options of a node that does not replace dead nodes.
-var waits = delivery.Options{Look: time.Hour, NoTakeover: true}
+// noTakeover is the options of a node that does not replace dead nodes.
+var noTakeover = delivery.Options{Look: time.Hour, NoTakeover: true}
 
-// ownedBy returns the receivers whose shards a node has.
+// ownedBy returns the receivers whose shards a node owns.
 func (w *World) ownedBy(n *Node, all []*Receiver) (owned []*Receiver) {
 	w.Helper()
 	_, a, err := w.Stores.Nodes.Nodes(w.Context())
@@ -39,7 +39,7 @@ var takeoverRules = []deliveryRule{
 	{"ANodeWithoutTakeover_LeavesWhatADeadNodeHadUntilItIsAsked", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
-		a, b := w.Start(waits), w.Start(waits)
+		a, b := w.Start(noTakeover), w.Start(noTakeover)
 		w.awaitSharing()
 		w.Publish(b, 1)
 		<-time.After(time.Second)
@@ -74,7 +74,7 @@ var takeoverRules = []deliveryRule{
 	{"ANodeWithoutTakeover_RemembersThatItWasAskedUntilItKnowsTheDeath", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
-		a, b := w.Start(waits), w.Start(waits)
+		a, b := w.Start(noTakeover), w.Start(noTakeover)
 		w.awaitSharing()
 		ofA := w.ownedBy(a, receivers)
 		a.line.cut()
@@ -93,7 +93,7 @@ var takeoverRules = []deliveryRule{
 	{"ANodeWithoutTakeover_TakesNothingOfALivingNodeThatItIsAskedFor", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
-		a, b := w.Start(waits), w.Start(waits)
+		a, b := w.Start(noTakeover), w.Start(noTakeover)
 		w.awaitSharing()
 		shards := w.shardCounts()
 		for range 10 {
@@ -112,7 +112,7 @@ var takeoverRules = []deliveryRule{
 	{"ANodeWithoutTakeover_ServesWhatItIsAskedForBeyondItsShare", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(60, &Receiver{Policy: domain.DefaultPolicy()})
-		a, b, c := w.Start(waits), w.Start(waits), w.Start(waits)
+		a, b, c := w.Start(noTakeover), w.Start(noTakeover), w.Start(noTakeover)
 		w.awaitSharing()
 		ofC := w.ownedBy(c, receivers)
 		c.Kill()
@@ -129,7 +129,7 @@ var takeoverRules = []deliveryRule{
 	}},
 	{"ANodeWithoutTakeover_ServesANewCursorOfADeadNodesShard", func(w *World) {
 		w.Shared = true
-		a, b := w.Start(waits), w.Start(waits)
+		a, b := w.Start(noTakeover), w.Start(noTakeover)
 		w.awaitSharing()
 		a.Kill()
 		<-time.After(time.Minute)
@@ -145,7 +145,7 @@ var takeoverRules = []deliveryRule{
 	{"ANodeWithoutTakeover_TakesWhatANodeGivesBack", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
-		a, b := w.Start(waits), w.Start(waits)
+		a, b := w.Start(noTakeover), w.Start(noTakeover)
 		w.awaitSharing()
 		a.Stop()
 		w.Publish(b, 1)
@@ -157,18 +157,18 @@ var takeoverRules = []deliveryRule{
 	{"ANodeWithoutTakeover_ContinuesAfterARestart", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
-		a := w.Start(waits)
+		a := w.Start(noTakeover)
 		w.awaitSharing()
 		a.Kill()
 		w.Publish(nil, 1)
-		b := w.Start(waits)
+		b := w.Start(noTakeover)
 		<-time.After(15 * time.Second)
 		require.Equal(w, map[string]int{b.incarnation: repository.ShardCount}, w.shardCounts())
 		w.Publish(b, 1)
 		<-time.After(time.Second)
 		b.Kill()
-		<-time.After(time.Hour) // its last beat is old
-		c := w.Start(waits)
+		<-time.After(time.Hour) // the last beat of b is old when c starts
+		c := w.Start(noTakeover)
 		w.Publish(c, 1)
 		<-time.After(15 * time.Second)
 		c.Stop()
@@ -177,7 +177,7 @@ var takeoverRules = []deliveryRule{
 	{"ANodeWithTakeover_FreesWhatItHasNoRoomFor", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(60, &Receiver{Policy: domain.DefaultPolicy()})
-		a, b, c := w.Start(waits), w.Start(waits), w.Start(delivery.Options{Look: time.Hour})
+		a, b, c := w.Start(noTakeover), w.Start(noTakeover), w.Start(delivery.Options{Look: time.Hour})
 		w.awaitSharing()
 		b.Kill()
 		w.Publish(a, 1)
@@ -190,7 +190,7 @@ var takeoverRules = []deliveryRule{
 	}},
 	{"OrphanedShards_AreUnknownToANodeWithoutItsStore", func(w *World) {
 		w.Shared = true
-		a, b := w.Start(waits), w.Start(waits)
+		a, b := w.Start(noTakeover), w.Start(noTakeover)
 		w.awaitSharing()
 		require.Empty(w, b.Orphaned())
 		a.Kill()

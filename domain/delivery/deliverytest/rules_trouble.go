@@ -46,7 +46,7 @@ func (w *World) checkEnded(r *Receiver, n int) {
 	}
 	untraced := len(r.Calls()) - int(s.Counters.Attempts)
 	require.GreaterOrEqual(w, untraced, 0, "P8: an attempt is counted once")
-	// The observer has taken the cursor over as well, when no calls were under way.
+	// One of these take-overs is by the observer of Standing, while no calls were under way.
 	require.LessOrEqual(w, untraced, r.Concurrency*w.takeoversOf(r), "P5: calls without a trace")
 }
 

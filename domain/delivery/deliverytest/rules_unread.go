@@ -25,7 +25,7 @@ var unreadRules = []deliveryRule{
 			}
 			return domain.Answer{Status: 200}
 		}
-		r := w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 3), Concurrency: 2, Answer: answer})
+		r := w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 3), Concurrency: 2, Answer: answer})
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 20)
 		<-time.After(30 * time.Minute)
@@ -39,7 +39,7 @@ var unreadRules = []deliveryRule{
 	{"ARetryWhoseMessageCannotBeReadIsNoAttempt", func(w *World) {
 		readable := time.Now().Add(time.Hour)
 		var tries atomic.Int64
-		r := w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 3), Concurrency: 1, Answer: func(_ context.Context, c delivery.Call) domain.Answer {
+		r := w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 3), Concurrency: 1, Answer: func(_ context.Context, c delivery.Call) domain.Answer {
 			if c.Attempt == 0 {
 				return domain.Answer{Status: 500}
 			}
@@ -52,7 +52,7 @@ var unreadRules = []deliveryRule{
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 1)
 		<-time.After(30 * time.Minute)
-		n.Kill() // the next owner serves it carefully
+		n.Kill() // the next owner serves the cursor carefully
 		n = w.Start(delivery.Options{})
 		<-time.After(31 * time.Minute)
 		require.Less(w, tries.Load(), int64(300), "it backs off")

@@ -39,8 +39,8 @@ func (w *World) addWatches(n, attempts int, answer func(context.Context, deliver
 	return all
 }
 
-// demandsEach requires that each receiver was called once with each of n messages.
-func (w *World) demandsEach(all []*Receiver, n int) {
+// requireEach requires that each receiver was called once with each of n messages.
+func (w *World) requireEach(all []*Receiver, n int) {
 	w.Helper()
 	for i, r := range all {
 		require.Len(w, r.Calls(), n, "watch %d", i)
@@ -74,10 +74,10 @@ var watchRules = []deliveryRule{
 		synctest.Wait()
 		w.Publish(n, 1)
 		<-time.After(time.Second)
-		w.demandsEach(all, 1)
+		w.requireEach(all, 1)
 		w.Publish(nil, 2)
 		<-time.After(31 * time.Second)
-		w.demandsEach(all, 3)
+		w.requireEach(all, 3)
 		require.Empty(w, w.listedCursors(), "nothing is outstanding")
 		require.EqualValues(w, 3, w.watchPage(0).Served)
 		require.EqualValues(w, 3, w.watchPage(1).Served)
@@ -90,7 +90,7 @@ var watchRules = []deliveryRule{
 		synctest.Wait()
 		w.Publish(n, 1)
 		<-time.After(time.Second)
-		w.demandsEach(all, 1)
+		w.requireEach(all, 1)
 		n.Stop()
 		before := w.Loads()
 		w.Start(delivery.Options{}).stopAfter(time.Hour)
@@ -105,7 +105,7 @@ var watchRules = []deliveryRule{
 			before := w.Loads()
 			w.Publish(n, 1)
 			<-time.After(time.Second)
-			w.demandsEach(all, i+1)
+			w.requireEach(all, i+1)
 			if i > 0 {
 				require.Equal(w, others, w.Loads()-before, "those in memory are not loaded again")
 			}
@@ -180,7 +180,7 @@ var watchRules = []deliveryRule{
 		<-time.After(time.Minute)
 		b.Stop()
 		require.Len(w, failing.Taken(), 2)
-		w.demandsEach(slices.Delete(slices.Clone(all), 3, 4), 2)
+		w.requireEach(slices.Delete(slices.Clone(all), 3, 4), 2)
 	}},
 	{"WatchesThatHangKeepNoOtherFromBeingCalled", func(w *World) {
 		hanging := w.addWatches(600, 1, After(time.Hour, 200))
@@ -189,7 +189,7 @@ var watchRules = []deliveryRule{
 		synctest.Wait()
 		w.Publish(n, 1)
 		<-time.After(time.Minute) // every two seconds, half of the workers detect that their receivers hang
-		w.demandsEach(others, 1)
+		w.requireEach(others, 1)
 		require.EqualValues(w, 1, w.watchPage(0).Served)
 		<-time.After(time.Hour)
 		n.Stop()
@@ -203,12 +203,12 @@ var watchRules = []deliveryRule{
 		synctest.Wait()
 		w.Publish(n, 1)
 		<-time.After(time.Second)
-		late := w.addWatches(1, 5, nil) // it gets all messages from the first one
+		late := w.addWatches(1, 5, nil) // the new watch gets all messages from the first one
 		<-time.After(time.Minute)
-		w.demandsEach(append(all, late...), 1)
+		w.requireEach(append(all, late...), 1)
 		w.Publish(n, 1)
 		<-time.After(time.Second)
-		w.demandsEach(append(all, late...), 2)
+		w.requireEach(append(all, late...), 2)
 		n.Stop()
 	}},
 	{"AWatchThatIsDeletedLeavesItsPage", func(w *World) {
@@ -245,12 +245,12 @@ var watchRules = []deliveryRule{
 			published.Wait()
 			<-time.After(time.Second)
 		}
-		w.demandsEach(all, 20)
+		w.requireEach(all, 20)
 		a.Stop()
 		<-time.After(time.Minute)
 		w.Publish(b, 1)
 		<-time.After(time.Second)
-		w.demandsEach(all, 21)
+		w.requireEach(all, 21)
 		b.Stop()
 	}},
 }

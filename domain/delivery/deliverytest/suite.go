@@ -38,8 +38,8 @@ func RunOneOf(t *testing.T, n int, open func(t *testing.T, clock *Clock) reposit
 	}
 }
 
-// seedDelays are the delays of the seed's queues.
-var seedDelays = func() []time.Duration {
+// specDelays are the delays of the queues in the specification.
+var specDelays = func() []time.Duration {
 	delays := []time.Duration{0, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 60_540 * time.Second}
 	for range 6 {
 		delays = append(delays, 24*time.Hour)
@@ -73,7 +73,7 @@ var rules = []deliveryRule{
 		n.Stop()
 	}},
 	{"AttemptsFollowTheScheduleOfTheQueues", func(w *World) {
-		r := w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, len(seedDelays)), Answer: Status(500)})
+		r := w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, len(specDelays)), Answer: Status(500)})
 		n := w.Start(delivery.Options{Look: time.Hour})
 		synctest.Wait()
 		start := time.Now()
@@ -81,17 +81,17 @@ var rules = []deliveryRule{
 		<-time.After(8 * 24 * time.Hour)
 		n.Stop()
 		calls := r.Calls()
-		require.Len(w, calls, len(seedDelays))
+		require.Len(w, calls, len(specDelays))
 		want := start
 		for i, c := range calls {
-			want = want.Add(seedDelays[i])
+			want = want.Add(specDelays[i])
 			require.Equal(w, i, c.Attempt)
 			require.WithinDuration(w, want, c.At, time.Second, "attempt %d", i)
 			require.False(w, c.At.Before(want), "no attempt before its due time")
 		}
 		dead := w.Dead(r)
 		require.Len(w, dead, 1)
-		require.Len(w, dead[0].History, len(seedDelays))
+		require.Len(w, dead[0].History, len(specDelays))
 		require.Equal(w, domain.Counters{Triggered: 1, Errored: 1, Attempts: 12}, w.Standing(r).Counters)
 	}},
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A World has stores, receivers and the nodes that call them. It lives in a synctest bubble.
+// A World has stores, receivers and the nodes that call them. It must be used in a synctest bubble.
 type World struct {
 	testing.TB
 	Stores repositorytest.PushStores
@@ -33,11 +33,11 @@ type World struct {
 	receivers map[domain.CursorID]*Receiver
 	nodes     int
 	owners    map[domain.CursorID]string // the incarnation that loaded the cursor last
-	takeovers map[domain.CursorID]int    // number of loads by another node than before
+	takeovers map[domain.CursorID]int    // number of loads by another node than the load before
 	loadCount int                        // number of loads of cursors, including failed ones
 	requests  int                        // number of requests to replay
 	watches   int                        // number of ids of watches that were tried
-	changes   map[domain.CursorID]int64  // the Changes in the entries of cursors
+	changes   map[domain.CursorID]int64  // number of changes that Note has recorded
 }
 
 // A Clock is the clock of the bubble plus an error that a test sets.
@@ -221,8 +221,8 @@ type Node struct {
 	line        *line
 }
 
-// Start starts a node with an engine. It uses the ports of the world where the options have
-// none.
+// Start starts a node with an engine over the ports of the World. Without a Clock in opts, the
+// engine uses the clock of the World.
 func (w *World) Start(opts delivery.Options) *Node {
 	w.mu.Lock()
 	w.nodes++
@@ -268,8 +268,8 @@ func (n *Node) Kill() {
 	n.Stop()
 }
 
-// CutAfter cuts a node off from the stores after some more writes. The node does not get the
-// reply of the last write.
+// CutAfter cuts a node off from the stores after the given number of writes. The node does not
+// get the reply of the last write.
 func (n *Node) CutAfter(writes int) { n.line.cutAfter(writes) }
 
 // IsCut reports whether the node is cut off from the stores.
@@ -289,10 +289,10 @@ func (n *Node) AnswerSettlementsAfter(d time.Duration) {
 	n.line.settling = d
 }
 
-// Ended is closed when the node has ended.
+// Ended returns a channel that is closed when the node has ended.
 func (n *Node) Ended() <-chan struct{} { return n.ended }
 
-// Publish appends n messages, and notifies the node.
+// Publish appends count messages, and notifies n unless n is nil.
 func (w *World) Publish(n *Node, count int) {
 	w.Helper()
 	for count > 0 {
@@ -307,7 +307,7 @@ func (w *World) Publish(n *Node, count int) {
 }
 
 // Standing returns the stored standing of a receiver's cursor. It fences the owner of the
-// cursor, so it is called after the nodes have ended.
+// cursor, so a test calls it after the nodes have ended.
 func (w *World) Standing(r *Receiver) domain.Standing {
 	w.Helper()
 	c, _, err := w.Stores.Cursors.Load(context.Background(), r.ID, domain.Owner{Incarnation: "observer", Limit: 1, Policy: r.Policy}, w.Clock.Now)

@@ -26,10 +26,10 @@ const (
 	maxResident = 1000
 )
 
-// A watched is a stream with watches in a shard. When the stream has new entries, it visits the
+// A watchedStream is a stream with watches in a shard. When the stream has new entries, it visits the
 // watches, page by page. Each visit loads a cursor, unless it is in memory, and waits until the
 // cursor has taken the entries and stored that.
-type watched struct {
+type watchedStream struct {
 	engine *Engine
 	shard  int
 	topic  *topic
@@ -74,7 +74,7 @@ func (e *Engine) serveWatched(shard int, stream repository.WatchedStream) {
 	isNew := w == nil
 	if isNew && e.state == engineRunning {
 		t := e.topicFor(stream.Stream)
-		w = &watched{engine: e, shard: shard, topic: t}
+		w = &watchedStream{engine: e, shard: shard, topic: t}
 		e.watched[key] = w
 		t.mu.Lock()
 		t.watched[w] = struct{}{}
@@ -91,7 +91,7 @@ func (e *Engine) serveWatched(shard int, stream repository.WatchedStream) {
 
 // setListed records that the shard lists the watches, and visits those that may have new
 // entries.
-func (w *watched) setListed(pages int, isNew bool) {
+func (w *watchedStream) setListed(pages int, isNew bool) {
 	w.mu.Lock()
 	isDue := isNew || pages > w.pages || pages > 0 && w.unproved
 	w.pages, w.unlisted = max(w.pages, pages, 1), 0
@@ -107,7 +107,7 @@ func (w *watched) setListed(pages int, isNew bool) {
 // forgetUnlisted ends the watched streams of a shard that two consecutive looks have not found,
 // because their last watch was deleted.
 func (e *Engine) forgetUnlisted(shard int, found []repository.WatchedStream) {
-	for _, w := range e.watchedOf(func(w *watched) bool { return w.shard == shard }) {
+	for _, w := range e.watchedOf(func(w *watchedStream) bool { return w.shard == shard }) {
 		if slices.ContainsFunc(found, func(s repository.WatchedStream) bool { return s.Stream == w.topic.stream }) {
 			continue
 		}
@@ -122,10 +122,10 @@ func (e *Engine) forgetUnlisted(shard int, found []repository.WatchedStream) {
 }
 
 // watchedOf returns the watched streams for which isWanted returns true.
-func (e *Engine) watchedOf(isWanted func(*watched) bool) []*watched {
+func (e *Engine) watchedOf(isWanted func(*watchedStream) bool) []*watchedStream {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var all []*watched
+	var all []*watchedStream
 	for _, w := range e.watched {
 		if isWanted(w) {
 			all = append(all, w)
@@ -135,7 +135,7 @@ func (e *Engine) watchedOf(isWanted func(*watched) bool) []*watched {
 }
 
 // endVisits stops the visits of w.
-func (w *watched) endVisits() {
+func (w *watchedStream) endVisits() {
 	w.mu.Lock()
 	w.ended = true
 	isRunning := w.isRunning
@@ -145,7 +145,7 @@ func (w *watched) endVisits() {
 	}
 }
 
-func (e *Engine) removeWatched(w *watched) {
+func (e *Engine) removeWatched(w *watchedStream) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	key := watchedKey{w.shard, w.topic.stream}
@@ -160,7 +160,7 @@ func (e *Engine) removeWatched(w *watched) {
 }
 
 // visitSoon makes a goroutine visit the watches that have not taken all entries.
-func (w *watched) visitSoon() {
+func (w *watchedStream) visitSoon() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -172,7 +172,7 @@ func (w *watched) visitSoon() {
 	}
 }
 
-func (w *watched) run() {
+func (w *watchedStream) run() {
 	for isDue := true; isDue; {
 		ctx, e := w.engine.ctx, w.engine
 		err := w.visitPages(ctx)
@@ -206,7 +206,7 @@ func waitFor(ctx context.Context, d time.Duration) {
 
 // visitPages visits the watches of all pages that have not taken all known entries of the
 // stream.
-func (w *watched) visitPages(ctx context.Context) error {
+func (w *watchedStream) visitPages(ctx context.Context) error {
 	if _, looked := w.topic.knownEnds(); !looked {
 		if err := w.engine.lookAt(ctx, w.topic); err != nil {
 			return err
@@ -234,7 +234,7 @@ func (w *watched) visitPages(ctx context.Context) error {
 }
 
 // visitPage visits the watches of a page that have not taken all entries before end.
-func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool, err error) {
+func (w *watchedStream) visitPage(ctx context.Context, n int, end int64) (isFull bool, err error) {
 	e, known := w.engine, &w.served[n]
 	if known.isMarked && known.end >= end {
 		return known.isFull, nil
@@ -303,7 +303,7 @@ func withoutCursors(a, b []domain.CursorID) []domain.CursorID {
 }
 
 // visitAtNextLook makes the next look that finds the stream in the shard read the pages again.
-func (w *watched) visitAtNextLook() {
+func (w *watchedStream) visitAtNextLook() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unproved = true
@@ -312,7 +312,7 @@ func (w *watched) visitAtNextLook() {
 // visitWatches visits watches, a limited number at a time. When all watches with a cursor have
 // taken the entries before end, it returns the watches without a cursor. isEnded reports that
 // it stopped earlier because visits were ended.
-func (w *watched) visitWatches(ctx context.Context, cursors []domain.CursorID, end int64) (missing []domain.CursorID, isEnded bool, err error) {
+func (w *watchedStream) visitWatches(ctx context.Context, cursors []domain.CursorID, end int64) (missing []domain.CursorID, isEnded bool, err error) {
 	e := w.engine
 	for len(cursors) > 0 {
 		if w.isEnded() || e.isStopping() {
@@ -355,7 +355,7 @@ func (w *watched) visitWatches(ctx context.Context, cursors []domain.CursorID, e
 }
 
 // isEnded reports whether endVisits was called.
-func (w *watched) isEnded() bool {
+func (w *watchedStream) isEnded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ended || !w.engine.hasShard(w.shard)
