@@ -19,7 +19,7 @@ type OverdueQuery struct {
 // An OverduePlace is a position in the list of overdue jobs.
 type OverduePlace struct {
 	Shard  int
-	Cursor string // the next cursor of the shard; "": the shard has no more cursors
+	Cursor string // cursor of the shard with which the list begins; "": the first cursor
 }
 
 const (
