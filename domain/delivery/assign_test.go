@@ -65,7 +65,7 @@ func newDispatcherTest(workers, queues int) *dispatcherTest {
 	return d
 }
 
-// next ends the call that began first, offers its cursor again, and returns it.
+// next ends the call that began first, offers its cursor again, and returns its permit.
 func (d *dispatcherTest) next() *permit {
 	p := d.granted[0]
 	d.granted = d.granted[1:]
@@ -87,7 +87,7 @@ func TestEveryQueueIsServed_WithinItsShareOfRuns(t *testing.T) {
 			}
 		}
 		runs := (queues + workers - 1) / workers
-		limit := runs * (workers + min(workers, queues)) // the picks of these runs
+		limit := runs * (workers + min(workers, queues)) // number of picks in these runs
 		last := make(map[int]int)
 		for i := range 20_000 {
 			q := d.next().queue
@@ -159,7 +159,7 @@ func TestASuspect_WaitsWithTheSuspects(t *testing.T) {
 	require.Len(t, d.granted, 2)
 	s := &service{}
 	d.offerCursor(s, 0, 0)
-	d.setSuspect(s, true) // it was offered as a healthy receiver
+	d.setSuspect(s, true) // s was offered as a healthy receiver
 	healthy := d.granted[1]
 	d.releasePermit(healthy)
 	require.Len(t, d.granted, 2, "half of the workers have a suspect")

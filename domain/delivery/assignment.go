@@ -7,16 +7,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// deadAfter is the time after which a node counts as dead: its beat has not changed, by the
-// clock of the observer. Then its shards are taken over.
+// A node counts as dead when its beat has not changed for deadAfter on the clock of the
+// observer. Other nodes then take its shards.
 const deadAfter = 10 * time.Second
 
 // A nodeSighting is the last state of another node, as this node has read it.
 type nodeSighting struct {
 	beat      int64
 	signalled int64     // number of signals that were handled
-	moved     time.Time // when this node read a new beat; on its monotonic clock
-	isStored  bool      // the last read has shown the node
+	moved     time.Time // when this node last read a new beat, on this node's monotonic clock
+	isStored  bool      // the last read returned the node's document
 }
 
 // isAlive reports whether a new beat of the node was read within deadAfter before now.
@@ -25,14 +25,14 @@ func (s *nodeSighting) isAlive(now time.Time) bool { return s != nil && now.Sub(
 // An allocation is the change of the assignment of shards that a node makes.
 type allocation struct {
 	release []int // shards that the node has too many of
-	take    []int // shards without an owner, or of one that it replaces
-	free    []int // shards of owners that it replaces, beyond its quota
+	take    []int // shards without an owner, or of an owner that the node replaces
+	free    []int // shards beyond the node's quota, of owners that it replaces
 }
 
 // allocateShards returns which shards self takes and which it releases, so that shards are
 // spread evenly over the nodes alive. alive includes self. Nodes that read the same state
-// compute the same quotas, which add up to all shards. The shards of dead owners beyond the
-// quota of self become free, for nodes that do not replace owners.
+// compute the same quotas, whose sum is the number of shards. The shards of dead owners beyond
+// the quota of self become free, so that nodes that do not replace owners can take them.
 func allocateShards(self string, alive []string, owners *[repository.ShardCount]string, replaces func(owner string) bool) allocation {
 	alive = slices.Clone(alive)
 	slices.Sort(alive)

@@ -20,13 +20,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// troubledNodes have an assignment that is damaged or cannot be read, until a test or a node
-// changes that.
+// troubledNodes is a store whose assignment is damaged or cannot be read. The damage ends when a
+// node stores an assignment.
 type troubledNodes struct {
 	mu     sync.Mutex
 	nodes  repository.Nodes
 	damage error
-	isOff  func() bool // reports whether looks fail; nil: they succeed
+	isOff  func() bool // reports whether reads fail; nil: reads succeed
 }
 
 func (s *troubledNodes) change(f func(*troubledNodes)) {

@@ -38,7 +38,7 @@ func TestADamagedEntryOfAShard_StopsNoOtherCursor(t *testing.T) {
 		synctest.Wait()
 		w.Publish(n, 1)
 		n.Stop()
-		n = w.Start(delivery.Options{}) // the node finds the cursor by its shard
+		n = w.Start(delivery.Options{}) // the node finds the cursor when it reads the shard
 		<-time.After(10 * time.Minute)
 		w.Publish(n, 1)
 		<-time.After(10 * time.Minute)

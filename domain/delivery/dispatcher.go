@@ -16,7 +16,7 @@ type dispatcher struct {
 
 	mu       sync.Mutex
 	healthy  int // permits of receivers that are not suspects
-	suspects int // permits of suspects, and calls that have taken long
+	suspects int // permits of suspects, and of slow calls
 	queues   []cursorQueue
 	idle     int // queues without a permit
 	turn     domain.PriorityTurn
@@ -30,13 +30,13 @@ type runPlan struct {
 	rotation int   // the queue that is next in rotation
 }
 
-// A cursorQueue has the cursors with a delivery that failed n times, where n is the index of
-// the queue.
+// A cursorQueue has the cursors with a delivery that failed n times; n is the index of the
+// queue in dispatcher.queues.
 type cursorQueue struct {
-	running int                 // permits
-	ready   [2]readyList        // healthy receivers, and suspects
+	running int                 // number of permits
+	ready   [2]readyList        // cursors of healthy receivers, and of suspects
 	last    int                 // index in ready of the list of the last pick
-	turn    domain.PriorityTurn // for the picks in which no other queue may be served
+	turn    domain.PriorityTurn // decides the priority while no other queue may be served
 }
 
 // A readyList has cursors by priority. Cursors of one priority are served in turn.
@@ -55,8 +55,8 @@ func (r *readyList) remove(o *offer) {
 	r.clearTurn(o)
 }
 
-// takeNext removes and returns the next cursor of a priority. The caller has checked that there
-// is one.
+// takeNext removes and returns the next cursor of a priority. The list must have a cursor of this
+// priority.
 func (r *readyList) takeNext(slot, priority int) *service {
 	s := r.cursors[priority].takeNext()
 	r.clearTurn(&s.offers.bySlot[slot])
@@ -83,7 +83,7 @@ type permit struct {
 // retry. dispatcher.mu guards them.
 type offers struct {
 	bySlot  [2]offer
-	suspect bool // a call takes long, or the last one failed or took long
+	suspect bool // a call is slow, or the last call failed or was slow; see slowCall
 }
 
 // An offer is the entry of a cursor in a queue.
@@ -103,7 +103,7 @@ func (d *dispatcher) queueOf(attempts int) int { return min(attempts, len(d.queu
 // slotOf returns the index of the offer of a cursor that belongs to a queue.
 func slotOf(queue int) int { return min(queue, 1) }
 
-// listIndex returns which of the two lists of a queue a cursor is in.
+// listIndex returns the index in cursorQueue.ready of the list that the cursor belongs to.
 func (o *offers) listIndex() int {
 	if o.suspect {
 		return 1
@@ -111,8 +111,8 @@ func (o *offers) listIndex() int {
 	return 0
 }
 
-// offerCursor puts a cursor at the end of a queue, behind those whose deliveries have the same priority,
-// unless it is offered with that priority already.
+// offerCursor adds a cursor to a queue, behind the cursors whose deliveries have the same
+// priority. If the cursor is offered with this priority already, it keeps its position.
 func (d *dispatcher) offerCursor(s *service, queue, priority int) {
 	d.mu.Lock()
 	o := &s.offers.bySlot[slotOf(queue)]
@@ -149,7 +149,7 @@ func (d *dispatcher) isSuspect(s *service) bool {
 	return s.offers.suspect
 }
 
-// moveOffers is setSuspect without a pick. The caller holds mu.
+// moveOffers does the same as setSuspect, but grants no permits. The caller holds mu.
 func (d *dispatcher) moveOffers(s *service, suspect bool) {
 	o := &s.offers
 	if o.suspect == suspect {
@@ -213,7 +213,7 @@ func (d *dispatcher) freeWorkers() int {
 	return d.workers - d.healthy - min(d.suspects, d.maxSuspects())
 }
 
-// close ends the granting of permits.
+// close stops the granting of permits.
 func (d *dispatcher) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -223,8 +223,8 @@ func (d *dispatcher) close() {
 	}
 }
 
-// grantPermits grants permits, and yields the processor before each one. Otherwise a message to
-// ten thousand cursors would delay the deliveries of other streams.
+// grantPermits grants permits, and yields the processor before each grant. Without the yields, a
+// message to ten thousand cursors would delay the deliveries of other streams.
 func (d *dispatcher) grantPermits(all []*permit) {
 	for _, p := range all {
 		runtime.Gosched()
@@ -260,14 +260,14 @@ func (d *dispatcher) pickPermits() []*permit {
 }
 
 // nextQueue returns the queue to serve next and the priority of the delivery. The PriorityTurn
-// decides the priority, and the plan of the run decides the queue. It returns false if no queue
-// may be served. If the plan is used up, it makes the plan of the next run.
+// decides the priority, and the plan of the run decides the queue. When the plan has no more
+// picks, nextQueue plans the next run. ok is false if no queue may be served.
 func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 	queue, n, waiting := d.countServable()
 	if n == 0 {
 		return 0, 0, false
 	}
-	if n == 1 { // no other queue is passed over
+	if n == 1 { // a single queue needs no plan
 		turn := &d.queues[queue].turn
 		priority = turn.Next(waiting)
 		turn.Pick()
@@ -285,7 +285,7 @@ func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 		}
 		d.planRun(priority)
 	}
-	// The queues for which the plan has no pick.
+	// The plan has no pick for the queues that may be served.
 	for i := range d.queues {
 		if q := (plan.rotation + i) % len(d.queues); d.servableIn(q).Has(priority) {
 			return q, priority, true
@@ -295,7 +295,7 @@ func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 }
 
 // countServable returns the number n of queues that may be served, one of these queues, and the
-// priorities of all of them.
+// priorities that wait in these queues.
 func (d *dispatcher) countServable() (queue, n int, waiting domain.PrioritySet) {
 	for q := range d.queues {
 		if set := d.servableIn(q); !set.IsEmpty() {

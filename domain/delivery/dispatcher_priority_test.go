@@ -15,8 +15,8 @@ func (d *dispatcherTest) offerAll(n, queue, priority int) {
 	}
 }
 
-// pickedAfter ends the call that began first, and returns the priority that gets its worker.
-func (d *dispatcherTest) pickedAfter(t *testing.T) int {
+// pickPriority ends the call that began first, and returns the priority that gets its worker.
+func (d *dispatcherTest) pickPriority(t *testing.T) int {
 	d.next()
 	require.Len(t, d.granted, d.workers)
 	return d.priorities[d.granted[d.workers-1].service]
@@ -27,14 +27,14 @@ func TestTheHighestPriority_GoesFirstAndEachEighthPickIsTheLowest(t *testing.T) 
 		d := newDispatcherTest(1, queues)
 		d.offerAll(3, 0, 2)
 		d.offerAll(3, queues-1, 9)
-		for d.pickedAfter(t) != 2 {
+		for d.pickPriority(t) != 2 {
 		}
 		for pick := 1; pick <= 1000; pick++ {
 			want := 9
 			if pick%8 == 0 {
 				want = 2
 			}
-			require.Equal(t, want, d.pickedAfter(t), "%d queues, pick %d", queues, pick)
+			require.Equal(t, want, d.pickPriority(t), "%d queues, pick %d", queues, pick)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestCursorsOfOnePriority_GoInTurn(t *testing.T) {
 func TestEachQueueAndPriority_IsServedWithinALimit(t *testing.T) {
 	for _, workers := range []int{1, 2, 5, 12, 64} {
 		const queues, picks = 12, 50_000
-		const limit = 64 * 10 * 2 * queues // each priority has one pick in 640
+		const limit = 64 * 10 * 2 * queues // each priority has at least one pick in 640
 		d := newDispatcherTest(workers, queues)
 		cursors := 0
 		for q := range queues {

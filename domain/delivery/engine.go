@@ -19,7 +19,7 @@ import (
 
 // Options of an Engine. The zero value is valid.
 type Options struct {
-	Incarnation string // of the node, another one at each start; default: random
+	Incarnation string // id of this start of the node; default: random
 	Workers     int    // limit for all calls under way; default 64
 	Queues      int    // number of queues; default 12. Deliveries that failed more often are in the last one
 	Concurrency int    // limit for the calls under way of one receiver; default 16
@@ -34,14 +34,14 @@ type Options struct {
 	Window  int64                                    // bytes of streams in memory; default 32 MB
 	Marked  int                                      // minimum number of watches in a page for which the engine stores how far the page was served; default 16
 	Sweep   func(context.Context) error              // removes expired entries; called every hour
-	Backoff func(failures int) (pause time.Duration) // after a failure of the store; default 100 ms to 30 s
-	Owns    func(shard int) bool                     // the shards of this node, without Ports.Nodes; default: all
+	Backoff func(failures int) (pause time.Duration) // returns the pause after consecutive failures of the store; default 100 ms to 30 s
+	Owns    func(shard int) bool                     // reports whether this node owns a shard, if Ports.Nodes is nil; default: it owns all
 	// NoTakeover makes the engine leave the cursors of dead nodes alone until it is asked about
 	// them; see the package comment.
 	NoTakeover bool
-	Clock      func() time.Time // stamps attempts; default: the system's
-	Random     func() uint64    // default: the system's
-	Logger     *slog.Logger     // default: nothing is logged
+	Clock      func() time.Time // stamps attempts; default: the system clock
+	Random     func() uint64    // source of random numbers; default: math/rand/v2
+	Logger     *slog.Logger     // default: log lines are discarded
 }
 
 func (o *Options) setDefaults() {
@@ -70,11 +70,11 @@ func (o *Options) setDefaults() {
 	o.Look = cmp.Or(o.Look, 30*time.Second)
 	o.Idle = cmp.Or(o.Idle, 5*time.Minute)
 	o.Window = cmp.Or(o.Window, 32<<20)
-	o.Marked = cmp.Or(o.Marked, 16) // for fewer, storing costs more than visiting them again after a start
+	o.Marked = cmp.Or(o.Marked, 16) // to mark a smaller page costs more than to visit its watches again after a start
 }
 
-// retryPause returns the pause after some failures in a row: about 100 ms, then twice as long each
-// time, up to 30 s.
+// retryPause returns the pause after consecutive failures: about 100 ms after the first failure,
+// twice as long after each further failure, and up to 30 s.
 func retryPause(failures int, random func() uint64) time.Duration {
 	const limit = 30 * time.Second
 	d := min(100*time.Millisecond<<min(max(failures-1, 0), 10), limit)
@@ -104,7 +104,7 @@ type Engine struct {
 	services map[domain.CursorID]*service
 	topics   map[domain.StreamName]*topic
 	watched  map[watchedKey]*watchedStream
-	drained  chan struct{} // closed when the last service has ended, while stopping
+	drained  chan struct{} // closed when the last service has ended while the engine stops
 }
 
 type engineState int
@@ -121,12 +121,12 @@ type topic struct {
 	stream domain.StreamName
 
 	mu       sync.Mutex
-	end      [domain.Priorities]int64 // numbers after the last known entries
-	looked   bool                     // end was read from the store, or is later
+	end      [domain.Priorities]int64 // for each priority, the number after the last known entry
+	looked   bool                     // end was read from the store at least once
 	services map[*service]struct{}
 	watched  map[*watchedStream]struct{}
 
-	lookQueued bool // the end will be read
+	lookQueued bool // a read of the end is queued
 
 	crowds chan struct{} // a slot for each page with many watches that is being visited
 }
@@ -162,8 +162,9 @@ func (o Options) Reserve() time.Duration {
 	return o.Timeout + o.Overhead + margin
 }
 
-// Run serves cursors until ctx ends, or Options.For has passed. Then it begins no call, waits
-// for those that are under way, stores their outcomes, and returns nil. It is called once.
+// Run serves cursors until ctx ends, or Options.For has passed. After that it begins no call,
+// waits for the calls under way, stores their outcomes, and returns nil. It must be called only
+// once.
 func (e *Engine) Run(ctx context.Context) error {
 	e.mu.Lock()
 	e.ctx, e.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -236,7 +237,7 @@ func (e *Engine) drainServices(grace time.Duration) {
 	e.mu.Lock()
 	e.state = engineStopped
 	e.mu.Unlock()
-	for _, s := range all { // without mu: a service that is woken locks its own mutex first
+	for _, s := range all { // not under mu: a service may lock mu while it holds its own mutex, which stopTimer locks
 		s.stopTimer()
 	}
 	e.stop()
@@ -277,8 +278,8 @@ func (e *Engine) Published(stream domain.StreamName, messages []domain.Message, 
 	t.wakeCursors()
 }
 
-// maxWindowPayload is the limit for the payloads of the entries in the window. The others are
-// in the content store, and read from there.
+// maxWindowPayload is the limit for the payloads of the entries in the window. Larger payloads
+// are read from the content store.
 const maxWindowPayload = 16 << 10
 
 // Created notifies the engine of a cursor that this process has created.
@@ -332,8 +333,8 @@ func (e *Engine) topicOf(stream domain.StreamName) *topic {
 	return e.topics[stream]
 }
 
-// serveCursor begins to serve a cursor, unless it is served already. It returns no service if the cursor has
-// another owner.
+// serveCursor begins to serve a cursor, unless it is served already. The service is nil if the
+// cursor has another owner or the engine ends.
 func (e *Engine) serveCursor(entry repository.ShardEntry) (s *service, isNew bool) {
 	shard := repository.ShardOf(entry.Cursor)
 	if !e.hasShard(shard) {
@@ -358,7 +359,7 @@ func (e *Engine) serveCursor(entry repository.ShardEntry) (s *service, isNew boo
 	t.mu.Unlock()
 	e.mu.Unlock()
 	s.wake()
-	if !e.hasShard(shard) { // it was given to another node meanwhile
+	if !e.hasShard(shard) { // the shard was lost since the check above
 		s.postShed()
 	}
 	return s, true
@@ -423,8 +424,8 @@ func (t *topic) extendEnd(priority int, number int64) (changed bool) {
 	return true
 }
 
-// knownEnds returns the numbers after the last known entries, and whether they were read from
-// the store.
+// knownEnds returns for each priority the number after the last known entry, and whether the end
+// was read from the store.
 func (t *topic) knownEnds() (end [domain.Priorities]int64, looked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -449,7 +450,7 @@ func (t *topic) wakeCursors() {
 }
 
 // maxSettles is the limit for settlements under way. Without it, calls that end faster than the store
-// accepts their results would fill it with settlements, and appends would wait behind these.
+// accepts their results would fill the store with settlements, and appends would wait.
 const maxSettles = 32
 
 // A pool runs functions, up to limit at the same time.

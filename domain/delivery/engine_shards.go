@@ -39,8 +39,8 @@ func (e *Engine) requestShard(id domain.CursorID) {
 	}
 }
 
-// handleSignals handles the signals of another node, except for the first ones, whose number is
-// handled.
+// handleSignals handles the signals of another node, except for the first handled signals of that
+// node.
 func (e *Engine) handleSignals(n *repository.Node, handled int64) {
 	first := n.Signalled - int64(len(n.Signals))
 	if handled < first {
@@ -87,7 +87,7 @@ func (e *Engine) serveAgain(s *service) {
 	e.serveCursor(repository.ShardEntry{Cursor: s.id, Stream: s.topic.stream})
 }
 
-// shedShards makes the services of shards leave.
+// shedShards ends the services of shards.
 func (e *Engine) shedShards(shards []int) {
 	if len(shards) == 0 {
 		return
@@ -108,7 +108,7 @@ func (e *Engine) shedShards(shards []int) {
 
 func (s *service) postShed() { s.postEvent(func(in *inbox) { in.shed = true }) }
 
-// wakeAll wakes all services that had paused because it was not certain that the node owns
+// wakeAll wakes all services, because some have paused until it is certain that the node owns
 // their shards.
 func (e *Engine) wakeAll() {
 	for _, s := range e.allServices() {

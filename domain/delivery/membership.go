@@ -14,8 +14,8 @@ import (
 // The times of a membership. A signal reaches the other nodes within signalEvery and lookEvery.
 const (
 	beatEvery   = 2 * time.Second
-	signalEvery = 250 * time.Millisecond // for a node that has signals, between two beats
-	lookEvery   = 500 * time.Millisecond // for nodes that are not alone
+	signalEvery = 250 * time.Millisecond // interval of the beats of a node that has signals
+	lookEvery   = 500 * time.Millisecond // interval of looks while another node is alive
 	lapseAfter  = 6 * time.Second        // no call begins when the last confirmed beat is older
 	leaveWithin = 5 * time.Second
 )
@@ -29,25 +29,25 @@ type membership struct {
 	// The following fields belong to the goroutine of run.
 	beat      int64
 	begun     time.Time // when the last stored beat began
-	looked    time.Time // when the first look succeeded; zero: not yet
+	looked    time.Time // when the first look succeeded; zero: no look has succeeded
 	seen      map[string]*nodeSighting
-	last      repository.Assignment // the newest one that was read
-	older     time.Time             // since when reads return an older one than last; zero: they do not
+	last      repository.Assignment // the newest assignment that was read
+	older     time.Time             // since when reads return an assignment older than last; zero: the last read did not
 	isShared  bool                  // another node is alive
 	failures  int                   // consecutive failed rounds
 	blind     time.Time             // since when no look has succeeded; zero: the last one succeeded
-	releasing map[int]time.Time     // shards whose cursors are being released, since when
+	releasing map[int]time.Time     // when the node began to release the cursors of a shard
 
 	mu        sync.Mutex
-	assigned  [repository.ShardCount]bool // as the assignment says
+	assigned  [repository.ShardCount]bool // shards that the last read assignment gives to the node
 	owned     [repository.ShardCount]bool // assigned shards that are not being released
-	confirmed time.Time                   // the beginning of a beat that was stored before the assignment was read
-	asked     map[int]time.Time           // shards of cursors that the node was asked about, since when
+	confirmed time.Time                   // when the last beat began that was stored before a read of the assignment
+	asked     map[int]time.Time           // when the node was asked about a cursor of a shard
 	orphaned  []int                       // shards whose owner has died, and that no node has taken
 	awaiting  awaiting
 	signals   []repository.Signal
 	signalled int64
-	sent      int64 // signals that were stored
+	sent      int64 // number of signals that were stored
 }
 
 func newMembership(e *Engine) *membership {
@@ -80,8 +80,8 @@ func (m *membership) isAssigned(shard int) bool {
 	return m.assigned[shard]
 }
 
-// mayLoad reports whether cursors of a shard may be loaded: their owner is known to be this
-// node.
+// mayLoad reports whether cursors of a shard may be loaded. They may if it is certain that the
+// shard is assigned to this node, even while the node releases it.
 func (m *membership) mayLoad(shard int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,8 +181,8 @@ func (m *membership) isBeatDue() bool {
 	return m.begun.IsZero() || since >= beatEvery-lookEvery/2 || m.isShared && m.hasUnsent() && since >= signalEvery
 }
 
-// maxAssigns is the maximum number of attempts of a round whose assignment is replaced by other
-// nodes. The next round continues.
+// maxAssigns limits the attempts of a round to store an assignment while other nodes replace it.
+// The next round continues.
 const maxAssigns = 3
 
 // storeBeat stores a beat.
@@ -227,9 +227,9 @@ func (m *membership) readMembers(ctx context.Context) (again bool, err error) {
 	return m.reassignShards(ctx, now, assignment)
 }
 
-// newestAssignment returns the assignment to follow: the one that was read, or the last one if
-// that is newer or the read one is damaged. An older one is a stale read until it has been read
-// for deadAfter; then it was removed or restored by hand.
+// newestAssignment returns the assignment to follow: the assignment read, or the last one if read
+// is older or damaged. Reads of an older assignment count as stale for deadAfter. After that, the
+// stored assignment was removed or restored by hand.
 func (m *membership) newestAssignment(now time.Time, read repository.Assignment) repository.Assignment {
 	if read.Damage != nil {
 		kept := m.last
@@ -282,7 +282,7 @@ func (m *membership) observeNodes(from, to time.Time, nodes []repository.Node, a
 	m.mu.Unlock()
 	for _, owner := range assignment.Owners {
 		if owner != "" && owner != m.self && m.seen[owner] == nil {
-			m.seen[owner] = &nodeSighting{moved: to} // its document does not exist, or is not visible yet
+			m.seen[owner] = &nodeSighting{moved: to} // the owner's document does not exist, or is not visible yet
 		}
 	}
 	m.isShared = false
@@ -344,7 +344,7 @@ func (m *membership) reassignShards(ctx context.Context, now time.Time, assignme
 	for _, shard := range a.free {
 		next.Owners[shard] = ""
 	}
-	for _, shard := range slices.Concat(a.take, m.askedFor(now, &assignment)) {
+	for _, shard := range slices.Concat(a.take, m.requestedShards(now, &assignment)) {
 		next.Owners[shard] = m.self
 	}
 	m.beginRelease(a.release)

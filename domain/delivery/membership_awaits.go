@@ -10,13 +10,13 @@ import (
 // Most actors have no receiver that waits for their data. So a Save signals nothing unless a node
 // has announced, by its beats, that it serves a cursor of the stream.
 
-// awaiting knows the data streams whose cursors nodes serve. The mutex of the membership guards
-// it.
+// awaiting has the data streams of which a node serves cursors. The mutex of the membership guards
+// its fields.
 type awaiting struct {
-	isKnown   bool                 // others is known
+	isKnown   bool                 // others was read from the beats of the other nodes
 	others    repository.StreamSet // streams of the other nodes that are alive
 	unsent    []domain.StreamName  // streams of this node that no beat has announced
-	announced []streamAnnouncement // streams that a node may not have known when it saved
+	announced []streamAnnouncement // announcements that another node may not have read before a Save
 }
 
 type streamAnnouncement struct {
@@ -66,8 +66,8 @@ func (m *membership) signalAwaited(stream domain.StreamName) {
 // knownAfter is the time after which all nodes know an announcement.
 const knownAfter = 2 * lookEvery
 
-// lookAtAnnounced looks once more at streams whose announcement all nodes know by now: until
-// then, a node may have saved data without a signal.
+// lookAtAnnounced reads the ends of streams whose announcements all nodes know now. A node that
+// did not know an announcement may have saved data without a signal.
 func (m *membership) lookAtAnnounced() {
 	var known []domain.StreamName
 	m.mu.Lock()

@@ -39,9 +39,9 @@ func (m *membership) requestShard(id domain.CursorID) {
 	}
 }
 
-// askedFor returns the shards that the node was asked about and whose owner has died. The node
+// requestedShards returns the shards that the node was asked about and whose owner has died. The node
 // takes them even beyond its quota, and then releases others.
-func (m *membership) askedFor(now time.Time, assignment *repository.Assignment) (shards []int) {
+func (m *membership) requestedShards(now time.Time, assignment *repository.Assignment) (shards []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for shard, since := range m.asked {

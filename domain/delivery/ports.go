@@ -20,8 +20,8 @@ type Ports struct {
 // Receivers finds the receivers of cursors. It is safe for concurrent use.
 type Receivers interface {
 	// Receiver returns the receiver of a cursor. It fails with NotFound if the receiver was
-	// deleted; then the deliveries of the cursor are cancelled. It may be a stale read, unless
-	// isCurrent is set.
+	// deleted; then the deliveries of the cursor are cancelled. The result may be stale unless
+	// isCurrent is true.
 	Receiver(ctx context.Context, id domain.CursorID, isCurrent bool) (Receiver, error)
 }
 
@@ -31,12 +31,12 @@ type Receiver struct {
 	Policy       domain.Policy
 	Concurrency  int                          // limit for the calls under way; 0: the limit of the engine
 	MaxRate      float64                      // limit for the calls per second; 0: no limit
-	IsPaused     bool                         // nothing is called until its owner resumes it
-	Resumed      int                          // how often its owner has resumed it
+	IsPaused     bool                         // the receiver is not called until its owner resumes it
+	Resumed      int                          // number of times that its owner has resumed it
 	KeepsMarks   bool                         // the cursor keeps marks of its progress; see domain.Mark
 	IsOrdered    bool                         // deliveries are made in the order of the stream; see domain.Owner
-	Matches      func(*repository.Entry) bool // the filter; nil: every message
-	// Compile returns the filter of a replay; nil: no replay has one.
+	Matches      func(*repository.Entry) bool // filter of the receiver; nil: every message matches
+	// Compile returns the filter of a replay; nil: no replay has a filter.
 	Compile func(expression string) (func(*repository.Entry) bool, error)
 	Target  any // data for the Caller; the engine does not use it
 }

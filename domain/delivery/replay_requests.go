@@ -7,15 +7,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A replayRequest is a request that the cursor has not followed yet, with the dead letter of
-// its delivery.
+// A replayRequest is a request that was not carried out yet, with the dead letter of its
+// delivery.
 type replayRequest struct {
 	domain.ReplayRequest
 	dead *domain.Retry
 }
 
-// loadReplays reads the requests that a cursor has not followed yet. It reads the dead letters
-// after the cursor was loaded, because only this owner changes them later.
+// loadReplays reads the requests that were not carried out yet. It reads the dead letters after
+// the cursor was loaded, because from then on only this owner changes them.
 func (e *Engine) loadReplays(ctx context.Context, id domain.CursorID, cursor *domain.Cursor) ([]replayRequest, error) {
 	all, err := e.Shards.Replays(ctx, id)
 	if domain.KindOf(err) == domain.NotFound {
@@ -41,7 +41,7 @@ func (e *Engine) loadReplays(ctx context.Context, id domain.CursorID, cursor *do
 	return requests, nil
 }
 
-// keepRequests keeps the requests that were read.
+// keepRequests sets the requests of the service to the requests that were read.
 func (s *service) keepRequests(requests []replayRequest) {
 	s.requests = requests
 	if n := len(requests); n > 0 {
@@ -51,9 +51,9 @@ func (s *service) keepRequests(requests []replayRequest) {
 	s.requested.Store(int64(s.cursor.Followed()))
 }
 
-// followReplays follows requests, as long as their deliveries fit into a settlement. It returns
-// false if no call may begin before the next settlement is stored. Otherwise a consumer that
-// fetches deliveries would have to wait while calls fail.
+// followReplays carries out requests, as long as their deliveries fit into a settlement. It
+// returns false if a request to fetch does not fit: then no call may begin before the next
+// settlement is stored. Otherwise the consumer would have to wait while calls fail.
 func (s *service) followReplays() bool {
 	if s.retaking || s.leaving {
 		return true

@@ -16,13 +16,13 @@ import (
 type replayWalk struct {
 	id      string // id of the replay
 	limiter *rate.Limiter
-	matches func(*repository.Entry) bool // the filter of the replay; nil: every entry
-	after   time.Time                    // nothing is read or delivered before it; on the monotonic clock
+	matches func(*repository.Entry) bool // filter of the replay; nil: every entry matches
+	after   time.Time                    // no entry is read or delivered before this time, on the monotonic clock
 
 	reading  bool
-	failures int              // of reads, in a row
-	steps    []walkStep       // in the order of their entries
-	next     *domain.Position // where to continue after steps; nil: steps reach the end of the priority
+	failures int              // consecutive failures of reads
+	steps    []walkStep       // sorted by position
+	next     *domain.Position // where reads continue after steps; nil: steps reach the end of the priority
 
 	// died has the dead letters that were stored since the read of steps began.
 	died map[domain.EntryID]*domain.Retry
@@ -41,7 +41,8 @@ type walkStep struct {
 const walkAhead = 100
 
 // replayEntries repeats deliveries, as long as the receiver and the rate permit it. While fresh
-// entries wait, it takes turns with them. It continues while fresh entries wait for a retry.
+// entries wait, replayed and fresh deliveries take turns. Fresh entries that must wait for a retry
+// do not delay the replay.
 func (s *service) replayEntries() {
 	if s.leaving || s.retaking || s.receiver == nil || !s.engine.mayCall(s.shard) {
 		return
@@ -76,7 +77,7 @@ func (s *service) newWalk(r *domain.Replay) *replayWalk {
 		return w
 	}
 	matches, err := s.receiver.Compile(r.Filter)
-	if err != nil { // the filter was accepted, perhaps by another version
+	if err != nil { // another version of the hub may have accepted the filter
 		s.engine.logWarning(s.engine.ctx, "compile the filter of a replay", err, slog.String("cursor", s.id.String()))
 		return w
 	}

@@ -23,7 +23,7 @@ func TestARetry_IsCalledThoughItBecomesDueWhileTheTimerIsSet(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
 			r := w.Add(&deliverytest.Receiver{Policy: domain.QueuePolicy([]time.Duration{0, pause}, 2), Answer: deliverytest.Status(500)})
-			var passed atomic.Int64 // while the engine read its clock
+			var passed atomic.Int64 // time that passed while the engine read its clock
 			n := w.Start(delivery.Options{Clock: func() time.Time {
 				return w.Clock.Now().Add(time.Duration(passed.Add(int64(step))))
 			}})
@@ -36,7 +36,7 @@ func TestARetry_IsCalledThoughItBecomesDueWhileTheTimerIsSet(t *testing.T) {
 	}
 }
 
-// A call that does not end delays no retry of its receiver.
+// A call that hangs does not delay the retries of its receiver.
 func TestARetry_IsCalledWhileAnotherCallHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })

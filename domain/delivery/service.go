@@ -29,13 +29,13 @@ type service struct {
 	mayWarn  atomic.Bool // the cursor may have warnings
 	warnedAt time.Time   // when warnings were logged last; only reviewWarnings uses it
 
-	// The following fields belong to that goroutine.
+	// The following fields belong to the goroutine that handles events.
 	wanted   bool // the cursor has to be loaded
 	receiver *Receiver
 	cursor   *domain.Cursor // nil: not loaded
 	version  repository.CursorVersion
 	current  bool      // as far as this node knows, cursor equals the stored one
-	resume   time.Time // nothing is loaded or settled before this time; on the monotonic clock
+	resume   time.Time // no load or settlement begins before this time, on the monotonic clock
 	failures int       // consecutive failures of the store
 	due      time.Time // due time of the first retry, while the cursor is not in memory
 	forgot   time.Time // when the cursor was removed from memory, by the clock that stamps attempts, without its monotonic reading
@@ -47,29 +47,29 @@ type service struct {
 	changed     bool                // the receiver has to be looked up again
 	dirty       time.Time           // since when there are results to settle; zero: no results
 	urgent      bool                // the settlement must not wait for the result of a call
-	filtered    int                 // entries since the last settlement
+	filtered    int                 // number of entries that were passed without a delivery since the last settlement
 	settleTook  time.Duration       // duration of the last settlement
 	settledAt   time.Time           // the end of the last settlement
 	hasOffered  bool                // the cursor has a delivery to call
 	isGathering bool                // results wait for the results of other calls
 	refusals    int                 // consecutive permits that were not used
-	offerAfter  time.Time           // the cursor is not offered before it
-	careful     bool                // the cursor is served carefully, or was until now
+	offerAfter  time.Time           // the cursor is not offered before this time
+	careful     bool                // the cursor was served carefully when it was loaded, and EndCaution has not ended this
 	retaking    bool                // the cursor has to take entries again that were taken before it was loaded again
 
-	unread map[domain.EntryID]int // how often in a row the message of a delivery could not be read
+	unread map[domain.EntryID]int // consecutive failures to read the message of a delivery
 
 	fetching      bool
 	fetched       map[domain.EntryID]*repository.Entry // entries that are kept in memory until they are used
-	fetchAfter    time.Time                            // nothing is read before it; on the monotonic clock
+	fetchAfter    time.Time                            // no entry is read before this time, on the monotonic clock
 	fetchFailures int                                  // consecutive failures of fetches
 
-	requests   []replayRequest // to replay, that the cursor has not followed
+	requests   []replayRequest // requests to replay that were not carried out
 	requested  atomic.Int64    // number of the last request that was read
-	noted      atomic.Int64    // the last value that was read of repository.ShardEntry.Changes
+	noted      atomic.Int64    // newest value of repository.ShardEntry.Changes that was read
 	followed   int64           // value of noted when the receiver was read last
 	walk       *replayWalk     // entries of the running replay; nil: none were read yet
-	limiter    *rate.Limiter   // of calls, on the monotonic clock; nil: no limit
+	limiter    *rate.Limiter   // limits the rate of calls, on the monotonic clock; nil: no limit
 	isFreshDue bool            // the last delivery was a replayed one, so a fresh one is next
 
 	isWatch       bool        // the receiver is a watch: see watchedStream
@@ -78,12 +78,12 @@ type service struct {
 	isNoted       atomic.Bool // an entry in the shard was found since the watch was unlisted
 	isResident    bool        // the service is counted in Engine.residents
 	isReadingEnd  bool        // the current end of the stream is being read
-	hasCurrentEnd bool        // it was read since the cursor was loaded
-	calledAt      time.Time   // the last call
+	hasCurrentEnd bool        // the current end was read since the cursor was loaded
+	calledAt      time.Time   // when the last call began
 
 	cancelled bool // all deliveries are cancelled, because the receiver was deleted
-	isGone    bool // there is no cursor
-	isMissing bool // there is no cursor yet; perhaps it is being created
+	isGone    bool // the cursor was removed
+	isMissing bool // the cursor was not found, perhaps because it is being created
 	leaving   bool
 	created   bool // the cursor was created since the last load
 	shedding  bool // the service ends because another node gets the shard
@@ -344,8 +344,8 @@ func (s *service) stopTimer() {
 }
 
 // waitForCursor returns how long the cursor has no work. It is 0 if the cursor is not in
-// memory. It is at most the interval between looks if work waits for a time, because the clock
-// may be set meanwhile.
+// memory. If work waits for a time of the clock that stamps attempts, the result is at most the
+// interval between looks, because this clock may be set during the wait.
 func (s *service) waitForCursor(now time.Time) time.Duration {
 	if s.cursor == nil {
 		return 0
@@ -381,8 +381,8 @@ func (s *service) isBehind(standing *domain.Standing) bool {
 	return false
 }
 
-// forgetIdle removes a cursor from memory that has been idle for some time, and will be idle
-// for at least the same time.
+// forgetIdle removes the cursor from memory if it has been idle for Options.Idle, and will be
+// idle for at least the same time.
 func (s *service) forgetIdle(now time.Time) {
 	idle := s.engine.opts.Idle
 	if s.quiet.IsZero() {

@@ -34,7 +34,7 @@ func (s *service) offerCalls() {
 	if ok && !hasEntry {
 		s.fetchEntries(call.Position, false)
 	}
-	isFirst := ok && d.queueOf(call.Attempts) == 0 // it is called before fresh deliveries of its priority
+	isFirst := ok && d.queueOf(call.Attempts) == 0 // call goes before fresh deliveries of its priority
 	switch waiting := s.waitingPriorities(); {
 	case isFirst && (waiting.IsEmpty() || waiting.Highest() <= call.Priority):
 		if hasEntry {
@@ -82,7 +82,7 @@ type freshEntry struct {
 }
 
 // nextFresh returns the next entry of the stream that may be taken and matches the filter, in
-// the priority whose turn it is. It takes entries that do not match.
+// the priority whose turn it is. It takes the entries before it that do not match.
 func (s *service) nextFresh(now time.Time) freshEntry {
 	waiting := s.waitingPriorities()
 	if waiting.IsEmpty() {
@@ -116,7 +116,7 @@ func (s *service) freshOf(priority int, now time.Time) (next *repository.Entry, 
 			return e, false
 		}
 		s.takeEntry(e, false)
-		if s.filtered++; s.filtered >= maxFiltered { // settle them, and serve other cursors
+		if s.filtered++; s.filtered >= maxFiltered { // settle the filtered entries, and let other cursors be served
 			s.wake()
 			return nil, true
 		}

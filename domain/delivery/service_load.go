@@ -10,12 +10,12 @@ import (
 )
 
 type loadResult struct {
-	receiver *Receiver // nil: it was deleted
+	receiver *Receiver // nil: the receiver was deleted
 	cursor   *domain.Cursor
 	version  repository.CursorVersion
 	requests []replayRequest
 	hasRead  bool  // requests were read from the store
-	isAnew   bool  // the receiver had to be looked up again
+	isReread bool  // the receiver had to be looked up again
 	followed int64 // see service
 	err      error
 }
@@ -32,8 +32,8 @@ func (s *service) loadCursor() {
 	s.loading, s.wanted = true, false
 	s.beginProofs()
 	receiver := s.receiver
-	isAnew := s.changed
-	if isAnew {
+	isReread := s.changed
+	if isReread {
 		receiver, s.changed = nil, false
 	}
 	followed := s.followed
@@ -47,7 +47,7 @@ func (s *service) loadCursor() {
 			r.requests, r.err = s.engine.loadReplays(s.engine.ctx, s.id, r.cursor)
 			r.hasRead = true
 		}
-		r.isAnew, r.followed = isAnew, followed
+		r.isReread, r.followed = isReread, followed
 		s.postEvent(func(in *inbox) { in.loaded = r })
 	})
 }
@@ -101,7 +101,7 @@ func (s *service) finishLoad(r *loadResult) {
 		return
 	case r.err != nil:
 		s.engine.logWarning(s.engine.ctx, "load a cursor", r.err, slog.String("cursor", s.id.String()))
-		s.wanted, s.changed = true, s.changed || r.isAnew
+		s.wanted, s.changed = true, s.changed || r.isReread
 		s.pauseStore()
 		return
 	}

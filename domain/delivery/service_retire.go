@@ -8,8 +8,8 @@ import (
 
 type retireResult struct{ err error }
 
-// cancelDeliveries cancels the deliveries of a receiver that was deleted, some with each settlement, and
-// then retires the cursor.
+// cancelDeliveries cancels the deliveries of a receiver that was deleted, a limited number with
+// each settlement. After the last one, it retires the cursor.
 func (s *service) cancelDeliveries() {
 	switch {
 	case s.settling:

@@ -105,7 +105,7 @@ func (s *service) finishSettle(r *settleResult) {
 		s.current, s.wanted = false, true
 		s.leaveToOther()
 		return
-	default: // it may have been stored
+	default: // the settlement may have been stored
 		s.current, s.wanted = false, true
 	}
 	s.engine.logWarning(s.engine.ctx, "settle a cursor", r.err, slog.String("cursor", s.id.String()))

@@ -21,7 +21,7 @@ type slowCursors struct {
 	repository.Cursors
 	isAway      atomic.Bool
 	takes       time.Duration
-	missing     time.Duration // duration of a load that finds no cursor
+	missing     time.Duration // duration of a load of a missing cursor
 	settling    time.Duration
 	loads       atomic.Int64
 	settlements atomic.Int64
@@ -169,7 +169,7 @@ func TestResults_ShareSettlements(t *testing.T) {
 }
 
 // A call that takes long does not delay the storing of other results.
-func TestASlowCall_KeepsNoResults(t *testing.T) {
+func TestASlowCall_DoesNotDelayOtherResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := worldOn(t, &slowCursors{settling: 50 * time.Millisecond})
 		r := w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy(), Concurrency: 2, Answer: func(ctx context.Context, call delivery.Call) domain.Answer {

@@ -55,7 +55,7 @@ func (t *turns[V]) remove(one *turn[V]) {
 	}
 }
 
-// takeNext removes and returns the next value. The caller has checked that there is one.
+// takeNext removes and returns the next value. The queue must not be empty.
 func (t *turns[V]) takeNext() V {
 	t.last ^= 1
 	first := t.added.Front()

@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A visit waits until a watch has taken all entries before a number. It ends when this is
-// stored, and the shard has an entry for the watch if deliveries are outstanding, so that the
-// next owner finds them.
+// A visit waits until a watch has taken all entries before a number. It ends when this progress
+// is stored. If deliveries are outstanding, the shard must also have an entry for the watch, by
+// which the next owner finds them.
 type visit struct {
 	end   int64
 	ended func(visitResult) // called once
@@ -81,8 +81,8 @@ func (s *service) endProofs(isProved bool) {
 	}
 }
 
-// abandonVisits ends the visits of a service that ends. They are repeated, unless the cursor
-// does not exist.
+// abandonVisits ends the visits of a service that ends. The watch is visited again, unless its
+// cursor was removed.
 func (s *service) abandonVisits() {
 	result := visitAbandoned
 	switch {
@@ -98,7 +98,7 @@ func (s *service) abandonVisits() {
 }
 
 // waitForVisit returns how long the first visit will still wait for the receiver, counted from
-// at. It is negative if no visit waits, or the receiver waits for a worker.
+// at. The result is negative if no visit waits, or the receiver waits for a worker.
 func (s *service) waitForVisit(at time.Time) time.Duration {
 	if len(s.visits) == 0 || !s.current || s.settling || s.cursor.IsListed() {
 		return -1

@@ -130,7 +130,7 @@ func (e *Engine) logWarnings(id domain.CursorID, warnings []domain.Warning) {
 	e.opts.Logger.LogAttrs(e.ctx, slog.LevelWarn, "messages for a receiver will become dead letters or expire, unless it accepts them or its subscription is resumed", attrs...)
 }
 
-// noteMayWarn records whether the next review has to look at the cursor.
+// noteMayWarn records whether the next review has to check the cursor for warnings.
 func (s *service) noteMayWarn() {
 	s.mayWarn.Store(s.cursor.MayWarn() || !s.waitingPriorities().IsEmpty())
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// oldEnds are streams whose End is stale.
+// oldEnds is a store of streams whose End is stale.
 type oldEnds struct {
 	repository.Streams
 	missing *atomic.Int64
@@ -54,7 +54,7 @@ func TestAWatchThatHasRecovered_GetsTheEntriesUpToTheMarkOfItsPage(t *testing.T)
 		})
 		n := w.Start(delivery.Options{Marked: 1})
 		synctest.Wait()
-		for range 2 { // the second one waits for the first
+		for range 2 { // the second entry waits for the call with the first
 			w.Publish(n, 1)
 			<-time.After(10 * time.Second)
 		}
@@ -68,7 +68,7 @@ func TestAWatchThatHasRecovered_GetsTheEntriesUpToTheMarkOfItsPage(t *testing.T)
 		missing.Store(1)
 		isUp.Store(true)
 		n = w.Start(delivery.Options{Marked: 1})
-		<-time.After(10 * time.Minute) // by then the watch is not in memory, as if there were many
+		<-time.After(10 * time.Minute) // long enough for the engine to remove the watch from memory
 		missing.Store(0)
 		<-time.After(time.Hour)
 		n.Stop()
@@ -76,7 +76,7 @@ func TestAWatchThatHasRecovered_GetsTheEntriesUpToTheMarkOfItsPage(t *testing.T)
 	})
 }
 
-// lateCursors hide one cursor until it is created.
+// lateCursors hides cursors while isMissing is true.
 type lateCursors struct {
 	repository.Cursors
 	isMissing *atomic.Bool
@@ -89,7 +89,7 @@ func (s lateCursors) Load(ctx context.Context, id domain.CursorID, owner domain.
 	return s.Cursors.Load(ctx, id, owner, clock)
 }
 
-// P7: a node ends after it has created the cursor, so it signals nothing.
+// P7: a node ends after it has created a cursor and before it signals this.
 func TestAWatchWithALateCursor_GetsTheEntriesOfTheVisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var isMissing atomic.Bool
@@ -114,14 +114,14 @@ func TestAWatchWithALateCursor_GetsTheEntriesOfTheVisit(t *testing.T) {
 	})
 }
 
-// P7: a node has in memory that the shard lists a cursor, but another node has loaded, served and
-// unlisted it since.
+// P7: a node remembers that the shard lists a cursor, but another node has since loaded, served
+// and unlisted it.
 func TestAWatchThatAnotherNodeHasUnlisted_IsNotServedBecauseItWasListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
 		r := w.Add(&deliverytest.Receiver{
 			ID: newWatchCursor(t, w), Policy: domain.WatchPolicy(time.Hour, 5), Concurrency: 1,
-			Answer: func(ctx context.Context, _ delivery.Call) domain.Answer { // the second entry is not taken meanwhile
+			Answer: func(ctx context.Context, _ delivery.Call) domain.Answer { // the second entry is not taken during the call
 				<-ctx.Done()
 				return domain.Answer{Error: ctx.Err().Error()}
 			},

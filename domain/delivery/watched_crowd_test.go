@@ -78,7 +78,7 @@ func TestPagesWithManyWatches_AreVisitedSomeAtATime(t *testing.T) {
 				}))
 			}
 		}
-		for n := range 2 { // the first time, the engine knows no page
+		for n := range 2 { // in the first round, the engine knows no page
 			w.Publish(node, 1)
 			<-time.After(time.Minute)
 			for _, r := range all {

@@ -15,20 +15,20 @@ const (
 	// maxVisits is the limit for the watches that are visited at the same time, of all streams.
 	maxVisits = 256
 	// maxCrowds is the limit for the pages of a stream with many watches that are visited at the same time.
-	// Each is in memory meanwhile.
+	// Such a page is in memory while its watches are visited.
 	maxCrowds = 16
 	// manyWatches is the minimum number of watches in such a page.
 	manyWatches = 64
-	// maxMissed is the limit for the visits to a watch without a cursor. Its creation has ended
-	// or failed by then, and the next change visits the watch again.
+	// maxMissed is the limit for the visits to a watch without a cursor. After that many visits, the
+	// creation of the cursor has ended or failed. The next change visits the watch again.
 	maxMissed = 20
 	// maxResident is the limit for the watches that are kept in memory after a visit.
 	maxResident = 1000
 )
 
-// A watchedStream is a stream with watches in a shard. When the stream has new entries, it visits the
-// watches, page by page. Each visit loads a cursor, unless it is in memory, and waits until the
-// cursor has taken the entries and stored that.
+// A watchedStream is a stream with watches in a shard. When the stream has new entries, the
+// watchedStream visits the watches, page by page. Each visit loads a cursor, unless it is in memory,
+// and waits until the cursor has taken the entries and stored its new position.
 type watchedStream struct {
 	engine *Engine
 	shard  int
@@ -36,13 +36,13 @@ type watchedStream struct {
 
 	mu        sync.Mutex
 	pages     int
-	unlisted  int  // consecutive looks that have not found it
+	unlisted  int  // consecutive looks that have not found the stream in the shard
 	isRunning bool // a goroutine visits the watches
-	again     bool // the goroutine has to begin again
+	again     bool // the goroutine has to visit the watches once more
 	unproved  bool // the read of a page may have been stale: the next look reads it again
 	ended     bool
 
-	// The rest belongs to that goroutine.
+	// The following fields belong to the goroutine that visits the watches.
 	served   []servedPage
 	failures int // consecutive failures of the store
 }
@@ -51,8 +51,8 @@ type watchedStream struct {
 type servedPage struct {
 	end      int64
 	isMarked bool              // the mark is stored
-	isFull   bool              // there may be another page after it
-	isCrowd  bool              // it has many watches
+	isFull   bool              // another page may follow
+	isCrowd  bool              // the page has many watches; see manyWatches
 	cursors  []domain.CursorID // cursors that have been visited, unless the page is marked
 	missed   int               // consecutive visits that have found a watch without a cursor
 }
@@ -62,8 +62,8 @@ type watchedKey struct {
 	stream domain.StreamName
 }
 
-// serveWatched serves the watches of a stream in a shard. If the number of pages is zero, it is
-// not known.
+// serveWatched serves the watches of a stream in a shard. stream.Pages is zero if the number of
+// pages is unknown.
 func (e *Engine) serveWatched(shard int, stream repository.WatchedStream) {
 	if !e.hasShard(shard) {
 		return
@@ -84,7 +84,7 @@ func (e *Engine) serveWatched(shard int, stream repository.WatchedStream) {
 	if w != nil {
 		w.setListed(stream.Pages, isNew)
 	}
-	if !e.hasShard(shard) { // it was given to another node meanwhile
+	if !e.hasShard(shard) { // the shard was lost since the check above
 		w.endVisits()
 	}
 }
@@ -227,7 +227,7 @@ func (w *watchedStream) visitPages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if n+1 >= pages && !isFull { // the listed number of pages may be old
+		if n+1 >= pages && !isFull { // the number of pages in the shard may be stale
 			return nil
 		}
 	}
@@ -281,7 +281,7 @@ func (w *watchedStream) visitPage(ctx context.Context, n int, end int64) (isFull
 		return isFull, nil
 	}
 	if page.Served < end {
-		// MarkServed fails if watches were added meanwhile. Then they are visited.
+		// MarkServed fails if watches were added since the page was read. They are visited next.
 		if err := e.Shards.MarkServed(ctx, w.shard, w.topic.stream, n, page.Version, end); err != nil {
 			return isFull, err
 		}
