@@ -102,7 +102,7 @@ func TestOverdue_ListsCallsThatADeadNodeHadUnderWay(t *testing.T) {
 	})
 }
 
-func TestOverdue_ListsRetriggersThatADeadNodeHasNotFollowed(t *testing.T) {
+func TestOverdue_ListsRetriggersThatADeadNodeLeftUndone(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		w.status = 500
 		n := w.startWithoutTakeover("a")
@@ -116,7 +116,7 @@ func TestOverdue_ListsRetriggersThatADeadNodeHasNotFollowed(t *testing.T) {
 	})
 }
 
-func TestOverdue_LeavesOutWhatALivingNodeCalls(t *testing.T) {
+func TestOverdue_LeavesOutCallsOfALivingNode(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		w.takes = time.Hour
 		a, b := w.startWithoutTakeover("a"), w.startWithoutTakeover("b")
@@ -129,7 +129,7 @@ func TestOverdue_LeavesOutWhatALivingNodeCalls(t *testing.T) {
 	})
 }
 
-func TestOverdue_LeavesOutWhatABundleHolds(t *testing.T) {
+func TestOverdue_LeavesOutMessagesInABundle(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		w.status = 500
 		n := w.startWithoutTakeover("a")

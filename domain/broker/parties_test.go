@@ -90,7 +90,7 @@ func TestANewToken_IsAcceptedEverywhereWithinASecond(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAConsumer_HasJobsOfWhatIsAcceptedAfterItsPut(t *testing.T) {
+func TestAConsumer_HasJobsForMessagesAcceptedAfterItsPut(t *testing.T) {
 	p := newParties(t)
 	s := p.newNode()
 	p.put(t, s, p.producer, "producer-token")
@@ -121,7 +121,7 @@ func (c *crashingCursors) Create(ctx context.Context, id domain.CursorID, s doma
 	return c.Cursors.Create(ctx, id, s)
 }
 
-func TestAConsumerWithoutACursor_GetsOneAtTheSamePlaceWhenItIsPutAgain(t *testing.T) {
+func TestARepeatedPut_CreatesAMissingCursorAtTheSamePosition(t *testing.T) {
 	p := newParties(t)
 	cursors := &crashingCursors{Cursors: p.ports.Cursors, ends: true}
 	p.ports.Cursors = cursors

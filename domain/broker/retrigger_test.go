@@ -45,7 +45,7 @@ func TestARetriggeredJob_BeginsWithoutAttemptsAndKeepsItsHistory(t *testing.T) {
 	})
 }
 
-func TestAJobThatIsNotDead_IsNotMadeAgain(t *testing.T) {
+func TestRetrigger_CreatesNoSecondDeliveryOfALiveJob(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		w.status, w.takes = 500, 10*time.Second
 		n := w.startAlone()

@@ -128,7 +128,7 @@ func TestAQueueWithoutAWorker_HasOneReserved(t *testing.T) {
 }
 
 // This is rule P11.
-func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
+func TestReceiversThatFail_GetUpToHalfOfTheWorkers(t *testing.T) {
 	d := newDispatcherTest(8, 1)
 	for range 100 {
 		d.offerCursor(newSuspect(), 0, 0)
@@ -152,7 +152,7 @@ func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
 }
 
 // This is rule P11.
-func TestASuspect_WaitsWithTheSuspects(t *testing.T) {
+func TestACursor_MovesToTheSuspectsOfItsQueue(t *testing.T) {
 	d := newDispatcherTest(2, 1)
 	d.offerCursor(newSuspect(), 0, 0)
 	d.offerCursor(&service{}, 0, 0)

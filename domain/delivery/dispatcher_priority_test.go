@@ -82,7 +82,7 @@ func TestEachQueueAndPriority_IsServedWithinALimit(t *testing.T) {
 	}
 }
 
-func TestACursorWithAHigherDelivery_MovesForward(t *testing.T) {
+func TestACursor_MovesForwardIfItsPriorityRises(t *testing.T) {
 	d := newDispatcherTest(1, 1)
 	d.offerAll(10, 0, 3)
 	s := &service{}
@@ -95,7 +95,7 @@ func TestACursorWithAHigherDelivery_MovesForward(t *testing.T) {
 }
 
 // This is rule P11.
-func TestSuspectsOfAHighPriority_HaveHalfOfTheWorkers(t *testing.T) {
+func TestSuspectsOfAHighPriority_GetUpToHalfOfTheWorkers(t *testing.T) {
 	d := newDispatcherTest(8, 1)
 	for range 100 {
 		s := newSuspect()

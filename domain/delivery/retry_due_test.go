@@ -17,7 +17,7 @@ import (
 
 // On a busy machine, time passes between two lines of code. However long that is, a retry is
 // called soon after it is due.
-func TestARetry_IsCalledThoughItBecomesDueWhileTheTimerIsSet(t *testing.T) {
+func TestARetry_IsCalledIfItBecomesDueWhileTheTimerIsSet(t *testing.T) {
 	const pause = 20 * time.Millisecond
 	for step := time.Millisecond; step <= 2*pause; step += time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {

@@ -96,7 +96,7 @@ func TestASlowStore_DelaysDeliveries(t *testing.T) {
 
 // An engine may look for a cursor just before the cursor is created, because the shard lists it
 // already. Nevertheless the engine serves the cursor later.
-func TestACursor_MayBeCreatedWhileItIsLookedFor(t *testing.T) {
+func TestACursor_IsServedIfItIsCreatedDuringItsLoad(t *testing.T) {
 	for _, created := range []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			w := worldOn(t, &slowCursors{missing: time.Second})

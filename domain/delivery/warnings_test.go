@@ -112,7 +112,7 @@ func TestAWarning_IsLoggedOnceAnHourForEachReceiver(t *testing.T) {
 	})
 }
 
-func TestAWarning_ComesBeforeWaitingMessagesExpire(t *testing.T) {
+func TestAWarning_IsLoggedBeforeWaitingMessagesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
 		r := w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy()})
@@ -140,7 +140,7 @@ func TestAWarning_ComesBeforeWaitingMessagesExpire(t *testing.T) {
 }
 
 // If a receiver is paused, a failed delivery is removed when its message expires.
-func TestExpires_KnowsTheRetriesOfAPausedReceiver(t *testing.T) {
+func TestExpires_IncludesTheRetriesOfAPausedReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
 		r := w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy(), Answer: deliverytest.Status(410)})

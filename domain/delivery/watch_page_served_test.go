@@ -116,7 +116,7 @@ func TestAWatchWithALateCursor_GetsTheEntriesOfTheVisit(t *testing.T) {
 
 // P7: a node remembers that the shard lists a cursor, but another node has since loaded, served
 // and unlisted it.
-func TestAWatchThatAnotherNodeHasUnlisted_IsNotServedBecauseItWasListed(t *testing.T) {
+func TestAVisit_ListsAWatchAgainThatAnotherNodeUnlisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
 		r := w.Add(&deliverytest.Receiver{

@@ -53,7 +53,7 @@ func (v *visitedPages) takePeak() (peak, now int) {
 }
 
 // This is rule P16.
-func TestPagesWithManyWatches_AreVisitedSomeAtATime(t *testing.T) {
+func TestPagesWithManyWatches_AreVisitedUpTo16AtATime(t *testing.T) {
 	const shards, watches = 24, 64
 	synctest.Test(t, func(t *testing.T) {
 		pages := &visitedPages{visited: make(map[int]bool)}

@@ -114,7 +114,7 @@ func TestAMarkedBundle_IsDequeued(t *testing.T) {
 }
 
 // While the domain does not answer, an actor that has the old content may dequeue the bundle.
-func TestDeletedContent_ThatTheDomainDoesNotMakeAgainKeepsTheBundleOpen(t *testing.T) {
+func TestABundle_StaysOpenIfItsDeletedContentIsNotReplaced(t *testing.T) {
 	w, d, _ := newCountingWorld(t)
 	w.sendNew(1, charges)
 	peeked := w.peekBundle()
@@ -194,7 +194,7 @@ func TestConcurrentPeeksOfDeletedContent_GetOneNewContent(t *testing.T) {
 	}
 }
 
-func TestADeletedPayload_IsReportedAndDamage(t *testing.T) {
+func TestADeletedPayload_IsReportedAsDamage(t *testing.T) {
 	var missing []hub.MissingContent
 	w := newWorld(t, hub.Options{
 		Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: domain.Inline},

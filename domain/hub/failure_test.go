@@ -66,7 +66,7 @@ func (w *world) breakRuns(after int, failure error) {
 	}}, hub.Options{})
 }
 
-func TestPeek_RestartsIfItsEventsAreTakenMeanwhile(t *testing.T) {
+func TestPeek_RestartsIfAnotherPeekTakesItsEvents(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	events := w.sendNew(3)
 	looks := 0

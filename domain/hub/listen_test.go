@@ -315,7 +315,7 @@ func TestNotify_ReportsWhatWaitReports(t *testing.T) {
 	})
 }
 
-func TestNotify_IsSilentOnceItIsStopped(t *testing.T) {
+func TestStopNotify_PreventsTheCall(t *testing.T) {
 	inListenWorld(t, func(t *testing.T, w *world, e *watermarkCounter) {
 		l := w.newListener()
 		l.Notify(w.ctx, func() { t.Error("notified") })

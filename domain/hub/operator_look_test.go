@@ -61,7 +61,7 @@ func (unrecordedLooks) Look(context.Context, domain.ActorID, domain.BundleID, re
 	return errNoRecord
 }
 
-func TestLook_WithoutARecordShowsNothing(t *testing.T) {
+func TestLook_ReturnsNothingIfItCannotBeRecorded(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sendNew(1)
 	open := w.peekBundle()

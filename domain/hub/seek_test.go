@@ -224,7 +224,7 @@ func TestBody_RepeatsItsFirstError(t *testing.T) {
 	require.ErrorIs(t, err, failure)
 }
 
-func TestPeek_WithOpenOnlyOpensNone(t *testing.T) {
+func TestPeek_WithOpenOnlyOpensNoBundle(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sendNew(1)
 	req := w.newRequest()

@@ -60,7 +60,7 @@ var fetchRules = []deliveryRule{
 		require.Len(w, r.Calls(), 9)
 		require.Equal(w, domain.Counters{Triggered: 8, Delivered: 8, Attempts: 9}, w.Standing(r).Counters)
 	}},
-	{"WhatIsCalledIsNotHandedOut", func(w *World) {
+	{"ABundleHasNoMessageOfACallUnderWay", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy(), Concurrency: 3, Answer: After(time.Second, 200)})
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 10)

@@ -70,7 +70,7 @@ var nodesRules = []deliveryRule{
 		require.NoError(w, err)
 		require.Empty(w, stored)
 	}},
-	{"ANodeThatStopsHandsOverWithoutATrace", func(w *World) {
+	{"ANodeThatStopsHandsOverWithoutRepeatedCalls", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Answer: After(time.Second, 200)})
 		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
@@ -88,7 +88,7 @@ var nodesRules = []deliveryRule{
 			require.EqualValues(w, 5, s.Counters.Delivered)
 		}
 	}},
-	{"ANodeThatJoinsTakesOverWithoutATrace", func(w *World) {
+	{"ANodeThatJoinsTakesOverWithoutRepeatedCalls", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Answer: After(20*time.Second, 200)})
 		a := w.Start(delivery.Options{Look: time.Hour, Workers: 500})
@@ -130,7 +130,7 @@ var nodesRules = []deliveryRule{
 			require.Len(w, r.Calls(), 4)
 		}
 	}},
-	{"ANodeThatWakesUpAfterAMinuteCallsNothingThatIsNotItsOwn", func(w *World) {
+	{"ANodeThatPausedForAMinuteCallsOnlyItsOwnReceivers", func(w *World) {
 		w.Shared = true
 		const concurrency = 3
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Concurrency: concurrency, Answer: After(2*time.Second, 200)})
@@ -172,7 +172,7 @@ var nodesRules = []deliveryRule{
 			require.LessOrEqual(w, len(r.Calls()), 41, "P5")
 		}
 	}},
-	{"AClockThatIsAnHourOffTakesNothingFromOthers", func(w *World) {
+	{"ANodeWhoseClockIsAnHourOffTakesNoShards", func(w *World) {
 		w.Shared = true
 		r := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
 		hourAhead := func() time.Time { return time.Now().Add(time.Hour) }
@@ -192,7 +192,7 @@ var nodesRules = []deliveryRule{
 			n.Stop()
 		}
 	}},
-	{"WhatANodeStoresWakesTheOthersWithinASecond", func(w *World) {
+	{"AChangeWakesTheOtherNodesWithinASecond", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})

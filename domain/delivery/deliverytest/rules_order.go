@@ -78,7 +78,7 @@ var orderRules = []deliveryRule{
 		r.requireOrder(w)
 		require.Equal(w, domain.Counters{Triggered: 300, Delivered: 300, Attempts: 306}, w.Standing(r).Counters)
 	}},
-	{"ADeadLetterIsPassedInOrder", func(w *World) {
+	{"AnOrderedReceiverContinuesAfterADeadLetter", func(w *World) {
 		r := w.Add(&Receiver{
 			Policy: orderedPolicy, IsOrdered: true, Answer: failTimes(map[int64]int{2: 1000}),
 			Matches: func(e *repository.Entry) bool { return e.Position.Number != 3 },

@@ -42,7 +42,7 @@ var rateRules = []deliveryRule{
 		s := w.Standing(slow)
 		require.Less(w, s.Outstanding(), 10, "what waits is not taken")
 	}},
-	{"RetriesFollowTheRateToo", func(w *World) {
+	{"RetriesCountTowardsTheRate", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy([]time.Duration{0, time.Minute}, 2), MaxRate: 5, Answer: Status(500)})
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 100)
@@ -64,7 +64,7 @@ var rateRules = []deliveryRule{
 		require.Len(w, free.Taken(), 200)
 		n.Stop()
 	}},
-	{"WhatTheFilterDoesNotLetPassNeedsNoRate", func(w *World) {
+	{"FilteredMessagesDoNotCountTowardsTheRate", func(w *World) {
 		r := w.Add(&Receiver{
 			Policy: domain.DefaultPolicy(), MaxRate: 1, Matches: func(e *repository.Entry) bool { return e.Position.Number%500 == 499 },
 		})
@@ -74,7 +74,7 @@ var rateRules = []deliveryRule{
 		require.Len(w, r.Taken(), 4)
 		n.Stop()
 	}},
-	{"AChangeOfTheRateIsFollowed", func(w *World) {
+	{"AChangedRateTakesEffect", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy(), MaxRate: 0.01})
 		n := w.Start(delivery.Options{})
 		synctest.Wait()

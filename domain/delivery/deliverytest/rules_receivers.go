@@ -12,7 +12,7 @@ import (
 )
 
 var receiverRules = []deliveryRule{
-	{"DeadReceiversHarmNobodyElse", func(w *World) { // P11
+	{"FailingReceiversDoNotDelayOthers", func(w *World) { // P11
 		policy := domain.DefaultPolicy()
 		var dead []*Receiver
 		for range 30 {
@@ -47,7 +47,7 @@ var receiverRules = []deliveryRule{
 		require.Equal(w, 3, r.Most())
 		n.Stop()
 	}},
-	{"ACallIsKnownWhileItIsUnderWay", func(w *World) {
+	{"IsCallingReportsCallsUnderWay", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy([]time.Duration{0, 5 * time.Second}, 2), Answer: After(time.Second, 500)})
 		other := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
 		n := w.Start(delivery.Options{})
@@ -80,7 +80,7 @@ var receiverRules = []deliveryRule{
 		require.Len(w, r.Taken(), 10)
 		n.Stop()
 	}},
-	{"AnOpenBreakerBurnsNoAttempts", func(w *World) {
+	{"AnOpenBreakerUsesNoAttempts", func(w *World) {
 		up := time.Now().Add(time.Hour)
 		policy := domain.DefaultPolicy()
 		r := w.Add(&Receiver{Policy: policy, Concurrency: 4, Answer: func(context.Context, delivery.Call) domain.Answer {
@@ -125,7 +125,7 @@ var receiverRules = []deliveryRule{
 		require.EqualValues(w, 200, s.Counters.Cancelled)
 		require.Zero(w, s.Outstanding())
 	}},
-	{"DeletedReceiversCostAStartingNodeNothing", func(w *World) {
+	{"AStartingNodeDoesNotLoadDeletedReceivers", func(w *World) {
 		var all []*Receiver
 		for range 100 {
 			all = append(all, w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 12), Answer: Status(500)}))
@@ -151,7 +151,7 @@ var receiverRules = []deliveryRule{
 		w.Start(delivery.Options{}).stopAfter(time.Hour)
 		require.Equal(w, before, w.loadCount)
 	}},
-	{"WhatDoesNotMatchIsCountedAndNotCalled", func(w *World) {
+	{"FilteredMessagesAreCountedAndNotCalled", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy(), Matches: func(e *repository.Entry) bool { return e.Position.Number%100 == 7 }})
 		none := w.Add(&Receiver{Policy: domain.DefaultPolicy(), Matches: func(*repository.Entry) bool { return false }})
 		n := w.Start(delivery.Options{})
@@ -163,7 +163,7 @@ var receiverRules = []deliveryRule{
 		require.EqualValues(w, 3000, w.Standing(none).Counters.Filtered, "it is stored without any call")
 		require.EqualValues(w, 2970, w.Standing(r).Counters.Filtered)
 	}},
-	{"WhatHasExpiredIsCounted", func(w *World) {
+	{"ExpiredMessagesAreCounted", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
 		w.Publish(nil, 70)
 		<-time.After(22 * 24 * time.Hour)

@@ -74,7 +74,7 @@ var replayRules = []deliveryRule{
 		n.Stop()
 		require.Equal(w, domain.Counters{Triggered: 2, Delivered: 1, Errored: 1, Attempts: 3}, w.Standing(r).Counters)
 	}},
-	{"ARequestWithoutASignalIsFoundByLooking", func(w *World) {
+	{"ARequestWithoutASignalIsFoundByALook", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 3)
@@ -84,7 +84,7 @@ var replayRules = []deliveryRule{
 		require.Equal(w, map[domain.EntryID]int{{Number: 0}: 1, {Number: 1}: 2, {Number: 2}: 1}, r.Taken())
 		n.Stop()
 	}},
-	{"AReplayOfARangeKeepsItsRateAndLetsFreshOnesPass", func(w *World) {
+	{"AReplayOfARangeKeepsItsRateAndDelaysNoFreshMessages", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy(), Concurrency: 2, Answer: After(10*time.Millisecond, 200)})
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 300)
@@ -154,7 +154,7 @@ var replayRules = []deliveryRule{
 		require.Equal(w, domain.ReplayDone, s.Replay.State)
 		require.Equal(w, domain.Counters{Triggered: 650, Delivered: 500, Errored: 150, Attempts: 800}, s.Counters)
 	}},
-	{"AReplayThatIsStoppedStops", func(w *World) {
+	{"AStoppedReplayMakesNoMoreCalls", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 100)

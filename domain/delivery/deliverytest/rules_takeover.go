@@ -36,7 +36,7 @@ func (w *World) requireDelivered(receivers []*Receiver, count int) {
 }
 
 var takeoverRules = []deliveryRule{
-	{"ANodeWithoutTakeover_LeavesWhatADeadNodeHadUntilItIsAsked", func(w *World) {
+	{"ANodeWithoutTakeover_TakesShardsOfADeadNodeOnlyOnRequest", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(noTakeover), w.Start(noTakeover)
@@ -71,7 +71,7 @@ var takeoverRules = []deliveryRule{
 		b.Stop()
 		w.requireDelivered(receivers, 2)
 	}},
-	{"ANodeWithoutTakeover_RemembersThatItWasAskedUntilItKnowsTheDeath", func(w *World) {
+	{"ANodeWithoutTakeover_RemembersARequestUntilItDetectsTheDeath", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(noTakeover), w.Start(noTakeover)
@@ -90,7 +90,7 @@ var takeoverRules = []deliveryRule{
 		a.Stop()
 		w.requireDelivered(receivers, 1)
 	}},
-	{"ANodeWithoutTakeover_TakesNothingOfALivingNodeThatItIsAskedFor", func(w *World) {
+	{"ANodeWithoutTakeover_TakesNoShardOfALivingNode", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(noTakeover), w.Start(noTakeover)
@@ -109,7 +109,7 @@ var takeoverRules = []deliveryRule{
 		require.Equal(w, shards, w.shardCounts(), "it was asked long before the other node died")
 		b.Stop()
 	}},
-	{"ANodeWithoutTakeover_ServesWhatItIsAskedForBeyondItsShare", func(w *World) {
+	{"ANodeWithoutTakeover_TakesRequestedShardsBeyondItsQuota", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(60, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b, c := w.Start(noTakeover), w.Start(noTakeover), w.Start(noTakeover)
@@ -142,7 +142,7 @@ var takeoverRules = []deliveryRule{
 		b.Stop()
 		w.requireDelivered(receivers, 1)
 	}},
-	{"ANodeWithoutTakeover_TakesWhatANodeGivesBack", func(w *World) {
+	{"ANodeWithoutTakeover_TakesReleasedShards", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(noTakeover), w.Start(noTakeover)
@@ -174,7 +174,7 @@ var takeoverRules = []deliveryRule{
 		c.Stop()
 		w.requireDelivered(receivers, 3)
 	}},
-	{"ANodeWithTakeover_FreesWhatItHasNoRoomFor", func(w *World) {
+	{"ANodeWithTakeover_FreesShardsBeyondItsQuota", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(60, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b, c := w.Start(noTakeover), w.Start(noTakeover), w.Start(delivery.Options{Look: time.Hour})

@@ -74,7 +74,7 @@ var troubleRules = []deliveryRule{
 			}
 		}
 	}},
-	{"TwoNodesThatOwnTheSameLoseNothing", func(w *World) {
+	{"TwoNodesThatOwnTheSameCursorsLoseNothing", func(w *World) {
 		const messages = 40
 		r := w.troubledReceiver(4)
 		a, b := w.Start(delivery.Options{}), w.Start(delivery.Options{})
@@ -104,7 +104,7 @@ var troubleRules = []deliveryRule{
 		w.checkEnded(r, messages)
 		require.Less(w, len(r.Calls()), 2*(messages/2+messages/4*2+messages/4*3), "each is called again at most once")
 	}},
-	{"AClockThatIsAnHourOffMakesNoBurst", func(w *World) {
+	{"AClockThatIsAnHourOffCausesNoBurstOfCalls", func(w *World) {
 		const messages, step = 30, 10 * time.Minute
 		delays := []time.Duration{0, step, step, step, step, step, step, step, step}
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy(delays, len(delays)), Answer: Status(500)})
@@ -130,7 +130,7 @@ var troubleRules = []deliveryRule{
 		require.Len(w, w.Dead(r), messages)
 		require.Len(w, r.Calls(), messages*len(delays))
 	}},
-	{"APoisonEndsFewNodes", func(w *World) { // P9
+	{"AMessageThatCrashesNodesEndsFewOfThem", func(w *World) { // P9
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy(), Concurrency: 4})
 		var kills atomic.Int32
 		r.Answer = func(ctx context.Context, c delivery.Call) domain.Answer {

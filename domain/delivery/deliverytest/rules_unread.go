@@ -59,7 +59,7 @@ var unreadRules = []deliveryRule{
 		n.Stop()
 		require.Equal(w, domain.Counters{Triggered: 1, Delivered: 1, Attempts: 2}, w.Standing(r).Counters)
 	}},
-	{"AMessageThatIsLostIsADeadLetterThatSaysSo", func(w *World) {
+	{"ALostMessageBecomesADeadLetterWithThisReason", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy(), Answer: func(_ context.Context, c delivery.Call) domain.Answer {
 			if c.Entry.Position.Number%2 == 1 {
 				return domain.Answer{Lost: true, Error: "it is gone"}

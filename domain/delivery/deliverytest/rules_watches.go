@@ -112,7 +112,7 @@ var watchRules = []deliveryRule{
 		}
 		n.Stop()
 	}},
-	{"ACrashInTheMiddleLosesNoWatch", func(w *World) {
+	{"ACrashDuringTheVisitsLosesNoWatch", func(w *World) {
 		for writes := 1; writes < 70; writes += 17 {
 			w := w.anotherWorld()
 			all := w.addWatches(40, 5, nil)
@@ -132,7 +132,7 @@ var watchRules = []deliveryRule{
 			}
 		}
 	}},
-	{"WhatADeadNodeHasLeftOpenIsFoundAfterAnotherDeath", func(w *World) {
+	{"OpenDeliveriesAreFoundAfterTheDeathsOfTwoNodes", func(w *World) {
 		var isBack atomic.Bool
 		all := w.addWatches(20, 5, func(ctx context.Context, c delivery.Call) domain.Answer {
 			if c.Entry.Position.Number > 0 || isBack.Load() {
@@ -182,7 +182,7 @@ var watchRules = []deliveryRule{
 		require.Len(w, failing.Taken(), 2)
 		w.requireEach(slices.Delete(slices.Clone(all), 3, 4), 2)
 	}},
-	{"WatchesThatHangKeepNoOtherFromBeingCalled", func(w *World) {
+	{"HangingWatchesDoNotDelayOtherWatches", func(w *World) {
 		hanging := w.addWatches(600, 1, After(time.Hour, 200))
 		others := w.addWatches(100, 1, nil)
 		n := w.Start(delivery.Options{})
@@ -232,7 +232,7 @@ var watchRules = []deliveryRule{
 			require.EqualValues(w, 1, w.Standing(r).Counters.Cancelled)
 		}
 	}},
-	{"WatchesAreServedByTheNodeThatHasTheirShard", func(w *World) {
+	{"WatchesAreServedByTheOwnerOfTheirShard", func(w *World) {
 		w.Shared = true
 		all := w.addWatches(50, 5, nil)
 		a, b := w.Start(delivery.Options{}), w.Start(delivery.Options{})

@@ -48,7 +48,7 @@ var specDelays = func() []time.Duration {
 }()
 
 var rules = []deliveryRule{
-	{"WhatIsPublishedIsDeliveredAtOnce", func(w *World) {
+	{"PublishedMessagesAreDeliveredImmediately", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
 		n := w.Start(delivery.Options{})
 		synctest.Wait()
@@ -63,7 +63,7 @@ var rules = []deliveryRule{
 		require.Equal(w, domain.Counters{Triggered: 200, Delivered: 200, Attempts: 200}, s.Counters)
 		require.Nil(w, s.Caution, "it was released")
 	}},
-	{"WhatOthersPublishIsFoundByLooking", func(w *World) {
+	{"MessagesOfOtherNodesAreFoundByALook", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
 		n := w.Start(delivery.Options{})
 		<-time.After(time.Hour)
