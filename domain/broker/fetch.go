@@ -15,7 +15,7 @@ type Bundle struct {
 	Messages []*Message // with their payloads, the highest priority first; without jobs and statuses
 }
 
-// The limits of a bundle. It has at least one message, however large.
+// The limits of a bundle. A bundle has at least one message, however large.
 const (
 	MaxPeek      = domain.MaxHeld
 	maxPeekBytes = 4 << 20
@@ -232,7 +232,7 @@ func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, pos
 			n++
 		}
 		for at, last := first, sorted[n-1].Number; at.Number <= last; {
-			found, err := s.ports.Streams.Read(ctx, stream, at, int(last-at.Number)+1) // the entries of one page
+			found, err := s.ports.Streams.Read(ctx, stream, at, int(last-at.Number)+1) // read the entries of one page
 			if err != nil {
 				return nil, false, err
 			}

@@ -155,7 +155,7 @@ func (s *Service) readPayload(ctx context.Context, at repository.Section) ([]byt
 
 // A MessageQuery selects the messages of a list.
 type MessageQuery struct {
-	First domain.EntryID // where the list begins; the lowest priority is first, and in it the oldest message
+	First domain.EntryID // where the list begins. Low priorities come first, and within a priority old messages
 	Limit int
 	// StatusChangedSince leaves out messages whose status has certainly not changed since then.
 	// The marks of cursors limit the precision: the list may have messages whose status changed

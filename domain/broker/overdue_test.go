@@ -137,7 +137,7 @@ func TestOverdue_LeavesOutMessagesInABundle(t *testing.T) {
 		<-time.After(time.Second) // one attempt has failed
 		w.setAnswers(200, time.Hour)
 		require.Len(w, w.peekBundle(n, 10).Messages, 2)
-		<-time.After(time.Minute) // the node has forgotten that it was asked
+		<-time.After(time.Minute) // the node no longer remembers the request
 		w.orphanShards(n)
 		<-time.After(time.Hour)
 		require.Empty(w, w.listOverdue(n, 2*time.Second))

@@ -18,7 +18,7 @@ type Ports struct {
 }
 
 // A Sealer encrypts the tokens of consumers. A secret that was sealed for one purpose cannot be
-// opened for another one.
+// opened for another purpose.
 type Sealer interface {
 	// SealFor seals a secret for a purpose.
 	SealFor(purpose, secret string) string
@@ -41,7 +41,7 @@ type Options struct {
 	Created   func(domain.CursorID, domain.StreamName)
 	Changed   func(domain.CursorID)
 	Published func(domain.StreamName, []domain.Message, []repository.Appended)
-	// LookAt is called to make the consumers of a channel look for messages that they have not
+	// LookAt is called to make the nodes look for messages that the consumers of a channel have not
 	// taken. Default: nothing is called.
 	LookAt func(domain.StreamName)
 	// IsCalling reports whether this node is calling a consumer with the message of an entry.

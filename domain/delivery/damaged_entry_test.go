@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// damagedShards have an entry in each shard that cannot be read.
+// damagedShards has in each shard an entry that cannot be read.
 type damagedShards struct{ repository.Shards }
 
 func (s damagedShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, []repository.WatchedStream, error) {

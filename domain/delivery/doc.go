@@ -60,7 +60,7 @@
 // An append to a stream is not a request about its cursors, so it does not end the wait.
 // [Engine.Orphaned] returns the shards that wait.
 //
-// A damaged assignment is replaced by the last one that a node has read. If reads return an
+// A damaged assignment is replaced by the last assignment that a node has read. If reads return an
 // older assignment for 10 seconds, the assignment was removed or restored by hand, and nodes
 // follow it.
 //
@@ -68,13 +68,13 @@
 // that have changed. A Save signals the data of its actor only if another node announces that it
 // serves a cursor for this data. A beat carries such announcements as a set of hashes of 512
 // bytes. A node with signals
-// beats again after 250 ms. A node reads the beats of the others every 500 ms. If it has missed
-// signals, it looks at its shards and streams instead.
+// beats again after 250 ms. A node reads the beats of the other nodes every 500 ms. If it has
+// missed signals, it looks at its shards and streams instead.
 //
 // # Workers and queues
 //
-// A worker has one call under way. A delivery that failed n times is in queue n; fresh ones are
-// in queue 0. With at least as many workers as queues, each queue has a worker that no other
+// A worker has one call under way. A delivery that failed n times is in queue n; fresh deliveries
+// are in queue 0. With at least as many workers as queues, each queue has a worker that no other
 // queue can take. The other workers serve runs of queues: first the next queues in rotation,
 // then queues that are drawn by their lengths. So a queue with deliveries that are due waits
 // for at most queues / workers runs. Within a queue, each cursor gets one call in its turn.

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Incarnation string // id of this start of the node; default: random
 	Workers     int    // limit for all calls under way; default 64
-	Queues      int    // number of queues; default 12. Deliveries that failed more often are in the last one
+	Queues      int    // number of queues; default 12. Deliveries that failed more often are in the last queue
 	Concurrency int    // limit for the calls under way of one receiver; default 16
 
 	Timeout  time.Duration // limit for a call; default 30 s
@@ -36,8 +36,8 @@ type Options struct {
 	Sweep   func(context.Context) error              // removes expired entries; called every hour
 	Backoff func(failures int) (pause time.Duration) // returns the pause after consecutive failures of the store; default 100 ms to 30 s
 	Owns    func(shard int) bool                     // reports whether this node owns a shard, if Ports.Nodes is nil; default: it owns all
-	// NoTakeover makes the engine leave the cursors of dead nodes alone until it is asked about
-	// them; see the package comment.
+	// With NoTakeover, the engine does not take over the cursors of a dead node until it is asked
+	// about one of these cursors; see the package comment.
 	NoTakeover bool
 	Clock      func() time.Time // stamps attempts; default: the system clock
 	Random     func() uint64    // source of random numbers; default: math/rand/v2

@@ -32,7 +32,7 @@ type service struct {
 	// The following fields belong to the goroutine that handles events.
 	wanted   bool // the cursor has to be loaded
 	receiver *Receiver
-	cursor   *domain.Cursor // nil: not loaded
+	cursor   *domain.Cursor // nil: the cursor is not in memory
 	version  repository.CursorVersion
 	current  bool      // as far as this node knows, cursor equals the stored one
 	resume   time.Time // no load or settlement begins before this time, on the monotonic clock
@@ -68,7 +68,7 @@ type service struct {
 	requested  atomic.Int64    // number of the last request that was read
 	noted      atomic.Int64    // newest value of repository.ShardEntry.Changes that was read
 	followed   int64           // value of noted when the receiver was read last
-	walk       *replayWalk     // entries of the running replay; nil: none were read yet
+	walk       *replayWalk     // entries of the running replay; nil: no entries were read yet
 	limiter    *rate.Limiter   // limits the rate of calls, on the monotonic clock; nil: no limit
 	isFreshDue bool            // the last delivery was a replayed one, so a fresh one is next
 

@@ -99,7 +99,7 @@ func (s *service) nextFresh(now time.Time) freshEntry {
 	return freshEntry{}
 }
 
-// freshOf is nextFresh for one priority.
+// freshOf does the work of nextFresh for one priority.
 func (s *service) freshOf(priority int, now time.Time) (next *repository.Entry, isWaiting bool) {
 	end, _ := s.topic.knownEnds()
 	for {
@@ -319,8 +319,8 @@ func (s *service) finishFetch(r *fetchResult) {
 	s.fetchAfter = time.Now().Add(s.engine.opts.Backoff(s.fetchFailures))
 }
 
-// maxFetched is the limit for the entries that a service keeps in memory: the next fresh one,
-// the next retry, and two that may no longer be needed.
+// maxFetched is the limit for the entries that a service keeps in memory: the next fresh entry,
+// the entry of the next retry, and two entries that may no longer be needed.
 const maxFetched = 4
 
 // skipExpired moves the cursor past entries that have expired.

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The calls of a receiver with a MaxRate need a token each. The tokens come from a bucket that
-// fills at the rate and holds the tokens of a tenth of a second, at least one. A cursor without
-// a token is not offered, so it occupies no worker, and its timer wakes it. The next owner
+// Each call of a receiver with a MaxRate needs a token. The tokens come from a bucket that
+// fills at the rate and holds the tokens of a tenth of a second, at least one token. A cursor
+// without a token is not offered, so it occupies no worker, and its timer wakes it. The next owner
 // begins with a full bucket.
 
 // followRate sets the limiter to the rate of the receiver.

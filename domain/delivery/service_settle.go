@@ -99,8 +99,8 @@ func (s *service) finishSettle(r *settleResult) {
 		s.current, s.leaving, s.released, s.isGone = false, true, true, true
 		return
 	case domain.Conflict:
-		// Another node has loaded the cursor. This node leaves the cursor alone until the calls
-		// of the other node have ended. Otherwise the nodes would fence each other again and
+		// Another node has loaded the cursor. This node does not load the cursor again until the
+		// calls of the other node have ended. Otherwise the nodes would fence each other again and
 		// again, and a delivery that they claim in turns would seem to crash them.
 		s.current, s.wanted = false, true
 		s.leaveToOther()
@@ -112,7 +112,7 @@ func (s *service) finishSettle(r *settleResult) {
 	s.pauseStore()
 }
 
-// leaveToOther leaves the cursor alone for a while, because another node has loaded it.
+// leaveToOther delays the next load of the cursor, because another node has loaded it.
 func (s *service) leaveToOther() {
 	s.released = s.leaving
 	wait := s.engine.opts.Timeout

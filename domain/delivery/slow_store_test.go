@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// slowCursors delay each load and settlement, or make it fail, and count them.
+// slowCursors delays each load and settlement, or makes it fail, and counts them.
 type slowCursors struct {
 	repository.Cursors
 	isAway      atomic.Bool
@@ -94,7 +94,7 @@ func TestASlowStore_DelaysDeliveries(t *testing.T) {
 	})
 }
 
-// An engine may look for a cursor just before the cursor is created, because the shard lists it
+// An engine may load a cursor just before the cursor is created, because the shard lists it
 // already. Nevertheless the engine serves the cursor later.
 func TestACursor_IsServedIfItIsCreatedDuringItsLoad(t *testing.T) {
 	for _, created := range []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond} {
@@ -114,8 +114,8 @@ func TestACursor_IsServedIfItIsCreatedDuringItsLoad(t *testing.T) {
 	}
 }
 
-// Receivers that are slow but succeed do not occupy the workers that others need. All belong to
-// one owner, which may have 100.
+// Receivers that are slow but succeed do not occupy the workers that other receivers need. All
+// slow receivers belong to one owner; 100 is the limit for an owner.
 func TestSlowReceivers_LeaveWorkersToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := worldOn(t, &slowCursors{})

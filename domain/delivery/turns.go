@@ -9,9 +9,9 @@ import "container/list"
 // delay the cursors of other streams.
 type turns[V any] struct {
 	added  list.List // of *turn[V]
-	topics list.List // of *topicTurn, the next one in front
+	topics list.List // of *topicTurn, the next topic in front
 	of     map[*topic]*list.Element
-	last   int // 1: the last value was chosen by the turn of its topic
+	last   int // 1: the last value was chosen by the turn of its topic; 0: it was the oldest value
 }
 
 // A turn is the place of a value in both orders.

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// standingReads count the reads of standings.
+// standingReads counts the reads of standings.
 type standingReads struct {
 	repository.Cursors
 	mu sync.Mutex

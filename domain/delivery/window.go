@@ -16,7 +16,7 @@ type window struct {
 	mu     sync.Mutex
 	bytes  int64
 	parts  map[partKey]*windowPart
-	recent *list.List // of *part, the one used last in front
+	recent *list.List // of *windowPart, the most recently used part in front
 }
 
 // A partKey identifies a part of a stream: some consecutive entries.
@@ -83,7 +83,7 @@ func (w *window) putOne(stream domain.StreamName, e *repository.Entry) {
 	if *slot != nil {
 		return
 	}
-	one := *e // do not keep the whole array in memory
+	one := *e // a copy, because a pointer would keep the whole array in memory
 	*slot = &one
 	size := sizeOf(e)
 	p.bytes += size

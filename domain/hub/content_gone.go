@@ -19,7 +19,7 @@ import (
 //
 // The mark is a hint. Without it, a Peek returns the bundle, and its download fails and marks
 // the bundle. Names of objects are not reused, so a download never returns another content.
-// Payloads of events cannot be produced again: a missing one is logged and counted.
+// Payloads of events cannot be produced again: a missing payload is logged and counted.
 
 // A ContentGoneError reports that the content of an open bundle was deleted. The next Peek asks
 // the domain for new content. It is of kind Unavailable.

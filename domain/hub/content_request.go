@@ -12,10 +12,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Content on request. The bundle is opened first, like any other. Then the hub asks its domain
-// for the content, copies it, and records the copy in the bundle. From then on every Peek
-// returns this copy, and later answers of the domain are ignored. A node that dies before that
-// leaves an open bundle without content, and the next Peek asks again.
+// Content on request. The bundle is opened first, like any other bundle. Then the hub asks its
+// domain for the content, copies the content, and records the copy in the bundle. From then on
+// every Peek returns this copy, and later answers of the domain are ignored. A node that dies
+// before it has recorded the copy leaves an open bundle without content, and the next Peek asks
+// the domain again.
 //
 // An object may be deleted while its bundle is open. Then the bundle is marked, and the next
 // Peek asks the domain as if it had not answered; see content_gone.go.
@@ -25,8 +26,9 @@ import (
 // repeatedly, and by several nodes: the first recorded answer remains until it is marked as
 // deleted.
 
-// An UnansweredError reports that the domain of an open bundle has not produced its content so
-// far. The bundle stays open, and the next Peek asks again. Its kind is Unavailable.
+// An UnansweredError reports that the domain of an open bundle has not produced its content yet.
+// The bundle remains open, and the next Peek asks the domain again. The kind of the error is
+// Unavailable.
 type UnansweredError struct{ Bundle domain.Bundle }
 
 func (e *UnansweredError) Error() string {
@@ -96,7 +98,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 		h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 		return
 	}
-	i.list, i.run = nil, nil // free the memory, because the domain may need a long time
+	i.list, i.run = nil, nil // free the memory, because the wait for the domain may be long
 	type answer struct {
 		reply Reply
 		err   error

@@ -32,7 +32,7 @@ var listSuffix = regexp.MustCompile(`/[0-9a-fA-F-]{36}_[^/]+_[0-9]+-[0-9]+$`)
 // may remove the object. Another object may belong to another bundle.
 func (i *contentFetch) isOwn(name string) bool {
 	rest, ok := strings.CutPrefix(path.Base(name), ProcessID(i.bundle.ID, i.key.actor))
-	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // otherwise it belongs to an actor with a longer id
+	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // otherwise the name has the id of another actor, which begins with this id
 }
 
 // appendID appends the id of an event to a list in the layout of the original protocol, a .NET

@@ -28,7 +28,7 @@ func TestADataStream_FollowsTheWatermarkOfItsActor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(5), end.Positions[0].Number)
 
-	// The newest entry represents those before it.
+	// The newest entry represents all entries before it.
 	found, err := streams.Read(t.Context(), stream, domain.Position{EntryID: domain.EntryID{Number: 2}}, 100)
 	require.NoError(t, err)
 	require.Len(t, found.Entries, 1)
@@ -43,7 +43,7 @@ func TestADataStream_FollowsTheWatermarkOfItsActor(t *testing.T) {
 	require.Equal(t, taken, found.Entries[0].Position)
 	require.JSONEq(t, `{"actor":"`+actor.String()+`","watermark":3}`, string(found.Entries[0].Payload))
 
-	// The position after an entry that was taken is one that a cursor has reached.
+	// The position after a taken entry is a position that a cursor has reached.
 	found, err = streams.Read(t.Context(), stream, taken.Next(), 100)
 	require.NoError(t, err)
 	require.Equal(t, int64(4), found.Entries[0].Position.Number)

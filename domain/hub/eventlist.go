@@ -60,7 +60,8 @@ func (l *eventList) kindOf(e *domain.Event) uint32 {
 	return uint32(last + 1) //nolint:gosec // there are fewer kinds than events
 }
 
-// objectOf returns the index of an object.
+// objectOf returns the index of an object in objects, and adds the object unless it is the last
+// one.
 func (l *eventList) objectOf(object string) uint32 {
 	last := len(l.objects) - 1
 	if last < 0 || l.objects[last] != object {

@@ -90,8 +90,8 @@ type SaveFailure struct {
 }
 
 // An UnstoredError reports the recipients whose Saves failed. The failures are ordered:
-// temporary errors, NewerFormat, Damaged, Invalid. The kind is the kind of the first one: if
-// one error is temporary, a retry may store more events.
+// temporary errors, NewerFormat, Damaged, Invalid. The UnstoredError has the kind of the first
+// failure: if one error is temporary, a retry may store more events.
 type UnstoredError struct{ Failures []SaveFailure }
 
 // Error returns the first few errors and the number of the others.

@@ -97,7 +97,7 @@ type bodyDigest struct {
 	frame  jsonFramer
 	hash   hash.Hash
 	length int64
-	text   []byte // not yet in hash
+	text   []byte // text that was not written to hash yet
 }
 
 // newBodyDigest returns a bodyDigest for bundle id. The id is a part of the digest, so two bundles

@@ -59,7 +59,7 @@ func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) *Listener {
 	return l
 }
 
-// TakePlace takes a place for the Listener, which it keeps until it is closed. hasMailbox
+// TakePlace takes a place for the Listener, which Close releases. hasMailbox
 // reports whether events were ever saved for the actor: it is false after a Peek that failed
 // with ErrNoMailbox. Another call changes the kind of the place if the actor has a mailbox now.
 // It fails with Busy if no place is free.
@@ -183,7 +183,7 @@ func (l *Listener) checkStore(ctx context.Context) {
 	}
 }
 
-// beginLook counts a look, unless Notify has ended.
+// beginLook counts a look in looks. It returns false if Notify has ended.
 func (l *Listener) beginLook() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,7 +225,7 @@ func withJitter(d time.Duration, random func() uint64) time.Duration {
 	return d - d/4 + time.Duration(random()%uint64(max(d/2, 1))) //nolint:gosec // positive
 }
 
-// listeners are the Listeners of this node.
+// listeners has the Listeners of this node.
 type listeners struct {
 	mu        sync.Mutex
 	of        map[domain.ActorID]*actorListeners
@@ -233,7 +233,7 @@ type listeners struct {
 	newcomers int // places taken by actors without a mailbox
 }
 
-// actorListeners are the Listeners of one actor; at least one.
+// actorListeners has the Listeners of one actor, at least one.
 type actorListeners struct {
 	all    []*Listener
 	places int

@@ -129,7 +129,8 @@ func (r *NoticeRelay) deliverOverdue(ctx context.Context) bool {
 	return len(waiting) > 0
 }
 
-// processRecipient delivers the notices of a recipient until there are no new ones.
+// processRecipient delivers the notices of a recipient, and repeats this while new notices are
+// enqueued.
 func (r *NoticeRelay) processRecipient(ctx context.Context, recipient domain.ActorID) {
 	for again := true; again; {
 		r.mu.Lock()

@@ -15,11 +15,11 @@ import (
 type PeekRequest struct {
 	Actor    domain.ActorID
 	Groups   []domain.Group  // the groups to choose from; empty: all groups
-	BundleID domain.BundleID // the id that the actor suggests; zero: a new one
+	BundleID domain.BundleID // the id that the actor suggests; zero: the hub chooses an id
 	Format   domain.Format   // the format that the actor insists on; "" means any, for a new bundle JSON
 	Version  string          // version of the format; "" means 1.0
 	OpenOnly bool            // open no new bundle; without an open bundle, Peek fails with domain.ErrNoData
-	By       time.Time       // deadline for the reply of a domain that is asked for content; zero: in 30 s
+	By       time.Time       // deadline for the reply of a domain that is asked for content; zero: 30 s after the call
 
 	// Pause, if given, is called when Peek begins to wait for a domain. The function that it
 	// returns is called when the wait ends. The caller can release resources while Peek waits.
@@ -46,7 +46,7 @@ const peekWithin = 30 * time.Second
 // A Peeked is a bundle that a Peek returns to its actor.
 type Peeked struct {
 	domain.Bundle
-	Waiting int64          // visible events in the requested groups that were not acknowledged, including those of the bundle
+	Waiting int64          // visible events in the requested groups that were not acknowledged, including the events of the bundle
 	Behind  domain.Backlog // the backlog in these groups without the bundle
 
 	// GrowMemory, if given, is called during a Read of the body, before the body reads n more
@@ -73,7 +73,7 @@ var ErrOutpaced = domain.Errorf(domain.Busy, "peek: lost %d races in a row again
 // actor. In each lost attempt, the other Peek made progress.
 const lostRaces = 16
 
-// Peek returns the actor's open bundle or, if none is open, opens the next one. It fails with
+// Peek returns the actor's open bundle or, if no bundle is open, opens the next one. It fails with
 // domain.ErrNoData if no events wait, with Conflict if the open bundle has another id or format
 // than requested, or the requested id was used before, and with an *UnansweredError if the
 // domain of the open bundle has not produced its content.
@@ -104,7 +104,7 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 			if idInUse {
 				return nil, err
 			}
-			idInUse = true // perhaps by a concurrent Peek with the same id, so retry
+			idInUse = true // a concurrent Peek with the same id may have opened the bundle, so retry
 		}
 	}
 	return nil, fmt.Errorf("actor %s: %w", req.Actor, ErrOutpaced)

@@ -14,7 +14,7 @@ import (
 )
 
 // A storedBody is a Body that a domain has produced and the hub has stored. A reader that
-// starts at the beginning gets the last bytes only if the digest of the whole is right.
+// starts at the beginning gets the last bytes only if the digest of the whole content is right.
 type storedBody struct {
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	bundle *domain.Bundle
@@ -119,7 +119,7 @@ func (r *storedBody) openObject() error {
 	return nil
 }
 
-// verifyDigest compares the digest of the whole content with the one that was stored.
+// verifyDigest compares the digest of the whole content with the stored digest.
 func (r *storedBody) verifyDigest() error {
 	if r.sum != nil && digestOf(r.sum) != r.bundle.Body.Digest {
 		return domain.Errorf(domain.Damaged, "object %s: its bytes are not those that were stored", r.bundle.Object)

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// StuckNotices counts the notices that a NoticeRelay could not deliver, and those that wait
+// StuckNotices counts the notices that a NoticeRelay could not deliver, and the notices that wait
 // behind them.
 type StuckNotices struct {
 	Notices int
