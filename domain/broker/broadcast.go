@@ -17,7 +17,7 @@ const (
 
 // A Broadcast is a message that a producer sends to a channel.
 type Broadcast struct {
-	ID          string // id that the producer has chosen; "": none
+	ID          string // id that the producer has chosen; "": no id
 	Priority    int    // 0 to 9
 	ContentType string
 	Metadata    map[string]string // headers that are sent along, by their canonical names

@@ -57,8 +57,8 @@ func (c *storedConsumer) hasJobFor(e domain.EntryID) bool {
 	return true
 }
 
-// isUntried reports whether a message was taken and no attempt has ended: the consumer is being
-// called with it, or has it in its bundle.
+// isUntried reports whether a message was taken and no attempt has ended: the first call is under
+// way, or the message is in a bundle.
 func (c *storedConsumer) isUntried(e domain.EntryID) bool {
 	isEntry := func(p domain.Position) bool { return p.EntryID == e }
 	held := c.standing.Held

@@ -21,7 +21,7 @@ func (w *fetchWorld) startWithoutTakeover(name string) *fetchNode {
 	return n
 }
 
-// orphanShards assigns all shards to a dead node, and waits until n knows that.
+// orphanShards assigns all shards to a dead node, and waits until n has detected the death.
 func (w *fetchWorld) orphanShards(n *fetchNode) {
 	w.Helper()
 	_, a, err := w.nodes.Nodes(w.Context())

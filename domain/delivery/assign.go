@@ -1,8 +1,8 @@
 package delivery
 
-// assignWorkers assigns workers to queues, and returns the queue of each worker. If there are
-// enough workers, each queue gets one. The other workers, or all if there are not enough, go to
-// random queues; the weight of a queue is its length plus one.
+// assignWorkers assigns workers to queues, and returns the queue of each worker. With at least as
+// many workers as queues, each queue gets one worker. All other workers go to random queues. The
+// weight of a queue is its length plus one.
 func assignWorkers(workers int, lengths []int, random func() uint64) []int {
 	var assigned []int
 	if workers >= len(lengths) {

@@ -100,7 +100,7 @@ func newDispatcher(workers, queues int, random func() uint64, grant func(*permit
 // queueOf returns the queue of a delivery that failed attempts times.
 func (d *dispatcher) queueOf(attempts int) int { return min(attempts, len(d.queues)-1) }
 
-// slotOf returns the index of the offer of a cursor that belongs to a queue.
+// slotOf returns the index in offers.bySlot for a queue: 0 for fresh deliveries, 1 for retries.
 func slotOf(queue int) int { return min(queue, 1) }
 
 // listIndex returns the index in cursorQueue.ready of the list that the cursor belongs to.
@@ -185,7 +185,7 @@ func (d *dispatcher) markSlow(p *permit) {
 	d.grantPermits(granted)
 }
 
-// releasePermit returns a permit.
+// releasePermit ends a permit, and grants free workers to other cursors.
 func (d *dispatcher) releasePermit(p *permit) {
 	d.mu.Lock()
 	p.ended = true
@@ -285,7 +285,7 @@ func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 		}
 		d.planRun(priority)
 	}
-	// The plan has no pick for the queues that may be served.
+	// The new plan has no queue that may be served, so the next such queue in rotation is served.
 	for i := range d.queues {
 		if q := (plan.rotation + i) % len(d.queues); d.servableIn(q).Has(priority) {
 			return q, priority, true
@@ -308,7 +308,7 @@ func (d *dispatcher) countServable() (queue, n int, waiting domain.PrioritySet) 
 }
 
 // planRun plans the next run of a priority: the next queues in rotation, one for each worker,
-// and then the queues that are assigned by their lengths.
+// and then the queues that assignWorkers draws by their lengths.
 func (d *dispatcher) planRun(priority int) {
 	lengths := make([]int, len(d.queues))
 	for q := range d.queues {
@@ -338,8 +338,7 @@ func (d *dispatcher) servableIn(q int) domain.PrioritySet {
 	return 0
 }
 
-// kindToPick returns the list of a queue to pick from next for a priority: healthy receivers or
-// suspects.
+// kindToPick returns the index in cursorQueue.ready of the list to pick from next for a priority.
 func (d *dispatcher) kindToPick(q, priority int) int {
 	one := &d.queues[q]
 	for i := range 2 {

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// offerAll offers n cursors with a delivery of a priority, which are offered again after each call.
+// offerAll offers n cursors with a delivery of a priority. Each cursor is offered again after its
+// call.
 func (d *dispatcherTest) offerAll(n, queue, priority int) {
 	for range n {
 		s := &service{}

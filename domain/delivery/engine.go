@@ -442,7 +442,7 @@ func (t *topic) wakeCursors() {
 	t.mu.Unlock()
 	for _, s := range all {
 		s.wake()
-		runtime.Gosched() // as the dispatcher does
+		runtime.Gosched() // see dispatcher.grantPermits
 	}
 	for _, w := range watched {
 		w.visitSoon()
@@ -485,6 +485,6 @@ func (p *pool) runWorker() {
 		f := p.queue.takeNext()
 		p.mu.Unlock()
 		f()
-		runtime.Gosched() // as the dispatcher does
+		runtime.Gosched() // see dispatcher.grantPermits
 	}
 }

@@ -13,8 +13,8 @@ type settlements struct {
 }
 
 // Settled returns a channel that is closed when this node has stored the next settlement of a
-// cursor. Another node may serve it, so the caller also has to read the store from time to
-// time.
+// cursor. Another node may serve the cursor, so the caller also has to read the store from time
+// to time.
 func (e *Engine) Settled(id domain.CursorID) <-chan struct{} {
 	s := &e.settlements
 	s.mu.Lock()

@@ -24,7 +24,7 @@ func (e *Engine) mayCall(shard int) bool { return e.members == nil || e.members.
 // mayLoad reports whether the cursors of a shard may be loaded.
 func (e *Engine) mayLoad(shard int) bool { return e.members == nil || e.members.mayLoad(shard) }
 
-// sendSignal signals to other nodes what this process has stored.
+// sendSignal notifies the other nodes of a change that this process has stored.
 func (e *Engine) sendSignal(s repository.Signal) {
 	if e.members != nil {
 		e.members.sendSignal(s)
@@ -82,7 +82,7 @@ func (e *Engine) serveShards(shards []int) {
 }
 
 // serveAgain begins a new service after s has ended, if the node has taken the shard again, or
-// if the cursor was created after s had looked for it.
+// if the cursor was created after s had not found it.
 func (e *Engine) serveAgain(s *service) {
 	e.serveCursor(repository.ShardEntry{Cursor: s.id, Stream: s.topic.stream})
 }

@@ -16,7 +16,7 @@ func (e *Engine) LookAt(stream domain.StreamName) {
 	e.lookAtSoon(stream)
 }
 
-// lookAtSoon reads the end of a stream, unless no cursor of it is served. Calls before the read
+// lookAtSoon reads the end of a stream if a cursor of the stream is served. Calls before the read
 // begins share one read.
 func (e *Engine) lookAtSoon(stream domain.StreamName) {
 	t := e.topicOf(stream)

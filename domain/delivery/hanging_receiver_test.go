@@ -19,7 +19,7 @@ import (
 func delaysWithHanging(t *testing.T, hanging int) map[time.Duration]time.Duration {
 	delays := make(map[time.Duration]time.Duration)
 	synctest.Test(t, func(t *testing.T) {
-		const events, every = 2000, 20 * time.Millisecond // altogether longer than the timeout of a call
+		const events, every = 2000, 20 * time.Millisecond // the test takes longer than the timeout of a call
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
 		for range hanging {
 			w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy(), Answer: func(ctx context.Context, _ delivery.Call) domain.Answer {

@@ -93,7 +93,7 @@ func (e *Engine) lookAt(ctx context.Context, t *topic) error {
 	return nil
 }
 
-// lookAtCurrent is lookAt without the risk of a stale read.
+// lookAtCurrent does the same as lookAt, without the risk of a stale read.
 func (e *Engine) lookAtCurrent(ctx context.Context, t *topic) error {
 	end, err := e.Streams.CurrentEnd(ctx, t.stream)
 	if err != nil {

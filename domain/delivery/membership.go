@@ -88,7 +88,7 @@ func (m *membership) mayLoad(shard int) bool {
 	return m.assigned[shard] && time.Since(m.confirmed) < lapseAfter
 }
 
-// sendSignal signals a change that this node has stored to the other nodes.
+// sendSignal notifies the other nodes of a change that this node has stored.
 func (m *membership) sendSignal(s repository.Signal) {
 	m.mu.Lock()
 	if unsent := m.signals[len(m.signals)-int(min(m.signalled-m.sent, int64(len(m.signals)))):]; slices.Contains(unsent, s) {
@@ -171,8 +171,8 @@ func (m *membership) runRound(ctx context.Context) error {
 	return nil
 }
 
-// isBeatDue reports whether a beat has to be stored. No beat is due if no look has succeeded
-// for lapseAfter: then the node makes no calls, so others have to take its shards.
+// isBeatDue reports whether a beat has to be stored. After lapseAfter without a successful look, no
+// beat is due: the node makes no calls, and other nodes have to take its shards.
 func (m *membership) isBeatDue() bool {
 	if !m.blind.IsZero() && time.Since(m.blind) >= lapseAfter {
 		return false
@@ -206,7 +206,7 @@ func (m *membership) storeBeat(ctx context.Context) error {
 }
 
 // readMembers reads the beats of the other nodes and the assignment, and takes and releases
-// shards. again reports that another node has replaced the assignment.
+// shards. again is true if another node has replaced the assignment.
 func (m *membership) readMembers(ctx context.Context) (again bool, err error) {
 	now := time.Now() // before the reads, however long they take
 	nodes, assignment, err := m.engine.Nodes.Nodes(ctx)

@@ -221,7 +221,7 @@ func (e *Engine) readAll(ctx context.Context, s *service, r *domain.Replay, matc
 		for i := range found.Entries {
 			entry := &found.Entries[i]
 			if !entry.Published.Before(r.To.Add(clockMargin)) {
-				return nil // later entries were published later
+				return nil // all later entries were published after r.To
 			}
 			result.steps = append(result.steps, walkStep{
 				at: entry.Position, published: entry.Published, dead: letters[entry.Position.EntryID],

@@ -70,7 +70,7 @@ type service struct {
 	followed   int64           // value of noted when the receiver was read last
 	walk       *replayWalk     // entries of the running replay; nil: no entries were read yet
 	limiter    *rate.Limiter   // limits the rate of calls, on the monotonic clock; nil: no limit
-	isFreshDue bool            // the last delivery was a replayed one, so a fresh one is next
+	isFreshDue bool            // the last delivery was replayed, so a fresh delivery is next
 
 	isWatch       bool        // the receiver is a watch: see watchedStream
 	visits        []*visit    // visits that wait for this service

@@ -223,8 +223,8 @@ func (s *service) postponeUnread(o domain.Outcome) {
 // call succeeds: slow receivers would otherwise occupy all workers.
 const slowCall = 2 * time.Second
 
-// callReceiver calls a receiver and returns the outcome. If the engine has ended the call, it
-// returns no answer.
+// callReceiver calls a receiver and returns the outcome. The outcome has no answer if the engine
+// has ended the call.
 func (e *Engine) callReceiver(id domain.CursorID, receiver *Receiver, entry *repository.Entry, of domain.Call) callOutcome {
 	ctx, cancel := context.WithTimeout(e.ctx, e.opts.Timeout)
 	defer cancel()

@@ -15,7 +15,7 @@ type loadResult struct {
 	version  repository.CursorVersion
 	requests []replayRequest
 	hasRead  bool  // requests were read from the store
-	isReread bool  // the receiver had to be looked up again
+	isReread bool  // the load had to read the receiver again
 	followed int64 // see service
 	err      error
 }
@@ -24,7 +24,7 @@ type loadResult struct {
 // a settlement that is under way has ended.
 func (s *service) loadCursor() {
 	now := s.engine.opts.Clock()
-	isDue := !s.due.IsZero() && (!s.due.After(now) || now.Round(0).Before(s.forgot)) // the clock was set back
+	isDue := !s.due.IsZero() && (!s.due.After(now) || now.Round(0).Before(s.forgot)) // also if the clock was set back since the cursor was in memory
 	isNeeded := s.wanted || isDue || s.cursor != nil
 	if s.loading || s.settling || !isNeeded || s.leaving && s.cursor == nil || !s.engine.mayLoad(s.shard) {
 		return
@@ -52,7 +52,7 @@ func (s *service) loadCursor() {
 	})
 }
 
-// loadCursor loads a cursor, and its receiver unless that is known.
+// loadCursor loads a cursor, and its receiver if the parameter receiver is nil.
 func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *Receiver, isCurrent bool, t *topic) *loadResult {
 	r := &loadResult{receiver: receiver}
 	if receiver == nil {

@@ -22,7 +22,7 @@ func (s *service) cancelDeliveries() {
 	}
 }
 
-// retireCursor begins to remove the cursor. Then no node can load it.
+// retireCursor begins to remove the cursor. After the removal, no node can load the cursor.
 func (s *service) retireCursor() {
 	s.settling = true
 	e, version := s.engine, s.version
@@ -36,7 +36,7 @@ func (s *service) finishRetire(r *retireResult) {
 	s.settling = false
 	switch domain.KindOf(r.err) {
 	case domain.NotFound:
-	case domain.Conflict: // another node has loaded it
+	case domain.Conflict: // another node has loaded the cursor
 		s.current, s.wanted = false, true
 		s.leaveToOther()
 		return

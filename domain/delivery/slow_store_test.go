@@ -57,7 +57,8 @@ func worldOn(t *testing.T, c *slowCursors) *deliverytest.World {
 	})
 }
 
-// A forgotten cursor with a due retry waits for the store without running every millisecond.
+// A cursor with a due retry is not in memory, and the store fails. The service of the cursor waits
+// for its backoff, instead of running every millisecond.
 func TestAForgottenCursor_WaitsForItsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &slowCursors{}
@@ -67,7 +68,7 @@ func TestAForgottenCursor_WaitsForItsBackoff(t *testing.T) {
 		n := w.Start(delivery.Options{Clock: func() time.Time { ticks.Add(1); return w.Clock.Now() }})
 		synctest.Wait()
 		w.Publish(n, 1)
-		<-time.After(30 * time.Minute) // the cursor is forgotten after 5 minutes
+		<-time.After(30 * time.Minute) // the cursor is removed from memory after 5 minutes
 		c.isAway.Store(true)
 		<-time.After(40 * time.Minute) // the retry is due, and its cursor cannot be loaded
 		before, loads := ticks.Load(), c.loads.Load()

@@ -17,7 +17,7 @@ const (
 	// maxCrowds is the limit for the pages of a stream with many watches that are visited at the same time.
 	// Such a page is in memory while its watches are visited.
 	maxCrowds = 16
-	// manyWatches is the minimum number of watches in such a page.
+	// manyWatches is the minimum number of watches in a page with many watches.
 	manyWatches = 64
 	// maxMissed is the limit for the visits to a watch without a cursor. After that many visits, the
 	// creation of the cursor has ended or failed. The next change visits the watch again.
@@ -267,7 +267,7 @@ func (w *watchedStream) visitPage(ctx context.Context, n int, end int64) (isFull
 		return isFull, err
 	}
 	*known = servedPage{end: end, isFull: isFull, isCrowd: known.isCrowd, cursors: withoutCursors(page.Cursors, missing), missed: known.missed}
-	if len(missing) > 0 { // they are being created, or their creation was interrupted
+	if len(missing) > 0 { // the missing cursors are being created, or their creation was interrupted
 		if known.missed++; known.missed <= maxMissed {
 			w.visitAtNextLook()
 		}
@@ -310,8 +310,8 @@ func (w *watchedStream) visitAtNextLook() {
 }
 
 // visitWatches visits watches, a limited number at a time. When all watches with a cursor have
-// taken the entries before end, it returns the watches without a cursor. isEnded reports that
-// it stopped earlier because visits were ended.
+// taken the entries before end, it returns the watches without a cursor. isEnded is true if
+// endVisits has stopped the visits earlier.
 func (w *watchedStream) visitWatches(ctx context.Context, cursors []domain.CursorID, end int64) (missing []domain.CursorID, isEnded bool, err error) {
 	e := w.engine
 	for len(cursors) > 0 {

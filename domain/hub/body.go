@@ -56,7 +56,7 @@ type composedBody struct {
 }
 
 // maxSkip is the limit for the bytes of an open object that are read and discarded to reach the
-// next byte. Beyond it, the object is opened again instead.
+// next byte. To skip more bytes, the object is opened again.
 const maxSkip = 128 << 10
 
 var errClosed = errors.New("the body of the bundle was closed")
@@ -135,7 +135,7 @@ func (b *composedBody) LimitReadAhead(end int64) {
 	b.ahead.setLimit(b.eventAt(end))
 }
 
-// eventAt returns the first event whose payload begins at offset or behind it.
+// eventAt returns the first event whose payload begins at or after offset.
 func (b *composedBody) eventAt(offset int64) int {
 	if offset >= b.bundle.Body.Length {
 		return b.list.len()

@@ -19,12 +19,12 @@ type contentFetch struct {
 	key    fetchKey
 	bundle domain.Bundle
 	folder string              // folder for the content that the domain produces
-	list   []byte              // the ids of the events; nil: read them from run
+	list   []byte              // the ids of the events; nil: they are read from run
 	run    repository.Run      // the run of the events
 	trace  domain.TraceContext // trace of the Peek that began the fetch
 	until  time.Time           // deadline for the reply of the domain
 
-	waiting int // Peeks that wait; guarded by contentFetches.mu
+	waiting int // number of Peeks that wait; guarded by contentFetches.mu
 
 	done   chan struct{} // closed when result and err are set
 	result domain.Bundle

@@ -91,7 +91,8 @@ func objectName(folder string, id domain.BundleID) string {
 	return fmt.Sprintf("%s/%s-%s", folder, id, randomID())
 }
 
-// bundleOfObject returns the id of the bundle for which objectName made the name of an object.
+// bundleOfObject returns the id of the bundle in the name of an object. isContent is false if
+// objectName cannot have returned the name.
 func bundleOfObject(object string) (id domain.BundleID, isContent bool) {
 	base := path.Base(object)
 	if n := len(id.String()); len(base) != 2*n+1 || base[n] != '-' || !strings.Contains(object, "/") {

@@ -40,7 +40,7 @@ func (e *UnansweredError) Error() string {
 	return text
 }
 
-// NoAnswer is the Reason of a domain's ContentFailure if it has not replied in time.
+// NoAnswer is the Reason of a ContentFailure if the domain has not replied in time.
 const NoAnswer = "no-answer"
 
 const (
@@ -53,7 +53,7 @@ const (
 )
 
 // requestContent asks the domain of an open bundle for its content, and returns the bundle with
-// it. list has the ids of its events; nil: they are read from run.
+// the content. list has the ids of the bundle's events; nil: they are read from run.
 func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if h.opts.Requester == nil {
 		return bundle, domain.Errorf(domain.Unavailable, "bundle %s: its content comes from domain %s, which this node cannot ask", bundle.ID, bundle.Cabinet.Origin)
@@ -164,7 +164,7 @@ func (h *Hub) storeList(ctx context.Context, i *contentFetch) error {
 }
 
 // handleReply records a domain's reply as the content of the bundle, or as a failure. A late
-// failure is not counted again: the missing reply was.
+// failure is not counted, because the missing reply was counted as a failure before.
 func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, late bool) {
 	why := reply.Failure
 	if reply.URI != "" {

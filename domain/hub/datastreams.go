@@ -22,7 +22,7 @@ type DataStreams struct {
 	events repository.DataAvailable
 }
 
-// NewDataStreams returns the streams of streams, and the data streams of events.
+// NewDataStreams returns a store with the streams of streams and the data streams of events.
 func NewDataStreams(streams repository.Streams, events repository.DataAvailable) *DataStreams {
 	return &DataStreams{streams, events}
 }

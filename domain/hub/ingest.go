@@ -36,7 +36,7 @@ func (r *RejectionError) Error() string {
 	return fmt.Sprintf("%d of the events cannot be stored; the first is event %d: %v", len(r.Faults), r.Faults[0].Index, r.Faults[0].Err)
 }
 
-// Ingest stores events, each recipient's in the order given. If an event is invalid, it stores
+// Ingest stores events, in the given order for each recipient. If an event is invalid, it stores
 // nothing and fails with a *RejectionError.
 //
 // The events of different recipients are stored independently. If storing fails for some

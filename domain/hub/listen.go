@@ -30,8 +30,8 @@ type Listener struct {
 	notify    func()          // the function passed to Notify; nil: no Notify is pending
 	timer     *time.Timer     // fires at the next look of Notify
 	pending   bool            // events have arrived since the last Wait or Notify
-	woken     chan struct{}   // wakes Wait, which creates it because most Listeners do not need it. Capacity 1
-	looks     int             // number of reads of the watermark since it was woken
+	woken     chan struct{}   // wakes Wait. Wait creates the channel, because most Listeners do not need it. Capacity 1
+	looks     int             // number of reads of the watermark since the Listener was woken
 	watermark domain.Sequence // the watermark that was read last; -1: never read
 	news      bool            // the last look has notified, or an event has notified since the last look
 }
@@ -183,7 +183,8 @@ func (l *Listener) checkStore(ctx context.Context) {
 	}
 }
 
-// beginLook counts a look in looks. It returns false if Notify has ended.
+// beginLook adds a look to Hub.looks, for which Hub.Close waits. It returns false if Notify has
+// ended.
 func (l *Listener) beginLook() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -113,7 +113,7 @@ func (r *NoticeRelay) Run(ctx context.Context) error {
 }
 
 // deliverOverdue finds recipients whose notices were not delivered by the node that closed
-// their bundles, and reports whether there were any.
+// their bundles, and reports whether it found any.
 func (r *NoticeRelay) deliverOverdue(ctx context.Context) bool {
 	const limit, young = 1000, 10 * time.Second
 	waiting, err := r.outbox.Waiting(ctx, r.opts.Clock().Add(-young), limit)

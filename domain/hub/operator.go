@@ -25,7 +25,7 @@ type Inspection = repository.Inspection
 type Record = repository.Record
 
 // An Operator changes queues when their actors cannot. Every action is recorded together with
-// its change, and logged. It wakes Listeners when events become available. An Operator is safe
+// its change, and logged. An Operator wakes Listeners when events become available. It is safe
 // for concurrent use.
 type Operator struct {
 	hub *Hub
@@ -33,7 +33,7 @@ type Operator struct {
 	log *slog.Logger // nil: log lines are discarded
 }
 
-// NewOperator returns an Operator of the queues of h. It starts nothing.
+// NewOperator returns an Operator of the queues of h. It starts no goroutine.
 func NewOperator(h *Hub, ops repository.Admin, log *slog.Logger) *Operator {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

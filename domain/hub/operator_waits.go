@@ -9,7 +9,7 @@ import (
 
 // A NoticeReport has the notices in the outbox for an actor.
 type NoticeReport struct {
-	Waiting []domain.Notice // first notices of each group and audience, not always all
+	Waiting []domain.Notice // first notices of each group and audience; the outbox may have more
 	Stuck   StuckNotices    // notices that this node could not deliver
 }
 

@@ -13,7 +13,7 @@ import (
 // A payloadSpan is a range of events whose payloads are adjacent in one object, so that one
 // opening of the object serves all of them. The first event has a payload.
 type payloadSpan struct {
-	from, to int // events of the list
+	from, to int // the span has the events [from, to) of the list
 	repository.Section
 }
 

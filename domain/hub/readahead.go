@@ -32,7 +32,7 @@ const (
 // objects, and opening an object takes as long as reading a hundred payloads.
 //
 // Opening a span begins the next reads. They run while the client receives the bytes that were
-// read before. It is not safe for concurrent use.
+// read before. A readAhead is not safe for concurrent use.
 type readAhead struct {
 	parent  context.Context //nolint:containedctx // of the body
 	content repository.Content

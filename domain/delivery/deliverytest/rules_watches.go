@@ -203,7 +203,7 @@ var watchRules = []deliveryRule{
 		synctest.Wait()
 		w.Publish(n, 1)
 		<-time.After(time.Second)
-		late := w.addWatches(1, 5, nil) // the new watch gets all messages from the first one
+		late := w.addWatches(1, 5, nil) // the new watch gets all messages, beginning with the first
 		<-time.After(time.Minute)
 		w.requireEach(append(all, late...), 1)
 		w.Publish(n, 1)

@@ -69,7 +69,7 @@ type Receiver struct {
 	MaxRate     float64 // calls per second; 0: no limit
 	IsOrdered   bool
 	Matches     func(*repository.Entry) bool
-	IsPaused    bool // whether its owner has paused it; see World.Change
+	IsPaused    bool // the owner has paused the receiver; see World.Change
 	Resumed     int
 	// Answer returns the answer to a call; nil: always 200. It may block.
 	Answer func(ctx context.Context, c delivery.Call) domain.Answer
