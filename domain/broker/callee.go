@@ -18,7 +18,7 @@ type Callee struct {
 func (s *Service) Callee(ctx context.Context, cursor domain.CursorID) (*Callee, error) {
 	id, isConsumer := domain.ConsumerOf(cursor)
 	if !isConsumer {
-		return nil, domain.Errorf(domain.NotFound, "cursor %s is not that of a consumer", cursor)
+		return nil, domain.Errorf(domain.NotFound, "cursor %s belongs to no consumer", cursor)
 	}
 	p, err := s.ports.Parties.Party(ctx, id)
 	if err != nil {

@@ -122,7 +122,7 @@ type topic struct {
 
 	mu       sync.Mutex
 	end      [domain.Priorities]int64 // for each priority, the number after the last known entry
-	looked   bool                     // end was read from the store at least once
+	looked   bool                     // end was read from the store
 	services map[*service]struct{}
 	watched  map[*watchedStream]struct{}
 

@@ -127,7 +127,7 @@ func (e *Engine) sweepRegularly() {
 	}
 	for {
 		if err := e.opts.Sweep(e.ctx); err != nil {
-			e.logWarning(e.ctx, "remove what has expired", err)
+			e.logWarning(e.ctx, "remove expired entries", err)
 		}
 		timer := time.NewTimer(sweepEvery)
 		select {

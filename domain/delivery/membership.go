@@ -394,7 +394,7 @@ func (m *membership) leaveCluster(ctx context.Context) {
 		err = m.giveBack(ctx)
 	}
 	if err != nil {
-		m.engine.logWarning(ctx, "give the shards back", err)
+		m.engine.logWarning(ctx, "release the shards", err)
 		return
 	}
 	if err := m.engine.Nodes.Leave(ctx, m.self); err != nil {

@@ -52,7 +52,7 @@ func (m *membership) requestedShards(now time.Time, assignment *repository.Assig
 		case owner == "" || !m.seen[owner].isAlive(now):
 			shards = append(shards, shard)
 		case now.Sub(since) >= askAfter:
-			delete(m.asked, shard) // its owner is alive, and has the signal
+			delete(m.asked, shard) // the owner of the shard is alive, and gets the signal
 		}
 	}
 	return shards

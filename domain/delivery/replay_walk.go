@@ -181,7 +181,7 @@ func (s *service) finishWalk(r *walkResult) {
 	if r.err != nil {
 		r.walk.failures++
 		r.walk.after = time.Now().Add(s.engine.opts.Backoff(r.walk.failures))
-		s.engine.logWarning(s.engine.ctx, "read what is replayed", r.err, slog.String("cursor", s.id.String()))
+		s.engine.logWarning(s.engine.ctx, "read the entries of a replay", r.err, slog.String("cursor", s.id.String()))
 		return
 	}
 	r.walk.failures, r.walk.steps, r.walk.next = 0, r.steps, r.next

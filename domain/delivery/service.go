@@ -54,7 +54,7 @@ type service struct {
 	isGathering bool                // results wait for the results of other calls
 	refusals    int                 // consecutive permits that were not used
 	offerAfter  time.Time           // the cursor is not offered before this time
-	careful     bool                // the cursor was served carefully when it was loaded, and EndCaution has not ended this
+	careful     bool                // the cursor is served carefully, until domain.Cursor.EndCaution ends this
 	retaking    bool                // the cursor has to take entries again that were taken before it was loaded again
 
 	unread map[domain.EntryID]int // consecutive failures to read the message of a delivery

@@ -52,7 +52,7 @@ func (s *service) offerCalls() {
 		s.offerTo(0, call.Priority)
 	case !isFirst && !f.isWaiting && s.careful && s.cursor.EndCaution(now):
 		s.careful = false
-		s.offerCalls() // a retry may be due now that could not be called before
+		s.offerCalls() // a due retry may have waited for the end of careful serving
 	}
 }
 

@@ -14,7 +14,7 @@ type turns[V any] struct {
 	last   int // 1: the last value was chosen by the turn of its topic; 0: it was the oldest value
 }
 
-// A turn is the place of a value in both orders.
+// A turn is the position of a value in both orders.
 type turn[V any] struct {
 	value   V
 	topic   *topic

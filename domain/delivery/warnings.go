@@ -39,7 +39,7 @@ func Expires(ctx context.Context, streams repository.Streams, cursors repository
 			add(found.Entries[0].Published)
 		}
 	}
-	if s.State == domain.Paused && s.Retries > 0 { // other retries end before their message expires
+	if s.State == domain.Paused && s.Retries > 0 { // without a pause, retries end before their message expires
 		retries, err := cursors.Retries(ctx, id, domain.EntryID{Number: -1}, 1)
 		if err != nil && domain.KindOf(err) != domain.NotFound {
 			return oldest, err

@@ -14,10 +14,10 @@ import (
 const (
 	// maxVisits is the limit for the watches that are visited at the same time, of all streams.
 	maxVisits = 256
-	// maxCrowds is the limit for the pages of a stream with many watches that are visited at the same time.
-	// Such a page is in memory while its watches are visited.
+	// maxCrowds is the limit for the pages of one stream that have many watches and are visited at
+	// the same time. Such a page is in memory while its watches are visited.
 	maxCrowds = 16
-	// manyWatches is the minimum number of watches in a page with many watches.
+	// A page has many watches if it has at least manyWatches.
 	manyWatches = 64
 	// maxMissed is the limit for the visits to a watch without a cursor. After that many visits, the
 	// creation of the cursor has ended or failed. The next change visits the watch again.

@@ -95,7 +95,7 @@ func (p *Peeked) Open(ctx context.Context) (Body, error) {
 
 func isWhole(b *domain.Bundle, events int) error {
 	if events != b.Count {
-		return domain.Errorf(domain.Damaged, "bundle %s: it has %d events, but the store gave %d of them", b.ID, b.Count, events)
+		return domain.Errorf(domain.Damaged, "bundle %s: it has %d events, but the store returned %d of them", b.ID, b.Count, events)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type UnansweredError struct{ Bundle domain.Bundle }
 
 func (e *UnansweredError) Error() string {
 	t := e.Bundle.ContentFailure
-	text := fmt.Sprintf("bundle %s: domain %s has not made its content: %s", e.Bundle.ID, e.Bundle.Cabinet.Origin, t.Reason)
+	text := fmt.Sprintf("bundle %s: domain %s has not produced its content: %s", e.Bundle.ID, e.Bundle.Cabinet.Origin, t.Reason)
 	if t.Text != "" {
 		text += ": " + t.Text
 	}
@@ -158,7 +158,7 @@ func (h *Hub) storeList(ctx context.Context, i *contentFetch) error {
 	}
 	err := h.opts.Exchange.Put(ctx, i.bundle.List, bytes.NewReader(i.list))
 	if err != nil && domain.KindOf(err) != domain.Conflict {
-		return fmt.Errorf("leave the list of events for domain %s: %w", i.bundle.Cabinet.Origin, err)
+		return fmt.Errorf("store the list of events for domain %s: %w", i.bundle.Cabinet.Origin, err)
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// lossyAnswers loses the result of the first Answer. Before it returns the error, it calls then.
+// lossyAnswers loses the result of the first Answer. Between the write and the error, it calls
+// the function then.
 type lossyAnswers struct {
 	repository.Answers
 	once sync.Once

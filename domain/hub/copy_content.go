@@ -76,7 +76,7 @@ func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (obj
 	case errors.Is(m.err, errEmpty):
 		return "", body, &domain.ContentFailure{Reason: "empty-content"}, nil
 	case err != nil:
-		return "", body, nil, fmt.Errorf("keep the content of bundle %s: %w", i.bundle.ID, err)
+		return "", body, nil, fmt.Errorf("store the content of bundle %s: %w", i.bundle.ID, err)
 	}
 	return object, domain.Body{Length: m.length, Digest: digestOf(m.sum)}, nil, nil
 }

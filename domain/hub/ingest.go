@@ -83,7 +83,8 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 	return total, unstoredError(failed)
 }
 
-// A SaveFailure is a recipient whose events were not stored, or may not have been.
+// A SaveFailure describes the failed Save of a recipient. If the outcome of the Save is unknown, its
+// events may be stored.
 type SaveFailure struct {
 	Events []int // indexes, ascending
 	Err    error

@@ -262,7 +262,7 @@ func (ls *listeners) takePlace(l *Listener, want listenerPlace, limit, newcomerL
 	case l.place == want, l.place == ordinaryPlace: // a mailbox is never removed; a stale read may not show it
 		return nil
 	case want == newcomerPlace && ls.newcomers >= newcomerLimit:
-		return domain.Errorf(domain.Busy, "too many requests wait for data of actors that have never had any; peek without waiting")
+		return domain.Errorf(domain.Busy, "too many requests wait for data of actors without a mailbox; peek without waiting")
 	case l.place == noPlace && ls.places >= limit:
 		return domain.Errorf(domain.Busy, "too many requests wait for data already; peek without waiting")
 	case l.place == noPlace && own.places >= actorLimit:

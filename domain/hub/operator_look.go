@@ -33,7 +33,7 @@ func (b *RetainedBundle) Events(ctx context.Context) iter.Seq2[repository.Stored
 func (b *RetainedBundle) checkBody() error {
 	switch {
 	case b.IsUnanswered():
-		return domain.Errorf(domain.Conflict, "bundle %s: domain %s has not made its content", b.ID, b.Cabinet.Origin)
+		return domain.Errorf(domain.Conflict, "bundle %s: domain %s has not produced its content", b.ID, b.Cabinet.Origin)
 	case b.run == nil:
 		return domain.Errorf(domain.NotFound, "the events of bundle %s are no longer retained", b.ID)
 	}

@@ -95,7 +95,7 @@ func (p *payloads) read(b []byte) (int, error) {
 	p.at += int64(n)
 	at := p.of.PayloadAt
 	if p.left == 0 && p.sum != at.Sum {
-		return 0, p.payloadError(domain.Errorf(domain.Damaged, "object %s: the bytes from %d on are not those that were stored", at.Object, at.Offset))
+		return 0, p.payloadError(domain.Errorf(domain.Damaged, "object %s: the bytes from %d on differ from the stored bytes", at.Object, at.Offset))
 	}
 	if n > 0 {
 		return n, nil

@@ -20,8 +20,9 @@ const (
 	// when the body reaches it, and is streamed.
 	maxAheadSpan = 128 << 10
 
-	// Limits for the bytes of payloads that a body reads ahead: minAhead without the permission
-	// of GrowMemory; with it fewAhead or, for more than ManyEvents events, manyAhead.
+	// Limits for the bytes of payloads that a body reads ahead. A body may always read minAhead. With
+	// the permission of GrowMemory the limit is fewAhead, or manyAhead if the bundle has more than
+	// ManyEvents events.
 	minAhead  = 32 << 10
 	fewAhead  = 256 << 10
 	manyAhead = 1 << 20

@@ -122,7 +122,7 @@ func (r *storedBody) openObject() error {
 // verifyDigest compares the digest of the whole content with the stored digest.
 func (r *storedBody) verifyDigest() error {
 	if r.sum != nil && digestOf(r.sum) != r.bundle.Body.Digest {
-		return domain.Errorf(domain.Damaged, "object %s: its bytes are not those that were stored", r.bundle.Object)
+		return domain.Errorf(domain.Damaged, "object %s: its bytes differ from the stored bytes", r.bundle.Object)
 	}
 	return nil
 }

@@ -163,7 +163,7 @@ func TestBody_IsDamagedIfEventsAreMissing(t *testing.T) {
 			var b bytes.Buffer
 			err := writeBody(s.ctx, s.peekBundle(), &b)
 			require.Equal(t, domain.Damaged, domain.KindOf(err))
-			require.ErrorContains(t, err, "it has 600 events, but the store gave ")
+			require.ErrorContains(t, err, "it has 600 events, but the store returned ")
 			require.False(t, json.Valid(b.Bytes()))
 		})
 	}
