@@ -255,7 +255,7 @@ func TestListener_ActorsWithoutMailboxHaveATenthOfThePlaces(t *testing.T) {
 	require.NoError(t, err)
 	_, err = listen(false)
 	require.Equal(t, domain.Busy, domain.KindOf(err))
-	require.ErrorContains(t, err, "never had any")
+	require.ErrorContains(t, err, "without a mailbox")
 
 	require.NoError(t, first.TakePlace(true), "something was saved for it")
 	require.NoError(t, first.TakePlace(false), "by a stale read")
