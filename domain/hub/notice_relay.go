@@ -198,7 +198,7 @@ func (r *NoticeRelay) deliverNotice(ctx context.Context, n domain.Notice) error 
 }
 
 func (r *NoticeRelay) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
-	isLogged := domain.KindOf(err) == domain.NewerFormat // the store logs it, once for each mailbox
+	isLogged := domain.KindOf(err) == domain.NewerFormat // the store logs this failure once for each mailbox
 	if ctx.Err() == nil && !isLogged {
 		r.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "notices stay in the outbox for now",
 			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)

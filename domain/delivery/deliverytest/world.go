@@ -40,7 +40,7 @@ type World struct {
 	changes   map[domain.CursorID]int64  // number of changes that Note has recorded
 }
 
-// A Clock is the clock of the bubble plus an error that a test sets.
+// A Clock returns the time of the bubble plus an offset that a test sets.
 type Clock struct{ ahead atomic.Int64 }
 
 // Now returns the time.
