@@ -6,37 +6,37 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Answers keeps the outcome of requesting the content of an open bundle in content mode domain.Request
-// from its domain. The methods with a recipient fail with NotFound, as Find does, if the bundle is not
-// open for the recipient, and never reopen a closed bundle. They fail with Invalid if the bundle is in
-// another content mode. They also work while the queue is frozen.
+// Answers stores the outcome of content requests: what a domain returned for an open bundle in content
+// mode domain.Request. The methods with a recipient fail with NotFound, as Find does, if the bundle is
+// not open for the recipient. They never reopen a closed bundle. They fail with Invalid if the bundle
+// has another content mode. They also work while the queue is frozen.
 //
 // An object is the content of only one bundle. It is named in one call of Answer or AnswerAgain, and in
 // repetitions of that call.
 type Answers interface {
-	// Answer records that object in the content store is the content of bundle id, and that its body is
-	// body. The first answer stays: a later one changes nothing. Answer returns the bundle as stored;
-	// its Object is that of the first answer, and its ContentFailure is zero. An object name that Content does
-	// not accept is Invalid.
+	// Answer records object, a name in the content store, as the content of bundle id, and body as its
+	// length and digest. Only the first call for a bundle has an effect. Answer returns the stored
+	// bundle, which has the Object of the first call and a zero ContentFailure. It fails with Invalid
+	// if Content does not accept the name.
 	Answer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string, body domain.Body) (domain.Bundle, error)
 
-	// Fail records another failure of the domain, and returns the bundle as stored. It ignores
-	// why.Failures. It changes nothing if the bundle has been answered, unless its content is marked as
-	// gone. A call that is repeated after an Uncertain failure may count twice: the number only draws
-	// an operator's attention.
+	// Fail records another failure of the domain, and returns the stored bundle. It ignores
+	// why.Failures. It changes nothing if the bundle has content that is not marked as gone. A call
+	// that is repeated after an Uncertain failure may count the failure twice, which is harmless: the
+	// count only alerts operators.
 	Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.ContentFailure) (domain.Bundle, error)
 
-	// MarkGone records that object, the content of bundle id, was deleted, and returns the bundle as
-	// stored. A bundle with other content, or without content, stays as it is. The mark does not
-	// prevent the bundle from being acknowledged.
+	// MarkGone records that object, the content of bundle id, was deleted, and returns the stored
+	// bundle. It does not change a bundle with other content or without content. A bundle with the mark
+	// can be acknowledged.
 	MarkGone(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string) (domain.Bundle, error)
 
-	// AnswerAgain is Answer for a bundle whose content gone is marked: object replaces it, and the mark
-	// is removed. A bundle with other content, or without content, stays as it is, so a late call
-	// cannot restore an object that was replaced.
+	// AnswerAgain replaces the content of bundle id, which is the object gone and is marked by MarkGone,
+	// with object, and removes the mark. It does not change a bundle with other content or without
+	// content, so a late call cannot restore an object that was replaced.
 	AnswerAgain(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gone, object string, body domain.Body) (domain.Bundle, error)
 
-	// BundleRecipients returns the recipients for which a bundle id is open: several recipients may
-	// have a bundle with the same id. It may be a stale read.
+	// BundleRecipients returns the recipients that have an open bundle with this id; several recipients
+	// may have a bundle with the same id. The result may be stale.
 	BundleRecipients(ctx context.Context, id domain.BundleID) ([]domain.ActorID, error)
 }

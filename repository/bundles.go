@@ -18,26 +18,26 @@ var ErrUnanswered = domain.Errorf(domain.Conflict, "bundle: %w", errors.New("its
 // Bundles stores the bundles of recipients: at most one open bundle for each
 // recipient and group, always the oldest unacknowledged events of its cabinet.
 type Bundles interface {
-	// Add opens bundle with the first bundle.Count events that run has yielded; another count is
-	// Invalid. It returns the bundle as stored, and sets Opened if that was zero. The call fails with
-	// ErrBundleIDInUse, or with another Conflict if the group has changed since run was obtained:
-	// another bundle was opened, or one was acknowledged, and the caller calls NextUnacknowledged
-	// again. A call that is repeated after an Uncertain failure may also fail in either way; then
-	// NextUnacknowledged returns the bundle.
+	// Add opens bundle with the first bundle.Count events of run, which run must have yielded. It
+	// returns the stored bundle. If Opened is zero, Add sets it. Add fails with Invalid if run has not
+	// yielded bundle.Count events, and with ErrBundleIDInUse if the id is in use. It fails with another
+	// Conflict if a bundle of the group was opened or acknowledged since run was obtained; the caller
+	// then calls NextUnacknowledged again. A call that is repeated after an Uncertain failure may fail
+	// with either Conflict although the first call succeeded; then NextUnacknowledged returns the bundle.
 	Add(ctx context.Context, bundle domain.Bundle, run Run) (domain.Bundle, error)
 
-	// Find returns the open bundle id of recipient and the run of its events, as if
-	// all groups had been asked for. A bundle that is unknown, is closed or belongs to another recipient is
-	// NotFound, and the caller cannot distinguish the three.
+	// Find returns the open bundle id of recipient and the run of its events; the backlog of the run
+	// covers all groups. A bundle that is unknown, closed or of another recipient is NotFound: the
+	// caller cannot distinguish the three cases.
 	Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, Run, error)
 
-	// Acknowledge closes the open bundle id of recipient and returns it, with the backlog after it. Its
-	// events will never be returned again. A bundle that is unknown, is closed already or belongs to
-	// another recipient is NotFound, and the caller cannot distinguish the three. A bundle that
-	// IsUnanswered stays open, and the call fails with ErrUnanswered: its actor cannot have received
-	// it.
+	// Acknowledge closes the open bundle id of recipient and returns the bundle with the backlog after
+	// it. The events of the bundle will never be returned again. A bundle that is unknown, already
+	// closed or of another recipient is NotFound: the caller cannot distinguish the three cases. If the
+	// bundle IsUnanswered, its actor cannot have received it, so it stays open and Acknowledge fails
+	// with ErrUnanswered.
 	//
-	// NotFound after an Uncertain failure may mean that the first call has closed the bundle. It is
-	// closed in any case.
+	// NotFound in a call that is repeated after an Uncertain failure may mean that the first call has
+	// closed the bundle. The bundle is not open in any case.
 	Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (Acknowledged, error)
 }

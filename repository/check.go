@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// NewerFormatFinding is the Kind of a Finding about a mailbox, or a document of objects, that a newer
-// version has stored in a format that this version does not know. It is not damage, and was not
-// checked.
+// NewerFormatFinding is the Kind of a Finding about a mailbox, or a document of objects, in a newer
+// format that this version does not know. The mailbox or document was not checked. It is not damaged.
 const NewerFormatFinding = "newer-format"
 
 // A CheckReport is the result of a check so far.
@@ -16,12 +15,12 @@ type CheckReport struct {
 	Cabinets   int64     `json:"cabinets"`
 	Drawers    int64     `json:"drawers"`
 	Events     int64     `json:"events"` // number of retained events
-	Open       int64     `json:"open"`   // bundles
+	Open       int64     `json:"open"`   // number of open bundles
 	Objects    int64     `json:"objects,omitempty"`
 	Rows       int64     `json:"rows,omitempty"` // number of rows of objects
 	Found      int64     `json:"found"`
 	Repaired   int64     `json:"mended"`
-	Findings   []Finding `json:"findings"` // the first ones, if there are very many
+	Findings   []Finding `json:"findings"` // the first findings; Found counts all
 	Resume     string    `json:"resume,omitempty"`
 }
 
@@ -49,9 +48,9 @@ func (r *CheckReport) Clean() bool { return r.Found == r.Repaired }
 type Finding struct {
 	Rule      string `json:"rule"` // H1 to H10, or L1 to L10; "" if none is broken
 	Kind      string `json:"kind"`
-	Recipient string `json:"recipient"`        // "" if it is about objects
-	Bucket    string `json:"bucket,omitempty"` // of objects; "" if it is about a mailbox, or not known
-	Where     string `json:"where"`            // names the document
+	Recipient string `json:"recipient"`        // "" if the finding is about objects
+	Bucket    string `json:"bucket,omitempty"` // bucket of the objects; "" if unknown, or if the finding is about a mailbox
+	Where     string `json:"where"`            // the document
 	Text      string `json:"text"`
 	Damage    bool   `json:"damage"` // no repair can restore the data
 	Repaired  bool   `json:"mended"`

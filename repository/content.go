@@ -16,7 +16,7 @@ type Section struct {
 	Object string
 	Offset int64  // bytes
 	Length int64  // bytes
-	Sum    uint32 // CRC-32C of a payload, for the reader to compare; Content does not use it
+	Sum    uint32 // CRC-32C of a payload. The caller compares it; Content does not use it
 }
 
 // SumOf returns the Sum of a payload.
@@ -34,9 +34,9 @@ func (s Section) IsZero() bool { return s == Section{} }
 // a-z 0-9 . _ - joined by slashes, up to 512 characters in all. No segment is "." or "..". Any other
 // name is Invalid.
 type Content interface {
-	// Put stores what r yields under name, and returns once it is durable. An object is written once:
-	// if it exists already, Put leaves it as it is and fails with Conflict. No part of a failed Put is
-	// ever visible.
+	// Put stores the bytes of r under name, and returns once they are durable. An object is written
+	// once: if it exists already, Put does not change it and fails with Conflict. No part of a failed
+	// Put is ever visible.
 	Put(ctx context.Context, name string, r io.Reader) error
 
 	// Open reads a section of an object. It fails with NotFound if there is no such object, with
@@ -48,8 +48,8 @@ type Content interface {
 	Delete(ctx context.Context, name string) error
 
 	// DeleteFolder removes every object whose name begins with folder and a slash. folder has the form
-	// of a name. If DeleteFolder fails, some objects may be gone. An object that is put there meanwhile
-	// may or may not stay.
+	// of a name. If DeleteFolder fails, it may have removed some objects. It may or may not remove an
+	// object that is put there during the call.
 	DeleteFolder(ctx context.Context, folder string) error
 }
 

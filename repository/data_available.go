@@ -14,56 +14,55 @@ var ErrNoMailbox = fmt.Errorf("%w: nothing was ever saved for this recipient", d
 
 // DataAvailable stores the events of recipients and returns them in order.
 //
-// The events of one Save become visible together, in all their cabinets, or none of them does. A
-// visible event stays visible until it is acknowledged. A Save for one recipient never waits for a Save
-// for another.
+// All events of one Save become visible together, in all their cabinets. A visible event stays visible
+// until it is acknowledged. A Save for one recipient never waits for a Save for another recipient.
 type DataAvailable interface {
-	// Save appends events to the cabinets of recipient, in order. All of them must pass their Check, be
-	// for recipient, and have origins that the store knows; otherwise the call fails with Invalid and
+	// Save appends events to the cabinets of recipient, in order. Each event must pass its Check, be
+	// for recipient, and have an origin that the store knows; otherwise the call fails with Invalid and
 	// stores nothing. After an Uncertain failure the store may still use the events, so the caller must
 	// not change them.
 	//
 	// An event is skipped if the recipient was sent an event with the same id before, in this call or
-	// an earlier one. If their content is the same, it is a duplicate; otherwise it is listed in
-	// Saved.Conflicts. All other events are stored. Once Save returns without an error, they are
-	// durable and visible.
+	// an earlier one. An event with the same content is a duplicate; an event with other content is
+	// listed in Saved.Conflicts. All other events are stored. Once Save returns without an error, these
+	// events are durable and visible.
 	//
 	// A store may keep the domain.TraceContext of ctx, if it is sampled, for Run.Saves.
 	Save(ctx context.Context, recipient domain.ActorID, events []domain.Event) (Saved, error)
 
-	// NextUnacknowledged returns what recipient gets next from groups, which is not empty: the bundle
-	// that has been open for the longest time or, if none is open, a run of the cabinet whose first
-	// unacknowledged event has the smallest sequence number. It fails with ErrNoData if there is
-	// neither, and with ErrNoMailbox, which is an ErrNoData, if no Save was ever begun for recipient;
-	// it needs no further read for that. Events that are saved during the call may or may not be
-	// included.
+	// NextUnacknowledged returns the bundle of groups that has been open for the longest time. If no
+	// bundle is open, it returns a run of the cabinet whose first unacknowledged event has the smallest
+	// sequence number. groups must not be empty. It fails with ErrNoData if no bundle is open and no
+	// event waits, and with ErrNoMailbox, which is an ErrNoData, if no Save was ever begun for
+	// recipient; ErrNoMailbox costs no further read. Events that are saved during the call may or may
+	// not be included.
 	//
-	// In a store with the ordering domain.ByRecipient, the run overtakes no event: it ends before its
-	// first event that is younger than a waiting event in another cabinet of the same group.
+	// In a store with the ordering domain.ByRecipient, the run ends before its first event that is
+	// newer than a waiting event in another cabinet of the same group, so no event overtakes another.
 	NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (Next, error)
 
 	// Queues returns the queue of recipient in each group that the store knows, in the order of their
 	// names.
 	Queues(ctx context.Context, recipient domain.ActorID) ([]Queue, error)
 
-	// Watermark returns the highest visible sequence number of recipient, 0 before the first Save.
-	// While it is unchanged, nothing new has been saved. It is as cheap as the store can make it, for
-	// callers that call it often.
+	// Watermark returns the highest visible sequence number of recipient, or 0 before the first Save.
+	// While the watermark is unchanged, no new event is visible. Watermark is the cheapest read of the
+	// store, so it may be called often.
 	Watermark(ctx context.Context, recipient domain.ActorID) (domain.Sequence, error)
 }
 
 // Saved is the outcome of a Save for its events.
 type Saved struct {
-	Accepted   int   // stored by this call
-	Duplicates int   // stored before with the same content
+	Accepted   int   // number of events that this call stored
+	Duplicates int   // number of events that were stored before with the same content
 	Conflicts  []int // indexes of the events that were stored before with other content
 }
 
-// Next is what a recipient gets next.
+// Next is the bundle or run that a recipient receives next.
 type Next struct {
 	Open    *domain.Bundle // the open bundle, or nil
-	Run     Run            // the events of Open or, without Open, those that a new bundle may take
-	Waiting int64          // number of visible unacknowledged events in the requested groups, those of Open included
+	Run     Run            // the events of Open; if Open is nil, the events for a new bundle
+	Waiting int64          // number of visible unacknowledged events in the requested groups, including the events of Open
 }
 
 // A Run is a range of events of one cabinet, as of the moment when it was obtained.
@@ -75,24 +74,25 @@ type Run interface {
 	Cabinet() domain.CabinetKey
 
 	// Folder returns a folder in the content store that is deleted when the first events of the run are
-	// no longer retained. It is not shared with other cabinets.
+	// no longer retained. No other cabinet uses the folder.
 	Folder() string
 
-	// Events yields the events in order. It reads only as far as the caller ranges, apart from events
-	// that it fetches ahead. An error ends the sequence. The caller may stop at any event; ranging
-	// again starts over. Two goroutines must not range over a Run at the same time.
+	// Events yields the events in order. It reads only as far as the caller ranges, and a few events
+	// ahead. An error ends the sequence. The caller may stop at any event; the next range statement
+	// starts with the first event. Two goroutines must not range over a Run at the same time.
 	//
-	// A Run for a new bundle yields up to the events of six drawers.
+	// A Run for a new bundle yields the events of up to six drawers.
 	Events(ctx context.Context) iter.Seq2[StoredEvent, error]
 
-	// Saves returns the spans that have saved the first n events of the run, as far as the store knows
-	// them, up to limit, the oldest first. The run must have yielded n events. It makes no request.
+	// Saves returns up to limit spans that saved the first n events of the run, the oldest first. Spans
+	// that the store did not keep are missing. The run must have yielded n events. Saves makes no
+	// request.
 	Saves(n, limit int) []domain.TraceContext
 
-	// BacklogAfter returns the backlog after the first n events of the run in the requested groups, as
-	// of the moment when the run was obtained, or a later one. The run must have yielded n events; for
-	// an open bundle, n may also be the number of all its events. It makes no request. The result is
-	// most exact right after the events were read.
+	// BacklogAfter returns the backlog after the first n events of the run in the requested groups, at
+	// or after the moment when the run was obtained. The run must have yielded n events; for an open
+	// bundle, n may also be the number of all its events. BacklogAfter makes no request. The result is
+	// most accurate immediately after the events were read.
 	BacklogAfter(n int) domain.Backlog
 }
 
@@ -101,5 +101,5 @@ type StoredEvent struct {
 	domain.Event
 	Sequence  domain.Sequence
 	PayloadAt Section
-	Saved     time.Time // by the clock of the node that saved it; zero: unknown
+	Saved     time.Time // time of the Save, by the clock of its node; zero: unknown
 }

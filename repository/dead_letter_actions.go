@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// DeadLetterActions are the records of operators' actions on dead letters of Service Bus queues. Such
-// a queue belongs to no actor, and a change of it cannot be stored in one write with its record. So the
-// record is written first, and the outcome is added afterwards.
+// DeadLetterActions keeps the records of operators' actions on dead letters of Service Bus queues. A
+// change of a Service Bus queue and its record cannot be stored in one write. So the record is written
+// before the action, and the outcome is added after it.
 //
-// A record without an outcome means that the action is being carried out, or that its node has died
-// meanwhile.
+// A record without an outcome means that the action is in progress, or that its node died during it.
 type DeadLetterActions interface {
-	// BeginDeadLetterAction stores the record of an action, with an ID and a time of the
-	// store, and returns it as it is stored.
+	// BeginDeadLetterAction stores the record of an action, with an ID and a time that the store sets,
+	// and returns the stored record.
 	BeginDeadLetterAction(ctx context.Context, action DeadLetterAction) (DeadLetterAction, error)
 
-	// EndDeadLetterAction stores the outcome of an action that BeginDeadLetterAction has
-	// returned. It may be repeated.
+	// EndDeadLetterAction stores the outcome of an action that BeginDeadLetterAction returned. The call
+	// may be repeated.
 	EndDeadLetterAction(ctx context.Context, action DeadLetterAction) error
 
 	// DeadLetterActions returns up to limit records of a queue, the newest first.
@@ -29,13 +28,13 @@ type DeadLetterAction struct {
 	AdminAction
 	ID    string
 	What  string    // look, resend or delete
-	When  time.Time // when it began, by the clock of the node
+	When  time.Time // start of the action, by the clock of the node
 	Queue string
 
-	Number    int64  // of the dead letter; 0 if the action is about several
-	MessageID string // of the dead letter, as set by its sender
-	Reason    string // of the dead letter, or the common one of several
+	Number    int64  // number of the dead letter; 0 if the action is about several dead letters
+	MessageID string // message id of the dead letter, as set by its sender
+	Reason    string // reason of the dead letter, or the common reason of several dead letters
 
 	Outcome string // "" until the action has ended
-	Letters int    // number of dead letters that were looked at, sent again or deleted
+	Letters int    // number of dead letters that were viewed, sent again or deleted
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// DequeueRequests are the subscriptions to be notified when a recipient dequeues a bundle. While there
-// is one, each Acknowledge of the recipient writes a notice for subscribers. Any node may call any
-// method at any time, and a call may be repeated.
+// DequeueRequests keeps, for each recipient, the subscriptions that are notified when the recipient
+// dequeues a bundle. While a recipient has such a subscription, each Acknowledge of the recipient writes
+// a notice for subscribers. Any node may call any method at any time, and a call may be repeated.
 type DequeueRequests interface {
-	// RequestDequeues adds a subscription. Each Acknowledge of recipient that begins after the call has
-	// returned without an error writes a notice, on whichever node. changed is false if the
-	// subscription was added before. The call fails with Invalid if recipient has
-	// domain.MaxSubscriptions others.
+	// RequestDequeues adds a subscription. Each Acknowledge of recipient, on any node, that begins after
+	// RequestDequeues returned without an error writes a notice. changed is false if the subscription
+	// was added before. The call fails with Invalid if recipient has domain.MaxSubscriptions other
+	// subscriptions.
 	RequestDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) (changed bool, err error)
 
 	// WithdrawDequeues removes a subscription. Removing a missing one is not an error.

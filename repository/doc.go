@@ -1,12 +1,11 @@
-// Package repository has the ports of the hub: what its rules need of storage, in the terms of the
-// rules.
+// Package repository has the ports of the hub: the interfaces through which the rules use storage.
 //
 //   - [DataAvailable] keeps events in order until they are acknowledged.
 //   - [Bundles] keeps at most one open bundle for each recipient and group.
-//   - [Answers] keeps the outcome of requesting the content of a bundle from its domain.
-//   - [Survey] keeps a line for each mailbox, so that operators can list them.
+//   - [Answers] keeps the outcome of content requests to domains.
+//   - [Survey] keeps a line for each mailbox, so that operators can list mailboxes.
 //   - [Outbox] keeps the notices that were not delivered yet.
-//   - [DeadLetterActions] keeps the records of operators' orders about dead letters of queues.
+//   - [DeadLetterActions] keeps the records of operators' actions on dead letters of queues.
 //   - [Content] keeps payloads and bundle bodies, which are too large for the other ports.
 //
 // The ports of the push side, which calls receivers:
@@ -14,21 +13,25 @@
 //   - [Streams] keeps published messages, once for all receivers.
 //   - [Cursors] keeps the progress of each receiver, and failed deliveries.
 //   - [Shards] lists the cursors for the nodes that serve them.
-//   - [Nodes] keeps which node serves each shard.
-//   - [Watches] keeps the receivers to call when a resource changes, and [Changes] the changes
-//     that were not published yet.
+//   - [Nodes] keeps the assignment of shards to nodes.
+//   - [Watches] keeps the receivers to call when a resource changes.
+//   - [Changes] keeps the changes of watched resources that were not published yet.
 //   - [Resources] keeps small documents of clients, which can be watched.
 //
-// [Objects] keeps what stores report about their objects, and the resulting state.
+// [Objects] keeps the events that stores report about their objects, and the resulting state.
 //
-// [Exchange] is the content that hub and domains share.
+// [Exchange] is the storage that the hub and the domains share.
 //
-// The comment of a method is its contract, and package repositorytest tests every implementation by
-// it. All methods are safe for concurrent use and return when their context ends. In addition to the
-// errors in its comment, any method may fail with Busy (throttled: pause, then call again),
-// Unavailable (nothing happened, the store cannot be reached), Uncertain (it may have happened: call
-// again with the same arguments, which is always safe) or Damaged.
+// The comment of a method is its contract; package repositorytest tests every implementation against
+// these contracts. All methods are safe for concurrent use and return when their context ends. In
+// addition to the errors in its comment, any method may fail with one of these kinds:
 //
-// Implementations retry what is safe to retry, within a limited budget. A caller that gets an error
-// may try again or give up; nothing is lost in either case.
+//   - Busy: the store throttles. The caller pauses and calls again.
+//   - Unavailable: the store cannot be reached. The call had no effect.
+//   - Uncertain: the call may have had its effect. Calling again with the same arguments is always
+//     safe.
+//   - Damaged: stored data cannot be read, or contradicts itself.
+//
+// Implementations retry requests that are safe to retry, within a limited budget. A caller that
+// receives an error may call again or give up; nothing is lost in either case.
 package repository

@@ -7,34 +7,35 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Finder finds events and bundles by their ids, for people who look for one. The results are read from
-// several documents, one after the other, and may show different moments while a mailbox is in use. No
-// rule depends on them. A search changes neither events nor bundles; like any reader, it may complete
-// an unfinished write.
+// Finder finds events and bundles by their ids, for operators. A search reads several documents one
+// after the other, so its results may show different moments of a mailbox in use. No rule depends on
+// the results. A search changes neither events nor bundles; like any reader, it may complete an
+// unfinished write.
 type Finder interface {
-	// FindEvent returns the events with an id, of one mailbox or of all: many mailboxes may have the
-	// same id. It finds retained events. A mailbox that cannot be read, completely or in part, is
-	// listed and does not end the search. Finding nothing is not an error.
+	// FindEvent returns the retained events with an id, in one mailbox or in all mailboxes: several
+	// mailboxes may have events with the same id. A mailbox that cannot be read, completely or in part,
+	// is listed in Unread and does not end the search. Finding nothing is not an error.
 	//
-	// With a trace instead of an id, it returns the events that the spans of the trace have saved, and
-	// the bundles that they have opened. That reads everything that is stored of a mailbox.
+	// With a trace instead of an id, FindEvent returns the events that the spans of the trace saved, and
+	// the bundles that the spans opened. A search by trace reads every document of a mailbox.
 	FindEvent(ctx context.Context, q EventQuery) (EventSearch, error)
 
-	// FindBundle returns up to limit retained bundles with an id, open or not, of one recipient or, if
-	// that is zero, of all: several recipients may have a bundle with the same id.
+	// FindBundle returns up to limit retained bundles with an id, open or closed, of one recipient or,
+	// if recipient is zero, of all: several recipients may have a bundle with the same id.
 	FindBundle(ctx context.Context, id domain.BundleID, recipient domain.ActorID, limit int) (BundleSearch, error)
 }
 
 // An EventQuery says which event to find, and where.
 type EventQuery struct {
 	ID        domain.EventID
-	Trace     domain.TraceID // instead of ID; zero: none
+	Trace     domain.TraceID // search by trace, instead of ID; zero: search by ID
 	Recipient domain.ActorID // zero: every mailbox
 	Origin    domain.Origin  // zero: any
 
-	// Of a search of all mailboxes. When it reaches a limit, it still completes the mailboxes that it
-	// has begun.
-	After string        // EventSearch.Next of the search before; "": from the start
+	// The other fields are for a search of all mailboxes. A search that reaches a limit still completes
+	// the mailboxes that it has begun.
+
+	After string        // EventSearch.Next of the previous search; "": from the start
 	Limit int           // limit for the results; 0: no limit
 	Units float64       // limit for request units; 0: no limit. Stores without request units ignore it
 	Time  time.Duration // limit for the duration; 0: no limit
@@ -43,11 +44,11 @@ type EventQuery struct {
 // An EventSearch is the result of a search for an event.
 type EventSearch struct {
 	Found     []FoundEvent
-	Saves     []FoundSave   // events that the trace has saved
-	Bundles   []FoundBundle // bundles that a Peek of the trace has opened
-	Mailboxes int           // number of mailboxes that were searched; 0 for a recipient for whom nothing was ever saved
+	Saves     []FoundSave   // events that the trace saved
+	Bundles   []FoundBundle // bundles that a Peek of the trace opened
+	Mailboxes int           // number of searched mailboxes; 0 if nothing was ever saved for EventQuery.Recipient
 	Unread    []UnreadMailbox
-	Next      string // where the search may be continued; "": every mailbox was looked at
+	Next      string // EventQuery.After for the next search; "": every mailbox was searched
 }
 
 // A BundleSearch is the result of a search for a bundle.
@@ -57,9 +58,9 @@ type BundleSearch struct {
 	Unread  []UnreadMailbox
 }
 
-// An UnreadMailbox could not be read, completely or in part: it may have what was searched for.
+// An UnreadMailbox is a mailbox that could not be read, completely or in part. It may have more results.
 type UnreadMailbox struct {
-	Recipient string // may be no valid one, in a damaged store; "": not known
+	Recipient string // "": unknown. In a damaged store, it may be invalid
 	Reason    string
 }
 
@@ -69,20 +70,22 @@ type FoundEvent struct {
 	Group domain.Group
 	Slot  *EventSlot // nil in a store without drawers
 
-	Save domain.TraceContext // the span that has saved it; zero: none is stored
+	Save domain.TraceContext // the span that saved the event; zero: unknown
 
-	IsReserved     bool  // a Save in flight has stored it; it is not visible yet, and may never be
-	IsAcknowledged bool  // it will not be returned again, unless its bundle is replayed
-	Before         int64 // number of visible events of its cabinet that wait before it; -1: not counted
+	IsReserved     bool  // a Save in flight has stored the event, which is not visible yet and may never be
+	IsAcknowledged bool  // the event will not be returned again, unless its bundle is replayed
+	Before         int64 // number of visible events of the cabinet that wait before the event; -1: not counted
 
-	// Bundles are the bundles that the event is or was in, in the order in which they were opened.
-	Bundles      []FoundBundle
-	HasMore      bool // there may be other bundles, which were not searched for
-	Mailbox      MailboxState
-	FirstWaiting *FirstWaiting // the event with which the next bundle of its group begins, if that is in another cabinet and no bundle is open
+	// Bundles are the bundles that contain or contained the event, in the order in which they were opened.
+	Bundles []FoundBundle
+	HasMore bool // other bundles, which were not searched, may contain or have contained the event
+	Mailbox MailboxState
+	// FirstWaiting is the first event of the next bundle of the group. It is nil if that event is in the
+	// same cabinet, or if a bundle is open.
+	FirstWaiting *FirstWaiting
 }
 
-// A FoundSave has consecutive events of a cabinet that one span has saved.
+// A FoundSave describes consecutive events of a cabinet that one span saved.
 type FoundSave struct {
 	Span        domain.TraceContext
 	Cabinet     domain.CabinetKey
@@ -90,13 +93,13 @@ type FoundSave struct {
 	First, Last domain.Sequence
 	Count       int
 	Saved       time.Time
-	IDs         []domain.EventID // the first ones, up to MaxSaveIDs
+	IDs         []domain.EventID // ids of the first events, up to MaxSaveIDs
 }
 
 // MaxSaveIDs is the limit for the ids of a FoundSave.
 const MaxSaveIDs = 20
 
-// Add adds an event after the others.
+// Add adds the next event.
 func (s *FoundSave) Add(e *StoredEvent) {
 	if s.Count == 0 {
 		s.First, s.Saved = e.Sequence, e.Saved
@@ -112,17 +115,17 @@ type EventSlot struct {
 	Drawer  string
 	Ordinal int
 	Slot    int
-	InHead  bool // it is one of the newest of its cabinet, which are not in the drawer yet
+	InHead  bool // the event is still in the head, with the newest events of the cabinet, and not yet in the drawer
 }
 
-// A MailboxState is that part of the state of a mailbox which may delay an event or a bundle.
+// A MailboxState has the reasons for which a mailbox may delay an event or a bundle.
 type MailboxState struct {
 	Frozen bool
 	Open   *domain.Bundle // the open bundle of the group, or nil
-	Lost   string         // why the first event that waits in the cabinet cannot be read; "": it can, or Open is not nil
+	Lost   string         // why the first waiting event of the cabinet cannot be read; "": it is readable, or Open is not nil
 }
 
-// FirstWaiting is the first event that waits in a cabinet.
+// FirstWaiting is the first waiting event of a cabinet.
 type FirstWaiting struct {
 	Cabinet  domain.CabinetKey
 	Sequence domain.Sequence
@@ -132,8 +135,9 @@ type FirstWaiting struct {
 type FoundBundle struct {
 	domain.Bundle
 	State BundleState
-	// Closed is when the bundle was dequeued, skipped or released, to the second. If the retention was
-	// shortened since, it is too late. It is zero for an open bundle.
+	// Closed is the time at which the bundle was dequeued, skipped or released, to the second. It is
+	// computed from the retention, and too late if the retention was shortened since. It is zero for an
+	// open bundle.
 	Closed time.Time
 	Frozen bool // the mailbox is frozen
 }

@@ -8,47 +8,48 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Jobs keeps the long tasks on objects, and which node works on each. A node that works on a job has a
-// lease of it, and stores its progress by SaveJob. Another node takes the job over once the lease has
-// passed. A node that does not notice that its lease has passed can store nothing.
+// Jobs keeps long-running tasks on objects, and the node that works on each job. A node that works on a
+// job has a lease of the job, and stores its progress by SaveJob. Another node takes the job over when
+// the lease has expired. A node whose lease was taken over can store nothing.
 //
-// A job that has ended is kept for JobRetention, and then deleted.
+// A job is deleted JobRetention after its end.
 //
 // Any method may fail with Busy, Unavailable and Uncertain. After Uncertain, the call may be repeated
 // with the same arguments.
 type Jobs interface {
-	// CreateJob stores a running job without a lease. If the job is stored already, it is not changed.
-	// If its kind is exclusive and another such job runs for its bucket, CreateJob fails with a
-	// *JobRunsError.
+	// CreateJob stores a running job without a lease. It does not change a job that is stored already.
+	// If the kind of the job is exclusive and another job of this kind runs for the same bucket,
+	// CreateJob fails with a *JobRunsError.
 	CreateJob(ctx context.Context, job *domain.Job) error
 
-	// Job returns a job. It may be a stale read. It fails with NotFound if there is no such job.
+	// Job returns a job. The result may be stale. Job fails with NotFound if the job does not exist.
 	Job(ctx context.Context, id domain.JobID) (domain.Job, error)
 
-	// ListJobs returns up to limit jobs of the kind of before that began before it, the newest first.
-	// If before has no UUID, it means the end of time. If the kind has long requests, the jobs are
-	// returned without them. It may be a stale read.
+	// ListJobs returns up to limit jobs that are of the same kind as before and began before it, newest
+	// first. If before has no UUID, ListJobs begins with the newest job of the kind. Jobs of a kind with
+	// long requests are returned without their requests. The result may be stale.
 	ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error)
 
-	// RunningJobs returns all running jobs, without their requests. It may be a stale read.
+	// RunningJobs returns all running jobs, without their requests. The result may be stale.
 	RunningJobs(ctx context.Context) ([]domain.Job, error)
 
-	// ClaimJob gives an owner the lease of a job until a time, and returns the job. It fails with
+	// ClaimJob assigns the lease of a job to owner until a time, and returns the job. It fails with
 	// Conflict if the job does not run, or if another owner has the lease at the time now, and with
-	// NotFound if there is no such job. If the owner has the lease already, the number of the lease
-	// stays the same.
+	// NotFound if the job does not exist. If owner already has the lease, the number of the lease does
+	// not change.
 	ClaimJob(ctx context.Context, id domain.JobID, owner string, now, until time.Time) (domain.Job, error)
 
-	// SaveJob stores all members of a job, under its lease. Its state may end the job. It fails with
-	// Conflict, and stores nothing, if the stored lease has another number or if the job does not run.
+	// SaveJob stores all members of a job, which may include a state that ends the job. It fails with
+	// Conflict, and stores nothing, if the stored lease has another number or if the stored job does not
+	// run.
 	SaveJob(ctx context.Context, job *domain.Job) error
 
-	// StopJob ends a running job, and returns the job as it is then. A job that does not run stays as
-	// it is. It fails with NotFound if there is no such job.
+	// StopJob ends a running job, and returns the stored job. It does not change a job that does not run.
+	// It fails with NotFound if the job does not exist.
 	StopJob(ctx context.Context, id domain.JobID, at time.Time) (domain.Job, error)
 }
 
-// JobRetention is the time for which a job is kept after its end.
+// JobRetention is the time for which an ended job is kept.
 const JobRetention = 30 * 24 * time.Hour
 
 // A JobRunsError reports that a bucket has a running job of an exclusive kind. Its kind is Conflict.

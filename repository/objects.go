@@ -8,48 +8,47 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Objects keeps what stores report about their objects, and the state that results from it.
+// Objects keeps the events that stores report about their objects, and the resulting state.
 type Objects interface {
 	// Ingest stores the events of one message, which have passed their Check, and returns the outcome
-	// of each. If one event fails, the others may still succeed. An event with an outcome is durable,
-	// and the state of its object includes it.
+	// of each event. If one event fails, other events may still succeed. An event with an outcome is
+	// durable, and the state of its object includes the event.
 	//
-	// An event that is stored already is counted as a duplicate, but an event that the call has twice
+	// An event that is stored already is counted as a duplicate. An event that occurs twice in reports
 	// is stored or counted once. A call that is repeated after a failure counts as another delivery.
 	//
-	// The call fails only if its context has ended before anything was stored.
+	// Ingest fails only if its context ended before any event was stored.
 	Ingest(ctx context.Context, reports []ObjectReport) ([]ObjectResult, error)
 
-	// Object returns an object with its counts, its newest rows and its current row. It may be a stale
-	// read. It fails with NotFound if no event of the object is stored.
+	// Object returns an object with its counts, its newest rows and its current row. The result may be
+	// stale. Object fails with NotFound if no event of the object is stored.
 	Object(ctx context.Context, name domain.ObjectName) (domain.Object, error)
 
 	// History returns up to limit rows of an object that are below an order, from the newest to the
-	// oldest; with the zero order, it begins with the newest row of all. Fewer rows than limit mean
-	// that there are no more. It may be a stale read; rows that are stored or moved between two calls
-	// may be missing in both results, or be in both.
+	// oldest. With the zero order, it begins with the newest row of the object. Fewer than limit rows
+	// mean that the oldest row was reached. The result may be stale; a row that is stored or moved
+	// between two calls may be missing in the results of both, or be in both.
 	History(ctx context.Context, name domain.ObjectName, below domain.ObjectOrder, limit int) ([]domain.ObjectRow, error)
 
-	// Row returns a row of an object. It may be a stale read. It fails with NotFound if the object has
-	// no such row.
+	// Row returns a row of an object. The result may be stale. Row fails with NotFound if the row does
+	// not exist.
 	Row(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID) (domain.ObjectRow, error)
 
-	// List returns up to limit objects of a range, in the byte order of their keys. Keys of more than
-	// OrderedKey bytes with the same first OrderedKey bytes may be in another order, which does not
-	// change. It may be a stale read.
+	// List returns up to limit objects of a range, in the byte order of their keys. Objects whose keys
+	// have the same first OrderedKey bytes are in an arbitrary but stable order. The result may be stale.
 	List(ctx context.Context, r ObjectRange, limit int) (ObjectPage, error)
 
-	// Count returns the number of objects in a range, without regard to After. It may be a stale read.
+	// Count returns the number of objects in a range. It ignores After. The result may be stale.
 	Count(ctx context.Context, r ObjectRange) (int64, error)
 
-	// Buckets returns the buckets for which an event was stored, or was about to be, in order. It may
-	// be a stale read.
+	// Buckets returns the buckets for which an event was stored, or for which a node began to store an
+	// event, in order. The result may be stale.
 	Buckets(ctx context.Context) ([]string, error)
 
-	// Amend changes the facts of a row, all or none, and returns the row as it is then. It is the row
-	// with an id or, if the id is zero, the current row. change gets the stored facts. It may be called
-	// several times, and must have no other effect. If it fails, nothing is changed, and Amend fails
-	// with its error. It fails with NotFound if there is no such row.
+	// Amend atomically replaces the facts of a row with the result of change, and returns the stored
+	// row. id selects the row; a zero id selects the current row. change receives the stored facts; it
+	// may be called several times, and must not have side effects. If change fails, nothing is stored,
+	// and Amend returns the error of change. Amend fails with NotFound if the row does not exist.
 	Amend(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (domain.ObjectRow, error)
 }
 
@@ -64,11 +63,12 @@ type ObjectReport struct {
 
 // An ObjectResult is the outcome of a report.
 type ObjectResult struct {
-	Outcome domain.ObjectOutcome // 0: the event has failed
+	Outcome domain.ObjectOutcome // 0: the event failed
 	Doubt   bool                 // Object.Doubt, in the state that includes the event
 	Exists  bool                 // the object has a current row, in the state that includes the event
-	// Err is nil, or the reason why the event failed. After Uncertain, it may be stored; after any
-	// other kind, it is not. If only deletions help, Err is ErrFull, which is Unavailable.
+	// Err is nil, or the reason why the event failed. After Uncertain, the event may be stored; after an
+	// error of another kind, it is not stored. If only deletions help, Err wraps ErrFull and is of kind
+	// Unavailable.
 	Err error
 }
 
@@ -81,9 +81,9 @@ type ObjectRange struct {
 	Prefix      string        // prefix of the keys
 	UpTo        string        // the last key; empty: no limit
 	OnlyCurrent bool          // only objects that have a current row
-	Matches     []ObjectMatch // the current row must meet all of them; needs OnlyCurrent
+	Matches     []ObjectMatch // the current row must meet all matches; requires OnlyCurrent
 
-	// AnyOrder lists the objects in an order that is cheap: it is stable, but has no meaning.
+	// AnyOrder lists the objects in the cheapest order of the store, which is stable but arbitrary.
 	AnyOrder bool
 	After    string // only objects that are listed after the object with this key
 }
@@ -104,7 +104,8 @@ func (m ObjectMatch) Has(r *domain.ObjectRow) bool {
 // An ObjectPage is a page of a list.
 type ObjectPage struct {
 	Objects []domain.Object
-	// Damaged has the objects of the page that cannot be read. They do not count for its limit.
+	// Damaged has the objects of the page that cannot be read. Damaged objects do not count toward the
+	// limit of the page.
 	Damaged []DamagedObject
 	// More reports that the page ended at its limit. The next page begins after the key After; it
 	// may be empty.
@@ -114,7 +115,7 @@ type ObjectPage struct {
 
 // A DamagedObject is an object that cannot be read.
 type DamagedObject struct {
-	Key   string // if that cannot be read, the name of the object in the store
-	Err   error  // Damaged
-	Place int    // number of objects of the page before it
+	Key   string // key of the object or, if the key cannot be read, the id of its stored document
+	Err   error  // of kind Damaged
+	Place int    // number of objects that precede this object on the page
 }

@@ -8,24 +8,24 @@ import (
 )
 
 // ObjectSweeper forgets old rows of objects; see [domain.ObjectRetention]. Any node may call any method
-// at any time, while others ingest events.
+// at any time, while other nodes ingest events.
 type ObjectSweeper interface {
-	// Shards returns the shards of all buckets, in the order of buckets, then of numbers. A new one may
-	// be missing.
+	// Shards returns the shards of all buckets, sorted by bucket, then by number. A new shard may be
+	// missing.
 	Shards(ctx context.Context) ([]ObjectShard, error)
 
-	// Forget forgets the rows that the retention of the store permits to forget now, of up to limit
-	// objects of a shard after an id; the empty id is before all of them. If the call fails, or its
-	// process ends, it may be repeated, and rows that were forgotten stay forgotten. An object that
-	// cannot be swept does not affect the others: the result counts it, and has the first such error.
+	// Forget forgets the rows whose retention has passed, of up to limit objects of a shard after an id;
+	// the empty id is before all ids. If the call fails, or its process ends, rows that were forgotten
+	// stay forgotten, and the call may be repeated. An object that cannot be swept does not affect other
+	// objects: Failed counts the objects that could not be swept, and Failure is the first error.
 	Forget(ctx context.Context, shard ObjectShard, after string, limit int) (SweptObjects, error)
 
 	// Usage counts the documents of a shard, and estimates their size in bytes.
 	Usage(ctx context.Context, shard ObjectShard) (ShardUsage, error)
 
-	// TakeSweep assigns a due sweep to this node, and returns where it continues. A sweep is due if
-	// none has begun within the duration every before now, or if the last one is unfinished and has
-	// not moved for the duration lease. If no sweep is due, isTaken is false.
+	// TakeSweep assigns a due sweep to this node, and returns the position at which it continues. A
+	// sweep is due if no sweep began within the duration every before now, or if the last sweep is
+	// unfinished and stored no progress for the duration lease. If no sweep is due, isTaken is false.
 	TakeSweep(ctx context.Context, now time.Time, every, lease time.Duration) (sweep ObjectSweep, isTaken bool, err error)
 
 	// MoveSweep stores the progress of a sweep at a time, and returns the stored sweep. It fails with
@@ -43,10 +43,10 @@ type ObjectShard struct {
 type SweptObjects struct {
 	Objects int // number of objects that were checked
 	Rows    int // number of rows that were forgotten
-	Gone    int // number of objects that were forgotten whole
+	Gone    int // number of objects of which all rows were forgotten
 	Failed  int // number of objects that could not be swept
 	Failure error
-	// More reports that there are objects after the id After.
+	// More reports that the shard has objects after the id After.
 	More  bool
 	After string
 }
@@ -54,12 +54,12 @@ type SweptObjects struct {
 // ShardUsage is the number and size of the documents of a shard.
 type ShardUsage struct {
 	Objects int64
-	Rows    int64 // spilled rows, with their copies
-	Bytes   int64 // estimated
+	Rows    int64 // number of rows in documents of their own, including copies
+	Bytes   int64 // estimated size of the documents
 }
 
-// An ObjectSweep is the progress of a sweep: all objects before After in Shard are swept, and all
-// shards before it.
+// An ObjectSweep is the progress of a sweep: all shards before Shard are swept, and the objects of Shard
+// up to After.
 type ObjectSweep struct {
 	Shard   ObjectShard // zero: no shard yet
 	After   string

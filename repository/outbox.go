@@ -7,27 +7,27 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Outbox holds the notices that have not been delivered yet. The write by which Acknowledge closes a
-// bundle also stores its notices: one for the domain of a bundle in content mode domain.Request, one
-// for subscribers if there are [DequeueRequests], and one for watchers if the bundle is watched
-// ([BundleWatches]). Neither is stored without the other. An operator's Skip and Release write none.
-// The removal of a watched bundle also writes a notice, for the audience domain.ForWatchersOfRemoval.
+// An Outbox holds the notices that were not delivered yet. The write by which Acknowledge closes a
+// bundle also stores its notices, atomically: one for the domain of a bundle in content mode
+// domain.Request, one for subscribers if the recipient has [DequeueRequests], and one for watchers if
+// the bundle is watched ([BundleWatches]). An operator's Skip or Release does not write notices. The
+// removal of a watched bundle writes a notice for the audience domain.ForWatchersOfRemoval.
 type Outbox interface {
-	// Notices returns notices of recipient, at least one for each group and audience that has any.
-	// Those of a group and audience begin with the first one, without a gap, in the order in which the
-	// bundles were closed. Notices of removals are in any order.
+	// Notices returns notices of recipient, at least one for each group and audience with stored
+	// notices. The returned notices of a group and audience begin with the first stored notice, without
+	// a gap, in the order in which the bundles were closed. Notices of removals are in any order.
 	Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error)
 
 	// Delivered removes a notice that was delivered. Removing a missing notice is not an error.
 	Delivered(ctx context.Context, n domain.Notice) error
 
-	// Waiting returns up to limit recipients that have a notice from before a time, or so far [Ahead]
-	// of it that the clock of the node which wrote the notice must be wrong. An empty result means that
-	// no other recipient has one. Recipients that it returns together with an error have one
-	// nevertheless.
+	// Waiting returns up to limit recipients that have a notice whose time is earlier than before, or
+	// more than [Ahead] later than before, which means that the clock of the node that wrote the notice
+	// was wrong. An empty result means that no recipient has such a notice. Recipients that are returned
+	// together with an error have such a notice.
 	Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error)
 }
 
-// Ahead is the time by which a notice may be later than before and still count as new. A notice that is
-// later than that comes from a node whose clock is wrong.
+// Ahead is the difference by which a stored time may be later than the parameter before and still be
+// plausible. A notice or change with a later time was written by a node whose clock is wrong.
 const Ahead = time.Minute

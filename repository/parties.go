@@ -12,18 +12,17 @@ import (
 // Parties keeps the parties of the broker: producers, channels, and the consumers of channels. Parties
 // are never removed. Any node may call any method at any time.
 type Parties interface {
-	// PutParty stores p instead of the party that has p.ID and p.Version; if p.Version is empty,
-	// it stores p as a new party. It returns the new version. It fails with Conflict if the party
-	// has another version, or exists although p.Version is empty, and with NotFound if p.Version
-	// is not empty and there is no such party. After an Uncertain failure, the party may have been
-	// stored.
+	// PutParty replaces the party that has p.ID and p.Version with p; if p.Version is empty, it stores p
+	// as a new party. It returns the new version. It fails with Conflict if the party has another
+	// version, or if it exists and p.Version is empty. It fails with NotFound if p.Version is not empty
+	// and the party does not exist. After an Uncertain failure, the party may have been stored.
 	PutParty(ctx context.Context, p *Party) (PartyVersion, error)
 
 	// Party returns a party. It fails with NotFound if the party does not exist.
 	Party(ctx context.Context, id domain.PartyID) (*Party, error)
 
-	// Parties returns up to limit parties of a list, in the byte order of their names, from the name
-	// first on.
+	// Parties returns up to limit parties of a list, in the byte order of their names, starting at the
+	// name first.
 	Parties(ctx context.Context, list domain.PartyList, first string, limit int) ([]*Party, error)
 }
 
@@ -32,16 +31,17 @@ type Party struct {
 	ID    domain.PartyID
 	Label string // text for people
 
-	// TokenSum is the SHA-256 of the token of a producer or of a channel: the hub only compares it.
+	// TokenSum is the SHA-256 of the token of a producer or of a channel. The hub only compares the
+	// token, so it does not store the token.
 	TokenSum [sha256.Size]byte
-	// Token is the token of a consumer, sealed: the hub sends it.
+	// Token is the sealed token of a consumer. The hub sends the token to the consumer.
 	Token string
 
 	CallbackURL string    // callback URL of a consumer
-	Start       StreamEnd // of a consumer: it receives the messages of its channel from there on
+	Start       StreamEnd // position from which a consumer receives the messages of its channel
 
 	Created time.Time
-	Changed time.Time // at least a whole second later than before, so that an HTTP date distinguishes changes
+	Changed time.Time // time of the last change; differs by at least a second between changes, as an HTTP date has no fractions
 	Version PartyVersion
 }
 

@@ -7,12 +7,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A StreamSet is a set of streams of a fixed size. It has one bit for all streams with the same hash,
-// so it may seem to have streams that were not added. The zero value is empty.
+// A StreamSet is a set of streams with a fixed size in bytes. All streams with the same hash share one
+// bit, so Has may report a stream that was not added. The zero value is empty.
 type StreamSet []byte
 
-// streamSetBytes is small enough for a beat. If a hundred streams were added, one of forty others seems
-// to be in the set.
+// streamSetBytes is small enough for a beat. With a hundred streams in the set, Has wrongly reports
+// about one of forty other streams.
 const streamSetBytes = 512
 
 func streamBit(stream domain.StreamName) (index int, mask byte) {
@@ -37,13 +37,13 @@ func (s *StreamSet) AddAll(other StreamSet) {
 	}
 }
 
-// Has reports whether a stream was added, or one with the same hash.
+// Has reports whether stream, or a stream with the same hash, was added.
 func (s StreamSet) Has(stream domain.StreamName) bool {
 	index, mask := streamBit(stream)
 	return index < len(s) && s[index]&mask != 0
 }
 
-// grow makes room for n bytes.
+// grow extends the set to at least n bytes.
 func (s *StreamSet) grow(n int) {
 	if missing := n - len(*s); missing > 0 {
 		*s = append(slices.Clip(*s), make([]byte, missing)...)

@@ -8,57 +8,59 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Streams keeps published messages until their retention has passed. A stream need not be created: one
-// without messages behaves as an existing one.
+// Streams keeps published messages until their retention has passed. A stream need not be created: a
+// stream that was never used behaves as an empty stream.
 type Streams interface {
 	// Append appends up to MaxAppend messages, which have passed their Check, and returns the outcome
-	// of each. Those that are appended become visible together, and those of one priority have
-	// consecutive numbers. Once Append returns without an error, they are durable and visible.
+	// of each message. The appended messages become visible together, and appended messages of one
+	// priority have consecutive numbers. Once Append returns without an error, the appended messages
+	// are durable and visible.
 	//
 	// A message with an ID that the stream was sent within the last IDRetention is not appended: it is
 	// a duplicate if its content is the same, otherwise a conflict. If two messages of a call have the
-	// same ID, the call fails with Invalid. After an Uncertain failure, a repeated call appends
-	// messages without an ID again.
+	// same ID, the call fails with Invalid. If a call is repeated after an Uncertain failure, messages
+	// without an ID may be appended twice.
 	//
-	// A message with a Version is appended only as the entry whose number is Version - 1. It is a
-	// duplicate if the stream has had an entry with that number, and a gap if entries before it are
-	// missing; in both cases it is not stored.
+	// A message with a Version is appended only as the entry whose number is Version - 1. The message
+	// is a duplicate if the stream has or had an entry with this number, and a gap if entries before
+	// this number are missing. A duplicate or a gap is not appended.
 	//
-	// A store may keep the domain.TraceContext of ctx, if it is sampled, for Entry.Accepted. It is not
-	// part of the content of a message.
+	// A store may keep the domain.TraceContext of ctx, if it is sampled, for Entry.Accepted. The
+	// TraceContext is not part of the content of a message.
 	Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]Appended, error)
 
 	// Read returns up to limit entries of the priority of from, in order, beginning with the first
-	// entry at from or after it. Entries that are appended during the call, or that another node has
-	// appended a moment ago, may be missing. A stream has no gaps, except a domain.DataStream, in which
-	// the newest entry represents those before it.
+	// entry at or after from. Entries that were appended during the call, or by another node shortly
+	// before the call, may be missing. A stream has no gaps, except a domain.DataStream, in which the
+	// newest entry represents all earlier entries.
 	Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (Entries, error)
 
-	// Seek returns a position of a priority from which Read soon reaches the first entry for which
-	// isBefore is false. No such entry is before that position. The entries for which isBefore is true
-	// come before all others. It reads a logarithmic number of pages.
+	// Seek returns a position of a priority at or shortly before the first entry for which isBefore is
+	// false. isBefore must be true for all entries before an entry, and false for all entries from that
+	// entry on. Seek reads a logarithmic number of pages.
 	Seek(ctx context.Context, stream domain.StreamName, priority int, isBefore func(number int64, published time.Time) bool) (domain.Position, error)
 
-	// Find returns the position of a message by the ID that its sender has chosen. It fails with
-	// NotFound if the stream was sent no message with this ID within the last IDRetention.
+	// Find returns the position of the message with an ID that its sender chose. It fails with NotFound
+	// if the stream was sent no message with this ID within the last IDRetention.
 	Find(ctx context.Context, stream domain.StreamName, id string) (domain.Position, error)
 
-	// AddSync adds a cursor to the stream's list of sync cursors: each Append that begins after the
-	// call has returned returns the cursor. It may be repeated.
+	// AddSync adds a cursor to the stream's list of sync cursors: each Append that begins after AddSync
+	// has returned returns the cursor in Appended.Sync. The call may be repeated.
 	AddSync(ctx context.Context, stream domain.StreamName, id domain.CursorID) error
 
-	// RemoveSync removes a cursor from the stream's list of sync cursors. It may be repeated.
+	// RemoveSync removes a cursor from the stream's list of sync cursors. The call may be repeated.
 	RemoveSync(ctx context.Context, stream domain.StreamName, id domain.CursorID) error
 
-	// Sync returns the cursors that the stream lists as sync. It may be a stale read.
+	// Sync returns the stream's list of sync cursors. The result may be stale.
 	Sync(ctx context.Context, stream domain.StreamName) ([]domain.CursorID, error)
 
 	// End returns the positions after the last entries. A cursor that begins there takes all entries
-	// that are appended after the call began.
+	// that are appended after the call began. It may also take earlier entries, because the result may
+	// be stale.
 	End(ctx context.Context, stream domain.StreamName) (StreamEnd, error)
 
-	// CurrentEnd is End, but is never a stale read: all entries that were appended before the call
-	// began are before the positions. It costs more.
+	// CurrentEnd returns the positions after the last entries, as End does, and is never stale: all
+	// entries that were appended before the call began are before the positions. It costs more than End.
 	CurrentEnd(ctx context.Context, stream domain.StreamName) (StreamEnd, error)
 }
 
@@ -74,16 +76,16 @@ const IDRetention = 24 * time.Hour
 
 // Appended is the outcome of a message.
 type Appended struct {
-	Position  domain.Position // of the message or, if it was not appended, of the first message with its ID
+	Position  domain.Position // position of the message; if not appended, of the first message with the same ID
 	Outcome   AppendOutcome
-	Published time.Time           // Published of its Entry; zero if it was not appended
-	Accepted  domain.TraceContext // Accepted of its Entry
-	// Sync are the sync cursors of the stream: for a message that was appended now, as of the append;
-	// otherwise they may be slightly older.
+	Published time.Time           // Published of the message's Entry; zero if the message was not appended
+	Accepted  domain.TraceContext // Accepted of the message's Entry
+	// Sync has the sync cursors of the stream at the time of the append. For a message that was not
+	// appended, Sync may be slightly older.
 	Sync []domain.CursorID
 }
 
-// An AppendOutcome is how the append of a message ended.
+// An AppendOutcome is the result of appending a message.
 type AppendOutcome int
 
 // The outcomes of a message.
@@ -97,18 +99,18 @@ const (
 // Entries are consecutive entries of one priority of a stream.
 type Entries struct {
 	Entries []Entry
-	// Start is the position of the first entry. If it is after the requested one, the entries between
-	// were removed, because their retention had passed.
+	// Start is the position of the first entry. If Start is after the requested position, the entries
+	// between the two positions were removed because their retention had passed.
 	Start domain.Position
 }
 
 // An Entry is a message as the stream returns it.
 type Entry struct {
-	domain.Message // its Payload is nil if PayloadAt is not zero
+	domain.Message // Payload is nil if PayloadAt is not zero
 	Position       domain.Position
-	PayloadAt      Section             // of a large payload, in the content store
-	Published      time.Time           // by the clock of the node that appended it
-	Accepted       domain.TraceContext // the span that has appended it; zero: none is stored
+	PayloadAt      Section             // location of a large payload in the content store; zero: the payload is in Message
+	Published      time.Time           // time of the append, by the clock of its node
+	Accepted       domain.TraceContext // span that appended the message; zero: unknown
 }
 
 // A StreamEnd is the end of a stream.

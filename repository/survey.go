@@ -9,26 +9,28 @@ import (
 )
 
 // Survey keeps a line for each mailbox, so that operators can list all mailboxes. One node at a time
-// reads the changes and renews the lines; every node can read them. A line shows the mailbox at an
-// earlier moment: no rule depends on it, and it may show a state that no other call has returned.
+// reads the changes of mailboxes and updates the lines; every node can read the lines. A line shows its
+// mailbox at an earlier moment, perhaps in a state that no other call returned. No rule depends on a
+// line.
 type Survey interface {
-	// Surveyed returns the newest lines that this node can read. It may be called often: it reads only
-	// lines that are new to this node. In a store that was never surveyed, there are none.
+	// Surveyed returns the newest lines that this node can read. It may be called often, because it
+	// reads only lines that are new to this node. The result is empty before the first survey of the
+	// store.
 	Surveyed(ctx context.Context) (Surveyed, error)
 }
 
-// Surveyed has the lines of a survey. It is safe for concurrent use. A line may be renewed while it is
-// used.
+// Surveyed has the lines of a survey. It is safe for concurrent use. Lines may be updated between two
+// calls of its methods.
 type Surveyed interface {
-	// At returns the time of the survey, by the clock of the node that surveys or of the store: the
-	// lines include everything that was stored before, and perhaps later writes. It is zero until the
-	// first survey has read all mailboxes; until then lines are missing.
+	// At returns the time of the survey, by the clock of the surveying node or of the store. The lines
+	// include all writes before this time, and perhaps later writes. At returns zero until the first
+	// survey has read all mailboxes; until then lines may be missing.
 	At() time.Time
 
 	// Summaries returns a summary of each line, in any order. The caller must not call other methods
-	// while it ranges over them.
+	// while it ranges over the summaries.
 	Summaries() iter.Seq[domain.MailboxSummary]
 
-	// Mailbox returns the line of a recipient, and false if it has none.
+	// Mailbox returns the line of a recipient, and false if the recipient has no line.
 	Mailbox(recipient domain.ActorID) (domain.Mailbox, bool)
 }

@@ -10,27 +10,28 @@ import (
 // Watches keeps the watches of owners. Any node may call any method at any time. After an Uncertain
 // failure, a call may be repeated with the same arguments.
 //
-// A replacement or a deletion gives the cursor a shard entry, or changes its [ShardEntry.Changes], so
-// that the owner of the cursor loads it even if no signal arrives. A call that cannot note the change
-// there fails, although the watch may be replaced or deleted; a repeated call notes it.
+// A replacement or deletion of a watch creates the shard entry of its cursor, or changes the entry's
+// [ShardEntry.Changes], so that the owner of the cursor loads the cursor even if no signal arrives. If
+// the entry cannot be written, the call fails, although the watch may be replaced or deleted; a repeated
+// call writes the entry.
 type Watches interface {
-	// CreateWatch stores w, whose Version is ignored. It fails with Conflict if its owner has
-	// another watch with its ID.
+	// CreateWatch stores w and ignores w.Version. It fails with Conflict if w.Owner has another watch
+	// with w.ID.
 	CreateWatch(ctx context.Context, w *Watch) error
 
-	// ReplaceWatch stores w instead of the watch that has w.Owner, w.ID and w.Version. It fails with
-	// Conflict if the watch has another version, and with NotFound if it does not exist.
+	// ReplaceWatch replaces the watch that has w.Owner, w.ID and w.Version with w. It fails with
+	// Conflict if the watch has another version, and with NotFound if the watch does not exist.
 	ReplaceWatch(ctx context.Context, w *Watch) error
 
-	// Watch returns a watch of an owner. It fails with NotFound if the watch does not exist. It may be
-	// a stale read.
+	// Watch returns a watch of an owner. It fails with NotFound if the watch does not exist. The result
+	// may be stale.
 	Watch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error)
 
-	// CurrentWatch is Watch, but is never a stale read.
+	// CurrentWatch returns what Watch returns, but is never stale.
 	CurrentWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error)
 
-	// Watches returns up to limit watches of an owner after the first offset, in the order of their
-	// ids. It may be a stale read.
+	// Watches skips offset watches of an owner and returns up to limit of the next watches, in the order
+	// of their ids. The result may be stale.
 	Watches(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*Watch, error)
 
 	// DeleteWatch deletes a watch of an owner. It fails with NotFound if the watch does not exist.
@@ -43,7 +44,7 @@ type Watch struct {
 	Owner       domain.ActorID
 	Resource    domain.Resource
 	CallbackURL string
-	After       int64 // the version of the last change before the watch
+	After       int64 // version of the last change before the watch was created
 	Created     time.Time
 	Version     WatchVersion
 }
