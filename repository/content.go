@@ -39,7 +39,7 @@ type Content interface {
 	// Put is ever visible.
 	Put(ctx context.Context, name string, r io.Reader) error
 
-	// Open reads a section of an object. It fails with NotFound if there is no such object, with
+	// Open reads a section of an object. It fails with NotFound if the object does not exist, with
 	// Damaged if the object is too short, and with Invalid for a negative offset or length. The caller
 	// closes the reader, which does not depend on ctx after Open has returned.
 	Open(ctx context.Context, s Section) (io.ReadCloser, error)
@@ -62,7 +62,7 @@ func CheckObjectName(name string) error {
 	segments := strings.Split(name, "/")
 	if len(name) > maxObjectName || !objectName.MatchString(name) || slices.Contains(segments, ".") || slices.Contains(segments, "..") {
 		return domain.Errorf(domain.Invalid,
-			"object name: want segments of A-Z a-z 0-9 . _ - joined by slashes, none of them . or .., in all at most %d characters, got %d: %.64q",
+			"object name: want up to %d characters: segments of A-Z a-z 0-9 . _ - joined by slashes, no segment . or ..; got %d: %.64q",
 			maxObjectName, len(name), name)
 	}
 	return nil

@@ -135,9 +135,8 @@ type FirstWaiting struct {
 type FoundBundle struct {
 	domain.Bundle
 	State BundleState
-	// Closed is the time at which the bundle was dequeued, skipped or released, to the second. It is
-	// computed from the retention, and too late if the retention was shortened since. It is zero for an
-	// open bundle.
+	// Closed is the time at which the bundle was dequeued, skipped or released, to the second. If the
+	// retention was shortened since, Closed is later than that time. Closed is zero for an open bundle.
 	Closed time.Time
 	Frozen bool // the mailbox is frozen
 }

@@ -131,7 +131,7 @@ func CheckAppend(messages []domain.Message) error {
 			return fmt.Errorf("message %d: %w", i, err)
 		}
 		if m.ID != "" && ids[m.ID] {
-			return domain.Errorf(domain.Invalid, "message %d: its id is that of another one: %q", i, domain.Clip(m.ID))
+			return domain.Errorf(domain.Invalid, "message %d: an earlier message has the same id %q", i, domain.Clip(m.ID))
 		}
 		ids[m.ID] = true
 	}

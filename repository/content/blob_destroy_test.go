@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// A deletions is an account that answers the deletion of a container.
+// deletions is a transport that responds to the deletion of a container with a status and code.
 type deletions struct {
 	status   int
 	code     string

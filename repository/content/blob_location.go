@@ -14,13 +14,13 @@ import (
 
 // A blobLocation is a container of blobs under one of its names.
 type blobLocation struct {
-	scheme, host string // in lower case, the host without the default port
-	path         string // escaped, of the account: "" or /account
+	scheme, host string // in lower case; host does not include the default port
+	path         string // escaped path of the account: "" or /account
 	container    string
 }
 
-// placeOf returns the location of a container in the account with an endpoint.
-func placeOf(endpoint, container string) (blobLocation, error) {
+// parseLocation returns the location of a container in the account with an endpoint.
+func parseLocation(endpoint, container string) (blobLocation, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return blobLocation{}, domain.Errorf(domain.Invalid, "blob endpoint: want a URL such as https://account.blob.core.windows.net, without a user, a query or a fragment")
@@ -28,11 +28,11 @@ func placeOf(endpoint, container string) (blobLocation, error) {
 	if container == "" || strings.Contains(container, "/") {
 		return blobLocation{}, domain.Errorf(domain.Invalid, "blob container %.70q: want a name", container)
 	}
-	return blobLocation{scheme: u.Scheme, host: hostOf(u), path: strings.TrimRight(u.EscapedPath(), "/"), container: container}, nil
+	return blobLocation{scheme: u.Scheme, host: normalizeHost(u), path: strings.TrimRight(u.EscapedPath(), "/"), container: container}, nil
 }
 
-// hostOf returns the host and port of u in a normalized form.
-func hostOf(u *url.URL) string {
+// normalizeHost returns the host of u in lower case, with the port unless it is the default port.
+func normalizeHost(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	if port := u.Port(); port != "" && port != map[string]string{"http": "80", "https": "443"}[u.Scheme] {
 		return net.JoinHostPort(host, port)
@@ -47,8 +47,8 @@ func (p blobLocation) accountURL() string { return p.scheme + "://" + p.host + p
 
 func (p blobLocation) containerURL() string { return p.accountURL() + "/" + p.container }
 
-// accountName returns the name of the account: the last part of its path, or the first part of its
-// host.
+// accountName returns the name of the account: the last segment of its path or, without a path, the
+// first label of its host.
 func (p blobLocation) accountName() string {
 	if p.path != "" {
 		return path.Base(p.path)
@@ -57,10 +57,10 @@ func (p blobLocation) accountName() string {
 	return name
 }
 
-// nameIn returns the name of the blob that uri names, if it is in one of places, which are names of one
-// container. anyHost says that the account has other names, on hosts that cannot be listed. The text
-// after a question mark is a key to access that the hub does not use: it is neither read nor shown.
-func nameIn(places []blobLocation, anyHost bool, uri string) (string, error) {
+// parseBlobURI returns the name of the blob that uri identifies. The blob must be in one of locations,
+// which are all locations of one container. If anyHost is true, the account also has unknown names on
+// other hosts. The query of uri may be a shared access signature, so no error contains the query.
+func parseBlobURI(locations []blobLocation, anyHost bool, uri string) (string, error) {
 	const longest = 16 << 10
 	if len(uri) > longest {
 		return "", invalidLocation("it has %d characters, more than %d", len(uri), longest)
@@ -70,28 +70,29 @@ func nameIn(places []blobLocation, anyHost bool, uri string) (string, error) {
 	case err != nil: // the error would contain the URI
 		return "", invalidLocation("it cannot be read")
 	case u.Scheme == "" || u.Host == "" || u.Opaque != "":
-		return "", invalidLocation("want scheme, host and path, as in %s/NAME", places[0].containerURL())
+		return "", invalidLocation("want scheme, host and path, as in %s/NAME", locations[0].containerURL())
 	case u.User != nil:
-		return "", invalidLocation("it carries a user or a password")
+		return "", invalidLocation("it contains a user or a password")
 	case u.Fragment != "" || strings.Contains(uri, "#"):
-		return "", invalidLocation("it carries a fragment; in a name, # is written %%23")
+		return "", invalidLocation("it contains a fragment; in a name, # is written %%23")
 	}
 	for parameter := range u.Query() {
 		if p := strings.ToLower(parameter); p == "snapshot" || p == "versionid" {
-			return "", invalidLocation("it names a %s, and the hub reads a blob as it is", p)
+			return "", invalidLocation("it names a %s; the hub reads only the current version of a blob", p)
 		}
 	}
-	account := blobLocation{scheme: strings.ToLower(u.Scheme), host: hostOf(u)}
-	of := slices.IndexFunc(places, func(p blobLocation) bool {
+	account := blobLocation{scheme: strings.ToLower(u.Scheme), host: normalizeHost(u)}
+	index := slices.IndexFunc(locations, func(p blobLocation) bool {
 		isHost := p.scheme == account.scheme && p.host == account.host || anyHost && strings.HasPrefix(account.scheme, "http")
 		return isHost && strings.HasPrefix(u.EscapedPath(), p.path+"/")
 	})
-	if of < 0 {
-		return "", invalidLocation("it is of a foreign account at %.100q; the hub's is %s", account.accountURL(), places[0].accountURL())
+	if index < 0 {
+		return "", invalidLocation("it is of a foreign account at %.100q; the hub's account is %s", account.accountURL(), locations[0].accountURL())
 	}
-	escaped, isIn := strings.CutPrefix(u.EscapedPath(), places[of].containerURL()[len(places[of].scheme+"://"+places[of].host):]+"/")
+	location := locations[index]
+	escaped, isIn := strings.CutPrefix(u.EscapedPath(), location.path+"/"+location.container+"/")
 	if !isIn {
-		return "", invalidLocation("it is of a foreign container; the hub's is %s", places[0].container)
+		return "", invalidLocation("it is of a foreign container; the hub's container is %s", location.container)
 	}
 	name, err := url.PathUnescape(escaped)
 	if err != nil {
@@ -103,8 +104,8 @@ func nameIn(places []blobLocation, anyHost bool, uri string) (string, error) {
 	return name, nil
 }
 
-// checkForeignName refuses names that other software may interpret differently. Domains may use more of
-// Unicode than the hub does.
+// checkForeignName refuses names of blobs that other software may interpret differently. Unlike names of
+// the hub's objects, other names may contain any characters of Unicode.
 func checkForeignName(name string) error {
 	const longest = 1024
 	switch segments := strings.Split(name, "/"); {

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// An account of the hub that other machines reach has names that only these know: the name of a
-// container, of a service, of a forwarded port.
+// Other machines may reach an account of the hub by a host name that the hub does not know, such as the
+// name of a container or a service.
 func TestAnAccountWithAnyHost_IsRecognizedByAnyHost(t *testing.T) {
 	o := inProcess(openAccount(t, ""))
 	o.Container, o.Create, o.AnyHost = "exchange", true, true

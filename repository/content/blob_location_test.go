@@ -10,14 +10,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Any URI of a domain is either refused, without showing its secrets, or is the name of a blob below
-// one of the places.
+// parseBlobURI either refuses a URI, or returns the name of a blob in one of the locations.
 func FuzzContentURIs(f *testing.F) {
-	places := []blobLocation{
+	locations := []blobLocation{
 		{scheme: "http", host: "127.0.0.1:10000", path: "/devstoreaccount1", container: "exchange"},
 		{scheme: "https", host: "hub.blob.core.windows.net", container: "exchange"},
 	}
-	for _, p := range places {
+	for _, p := range locations {
 		for _, rest := range []string{"/a/b", "/a%2Fb", "//a", "/../a", "/%2e%2e/a", "/a?sig=SECRET", "/a#b", "/%", "", "/", "s/a", `/a\b`} {
 			f.Add(p.containerURL() + rest)
 		}
@@ -25,7 +24,7 @@ func FuzzContentURIs(f *testing.F) {
 	f.Add("https://hub.blob.core.windows.net@example.org/exchange/a")
 	f.Add("//hub.blob.core.windows.net/exchange/a")
 	f.Fuzz(func(t *testing.T, uri string) {
-		name, err := nameIn(places, false, uri)
+		name, err := parseBlobURI(locations, false, uri)
 		if err != nil {
 			require.Equal(t, domain.Invalid, domain.KindOf(err))
 			require.Empty(t, name)
@@ -36,7 +35,7 @@ func FuzzContentURIs(f *testing.F) {
 		require.NoError(t, err)
 		require.Nil(t, stated.User)
 		is := false
-		for _, p := range places {
+		for _, p := range locations {
 			here, err := url.Parse(p.containerURL())
 			require.NoError(t, err)
 			is = is || strings.EqualFold(here.Hostname(), stated.Hostname()) && stated.Path == here.Path+"/"+name

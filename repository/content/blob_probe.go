@@ -25,21 +25,21 @@ const (
 // A ProbedRight is the result of ProbeBlobs for one right.
 type ProbedRight struct {
 	Name     string
-	IsDenied bool  // the account has refused the credential
+	IsDenied bool  // the account refused the credential
 	Err      error // nil if the right is granted
 }
 
-// probeFolder has the blobs of ProbeBlobs. No name of an object of the hub begins with it.
+// probeFolder is the prefix of the blobs of ProbeBlobs. No object of the hub has a name with this prefix.
 const probeFolder = "doctor/"
 
-// maxProbeAge is the age, by the clock of the account, from which a blob of ProbeBlobs counts as left
-// over.
+// maxProbeAge is the age, by the clock of the account, from which ProbeBlobs deletes a blob of an earlier
+// run.
 const maxProbeAge = time.Minute
 
 // ProbeBlobs tests the rights of the credential of o in an existing container, on a blob that it
-// creates and deletes. id is a part of its name. If the program dies meanwhile, or the credential may
-// not delete, the blob stays; the next ProbeBlobs that may delete removes the blobs of runs that are
-// older than a minute, and returns their number.
+// creates and deletes. id is a part of the name of the blob. The blob remains if the program dies before
+// the deletion, or if the credential has no right to delete. A later ProbeBlobs with the right to delete
+// deletes blobs of earlier runs that are older than a minute; removed is their number.
 func ProbeBlobs(ctx context.Context, o BlobOptions, id string) (rights []ProbedRight, removed int, err error) {
 	b, err := newBlobs(o)
 	if err != nil {
@@ -51,7 +51,7 @@ func ProbeBlobs(ctx context.Context, o BlobOptions, id string) (rights []ProbedR
 		run   func(context.Context) error
 	}{{RightWrite, p.writeBlob}, {RightRead, p.readBlob}, {RightList, p.listBlobs}, {RightDelete, p.deleteBlobs}} {
 		err := test.run(ctx)
-		if bloberror.HasCode(err, bloberror.BlobNotFound) { // it does not exist because it could not be written
+		if bloberror.HasCode(err, bloberror.BlobNotFound) { // the blob could not be written before
 			err = nil
 		}
 		rights = append(rights, ProbedRight{test.right, isRefusal(err), classifyBlobError(ctx, err)})
@@ -59,23 +59,23 @@ func ProbeBlobs(ctx context.Context, o BlobOptions, id string) (rights []ProbedR
 	return rights, p.removed, nil
 }
 
-// isRefusal reports whether the account has refused a credential.
+// isRefusal reports whether err means that the account refused a credential.
 func isRefusal(err error) bool {
-	answer, ok := errors.AsType[*azcore.ResponseError](err)
-	return ok && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden)
+	resp, ok := errors.AsType[*azcore.ResponseError](err)
+	return ok && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden)
 }
 
 // A blobProbe is one run of ProbeBlobs.
 type blobProbe struct {
 	container *container.Client
 	name      string
-	now       time.Time // by the clock of the account; zero: unknown
-	others    []listed  // blobs of other runs
-	removed   int
+	now       time.Time    // time of the upload, by the clock of the account; zero: unknown
+	others    []probedBlob // blobs of other runs
+	removed   int          // number of deleted blobs of other runs
 }
 
-// A listed is a blob that a run has listed.
-type listed struct {
+// A probedBlob is a blob of another run of ProbeBlobs.
+type probedBlob struct {
 	name    string
 	written time.Time
 }
@@ -97,7 +97,7 @@ func (p *blobProbe) readBlob(ctx context.Context) error {
 	return errors.Join(err, resp.Body.Close())
 }
 
-// listBlobs lists the blobs of all runs, up to one result page.
+// listBlobs lists the blobs of all runs of ProbeBlobs, up to one result page.
 func (p *blobProbe) listBlobs(ctx context.Context) error {
 	prefix := probeFolder
 	page, err := p.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}).NextPage(ctx)
@@ -106,13 +106,13 @@ func (p *blobProbe) listBlobs(ctx context.Context) error {
 	}
 	for _, item := range page.Segment.BlobItems {
 		if item.Name != nil && *item.Name != p.name && item.Properties != nil && item.Properties.LastModified != nil {
-			p.others = append(p.others, listed{*item.Name, *item.Properties.LastModified})
+			p.others = append(p.others, probedBlob{*item.Name, *item.Properties.LastModified})
 		}
 	}
 	return nil
 }
 
-// deleteBlobs deletes the blob, and those that earlier runs have left.
+// deleteBlobs deletes the blob of this run, and old blobs of earlier runs.
 func (p *blobProbe) deleteBlobs(ctx context.Context) error {
 	if _, err := p.container.NewBlobClient(p.name).Delete(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return err

@@ -13,21 +13,21 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A rightsGate refuses selected requests with 403.
-type rightsGate struct {
+// A refusingTransport refuses selected requests with 403.
+type refusingTransport struct {
 	next    policy.Transporter
 	refuses func(*http.Request) bool
 }
 
-func (g rightsGate) Do(req *http.Request) (*http.Response, error) {
+func (g refusingTransport) Do(req *http.Request) (*http.Response, error) {
 	if g.refuses(req) {
 		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 	}
 	return g.next.Do(req)
 }
 
-// probedAccount returns the options for a container of an account with a clock.
-func probedAccount(t *testing.T, now *time.Time) content.BlobOptions {
+// openProbedAccount returns the options for a container of a new account, whose clock returns now.
+func openProbedAccount(t *testing.T, now *time.Time) content.BlobOptions {
 	account, err := embedded.Open(embedded.Options{Containers: []string{"content"}, Clock: func() time.Time { return *now }})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, account.Close()) })
@@ -36,7 +36,7 @@ func probedAccount(t *testing.T, now *time.Time) content.BlobOptions {
 	return o
 }
 
-// blobRefusals select the requests that need a right.
+// blobRefusals has, for each right, a function that selects the requests that need the right.
 var blobRefusals = map[string]func(*http.Request) bool{
 	content.RightWrite:  func(r *http.Request) bool { return r.Method == http.MethodPut },
 	content.RightRead:   func(r *http.Request) bool { return r.Method == http.MethodGet && r.URL.Query().Get("comp") != "list" },
@@ -47,8 +47,8 @@ var blobRefusals = map[string]func(*http.Request) bool{
 func TestProbeBlobs_FindsEachRightThatIsMissing(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for missing, refuses := range blobRefusals {
-		o := probedAccount(t, &now)
-		o.Transport = rightsGate{o.Transport, refuses}
+		o := openProbedAccount(t, &now)
+		o.Transport = refusingTransport{o.Transport, refuses}
 		rights, _, err := content.ProbeBlobs(t.Context(), o, "one")
 		require.NoError(t, err)
 		require.Len(t, rights, len(blobRefusals))
@@ -59,12 +59,12 @@ func TestProbeBlobs_FindsEachRightThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestProbeBlobs_RemovesWhatADeadRunHasLeft(t *testing.T) {
+func TestProbeBlobs_DeletesTheBlobOfADeadRun(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	o := probedAccount(t, &now)
+	o := openProbedAccount(t, &now)
 	ctx, die := context.WithCancel(t.Context())
 	dying := o
-	dying.Transport = rightsGate{o.Transport, func(r *http.Request) bool {
+	dying.Transport = refusingTransport{o.Transport, func(r *http.Request) bool {
 		if r.Method == http.MethodGet {
 			die()
 		}
@@ -75,7 +75,7 @@ func TestProbeBlobs_RemovesWhatADeadRunHasLeft(t *testing.T) {
 
 	_, removed, err := content.ProbeBlobs(t.Context(), o, "two")
 	require.NoError(t, err)
-	require.Zero(t, removed, "that run may not have ended")
+	require.Zero(t, removed, "the dead run may still be in progress")
 	now = now.Add(time.Minute)
 	for _, want := range []int{1, 0} {
 		rights, removed, err := content.ProbeBlobs(t.Context(), o, "three")

@@ -10,12 +10,12 @@ import (
 // A ContainerStatus is the status of a container of an account.
 type ContainerStatus struct {
 	Exists       bool
-	Created      bool   // by this call
-	PublicAccess string // "": private, as it should be
+	Created      bool   // this call created the container
+	PublicAccess string // level of public access; "": the container is private
 }
 
-// ProvisionBlobs returns the status of the container in o. If it is missing and o.Create is set,
-// ProvisionBlobs creates it.
+// ProvisionBlobs returns the status of the container in o. If the container does not exist and o.Create
+// is true, ProvisionBlobs creates the container.
 func ProvisionBlobs(ctx context.Context, o BlobOptions) (status ContainerStatus, err error) {
 	b, err := newBlobs(o)
 	if err != nil {
@@ -30,12 +30,12 @@ func ProvisionBlobs(ctx context.Context, o BlobOptions) (status ContainerStatus,
 		}
 		return status, nil
 	case !bloberror.HasCode(err, bloberror.ContainerNotFound):
-		return status, fmt.Errorf("read container %s of %s: %w", o.Container, b.places[0].accountURL(), classifyBlobError(ctx, err))
+		return status, fmt.Errorf("read container %s of %s: %w", o.Container, b.locations[0].accountURL(), classifyBlobError(ctx, err))
 	case !o.Create:
 		return status, nil
 	}
 	if _, err = b.container.Create(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
-		return status, fmt.Errorf("create container %s of %s: %w", o.Container, b.places[0].accountURL(), classifyBlobError(ctx, err))
+		return status, fmt.Errorf("create container %s of %s: %w", o.Container, b.locations[0].accountURL(), classifyBlobError(ctx, err))
 	}
 	return ContainerStatus{Exists: true, Created: err == nil}, nil
 }
@@ -54,5 +54,5 @@ func DestroyBlobs(ctx context.Context, o BlobOptions) (existed bool, err error) 
 	case bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted):
 		return false, nil
 	}
-	return false, fmt.Errorf("delete container %s of %s: %w", o.Container, b.places[0].accountURL(), classifyBlobError(ctx, err))
+	return false, fmt.Errorf("delete container %s of %s: %w", o.Container, b.locations[0].accountURL(), classifyBlobError(ctx, err))
 }

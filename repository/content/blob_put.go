@@ -25,18 +25,18 @@ import (
 )
 
 const (
-	blockSize = 4 << 20 // with blocks of this size, Azure reaches its full throughput
-	atOnce    = 2       // blocks of one object in flight, while the next one is read
-	lookLasts = 20 * time.Second
+	blockSize      = 4 << 20          // bytes; with blocks of this size, Azure reaches its full throughput
+	maxInFlight    = 2                // limit for the blocks of an object that are sent while the next block is read
+	resolveTimeout = 20 * time.Second // timeout for resolving an unknown outcome
 )
 
-// blocks is a pool of buffers of one block.
+// blocks is a pool of buffers of blockSize bytes.
 var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
-// Put implements [repository.Content]. An object above the size of a block is staged in blocks, which
-// are not visible, and then committed as a whole. In either case one request creates the object, on
-// condition that it does not exist. If the outcome of that request is unknown, Put fails with
-// Uncertain: the object may appear.
+// Put implements [repository.Content]. An object above blockSize is staged in blocks, which are not
+// visible, and then committed. In both cases one request creates the object, on condition that the
+// object does not exist. If the outcome of this request is unknown, Put fails with Uncertain: the object
+// may become visible later.
 func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := repository.CheckObjectName(name); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// An upload is one Put. Its id is stored with the object, so that it recognizes its own object.
+// An upload is one Put. Its id is stored with the object, so that the Put recognizes its own object.
 type upload struct {
 	client *blockblob.Client
 	id     string
@@ -73,9 +73,9 @@ func (u *upload) sendBlob(ctx context.Context) error {
 	return u.commitBlob(ctx, func(ctx context.Context) error { return u.commitWhole(ctx, first[:n]) })
 }
 
-// fillBuffer reads until p is full, and there may be more, or until the source ends. Only io.EOF itself
-// is the end: io.ErrUnexpectedEOF, which io.ReadFull also returns for a short source, means a broken
-// connection here.
+// fillBuffer reads until p is full or r ends. more is true if p is full, so r may have more bytes. Only
+// io.EOF means the end of r. io.ErrUnexpectedEOF means a broken connection of r, so io.ReadFull, which
+// returns this error at the end of r, cannot be used.
 func fillBuffer(r io.Reader, p []byte) (n int, more bool, err error) {
 	for n < len(p) {
 		k, err := r.Read(p[n:])
@@ -90,11 +90,11 @@ func fillBuffer(r io.Reader, p []byte) (n int, more bool, err error) {
 	return n, true, nil
 }
 
-// stageAll stages the source in blocks, the first of which has been read. When it returns, no block is
-// in flight.
+// stageAll stages the source in blocks. first is the first block, which was read before. When stageAll
+// returns, no block is in flight.
 func (u *upload) stageAll(outer context.Context, first *[blockSize]byte) error {
 	group, ctx := errgroup.WithContext(outer)
-	group.SetLimit(atOnce)
+	group.SetLimit(maxInFlight)
 	stage := func(buffer *[blockSize]byte, n int) {
 		block := u.nextBlock()
 		group.Go(func() error {
@@ -118,73 +118,74 @@ func (u *upload) stageAll(outer context.Context, first *[blockSize]byte) error {
 	return group.Wait()
 }
 
-// nextBlock returns the id of another block. All ids have the same length.
+// nextBlock returns the id of the next block. All ids have the same length.
 func (u *upload) nextBlock() string {
 	id := binary.BigEndian.AppendUint32([]byte(u.id), uint32(len(u.staged))) //nolint:gosec // the number of blocks is far below the limit
 	u.staged = append(u.staged, base64.StdEncoding.EncodeToString(id))
 	return u.staged[len(u.staged)-1]
 }
 
-// ifNone returns the condition of the request that creates the object: that it does not exist.
-func (u *upload) ifNone() *blob.AccessConditions {
+// ifAbsent returns the condition of the request that creates the object: the object does not exist.
+func (u *upload) ifAbsent() *blob.AccessConditions {
 	none := azcore.ETagAny
 	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &none}}
 }
 
-const idName = "putid" // name of the metadata with the id of the Put
+const idName = "putid" // name of the metadata entry with the id of the Put
 
 func (u *upload) blobMetadata() map[string]*string { return map[string]*string{idName: &u.id} }
 
 func (u *upload) commitWhole(ctx context.Context, data []byte) error {
 	_, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)),
-		&blockblob.UploadOptions{Metadata: u.blobMetadata(), AccessConditions: u.ifNone()})
+		&blockblob.UploadOptions{Metadata: u.blobMetadata(), AccessConditions: u.ifAbsent()})
 	return err
 }
 
 func (u *upload) commitBlocks(ctx context.Context) error {
 	_, err := u.client.CommitBlockList(ctx, u.staged,
-		&blockblob.CommitBlockListOptions{Metadata: u.blobMetadata(), AccessConditions: u.ifNone()})
+		&blockblob.CommitBlockListOptions{Metadata: u.blobMetadata(), AccessConditions: u.ifAbsent()})
 	return err
 }
 
-// commitBlob sends the request that creates the object. The client may repeat the request: then it
-// finds the object of the first one, and compares its id.
+// commitBlob sends the request that creates the object. A repetition of the request by the client fails
+// if the first attempt created the object, so commitBlob then compares the id of the stored object.
 func (u *upload) commitBlob(ctx context.Context, send func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	sending, lost := withWitness(ctx)
+	sending, lost := observeAttempts(ctx)
 	err := send(sending)
-	if err == nil || !*lost && !isQuestion(err) {
+	if err == nil || !*lost && !isAmbiguous(err) {
 		return classifyBlobError(ctx, err)
 	}
 	return u.resolveCommit(ctx, classifyBlobError(ctx, err), *lost)
 }
 
-// isQuestion reports whether an answer leaves it unknown who has created an object.
-func isQuestion(err error) bool {
+// isAmbiguous reports whether err may mean that this Put, or that another writer, created the object.
+func isAmbiguous(err error) bool {
 	return bloberror.HasCode(err, bloberror.BlobAlreadyExists, bloberror.ConditionNotMet, bloberror.InvalidBlockList)
 }
 
 // resolveCommit determines the outcome of a commit that failed with cause.
 func (u *upload) resolveCommit(ctx context.Context, cause error, lost bool) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLasts)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
-	there, err := u.client.GetProperties(ctx, nil)
+	stored, err := u.client.GetProperties(ctx, nil)
 	switch {
-	case err == nil && u.hasMade(there.Metadata):
+	case err == nil && u.hasCreated(stored.Metadata):
 		return nil
 	case err == nil:
-		return domain.Errorf(domain.Conflict, "there is such an object already")
+		return domain.Errorf(domain.Conflict, "the object exists already")
 	case lost:
-		return domain.Errorf(domain.Uncertain, "it may appear, or not; put it again, and if that meets Conflict, read it: %w", cause)
+		return domain.Errorf(domain.Uncertain, "the object may or may not become visible; put it again, and if that fails with Conflict, read it: %w", cause)
 	case domain.KindOf(classifyBlobError(ctx, err)) == domain.NotFound:
-		return domain.Errorf(domain.Unavailable, "another writer was there at the same time, and the object is gone; put it again: %w", cause)
+		return domain.Errorf(domain.Unavailable, "another writer created and deleted the object at the same time; put it again: %w", cause)
 	}
 	return classifyBlobError(ctx, err)
 }
 
-func (u *upload) hasMade(metadata map[string]*string) bool {
+// hasCreated reports whether the object with this metadata was created by this Put.
+func (u *upload) hasCreated(metadata map[string]*string) bool {
 	for name, value := range metadata {
 		if strings.EqualFold(name, idName) && value != nil && *value == u.id {
 			return true

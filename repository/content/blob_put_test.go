@@ -13,9 +13,10 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// If a buffer were returned to its pool too early, one upload would fill it while another one sends it.
-func TestUploadsSideBySideKeepTheirOwnBytes(t *testing.T) {
-	const uploads, length = 6, 13 << 20 // some blocks of 4 MB
+// If a buffer returned to its pool too early, one upload would fill the buffer while another upload
+// sends it.
+func TestPut_KeepsTheBytesOfConcurrentUploadsApart(t *testing.T) {
+	const uploads, length = 6, 13 << 20 // bytes; four blocks
 	o := inProcess(openAccount(t, "folder"))
 	o.Container, o.Create = "side-by-side", true
 	b, err := content.OpenBlobs(t.Context(), o)
@@ -24,7 +25,7 @@ func TestUploadsSideBySideKeepTheirOwnBytes(t *testing.T) {
 	failures := make([]error, uploads)
 	for i := range uploads {
 		writing.Go(func() {
-			failures[i] = b.Put(t.Context(), fmt.Sprintf("upload/%d", i), io.LimitReader(same(i), length))
+			failures[i] = b.Put(t.Context(), fmt.Sprintf("upload/%d", i), io.LimitReader(repeatedByte(i), length))
 		})
 	}
 	writing.Wait()
@@ -39,10 +40,10 @@ func TestUploadsSideBySideKeepTheirOwnBytes(t *testing.T) {
 	}
 }
 
-// A same yields one byte forever.
-type same byte
+// A repeatedByte is a reader that yields one byte forever.
+type repeatedByte byte
 
-func (s same) Read(p []byte) (int, error) {
+func (s repeatedByte) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = byte(s)
 	}

@@ -22,7 +22,7 @@ func (b *Blobs) Open(ctx context.Context, s repository.Section) (io.ReadCloser, 
 		return nil, err
 	}
 	if s.Offset < 0 || s.Length < 0 {
-		return nil, domain.Errorf(domain.Invalid, "open %s: offset %d and length %d: want none below 0", s.Object, s.Offset, s.Length)
+		return nil, domain.Errorf(domain.Invalid, "open %s: offset %d and length %d must not be negative", s.Object, s.Offset, s.Length)
 	}
 	r, err := b.openSection(ctx, s)
 	if err != nil {
@@ -33,50 +33,50 @@ func (b *Blobs) Open(ctx context.Context, s repository.Section) (io.ReadCloser, 
 
 func (b *Blobs) openSection(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
 	client := b.container.NewBlobClient(s.Object)
-	if s.Length == 0 || s.Length > math.MaxInt64-s.Offset { // the section has no range
-		there, err := client.GetProperties(ctx, nil)
+	if s.Length == 0 || s.Length > math.MaxInt64-s.Offset { // a range request cannot represent the section
+		properties, err := client.GetProperties(ctx, nil)
 		if err != nil {
 			return nil, classifyBlobError(ctx, err)
 		}
-		if there.ContentLength == nil {
-			return nil, errors.New("the account tells properties without a length")
+		if properties.ContentLength == nil {
+			return nil, errors.New("the account returned properties without a length")
 		}
-		return nothing{}, tooShort(s, *there.ContentLength)
+		return emptyReader{}, checkSize(s, *properties.ContentLength)
 	}
 	r, size, err := newStream(ctx, client, s.Offset, s.Length)
 	if domain.KindOf(err) == domain.Damaged {
-		return nil, fmt.Errorf("want %d bytes from %d, but it ends before: %w", s.Length, s.Offset, err)
+		return nil, fmt.Errorf("want %d bytes from %d, but the object ends before: %w", s.Length, s.Offset, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := tooShort(s, size); err != nil {
+	if err := checkSize(s, size); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
 }
 
-// tooShort returns a Damaged error if an object of a size ends before s does.
-func tooShort(s repository.Section, size int64) error {
+// checkSize returns a Damaged error if an object of size bytes ends before the end of s.
+func checkSize(s repository.Section, size int64) error {
 	if s.Offset > size || s.Length > size-s.Offset {
-		return domain.Errorf(domain.Damaged, "want %d bytes from %d, but it has only %d", s.Length, s.Offset, size)
+		return domain.Errorf(domain.Damaged, "want %d bytes from %d, but the object has only %d", s.Length, s.Offset, size)
 	}
 	return nil
 }
 
-// nothing reads an empty section.
-type nothing struct{}
+// An emptyReader reads an empty section.
+type emptyReader struct{}
 
-func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
+func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
-func (nothing) Close() error { return nil }
+func (emptyReader) Close() error { return nil }
 
 // Name implements [repository.Exchange].
-func (b *Blobs) Name(uri string) (string, error) { return nameIn(b.places, b.anyHost, uri) }
+func (b *Blobs) Name(uri string) (string, error) { return parseBlobURI(b.locations, b.anyHost, uri) }
 
 // Fetch implements [repository.Exchange].
 func (b *Blobs) Fetch(ctx context.Context, uri string) (io.ReadCloser, error) {
-	name, err := nameIn(b.places, b.anyHost, uri)
+	name, err := parseBlobURI(b.locations, b.anyHost, uri)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (b *Blobs) Fetch(ctx context.Context, uri string) (io.ReadCloser, error) {
 
 // Discard implements [repository.Exchange].
 func (b *Blobs) Discard(ctx context.Context, uri string) error {
-	name, err := nameIn(b.places, b.anyHost, uri)
+	name, err := parseBlobURI(b.locations, b.anyHost, uri)
 	if err == nil {
 		err = b.removeBlob(ctx, name)
 	}
@@ -104,10 +104,11 @@ func (b *Blobs) Delete(ctx context.Context, name string) error {
 	return b.removeBlob(ctx, name)
 }
 
-// removeBlob deletes a blob. If the client repeats the request, the second one finds no blob.
+// removeBlob deletes a blob. A missing blob is not an error: the client may repeat a request that has
+// already deleted the blob.
 func (b *Blobs) removeBlob(ctx context.Context, name string) error {
 	with := blob.DeleteSnapshotsOptionTypeInclude
-	sending, lost := withWitness(ctx)
+	sending, lost := observeAttempts(ctx)
 	_, err := b.container.NewBlobClient(name).Delete(sending, &blob.DeleteOptions{DeleteSnapshots: &with})
 	if err == nil || bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return nil
@@ -124,9 +125,9 @@ func (b *Blobs) DeleteFolder(ctx context.Context, folder string) error {
 	if err := repository.CheckObjectName(folder); err != nil {
 		return err
 	}
-	const atOnce = 8
+	const maxDeletions = 8 // in flight
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(maxDeletions)
 	prefix := folder + "/"
 	pages := b.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix})
 	var listing error

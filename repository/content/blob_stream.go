@@ -14,11 +14,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A blobStream reads a part of one version of a blob. If a connection breaks, or carries nothing for
-// too long, the stream continues at the same position with another connection. Nothing is buffered.
+// A blobStream reads a part of one version of a blob. If a connection breaks, or transfers no data for
+// too long, the stream continues at the same position with another connection. It does not buffer data.
 //
-// It replaces azblob's RetryReader, which recognizes only some of the errors of a broken connection,
-// and has no limit for a stream as a whole.
+// A blobStream replaces azblob's RetryReader, which recognizes only some errors of a broken connection
+// and does not limit the retries of a whole stream.
 type blobStream struct {
 	client  *blob.Client
 	etag    *azcore.ETag
@@ -27,22 +27,22 @@ type blobStream struct {
 
 	ctx     context.Context //nolint:containedctx // lasts until Close, longer than the context of Open
 	cancel  context.CancelFunc
-	barren  int   // consecutive connections that broke before they carried anything
-	failure error // the error with which it ended
+	empty   int   // number of consecutive connections that broke before they transferred data
+	failure error // nil, or the error with which the stream ended
 }
 
-const barrenMost = 3
+const maxEmptyConnections = 3
 
-// newStream opens the part of a blob that begins at from. It has length bytes, or all remaining ones if
-// length is blob.CountToEnd. The stream may be read after ctx has ended.
+// newStream opens the part of a blob that begins at from. The part has length bytes; with
+// blob.CountToEnd, it extends to the end of the blob. The stream may be read after ctx has ended.
 func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ *blobStream, size int64, err error) {
 	s := &blobStream{client: client, at: from}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, s.cancel)
-	got, err := client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: from, Count: length}}) //nolint:contextcheck // until it is open, it ends with ctx
+	got, err := client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: from, Count: length}}) //nolint:contextcheck // s.ctx ends with ctx until the stream is open
 	if !stop() && err == nil {
 		err = ctx.Err()
-		_ = got.Body.Close() // nothing has been read
+		_ = got.Body.Close() // no data was read, so no error can matter
 	}
 	if err != nil {
 		s.cancel()
@@ -50,7 +50,7 @@ func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ 
 	}
 	s.body, s.etag = got.Body, got.ETag
 	if size, err = sizeOf(got); err == nil && got.ContentEncoding != nil && *got.ContentEncoding != "" {
-		err = domain.Errorf(domain.Invalid, "the object is encoded as %.40q; leave content as it is", *got.ContentEncoding)
+		err = domain.Errorf(domain.Invalid, "the object has the content encoding %.40q; store content without an encoding", *got.ContentEncoding)
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, s.Close())
@@ -62,18 +62,18 @@ func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ 
 	return s, size, nil
 }
 
-// sizeOf returns the size of the whole blob from the answer to a request for a part.
+// sizeOf returns the size of the whole blob from the response to a request for a part.
 func sizeOf(got blob.DownloadStreamResponse) (int64, error) {
 	if got.ContentRange == nil {
 		if got.ContentLength == nil {
-			return 0, errors.New("the account answers content without its length")
+			return 0, errors.New("the account returned content without its length")
 		}
 		return *got.ContentLength, nil
 	}
 	_, total, _ := strings.Cut(*got.ContentRange, "/")
 	size, err := strconv.ParseInt(total, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("the account answers a range that cannot be read, %.60q", *got.ContentRange)
+		return 0, fmt.Errorf("the account returned an invalid Content-Range %.60q", *got.ContentRange)
 	}
 	return size, nil
 }
@@ -93,8 +93,8 @@ func (s *blobStream) Read(p []byte) (int, error) {
 		s.at += int64(n)
 		switch {
 		case n > 0:
-			s.barren = 0
-			return n, nil // the next Read returns the error again
+			s.empty = 0
+			return n, nil // the next Read returns err again
 		case err != nil:
 			s.failure = s.dropConnection(err)
 		case len(p) == 0 || err == nil:
@@ -104,20 +104,20 @@ func (s *blobStream) Read(p []byte) (int, error) {
 	return 0, s.failure
 }
 
-// dropConnection closes a broken connection, and ends the stream if it must not continue.
+// dropConnection closes a broken connection. It returns an error if the stream must end.
 func (s *blobStream) dropConnection(err error) error {
-	_ = s.body.Close() // it is broken
+	_ = s.body.Close() // the connection is broken, so its error adds nothing to err
 	s.body = nil
-	if s.barren++; s.barren < barrenMost {
+	if s.empty++; s.empty < maxEmptyConnections {
 		return nil
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return domain.Errorf(domain.Unavailable, "the connection broke %d times at byte %d: %v", s.barren, s.at, err)
+	return domain.Errorf(domain.Unavailable, "the connection broke %d times at byte %d: %v", s.empty, s.at, err)
 }
 
-// resumeReading opens a connection for the rest of the same version.
+// resumeReading opens another connection for the remaining bytes of the same version.
 func (s *blobStream) resumeReading() error {
 	got, err := s.client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{
 		Range:            blob.HTTPRange{Offset: s.at, Count: s.end - s.at},
@@ -129,7 +129,7 @@ func (s *blobStream) resumeReading() error {
 	}
 	err = classifyBlobError(s.ctx, err)
 	if domain.KindOf(err) == domain.NotFound {
-		return domain.Errorf(domain.Damaged, "the object went while it was read: %w", err)
+		return domain.Errorf(domain.Damaged, "the object was deleted while it was read: %w", err)
 	}
 	return err
 }
@@ -138,10 +138,10 @@ func (s *blobStream) resumeReading() error {
 func (s *blobStream) Close() error {
 	s.cancel()
 	if s.failure == nil {
-		s.failure = errors.New("the content has been closed")
+		s.failure = errors.New("the content is closed")
 	}
 	if s.body != nil {
-		_ = s.body.Close() // its error no longer matters
+		_ = s.body.Close() // the caller needs no more data, so the error does not matter
 		s.body = nil
 	}
 	return nil

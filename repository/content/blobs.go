@@ -19,11 +19,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Blobs keeps objects as block blobs in a container of a Blob Storage account. It
-// is safe for concurrent use, and there is nothing to close.
+// Blobs keeps objects as block blobs in a container of a Blob Storage account. It is safe for concurrent
+// use, and need not be closed.
 type Blobs struct {
 	container *container.Client
-	places    []blobLocation // the container under all its names
+	locations []blobLocation // all locations of the container: the endpoint, then the aliases
 	anyHost   bool           // the account also has unknown names on other hosts
 }
 
@@ -41,42 +41,42 @@ type BlobOptions struct {
 	// Container is the name of the container.
 	Container string
 
-	// Credential authorizes requests, unless there is a Key.
+	// Credential authorizes requests if Key is empty.
 	Credential azcore.TokenCredential
 
-	// Account and Key sign requests. Account is a part of Endpoint, unless Endpoint has a custom
-	// domain.
+	// Account and Key sign requests. Account may be empty unless Endpoint has a custom domain: its
+	// default is the account's name in Endpoint.
 	Account, Key string
 
-	// Aliases are other endpoints by which domains may name the same account.
+	// Aliases are other endpoints of the same account, which URIs of domains may contain.
 	Aliases []string
 
-	// AnyHost says that domains may name the account by any host. It is for an account that the hub
-	// serves itself, and that other machines reach by names which the hub does not know. The hub never
-	// connects to a host that they name.
+	// AnyHost permits URIs of domains with any host. It is for an account that the hub serves itself,
+	// and that other machines reach by host names which the hub does not know. The hub never connects to
+	// the host of such a URI.
 	AnyHost bool
 
 	// Create creates the container if it does not exist.
 	Create bool
 
-	// Transport sends the requests. Default: that of the Azure SDK.
+	// Transport sends the requests. Default: the transport of the Azure SDK.
 	Transport policy.Transporter
 
-	// Tracing records the spans of the requests. The zero Provider records none.
+	// Tracing records the spans of the requests. The zero Provider records no spans.
 	Tracing tracing.Provider
 }
 
-// How long one attempt at a request may take, and how often and when it is repeated. A read that takes
-// longer continues with another attempt.
+// Limits for the attempts of a request. A read that exceeds attemptTimeout continues with another
+// request.
 const (
-	attemptLasts = 15 * time.Second
-	retries      = 3
-	firstDelay   = 200 * time.Millisecond
-	longestDelay = 2 * time.Second
+	attemptTimeout = 15 * time.Second
+	maxRetries     = 3
+	firstDelay     = 200 * time.Millisecond
+	maxDelay       = 2 * time.Second
 )
 
 // OpenBlobs returns the blobs of a container. It reads the container's properties, or creates the
-// container, so that an unusable account is detected now.
+// container, so that it fails if the account is unusable.
 func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
 	b, err := newBlobs(o)
 	if err != nil {
@@ -91,7 +91,7 @@ func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
 		_, err = b.container.GetProperties(ctx, nil)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open blobs: container %s of %s: %w", o.Container, b.places[0].accountURL(), classifyBlobError(ctx, err))
+		return nil, fmt.Errorf("open blobs: container %s of %s: %w", o.Container, b.locations[0].accountURL(), classifyBlobError(ctx, err))
 	}
 	return b, nil
 }
@@ -99,28 +99,28 @@ func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
 func newBlobs(o BlobOptions) (*Blobs, error) {
 	b := &Blobs{anyHost: o.AnyHost}
 	for _, endpoint := range append([]string{o.Endpoint}, o.Aliases...) {
-		p, err := placeOf(endpoint, o.Container)
+		location, err := parseLocation(endpoint, o.Container)
 		if err != nil {
 			return nil, err
 		}
-		b.places = append(b.places, p)
+		b.locations = append(b.locations, location)
 	}
 	options := &container.ClientOptions{ClientOptions: policy.ClientOptions{
 		Transport: o.Transport, TracingProvider: o.Tracing,
 		Retry: policy.RetryOptions{
-			MaxRetries: retries, TryTimeout: attemptLasts, RetryDelay: firstDelay, MaxRetryDelay: longestDelay,
+			MaxRetries: maxRetries, TryTimeout: attemptTimeout, RetryDelay: firstDelay, MaxRetryDelay: maxDelay,
 		},
-		PerCallPolicies:  []policy.Policy{asStored{}},
-		PerRetryPolicies: []policy.Policy{witness{}, traceHeader{}},
+		PerCallPolicies:  []policy.Policy{identityEncoding{}},
+		PerRetryPolicies: []policy.Policy{attemptObserver{}, traceHeader{}},
 	}}
-	address := b.places[0].containerURL()
+	address := b.locations[0].containerURL()
 	var err error
 	switch {
 	case o.Key != "":
 		var key *azblob.SharedKeyCredential
 		account := o.Account
 		if account == "" {
-			account = b.places[0].accountName()
+			account = b.locations[0].accountName()
 		}
 		if key, err = azblob.NewSharedKeyCredential(account, o.Key); err == nil {
 			b.container, err = container.NewClientWithSharedKeyCredential(address, key, options)
@@ -136,30 +136,30 @@ func newBlobs(o BlobOptions) (*Blobs, error) {
 	return b, nil
 }
 
-// asStored is a policy that requests content as it was stored: otherwise the HTTP client would
+// identityEncoding is a policy that requests content in its stored form. Without it, the HTTP client would
 // decompress a blob that is stored with compression.
-type asStored struct{}
+type identityEncoding struct{}
 
-func (asStored) Do(r *policy.Request) (*http.Response, error) {
+func (identityEncoding) Do(r *policy.Request) (*http.Response, error) {
 	r.Raw().Header.Set("Accept-Encoding", "identity")
 	return r.Next()
 }
 
-// ParseConnection converts a connection string with the key of an account, as the Azure portal and
-// emulators show it, to options.
+// ParseConnection returns the options in a connection string of an account with its key. The Azure portal
+// and emulators show this string.
 func ParseConnection(text string) (BlobOptions, error) {
-	said := map[string]string{"DefaultEndpointsProtocol": "https", "EndpointSuffix": "core.windows.net"}
+	fields := map[string]string{"DefaultEndpointsProtocol": "https", "EndpointSuffix": "core.windows.net"}
 	for part := range strings.SplitSeq(text, ";") {
 		if name, value, ok := strings.Cut(part, "="); ok {
-			said[strings.TrimSpace(name)] = strings.TrimSpace(value)
+			fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}
 	}
-	o := BlobOptions{Endpoint: said["BlobEndpoint"], Account: said["AccountName"], Key: said["AccountKey"]}
+	o := BlobOptions{Endpoint: fields["BlobEndpoint"], Account: fields["AccountName"], Key: fields["AccountKey"]}
 	if o.Account == "" || o.Key == "" {
-		return BlobOptions{}, domain.Errorf(domain.Invalid, "blob connection string: want AccountName and AccountKey in it")
+		return BlobOptions{}, domain.Errorf(domain.Invalid, "blob connection string: want AccountName and AccountKey")
 	}
 	if o.Endpoint == "" {
-		o.Endpoint = (&url.URL{Scheme: said["DefaultEndpointsProtocol"], Host: o.Account + ".blob." + said["EndpointSuffix"]}).String()
+		o.Endpoint = (&url.URL{Scheme: fields["DefaultEndpointsProtocol"], Host: o.Account + ".blob." + fields["EndpointSuffix"]}).String()
 	}
 	return o, nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// Content of 50 MB, the maximum of a bundle, with an account in a folder. The allocated memory does not
-// depend on its size.
+// BenchmarkBlobs puts and opens content in an account in a folder. 50 MB is the maximum of a bundle. The
+// allocated memory does not depend on the size of the content.
 func BenchmarkBlobs(b *testing.B) {
 	for _, size := range []int{800 << 10, 50 << 20, 200 << 20} {
 		account, err := embedded.Open(embedded.Options{Dir: b.TempDir()})

@@ -21,13 +21,14 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A wire sends requests to an account, unless a test intervenes.
+// A wire is a transport to an account. A test can change its requests and responses.
 type wire struct {
 	next  *embedded.Transport
 	mu    sync.Mutex
 	calls int
 
-	// called before and after a request, with its number from 1 on
+	// before and after, if not nil, are called before and after a request, with its number from 1 on.
+	// Their results replace the response of the account.
 	before func(n int, r *http.Request) (*http.Response, error)
 	after  func(n int, r *http.Request, answer *http.Response) (*http.Response, error)
 }
@@ -51,8 +52,9 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 
 var errLost = errors.New("the connection was lost")
 
-// rig returns blobs on a wire, and the account behind it. In a synctest bubble, waits take no time.
-func rig(t *testing.T) (*content.Blobs, *wire, *content.Blobs) {
+// openWire returns blobs on a wire, the wire, and blobs with direct access to the same account. In a
+// synctest bubble, waits take no time.
+func openWire(t *testing.T) (*content.Blobs, *wire, *content.Blobs) {
 	t.Helper()
 	account, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
@@ -69,7 +71,7 @@ func rig(t *testing.T) (*content.Blobs, *wire, *content.Blobs) {
 	return blobs, w, direct
 }
 
-func read(t *testing.T, c repository.Content, name string, length int) (string, error) {
+func readObject(t *testing.T, c repository.Content, name string, length int) (string, error) {
 	t.Helper()
 	r, err := c.Open(t.Context(), repository.Section{Object: name, Length: int64(length)})
 	if err != nil {
@@ -79,17 +81,17 @@ func read(t *testing.T, c repository.Content, name string, length int) (string, 
 	return string(data), errors.Join(err, r.Close())
 }
 
-// Sizes of objects that are put in one request, and in blocks.
+// sizes are the sizes of objects that are put in one request, and of an object that is put in blocks.
 var sizes = []int{5, 4 << 20, 4<<20 + 5}
 
-// A request or its answer is lost. In the end the object exists, and Put recognizes that it has made
-// the object.
+// If a request or its response is lost, the object exists after Put, and Put recognizes the object as its
+// own.
 func TestPut_SurvivesALostRequest(t *testing.T) {
 	for _, size := range sizes {
 		for _, back := range []bool{false, true} {
 			for at, done := 1, false; !done; at++ {
 				synctest.Test(t, func(t *testing.T) {
-					blobs, w, direct := rig(t)
+					blobs, w, direct := openWire(t)
 					lose := func(n int) error {
 						if n == at {
 							return errLost
@@ -104,7 +106,7 @@ func TestPut_SurvivesALostRequest(t *testing.T) {
 					data := strings.Repeat("x", size)
 					require.NoError(t, blobs.Put(t.Context(), "a/b", strings.NewReader(data)), "call %d", at)
 					done = w.calls < at
-					got, err := read(t, direct, "a/b", size)
+					got, err := readObject(t, direct, "a/b", size)
 					require.NoError(t, err)
 					require.True(t, data == got)
 				})
@@ -113,15 +115,15 @@ func TestPut_SurvivesALostRequest(t *testing.T) {
 	}
 }
 
-// From some request on there is no answer. Put reports that nothing was stored only if that is so, and
-// an unknown outcome only after it has tried to find out.
-func TestPut_ReportsOnlyWhatItKnowsIfTheAccountDisappears(t *testing.T) {
+// The account stops responding from a certain request on. If Put fails with Unavailable, no object was
+// stored. If Put cannot know the outcome, it fails with Uncertain.
+func TestPut_ReportsATrueOutcomeIfTheAccountDisappears(t *testing.T) {
 	uncertain := 0
 	for _, size := range sizes {
 		for _, back := range []bool{false, true} {
 			for at, done := 1, false; !done; at++ {
 				synctest.Test(t, func(t *testing.T) {
-					blobs, w, direct := rig(t)
+					blobs, w, direct := openWire(t)
 					gone := func(n int) error {
 						if n >= at {
 							return errLost
@@ -134,7 +136,7 @@ func TestPut_ReportsOnlyWhatItKnowsIfTheAccountDisappears(t *testing.T) {
 						w.before = func(n int, _ *http.Request) (*http.Response, error) { return nil, gone(n) }
 					}
 					err := blobs.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("x", size)))
-					_, missing := read(t, direct, "a/b", size)
+					_, missing := readObject(t, direct, "a/b", size)
 					switch domain.KindOf(err) {
 					case domain.Unknown:
 						require.NoError(t, err)
@@ -154,11 +156,11 @@ func TestPut_ReportsOnlyWhatItKnowsIfTheAccountDisappears(t *testing.T) {
 	require.Positive(t, uncertain)
 }
 
-// The object of another caller is a conflict, even if the answers that show this are lost.
+// Put fails with Conflict for the object of another caller, even if the 409 responses are lost.
 func TestPut_FailsWithConflictForTheObjectOfAnotherCaller(t *testing.T) {
 	for _, size := range sizes {
 		synctest.Test(t, func(t *testing.T) {
-			blobs, w, direct := rig(t)
+			blobs, w, direct := openWire(t)
 			require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader("other")))
 			w.after = func(_ int, r *http.Request, answer *http.Response) (*http.Response, error) {
 				if answer.StatusCode == http.StatusConflict {
@@ -167,18 +169,18 @@ func TestPut_FailsWithConflictForTheObjectOfAnotherCaller(t *testing.T) {
 				return answer, nil
 			}
 			require.Equal(t, domain.Conflict, domain.KindOf(blobs.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("x", size)))))
-			got, err := read(t, direct, "a/b", 5)
+			got, err := readObject(t, direct, "a/b", 5)
 			require.NoError(t, err)
 			require.Equal(t, "other", got)
 		})
 	}
 }
 
-// Another writer creates and deletes the object between two blocks, and the staged blocks are deleted
-// with it.
+// Another writer creates and deletes the object before the blocks are committed. This also deletes the
+// staged blocks.
 func TestPut_FailsIfAnotherWriterHasDeletedItsBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		blobs, w, direct := rig(t)
+		blobs, w, direct := openWire(t)
 		w.before = func(_ int, r *http.Request) (*http.Response, error) {
 			if r.URL.Query().Get("comp") == "blocklist" {
 				require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader("other")))
@@ -192,12 +194,12 @@ func TestPut_FailsIfAnotherWriterHasDeletedItsBlocks(t *testing.T) {
 	})
 }
 
-// A caller whose context ends while the object is created still gets the true outcome.
+// Put returns the true outcome even if its context ends while the object is created.
 func TestPut_ReportsItsOutcomeAfterItsContextHasEnded(t *testing.T) {
 	for _, size := range sizes {
 		for _, arrives := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
-				blobs, w, direct := rig(t)
+				blobs, w, direct := openWire(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				w.before = func(_ int, r *http.Request) (*http.Response, error) {
 					if r.Method == http.MethodPut && r.URL.Query().Get("comp") != "block" {
@@ -213,7 +215,7 @@ func TestPut_ReportsItsOutcomeAfterItsContextHasEnded(t *testing.T) {
 				}
 				data := strings.Repeat("x", size)
 				err := blobs.Put(ctx, "a/b", strings.NewReader(data))
-				got, missing := read(t, direct, "a/b", size)
+				got, missing := readObject(t, direct, "a/b", size)
 				if arrives {
 					require.NoError(t, err)
 					require.True(t, data == got)
@@ -229,11 +231,11 @@ func TestPut_ReportsItsOutcomeAfterItsContextHasEnded(t *testing.T) {
 
 func TestPut_StopsReadingWhenTheAccountRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		blobs, w, _ := rig(t)
+		blobs, w, _ := openWire(t)
 		w.before = func(_ int, r *http.Request) (*http.Response, error) {
-			return canned(r, 403, "AuthorizationFailure"), nil
+			return newErrorResponse(r, 403, "AuthorizationFailure"), nil
 		}
-		source := &counting{}
+		source := &countingReader{}
 		err := blobs.Put(t.Context(), "a/b", source)
 		require.Equal(t, domain.Unavailable, domain.KindOf(err))
 		require.ErrorContains(t, err, "Storage Blob Data Contributor")
@@ -241,14 +243,14 @@ func TestPut_StopsReadingWhenTheAccountRefuses(t *testing.T) {
 	})
 }
 
-type counting struct{ read int }
+type countingReader struct{ read int }
 
-func (c *counting) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	c.read += len(p)
 	return len(p), nil
 }
 
-func canned(r *http.Request, status int, code string) *http.Response {
+func newErrorResponse(r *http.Request, status int, code string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Status: fmt.Sprint(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"X-Ms-Error-Code": {code}, "X-Ms-Request-Id": {"r-1"}}, Body: io.NopCloser(strings.NewReader("")), Request: r,
@@ -271,10 +273,10 @@ func (b *breakingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestAReader_ResumesWhereTheConnectionBroke(t *testing.T) {
+func TestBlobStream_ResumesAfterABrokenConnection(t *testing.T) {
 	for _, broken := range []error{errLost, io.ErrUnexpectedEOF, io.EOF} {
 		synctest.Test(t, func(t *testing.T) {
-			blobs, w, direct := rig(t)
+			blobs, w, direct := openWire(t)
 			data := make([]byte, 3<<20)
 			_, _ = rand.NewChaCha8([32]byte{}).Read(data)
 			require.NoError(t, direct.Put(t.Context(), "a/b", bytes.NewReader(data)))
@@ -282,7 +284,7 @@ func TestAReader_ResumesWhereTheConnectionBroke(t *testing.T) {
 				answer.Body = &breakingBody{answer.Body, 100_000 * (n % 3), broken}
 				return answer, nil
 			}
-			got, err := read(t, blobs, "a/b", len(data))
+			got, err := readObject(t, blobs, "a/b", len(data))
 			require.NoError(t, err)
 			require.True(t, string(data) == got)
 
@@ -295,9 +297,9 @@ func TestAReader_ResumesWhereTheConnectionBroke(t *testing.T) {
 	}
 }
 
-func TestAReaderGivesUpOnConnectionsThatCarryNothing(t *testing.T) {
+func TestBlobStream_FailsAfterThreeConnectionsWithoutData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		blobs, w, direct := rig(t)
+		blobs, w, direct := openWire(t)
 		require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("x", 1000))))
 		w.after = func(n int, _ *http.Request, answer *http.Response) (*http.Response, error) {
 			answer.Body = &breakingBody{answer.Body, 10 * (n % 2), errLost}
@@ -306,7 +308,7 @@ func TestAReaderGivesUpOnConnectionsThatCarryNothing(t *testing.T) {
 			}
 			return answer, nil
 		}
-		got, err := read(t, blobs, "a/b", 1000)
+		got, err := readObject(t, blobs, "a/b", 1000)
 		require.Equal(t, domain.Unavailable, domain.KindOf(err))
 		require.ErrorContains(t, err, "3 times at byte 10")
 		require.Len(t, got, 10)
@@ -325,9 +327,9 @@ func (s *stalledBody) Read([]byte) (int, error) {
 	return 0, s.ctx.Err()
 }
 
-func TestAReader_ResumesWhereTheConnectionStalled(t *testing.T) {
+func TestBlobStream_ResumesAfterAStalledConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		blobs, w, direct := rig(t)
+		blobs, w, direct := openWire(t)
 		data := strings.Repeat("x", 1000)
 		require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader(data)))
 		w.after = func(n int, r *http.Request, answer *http.Response) (*http.Response, error) {
@@ -336,24 +338,24 @@ func TestAReader_ResumesWhereTheConnectionStalled(t *testing.T) {
 			}
 			return answer, nil
 		}
-		got, err := read(t, blobs, "a/b", 1000)
+		got, err := readObject(t, blobs, "a/b", 1000)
 		require.NoError(t, err)
 		require.Equal(t, data, got)
 	})
 }
 
 // A reader never joins parts of two versions.
-func TestABlobThatChangesBetweenConnections_IsDamaged(t *testing.T) {
+func TestBlobStream_FailsWithDamagedIfTheBlobChanges(t *testing.T) {
 	for what, change := range map[string]func(*testing.T, *content.Blobs){
 		"removed": func(t *testing.T, b *content.Blobs) { require.NoError(t, b.Delete(t.Context(), "a/b")) },
-		"written anew": func(t *testing.T, b *content.Blobs) {
+		"rewritten": func(t *testing.T, b *content.Blobs) {
 			require.NoError(t, b.Delete(t.Context(), "a/b"))
 			require.NoError(t, b.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("y", 1000))))
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				blobs, w, direct := rig(t)
+				blobs, w, direct := openWire(t)
 				require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("x", 1000))))
 				w.after = func(_ int, _ *http.Request, answer *http.Response) (*http.Response, error) {
 					if answer.StatusCode < 300 {
@@ -370,7 +372,7 @@ func TestABlobThatChangesBetweenConnections_IsDamaged(t *testing.T) {
 				_, err = io.ReadAll(r)
 				require.Equal(t, domain.Damaged, domain.KindOf(err), err)
 				_, err = r.Read(make([]byte, 1))
-				require.Equal(t, domain.Damaged, domain.KindOf(err), "it stays so")
+				require.Equal(t, domain.Damaged, domain.KindOf(err), "the error is returned again")
 			})
 		})
 	}
@@ -379,7 +381,7 @@ func TestABlobThatChangesBetweenConnections_IsDamaged(t *testing.T) {
 func TestDelete_SurvivesALostRequest(t *testing.T) {
 	for _, lost := range []int{1, 1000} {
 		synctest.Test(t, func(t *testing.T) {
-			blobs, w, direct := rig(t)
+			blobs, w, direct := openWire(t)
 			require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader("x")))
 			w.after = func(n int, _ *http.Request, answer *http.Response) (*http.Response, error) {
 				if n <= lost {
@@ -393,7 +395,7 @@ func TestDelete_SurvivesALostRequest(t *testing.T) {
 			} else {
 				require.Equal(t, domain.Uncertain, domain.KindOf(err))
 			}
-			_, err = read(t, direct, "a/b", 1)
+			_, err = readObject(t, direct, "a/b", 1)
 			require.Equal(t, domain.NotFound, domain.KindOf(err))
 		})
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-func TestAnswersHaveAKindByWhichCallersDecide(t *testing.T) {
+func TestErrorResponses_HaveTheirKinds(t *testing.T) {
 	for _, tc := range []struct {
 		status int
 		code   string
@@ -33,13 +33,13 @@ func TestAnswersHaveAKindByWhichCallersDecide(t *testing.T) {
 		{401, "NoAuthenticationInformation", domain.Unavailable, "clock"},
 		{403, "AuthenticationFailed", domain.Unavailable, "key"},
 		{403, "AuthorizationPermissionMismatch", domain.Unavailable, "Storage Blob Data Contributor"},
-		{404, "ContainerNotFound", domain.Unavailable, "make the container"},
-		{404, "BlobNotFound", domain.NotFound, "no such object"},
-		{404, "", domain.NotFound, "no such object"},
-		{404, "ResourceNotFound", domain.Unavailable, "see to the endpoint"},
-		{409, "ContainerBeingDeleted", domain.Unavailable, "make the container"},
+		{404, "ContainerNotFound", domain.Unavailable, "create the container"},
+		{404, "BlobNotFound", domain.NotFound, "the object does not exist"},
+		{404, "", domain.NotFound, "the object does not exist"},
+		{404, "ResourceNotFound", domain.Unavailable, "check the endpoint"},
+		{409, "ContainerBeingDeleted", domain.Unavailable, "create the container"},
 		{416, "InvalidRange", domain.Damaged, "ends before"},
-		{412, "ConditionNotMet", domain.Damaged, "not what it was"},
+		{412, "ConditionNotMet", domain.Damaged, "the object has changed"},
 		{429, "", domain.Busy, "429"},
 		{503, "ServerBusy", domain.Busy, "ServerBusy (request r-1)"},
 		{500, "InternalError", domain.Unavailable, "500"},
@@ -48,24 +48,26 @@ func TestAnswersHaveAKindByWhichCallersDecide(t *testing.T) {
 		{501, "NotImplemented", domain.Unknown, "NotImplemented"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			blobs, w, _ := rig(t)
-			w.before = func(_ int, r *http.Request) (*http.Response, error) { return canned(r, tc.status, tc.code), nil }
-			_, err := read(t, blobs, "a/b", 1)
+			blobs, w, _ := openWire(t)
+			w.before = func(_ int, r *http.Request) (*http.Response, error) {
+				return newErrorResponse(r, tc.status, tc.code), nil
+			}
+			_, err := readObject(t, blobs, "a/b", 1)
 			require.Equal(t, tc.kind, domain.KindOf(err), err)
 			require.ErrorContains(t, err, tc.says)
 			require.NotContains(t, err.Error(), "\n", "one line")
 		})
 	}
-	synctest.Test(t, func(t *testing.T) { // no request is ever answered
-		blobs, w, _ := rig(t)
+	synctest.Test(t, func(t *testing.T) { // the account never responds
+		blobs, w, _ := openWire(t)
 		w.before = func(_ int, r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		}
 		began := time.Now()
-		_, err := read(t, blobs, "a/b", 1)
+		_, err := readObject(t, blobs, "a/b", 1)
 		require.Equal(t, domain.Unavailable, domain.KindOf(err))
-		require.NotErrorIs(t, err, context.DeadlineExceeded, "it was not the caller's")
+		require.NotErrorIs(t, err, context.DeadlineExceeded, "the deadline of an attempt is not the deadline of the caller")
 		require.Less(t, time.Since(began), 70*time.Second)
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -94,7 +96,7 @@ func TestOpenBlobs_ReportsAnUnusableAccount(t *testing.T) {
 		{func(o *content.BlobOptions) { o.Key = "" }, domain.Invalid, "want a credential or a key"},
 		{func(o *content.BlobOptions) { o.Key = "%" }, domain.Invalid, "account key"},
 		{func(o *content.BlobOptions) { o.Key = "b3RoZXI=" }, domain.Unavailable, "AuthenticationFailed"},
-		{func(o *content.BlobOptions) { o.Create = false }, domain.Unavailable, "make the container"},
+		{func(o *content.BlobOptions) { o.Create = false }, domain.Unavailable, "create the container"},
 		{func(o *content.BlobOptions) { o.Container = "Not-a-name" }, domain.Unknown, "InvalidResourceName"},
 	} {
 		o := good
@@ -127,27 +129,27 @@ func TestParseConnection_ReturnsTheOptions(t *testing.T) {
 	}
 }
 
-// A token is a fake credential of Microsoft Entra ID.
-type token struct{ err error }
+// A fakeCredential is a credential of Microsoft Entra ID that returns the token TOKEN, and err.
+type fakeCredential struct{ err error }
 
-func (c token) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+func (c fakeCredential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	return azcore.AccessToken{Token: "TOKEN", ExpiresOn: time.Now().Add(time.Hour)}, c.err
 }
 
-func TestATokenOpensAnAccountOnAzure(t *testing.T) {
+func TestOpenBlobs_SendsTheTokenOfItsCredential(t *testing.T) {
 	answered := func(r *http.Request) *http.Response {
 		require.Equal(t, "https", r.URL.Scheme)
 		require.Equal(t, "account.blob.core.windows.net", r.URL.Host)
 		require.Equal(t, "/exchange", r.URL.Path)
 		require.Equal(t, "Bearer TOKEN", r.Header.Get("Authorization"))
-		return canned(r, http.StatusOK, "")
+		return newErrorResponse(r, http.StatusOK, "")
 	}
 	o := content.BlobOptions{
-		Endpoint: "https://account.blob.core.windows.net/", Container: "exchange", Credential: token{}, Transport: transportFunc(answered),
+		Endpoint: "https://account.blob.core.windows.net/", Container: "exchange", Credential: fakeCredential{}, Transport: transportFunc(answered),
 	}
 	_, err := content.OpenBlobs(t.Context(), o)
 	require.NoError(t, err)
-	o.Credential = token{errors.New("no identity")}
+	o.Credential = fakeCredential{errors.New("no identity")}
 	synctest.Test(t, func(t *testing.T) {
 		_, err = content.OpenBlobs(t.Context(), o)
 		require.Equal(t, domain.Unavailable, domain.KindOf(err))
@@ -170,7 +172,7 @@ func TestAnAccount_IsRecognizedByEachOfItsNames(t *testing.T) {
 		calls++
 		answer, err := inner.Do(r)
 		require.NoError(t, err)
-		require.Equal(t, "embedded.localhost", r.URL.Host, "no other address is ever dialled")
+		require.Equal(t, "embedded.localhost", r.URL.Host, "the hub never connects to another host")
 		return answer
 	})
 	blobs, err := content.OpenBlobs(t.Context(), o)
@@ -213,14 +215,14 @@ func TestAnAccount_IsRecognizedByEachOfItsNames(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.Equal(t, domain.Invalid, domain.KindOf(blobs.Discard(t.Context(), uri)), uri)
 	}
-	require.Equal(t, before, calls, "what is foreign is not asked for")
+	require.Equal(t, before, calls, "no request is sent for a foreign URI")
 }
 
-// The actor would receive a compressed blob without knowing that it is compressed.
-func TestCompressedContentIsRefused(t *testing.T) {
+// An actor would receive a compressed blob without a header that names the compression.
+func TestFetch_RefusesCompressedContent(t *testing.T) {
 	account := openAccount(t, "memory")
 	for _, o := range []content.BlobOptions{inProcess(account), overTCP(t, account)} {
-		s := shared(t, o)
+		s := newShared(t, o)
 		var text strings.Builder
 		z := gzip.NewWriter(&text)
 		_, _ = z.Write([]byte("data"))

@@ -21,20 +21,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// connectionVariable is the environment variable with another account to test on, such as one of
-// Azurite.
+// connectionVariable is the environment variable with the connection string of another account to test,
+// such as an account of Azurite.
 const connectionVariable = "MESSAGEHUB_BLOB_TEST_CONNECTION"
 
-// The suites run on the embedded account, in memory and in a folder, in process and over TCP; or on the
-// account in the environment variable.
+// The suite runs on the embedded account, in memory and in a folder, in process and over TCP. If the
+// environment variable is set, it runs on the account in this variable instead.
 func TestBlobs(t *testing.T) {
 	if connection := os.Getenv(connectionVariable); connection != "" {
 		o, err := content.ParseConnection(connection)
 		require.NoError(t, err)
-		http := &closing{}
 		repositorytest.RunExchange(t, func(t *testing.T) repositorytest.Shared {
-			o.Transport = http.client(t)
-			return shared(t, o)
+			o.Transport = newHTTPClient(t)
+			return newShared(t, o)
 		})
 		return
 	}
@@ -42,12 +41,12 @@ func TestBlobs(t *testing.T) {
 		t.Run(where+" in process", func(t *testing.T) {
 			repositorytest.RunExchange(t, func(t *testing.T) repositorytest.Shared {
 				account := openAccount(t, where)
-				return shared(t, inProcess(account))
+				return newShared(t, inProcess(account))
 			})
 		})
 		t.Run(where+" over TCP", func(t *testing.T) {
 			repositorytest.RunExchange(t, func(t *testing.T) repositorytest.Shared {
-				return shared(t, overTCP(t, openAccount(t, where)))
+				return newShared(t, overTCP(t, openAccount(t, where)))
 			})
 		})
 	}
@@ -78,12 +77,12 @@ func overTCP(t testing.TB, account *embedded.Account) content.BlobOptions {
 	t.Cleanup(func() { require.NoError(t, <-served) })
 	o, err := content.ParseConnection(account.ConnectionString(listener.Addr().String()))
 	require.NoError(t, err)
-	o.Transport = new(closing).client(t)
+	o.Transport = newHTTPClient(t)
 	return o
 }
 
-// shared creates a container for the test.
-func shared(t testing.TB, o content.BlobOptions) repositorytest.Shared {
+// newShared creates a container for the test.
+func newShared(t testing.TB, o content.BlobOptions) repositorytest.Shared {
 	t.Helper()
 	o.Container, o.Create = "test-"+strings.ToLower(rand.Text()), true
 	blobs, err := content.OpenBlobs(t.Context(), o)
@@ -97,7 +96,7 @@ func shared(t testing.TB, o content.BlobOptions) repositorytest.Shared {
 	}}
 }
 
-// azClient returns a client as a domain would use it.
+// azClient returns the client of a domain.
 func azClient(t testing.TB, o content.BlobOptions) *azblob.Client {
 	t.Helper()
 	name := o.Account

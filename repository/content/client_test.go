@@ -5,10 +5,8 @@ import (
 	"testing"
 )
 
-// closing makes HTTP clients that close all their connections.
-type closing struct{}
-
-func (closing) client(t testing.TB) *http.Client {
+// newHTTPClient returns a client whose idle connections are closed at the end of the test.
+func newHTTPClient(t testing.TB) *http.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 10}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}

@@ -26,34 +26,33 @@ type Dir struct {
 	remover datafolder.Remover
 
 	mu      sync.Mutex
-	durable map[string]bool // folders whose entry in their parent was synced by this process
+	durable map[string]bool // folders whose entry in the parent folder this process has synced
 }
 
 var _ repository.Content = (*Dir)(nil)
 
-// unfinished is the folder of the files that are being written. It has no object, because a plus sign
-// cannot occur in a name.
+// unfinished is the folder of the files that are being written. No object is in this folder, because a
+// plus sign cannot occur in the name of an object.
 const unfinished = "+unfinished"
 
 // FileFormat is the number of the format of a folder.
 const FileFormat = 1
 
-// A folder of a newer format has the file formatFile with its number. A folder without that file has
-// format 1.
+// formatFile has the number of the format of a folder. A folder without this file has format 1.
 const formatFile = "+format"
 
-// OpenDir opens the folder dir, creates it if needed, and removes unfinished files of a crash. It makes
-// a test write, so that an unusable folder is detected now and not with the first object. A folder of
-// another format is refused with NewerFormat and not changed. The caller closes the Dir.
+// OpenDir opens the folder dir, and creates dir if necessary. It removes files that a crash left
+// unfinished, and writes a test file, so that it fails if the folder is unusable. If the folder has
+// another format, OpenDir fails with NewerFormat and changes nothing. The caller closes the Dir.
 func OpenDir(dir string) (*Dir, error) { return OpenClaimed(dir, datafolder.Claim{}) }
 
-// OpenClaimed is OpenDir for a store of a data folder. A folder that does not fit the
-// claim is refused and not changed.
+// OpenClaimed opens dir as OpenDir does, as a store of a data folder. If dir does not fit the claim,
+// OpenClaimed fails and changes nothing.
 func OpenClaimed(dir string, claim datafolder.Claim) (*Dir, error) {
 	d, err := openDir(dir, claim)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
-		return nil, domain.Errorf(domain.Invalid, "open content folder %s: it is not a folder, or not in one: %w", dir, err)
+		return nil, domain.Errorf(domain.Invalid, "open content folder %s: it is not a folder, or its parent is not a folder: %w", dir, err)
 	case domain.KindOf(err) == domain.NewerFormat:
 		return nil, fmt.Errorf("open content folder %s: %w", dir, err)
 	case err != nil:
@@ -80,8 +79,7 @@ func openDir(dir string, claim datafolder.Claim) (*Dir, error) {
 	return d, nil
 }
 
-// checkFormat fails with NewerFormat if the folder has another format than this version
-// reads.
+// checkFormat fails with NewerFormat if the folder does not have FileFormat.
 func (d *Dir) checkFormat() error {
 	text, err := d.root.ReadFile(formatFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,12 +89,12 @@ func (d *Dir) checkFormat() error {
 		return err
 	}
 	if number := strings.TrimSpace(string(text)); number != strconv.Itoa(FileFormat) {
-		return domain.Errorf(domain.NewerFormat, "its file %s says format %.20q, and this version reads %d; use the version that wrote it, or another folder", formatFile, number, FileFormat)
+		return domain.Errorf(domain.NewerFormat, "its file %s has format %.20q, but this version reads format %d; use the version that wrote it, or another folder", formatFile, number, FileFormat)
 	}
 	return nil
 }
 
-// cleanTemporary removes unfinished files.
+// cleanTemporary removes unfinished and held files.
 func (d *Dir) cleanTemporary() error {
 	if err := errors.Join(d.root.RemoveAll(unfinished), datafolder.CleanHeld(d.root)); err != nil {
 		return err
@@ -104,7 +102,7 @@ func (d *Dir) cleanTemporary() error {
 	return d.root.Mkdir(unfinished, datafolder.PrivateFolder)
 }
 
-// tryWrite writes a file as Put does, without an object.
+// tryWrite creates, links and removes a test file, with the same operations as Put.
 func (d *Dir) tryWrite() error {
 	const written, linked = unfinished + "/try", unfinished + "/try-link"
 	f, err := d.root.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
@@ -114,11 +112,11 @@ func (d *Dir) tryWrite() error {
 	return errors.Join(f.Close(), d.root.Link(written, linked), d.root.Remove(written), d.root.Remove(linked), datafolder.SyncIn(d.root, "."))
 }
 
-// Hold keeps the files of objects that are deleted from now on for [datafolder.Hold.Each], until it is
-// released. The objects themselves disappear at once.
+// Hold starts a hold: until the hold is released, the files of deleted objects are kept for
+// [datafolder.Hold.Each]. The deleted objects are not readable.
 func (d *Dir) Hold() (*datafolder.Hold, error) { return d.remover.Hold(d.root) }
 
-// Temporary returns the names of files that a copy of the folder must leave out.
+// Temporary returns the names of files and folders that a copy of the folder must omit.
 func (d *Dir) Temporary() []string { return []string{unfinished} }
 
 // Close releases the folder. Open readers stay usable.
@@ -135,7 +133,7 @@ func (d *Dir) Put(ctx context.Context, name string, r io.Reader) error {
 	if err == nil {
 		err = d.publishFile(temporary, file)
 	}
-	_ = d.root.Remove(temporary) // if that fails, OpenDir does it
+	_ = d.root.Remove(temporary) // OpenDir removes the file if this fails
 	if err != nil {
 		return fmt.Errorf("put %s: %w", name, err)
 	}
@@ -155,8 +153,8 @@ func (d *Dir) writeDurable(ctx context.Context, temporary string, r io.Reader) e
 	return classifyFileError(errors.Join(f.Sync(), f.Close()))
 }
 
-// publishFile gives a durable file its name, unless that is taken, and makes the
-// name durable.
+// publishFile links a durable file to its final name, durably. If the name exists, it fails with
+// Conflict.
 func (d *Dir) publishFile(temporary, file string) error {
 	folder := path.Dir(file)
 	if err := d.makeFolder(folder); err != nil {
@@ -164,7 +162,7 @@ func (d *Dir) publishFile(temporary, file string) error {
 	}
 	switch err := d.root.Link(temporary, file); {
 	case errors.Is(err, fs.ErrExist):
-		return domain.Errorf(domain.Conflict, "there is such an object already")
+		return domain.Errorf(domain.Conflict, "the object exists already")
 	case err != nil:
 		return classifyFileError(err)
 	}
@@ -174,8 +172,8 @@ func (d *Dir) publishFile(temporary, file string) error {
 	return nil
 }
 
-// makeFolder creates folder and its parents, durably. An existing folder need not be durable: its
-// creator may have crashed.
+// makeFolder creates folder and its parents, durably. It also syncs an existing folder, because a crash
+// may have prevented the sync after its creation.
 func (d *Dir) makeFolder(folder string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,7 +194,7 @@ func (d *Dir) makeFolderLocked(folder string) error {
 	if err := datafolder.SyncIn(d.root, parent); err != nil {
 		return err
 	}
-	const maxDurable = 100_000 // limit for remembered folders; to forget them only costs syncs
+	const maxDurable = 100_000 // limit for the entries of durable; an empty map only costs syncs
 	if len(d.durable) > maxDurable {
 		d.durable = map[string]bool{".": true}
 	}
@@ -211,7 +209,7 @@ func (d *Dir) Open(ctx context.Context, s repository.Section) (io.ReadCloser, er
 		return nil, err
 	}
 	if s.Offset < 0 || s.Length < 0 {
-		return nil, domain.Errorf(domain.Invalid, "open %s: offset %d and length %d: want none below 0", s.Object, s.Offset, s.Length)
+		return nil, domain.Errorf(domain.Invalid, "open %s: offset %d and length %d must not be negative", s.Object, s.Offset, s.Length)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.Object, err)
@@ -219,7 +217,7 @@ func (d *Dir) Open(ctx context.Context, s repository.Section) (io.ReadCloser, er
 	f, err := d.root.Open(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, domain.Errorf(domain.NotFound, "open %s: there is no such object", s.Object)
+		return nil, domain.Errorf(domain.NotFound, "open %s: the object does not exist", s.Object)
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w", s.Object, classifyFileError(err))
 	}
@@ -237,18 +235,18 @@ func checkLength(f *os.File, s repository.Section) error {
 		return classifyFileError(err)
 	}
 	if size := info.Size(); s.Offset > size || s.Length > size-s.Offset {
-		return domain.Errorf(domain.Damaged, "want %d bytes from %d, but it has only %d", s.Length, s.Offset, size)
+		return domain.Errorf(domain.Damaged, "want %d bytes from %d, but the object has only %d", s.Length, s.Offset, size)
 	}
 	return nil
 }
 
-// A fileSection reads from a file and closes it.
+// A fileSection reads a section of a file. Closing the fileSection closes the file.
 type fileSection struct {
 	io.Reader
 	io.Closer
 }
 
-// Delete implements [repository.Content]. The deletion is durable once it returns.
+// Delete implements [repository.Content]. The deletion is durable once Delete returns.
 func (d *Dir) Delete(ctx context.Context, name string) error {
 	file, err := FileOf(name)
 	if err != nil {
@@ -274,7 +272,7 @@ func (d *Dir) removeFile(file string) error {
 	return classifyFileError(datafolder.SyncIn(d.root, path.Dir(file)))
 }
 
-// DeleteFolder implements [repository.Content]. The deletion is durable once it returns.
+// DeleteFolder implements [repository.Content]. The deletion is durable once DeleteFolder returns.
 func (d *Dir) DeleteFolder(ctx context.Context, folder string) error {
 	file, err := FileOf(folder)
 	if err != nil {
@@ -289,8 +287,8 @@ func (d *Dir) DeleteFolder(ctx context.Context, folder string) error {
 	return nil
 }
 
-// removeFolder removes a folder. It forgets that the folder was durable, so a call that creates the
-// folder again syncs it again.
+// removeFolder removes a folder durably. It removes the folder from durable, so a call that creates the
+// folder again syncs the folder again.
 func (d *Dir) removeFolder(folder string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -306,7 +304,7 @@ func (d *Dir) removeFolder(folder string) error {
 	return classifyFileError(datafolder.SyncIn(d.root, path.Dir(folder)))
 }
 
-// A fileWriter marks the errors of a file, to distinguish them from those of the source.
+// A fileWriter classifies the errors of a file, so that they differ from errors of the source.
 type fileWriter struct{ f *os.File }
 
 func (w fileWriter) Write(p []byte) (int, error) {
@@ -314,8 +312,8 @@ func (w fileWriter) Write(p []byte) (int, error) {
 	return n, classifyFileError(err)
 }
 
-// A contextReader fails when its context ends. It hides every other method of r, so that io.Copy copies
-// from it piece by piece.
+// A contextReader reads from r, and fails when its context ends. It hides all other methods of r, so that
+// io.Copy calls Read repeatedly.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestConformance(t *testing.T) {
+func TestDir_PassesTheSuiteOfContent(t *testing.T) {
 	repositorytest.RunContent(t, func(t *testing.T) repository.Content { return openDir(t, t.TempDir()) })
 }
 
@@ -28,7 +28,7 @@ func openDir(t *testing.T, dir string) *content.Dir {
 	return d
 }
 
-func TestObjectsOutliveTheDir(t *testing.T) {
+func TestDir_KeepsItsObjectsWhenItIsReopened(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "if", "need", "be")
 	first := openDir(t, dir)
 	require.NoError(t, first.Put(t.Context(), "a/b", strings.NewReader("data")))
@@ -45,7 +45,7 @@ func TestObjectsOutliveTheDir(t *testing.T) {
 	require.Equal(t, "at", string(data))
 }
 
-func TestOpenDirRemovesWhatACrashLeft(t *testing.T) {
+func TestOpenDir_RemovesUnfinishedFilesOfACrash(t *testing.T) {
 	dir := t.TempDir()
 	d := openDir(t, dir)
 	require.NoError(t, d.Put(t.Context(), "a/b", strings.NewReader("data")))
@@ -64,7 +64,7 @@ func TestPut_LeavesOnlyTheFileOfTheObject(t *testing.T) {
 	d := openDir(t, dir)
 	require.NoError(t, d.Put(t.Context(), "a", strings.NewReader("data")))
 	require.Error(t, d.Put(t.Context(), "a", strings.NewReader("other")))
-	require.Error(t, d.Put(t.Context(), "b", failing{}))
+	require.Error(t, d.Put(t.Context(), "b", failingReader{}))
 	require.Equal(t, []string{"a="}, files(t, dir))
 }
 
@@ -79,7 +79,7 @@ func TestOpenDir_RefusesAFile(t *testing.T) {
 	}
 }
 
-func TestNoNameLeadsOutOfTheFolder(t *testing.T) {
+func TestDir_FollowsNoLinkOutOfItsFolder(t *testing.T) {
 	outside := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret="), []byte("secret"), 0o600))
 	dir := t.TempDir()
@@ -105,9 +105,9 @@ func files(t *testing.T, dir string) []string {
 	return found
 }
 
-type failing struct{}
+type failingReader struct{}
 
-func (failing) Read([]byte) (int, error) { return 0, errors.New("broken") }
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
 func TestOpenDir_RefusesANewerFormatAndChangesNothing(t *testing.T) {
 	dir := t.TempDir()

@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Tests may run as a user with all permissions, and cannot fill a disk, so the errors are made here.
+// The test creates the errors itself, because tests may run as a user with all permissions and cannot
+// fill a disk.
 func TestFileErrors_SayWhatToDo(t *testing.T) {
 	for _, tc := range []struct {
 		cause error
@@ -40,7 +41,7 @@ func TestFileErrors_SayWhatToDo(t *testing.T) {
 	require.NoError(t, classifyFileError(nil))
 }
 
-func TestAFullDiskFailsThePut(t *testing.T) {
+func TestFileWriter_ReportsAFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

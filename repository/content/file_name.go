@@ -8,9 +8,10 @@ import (
 
 const maxSegment = 200 // limit for a file name; most file systems permit 255 bytes
 
-// FileOf returns the path of the object name below the root of a Dir: the name with a mark at its end.
-// No two names have the same path, and no path of a name is a folder in the path of another. A segment
-// that is too long for a file name continues in a folder, which is marked as well:
+// FileOf returns the path of the object name below the root of a Dir: the name with an equals sign at its
+// end. Different names have different paths, and the path of a name is never a folder in the path of
+// another name. A segment that is too long for a file name is split into folders, which end with a plus
+// sign:
 //
 //	a/b            a/b=
 //	a/bbbb…bbbb    a/bbb…+/…bbb=
