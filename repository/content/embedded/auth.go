@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// checkAuthorization refuses a request unless it is signed with the account's key or has a
-// trusted token.
+// checkAuthorization refuses a request that neither is signed with the account's key nor has a trusted
+// token.
 func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	kind, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if a.options.TrustTokens && hasToken(r) {
@@ -43,7 +43,7 @@ func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	}
 	paths := []string{r.URL.EscapedPath()}
 	if primary, isSecondary := a.toPrimary(paths[0]); isSecondary {
-		paths = append(paths, primary) // some clients sign this one
+		paths = append(paths, primary) // some clients sign the path of the primary endpoint
 	}
 	for _, path := range paths {
 		// Clients sort headers in two ways.
@@ -72,7 +72,7 @@ func forbiddenError(format string, args ...any) error {
 	}
 }
 
-// stringToSign returns the text that a client signs, for an escaped path.
+// stringToSign returns the text that a client signs for an escaped path, with headers sorted by order.
 func (a *Account) stringToSign(r *http.Request, path string, query url.Values, date string, order func(a, b string) int) string {
 	length := ""
 	if r.ContentLength > 0 {
@@ -119,10 +119,10 @@ func canonicalQuery(query url.Values) []string {
 	return lines
 }
 
-// compareWindows compares in the order of Windows, in which some clients sort: it ignores dashes,
-// and sorts underscores before digits.
+// compareWindows compares in the sort order of Windows, which some clients use: dashes are ignored, and
+// underscores are before digits.
 func compareWindows(a, b string) int {
-	return strings.Compare(weighed.Replace(a), weighed.Replace(b))
+	return strings.Compare(windowsOrder.Replace(a), windowsOrder.Replace(b))
 }
 
-var weighed = strings.NewReplacer("-", "", "_", "!")
+var windowsOrder = strings.NewReplacer("-", "", "_", "!")

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	maxBatch      = 256     // requests, as on Azure
-	maxBatchBytes = 4 << 20 // of the body, as on Azure
+	maxBatch      = 256     // limit for the requests of a batch, as on Azure
+	maxBatchBytes = 4 << 20 // limit for the body of a batch, as on Azure
 )
 
-// submitBatch executes the requests in the body, one after the other. Each is authorized
-// separately, and the answer is a list of their answers. As on Azure, a batch that cannot be read
-// is answered with one error in that list.
-func (a *Account) submitBatch(c *blobCall) (*blobAnswer, error) {
+// submitBatch executes the requests in the body, one after the other. Each request is authorized
+// separately. The response is a list of the responses to these requests. As on Azure, the list for an
+// unreadable batch has one error.
+func (a *Account) submitBatch(c *blobCall) (*blobResponse, error) {
 	if c.container != "" {
 		if _, err := a.findContainer(c); err != nil {
 			return nil, err
@@ -29,25 +29,25 @@ func (a *Account) submitBatch(c *blobCall) (*blobAnswer, error) {
 	if c.Header.Get("Content-Type") == "" {
 		return nil, newBlobError(400, "InvalidHeaderValue", "header Content-Type: want multipart/mixed with a boundary")
 	}
-	list := batchAnswer{boundary: "batchresponse_" + strings.ToLower(rand.Text()), version: c.Header.Get("X-Ms-Version")}
+	list := batchResponse{boundary: "batchresponse_" + strings.ToLower(rand.Text()), version: c.Header.Get("X-Ms-Version")}
 	parts, err := readBatch(c)
 	if err != nil {
-		list.add("", errorAnswer(err, false), c.Request)
+		list.add("", newErrorResponse(err, false), c.Request)
 	}
 	for _, part := range parts {
-		answered, err := a.answerBatched(c, part)
+		resp, err := a.executeBatched(c, part)
 		if errors.Is(err, ErrClosed) {
 			return nil, err
 		}
 		if err != nil {
-			answered = errorAnswer(err, false)
+			resp = newErrorResponse(err, false)
 		}
-		list.add(part.id, answered, part.request)
+		list.add(part.id, resp, part.request)
 	}
 	return list.finish(), nil
 }
 
-// A batchedRequest is a request in a batch, with the id that its answer has.
+// A batchedRequest is a request in a batch. id is the Content-ID of the request and of its response.
 type batchedRequest struct {
 	id      string
 	request *http.Request
@@ -85,8 +85,8 @@ func readBatch(c *blobCall) (parts []batchedRequest, err error) {
 	}
 }
 
-// readBoundary returns the boundary of a Content-Type. Unlike the package mime, it permits any
-// characters in it, as Azure does.
+// readBoundary returns the boundary of a Content-Type. As on Azure, the boundary may contain any
+// characters, which package mime does not permit.
 func readBoundary(contentType string) (string, error) {
 	kind, parameters, _ := strings.Cut(contentType, ";")
 	boundary := ""
@@ -106,8 +106,8 @@ func readBoundary(contentType string) (string, error) {
 	return boundary, nil
 }
 
-// answerBatched answers a request of the batch c.
-func (a *Account) answerBatched(c *blobCall, part batchedRequest) (*blobAnswer, error) {
+// executeBatched returns the response to a request of the batch c.
+func (a *Account) executeBatched(c *blobCall, part batchedRequest) (*blobResponse, error) {
 	isDeletion := part.request.Method == http.MethodDelete && !part.request.URL.Query().Has("comp")
 	isTier := part.request.Method == http.MethodPut && part.request.URL.Query().Get("comp") == "tier"
 	if !isDeletion && !isTier {
@@ -120,28 +120,28 @@ func (a *Account) answerBatched(c *blobCall, part batchedRequest) (*blobAnswer, 
 	if !strings.HasPrefix(part.request.URL.Path, within) || part.request.URL.Query().Has("restype") {
 		return nil, newBlobError(400, "InvalidInput", "the requests of this batch are for blobs below %s", within)
 	}
-	return a.answerAuthorized(part.request)
+	return a.authorizeAndExecute(part.request)
 }
 
-// A batchAnswer is the list of the answers to the requests of a batch.
-type batchAnswer struct {
+// A batchResponse is the list of the responses to the requests of a batch.
+type batchResponse struct {
 	boundary string
-	version  string // of the API, for all answers
+	version  string // version of the API, for all responses
 	body     bytes.Buffer
 }
 
-// add adds an answer, which it closes.
-func (b *batchAnswer) add(id string, answered *blobAnswer, r *http.Request) {
-	answered.setCommonHeaders(r, strings.ToLower(rand.Text()))
+// add adds a response, and closes its body.
+func (b *batchResponse) add(id string, resp *blobResponse, r *http.Request) {
+	resp.setCommonHeaders(r, strings.ToLower(rand.Text()))
 	if b.version != "" {
-		answered.header.Set("X-Ms-Version", b.version)
+		resp.header.Set("X-Ms-Version", b.version)
 	}
 	fmt.Fprintf(&b.body, "--%s\r\nContent-Type: application/http\r\n", b.boundary)
 	if id != "" {
 		fmt.Fprintf(&b.body, "Content-ID: %s\r\n", id)
 	}
-	fmt.Fprintf(&b.body, "\r\nHTTP/1.1 %d %s\r\n", answered.status, http.StatusText(answered.status))
-	for name, values := range answered.header {
+	fmt.Fprintf(&b.body, "\r\nHTTP/1.1 %d %s\r\n", resp.status, http.StatusText(resp.status))
+	for name, values := range resp.header {
 		for _, value := range values {
 			if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-ms-") {
 				name = lower
@@ -150,18 +150,18 @@ func (b *batchAnswer) add(id string, answered *blobAnswer, r *http.Request) {
 		}
 	}
 	b.body.WriteString("\r\n")
-	if answered.body != nil {
-		_, _ = b.body.ReadFrom(answered.body) // it is in memory: an error's text
-		_ = answered.body.Close()
+	if resp.body != nil {
+		_, _ = b.body.ReadFrom(resp.body) // cannot fail: the body is the text of an error in memory
+		_ = resp.body.Close()
 		b.body.WriteString("\r\n")
 	}
 }
 
-// finish returns the answer to the batch.
-func (b *batchAnswer) finish() *blobAnswer {
+// finish returns the response to the batch.
+func (b *batchResponse) finish() *blobResponse {
 	fmt.Fprintf(&b.body, "--%s--\r\n", b.boundary)
-	answered := newAnswer(http.StatusAccepted)
-	answered.header.Set("Content-Type", "multipart/mixed; boundary="+b.boundary)
-	answered.body, answered.length = io.NopCloser(&b.body), int64(b.body.Len())
-	return answered
+	resp := newResponse(http.StatusAccepted)
+	resp.header.Set("Content-Type", "multipart/mixed; boundary="+b.boundary)
+	resp.body, resp.length = io.NopCloser(&b.body), int64(b.body.Len())
+	return resp
 }

@@ -48,15 +48,15 @@ func TestBatch_AnswersEachRequest(t *testing.T) {
 	})
 }
 
-func TestBatch_RefusalsAreInTheList(t *testing.T) {
+func TestBatch_ReturnsRefusalsInItsList(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c", "d-d"}})
 	putBlob(t, newClient(t, a, "d-d"), "x", "data")
 	submit := func(path, contentType, body string) (int, string) {
 		r := newSignedRequest(t, a, "POST", "/devstoreaccount1"+path, body)
 		r.Header.Set("Content-Type", contentType)
 		signRequest(t, a, r)
-		status, _, answer := sendRequest(t, a, r)
-		text, err := io.ReadAll(answer.Body)
+		status, _, resp := sendRequest(t, a, r)
+		text, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		return status, string(text)
 	}

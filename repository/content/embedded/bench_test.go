@@ -12,11 +12,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// Opening reads the properties of every blob into memory.
+// BenchmarkOpen measures Open, which reads the properties of every blob into memory.
 func BenchmarkOpen(b *testing.B) {
 	const blobs = 20_000
 	dir := b.TempDir()
-	disk := &failingFiles{left: -1} // without syncs, because they would take minutes
+	disk := &failingFiles{left: -1} // does not sync, because syncs would take minutes
 	s, err := openFolder(dir, datafolder.Claim{}, func(root *os.Root) fileSystem { disk.systemFiles = systemFiles{root}; return disk })
 	require.NoError(b, err)
 	about := &version{ETag: newETag()}

@@ -6,7 +6,7 @@ import (
 )
 
 // setMetadata replaces the metadata of a blob.
-func (a *Account) setMetadata(c *blobCall) (*blobAnswer, error) {
+func (a *Account) setMetadata(c *blobCall) (*blobResponse, error) {
 	metadata, err := readMetadata(c.Request)
 	if err != nil {
 		return nil, err
@@ -14,9 +14,9 @@ func (a *Account) setMetadata(c *blobCall) (*blobAnswer, error) {
 	return a.changeProperties(c, func(v *version) { v.Metadata = metadata })
 }
 
-// setProperties replaces the properties of a blob that are returned as headers. As on Azure,
-// those that the request does not name are removed.
-func (a *Account) setProperties(c *blobCall) (*blobAnswer, error) {
+// setProperties replaces the properties of a blob that are returned as headers. As on Azure, it removes
+// the properties that the request does not name.
+func (a *Account) setProperties(c *blobCall) (*blobResponse, error) {
 	given, err := readProperties(c.Request, false)
 	if err != nil {
 		return nil, err
@@ -31,18 +31,19 @@ func (a *Account) setProperties(c *blobCall) (*blobAnswer, error) {
 }
 
 // changeProperties changes the properties of a blob that is not archived.
-func (a *Account) changeProperties(c *blobCall, change func(*version)) (*blobAnswer, error) {
+func (a *Account) changeProperties(c *blobCall, change func(*version)) (*blobResponse, error) {
 	changed, err := a.changeVersion(c, newVersion{isSilent: true, needsContent: true}, change)
 	if err != nil {
 		return nil, err
 	}
-	answered := answerChanged(http.StatusOK, changed)
-	answered.header.Set("X-Ms-Request-Server-Encrypted", "false")
-	return answered, nil
+	resp := newChangedResponse(http.StatusOK, changed)
+	resp.header.Set("X-Ms-Request-Server-Encrypted", "false")
+	return resp, nil
 }
 
-// changeVersion writes a version of the call's blob with the same content and changed properties,
-// in the way of n. A blob is one file, so its content is copied.
+// changeVersion writes a version of the call's blob with the same content and changed properties. A blob
+// is one file, so changeVersion copies the content. The caller sets the options of n; changeVersion sets
+// its other fields.
 func (a *Account) changeVersion(c *blobCall, n newVersion, change func(*version)) (*version, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -57,7 +58,7 @@ func (a *Account) changeVersion(c *blobCall, n newVersion, change func(*version)
 }
 
 // tryChangeVersion is one attempt of changeVersion. It fails with errReplaced if another version was
-// written meanwhile.
+// written during the attempt.
 func (a *Account) tryChangeVersion(c *blobCall, found *blobContainer, n newVersion, change func(*version)) (*version, error) {
 	base, err := a.openBlocks(c.container, c.blob, found)
 	if err != nil {
@@ -66,7 +67,7 @@ func (a *Account) tryChangeVersion(c *blobCall, found *blobContainer, n newVersi
 	if base == nil {
 		return nil, blobNotFound()
 	}
-	defer func() { _ = base.content.Close() }() // only read
+	defer func() { _ = base.content.Close() }() // read-only: no data can be lost
 	if err := c.conditions.checkChange(base.version); err != nil {
 		return nil, err
 	}
@@ -111,8 +112,8 @@ func copyContent(c *blobCall, d draftContent, source *openedBlocks) error {
 	return d.finishWriting()
 }
 
-// getMetadata answers GET and HEAD of the metadata of a blob.
-func (a *Account) getMetadata(c *blobCall) (*blobAnswer, error) {
+// getMetadata responds to GET and HEAD of the metadata of a blob.
+func (a *Account) getMetadata(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (a *Account) getMetadata(c *blobCall) (*blobAnswer, error) {
 	if err := c.conditions.checkRead(v); err != nil {
 		return nil, err
 	}
-	answered := newAnswer(http.StatusOK)
-	v.setProperties(answered.header)
-	return answered, nil
+	resp := newResponse(http.StatusOK)
+	v.setProperties(resp.header)
+	return resp, nil
 }

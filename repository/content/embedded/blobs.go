@@ -9,7 +9,7 @@ import (
 )
 
 // putBlob writes a blob with one request.
-func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
+func (a *Account) putBlob(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
-		return nil, err // before the content is read, if possible
+		return nil, err // fails early; publishVersion checks the conditions again
 	}
 	claimed, err := readClaims(c.Header, "X-Ms-Content-Crc64", "X-Ms-Blob-Content-Md5", "Content-Md5")
 	if err != nil {
@@ -37,17 +37,17 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	v.MD5 = sums.md5.Sum(nil)
-	answered, err := a.answerWritten(c, found, newVersion{version: v, content: d, check: c.conditions.checkWrite})
+	resp, err := a.respondToWrite(c, found, newVersion{version: v, content: d, check: c.conditions.checkWrite})
 	if err != nil {
 		return nil, err
 	}
 	a.uploads.dropBlocks(found.uploadKey(c.blob))
-	answered.header.Set("X-Ms-Content-Crc64", sums.encodedCRC64())
-	return answered, nil
+	resp.header.Set("X-Ms-Content-Crc64", sums.encodedCRC64())
+	return resp, nil
 }
 
-// receiveBody stores the body of a call as a draft, and compares its checksums with those that the
-// client has sent. If it fails, it removes the draft.
+// receiveBody stores the body of a call as a draft, and compares the checksums of the body with the
+// checksums that the client sent. If receiveBody fails, it removes the draft.
 func (a *Account) receiveBody(c *blobCall, sums checksums, claimed claimedChecksums) (_ draftContent, n int64, err error) {
 	switch {
 	case c.ContentLength < 0:
@@ -80,8 +80,8 @@ func (a *Account) receiveBody(c *blobCall, sums checksums, claimed claimedChecks
 // errBroken reports that the client disconnected or sent a wrong length.
 var errBroken = newBlobError(400, "InvalidInput", "the content ended before its length")
 
-// An arrivingBody marks errors of reading the body, to distinguish them from errors of the
-// disk.
+// An arrivingBody replaces errors of reading the body with errBroken, so that they differ from errors of
+// the disk.
 type arrivingBody struct{ r io.Reader }
 
 func (b arrivingBody) Read(p []byte) (int, error) {
@@ -92,23 +92,23 @@ func (b arrivingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errReplaced reports that another version than the expected one is current.
-var errReplaced = errors.New("the blob was written meanwhile")
+// errReplaced reports that the current version is not the expected version.
+var errReplaced = errors.New("another request has written the blob")
 
-// A newVersion is to become the version of a call's blob.
+// A newVersion is a version to publish as the current version of a call's blob.
 type newVersion struct {
 	*version
 	content draftContent
-	base    *version             // version that must be current; nil if any may be
-	check   func(*version) error // checks the current version, which is nil if there is no blob
+	base    *version             // version that must be current; nil: any version may be current
+	check   func(*version) error // checks the current version, which is nil if the blob does not exist
 
-	isSilent     bool // no event is reported
-	keepsETag    bool // the etag and the time of the last change are those of base
-	needsContent bool // base may not be archived
+	isSilent     bool // Options.Changed is not called
+	keepsETag    bool // the new version has the etag and the modification time of base
+	needsContent bool // base must not be archived
 }
 
-// publishVersion makes n the version of the call's blob, if its check succeeds. If n.base is not
-// nil and is not the current version, it fails with errReplaced.
+// publishVersion makes n the current version of the call's blob if n.check succeeds. It fails with
+// errReplaced if n.base is not nil and is not the current version.
 func (a *Account) publishVersion(c *blobCall, found *blobContainer, n newVersion) error {
 	unlock, err := found.lockBlob(c.blob)
 	if err != nil {
@@ -144,25 +144,26 @@ func (a *Account) publishVersion(c *blobCall, found *blobContainer, n newVersion
 	return nil
 }
 
-// answerWritten publishes n and answers a write.
-func (a *Account) answerWritten(c *blobCall, found *blobContainer, n newVersion) (*blobAnswer, error) {
+// respondToWrite publishes n and returns the response to a write.
+func (a *Account) respondToWrite(c *blobCall, found *blobContainer, n newVersion) (*blobResponse, error) {
 	if err := a.publishVersion(c, found, n); err != nil {
 		return nil, err
 	}
-	answered := answerChanged(http.StatusCreated, n.version)
-	setMD5(answered.header, "Content-Md5", n.version)
-	answered.header.Set("X-Ms-Request-Server-Encrypted", "false")
-	return answered, nil
+	resp := newChangedResponse(http.StatusCreated, n.version)
+	setMD5(resp.header, "Content-Md5", n.version)
+	resp.header.Set("X-Ms-Request-Server-Encrypted", "false")
+	return resp, nil
 }
 
-// answerChanged returns an answer with the etag and time of v.
-func answerChanged(status int, v *version) *blobAnswer {
-	answered := newAnswer(status)
-	(&version{ETag: v.ETag, Modified: v.Modified}).setProperties(answered.header)
-	return answered
+// newChangedResponse returns a response with the etag and the modification time of v.
+func newChangedResponse(status int, v *version) *blobResponse {
+	resp := newResponse(status)
+	(&version{ETag: v.ETag, Modified: v.Modified}).setProperties(resp.header)
+	return resp
 }
 
-// breakIfUnsettled ends all service if err means that the state of the disk is unknown.
+// breakIfUnsettled makes the account refuse all further requests if err means that the state of the disk
+// is unknown. It returns err.
 func (a *Account) breakIfUnsettled(err error) error {
 	if _, ok := errors.AsType[unsettledError](err); ok {
 		a.endService(err)
@@ -170,8 +171,8 @@ func (a *Account) breakIfUnsettled(err error) error {
 	return err
 }
 
-// getBlob answers GET and HEAD.
-func (a *Account) getBlob(c *blobCall) (*blobAnswer, error) {
+// getBlob responds to GET and HEAD of a blob.
+func (a *Account) getBlob(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
@@ -189,10 +190,10 @@ func (a *Account) getBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	if c.Method == http.MethodHead {
-		answered := describeVersion(http.StatusOK, v)
-		answered.header.Set("Content-Length", strconv.FormatInt(v.size, 10))
-		setMD5(answered.header, "Content-Md5", v)
-		return answered, nil
+		resp := describeVersion(http.StatusOK, v)
+		resp.header.Set("Content-Length", strconv.FormatInt(v.size, 10))
+		setMD5(resp.header, "Content-Md5", v)
+		return resp, nil
 	}
 	if err := v.checkArchived(); err != nil {
 		return nil, err
@@ -205,39 +206,39 @@ func (a *Account) getBlob(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	answered := describeVersion(http.StatusOK, v)
-	setMD5(answered.header, "X-Ms-Blob-Content-Md5", v)
+	resp := describeVersion(http.StatusOK, v)
+	setMD5(resp.header, "X-Ms-Blob-Content-Md5", v)
 	if part.whole {
-		setMD5(answered.header, "Content-Md5", v)
+		setMD5(resp.header, "Content-Md5", v)
 	} else {
-		answered.status = http.StatusPartialContent
-		answered.header.Set("Content-Range", part.contentRange(v.size))
+		resp.status = http.StatusPartialContent
+		resp.header.Set("Content-Range", part.contentRange(v.size))
 	}
-	if err := setRangeChecksum(answered.header, c.Header, file, part); err != nil {
+	if err := setRangeChecksum(resp.header, c.Header, file, part); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	answered.body, answered.length = newContentPart(c.Context(), file, part.from, part.length), part.length
-	return answered, nil
+	resp.body, resp.length = newContentPart(c.Context(), file, part.from, part.length), part.length
+	return resp, nil
 }
 
-// describeVersion returns an answer with the properties of v.
-func describeVersion(status int, v *version) *blobAnswer {
-	answered := newAnswer(status)
-	v.setProperties(answered.header)
+// describeVersion returns a response with the properties of v.
+func describeVersion(status int, v *version) *blobResponse {
+	resp := newResponse(status)
+	v.setProperties(resp.header)
 	for name, value := range v.Headers {
-		answered.header.Set(name, value)
+		resp.header.Set(name, value)
 	}
-	answered.header.Set("Accept-Ranges", "bytes")
-	answered.header.Set("X-Ms-Creation-Time", v.Created.UTC().Format(http.TimeFormat))
-	answered.header.Set("X-Ms-Blob-Type", "BlockBlob")
-	answered.header.Set("X-Ms-Lease-Status", "unlocked")
-	answered.header.Set("X-Ms-Lease-State", "available")
-	answered.header.Set("X-Ms-Server-Encrypted", "false")
-	v.setTierHeaders(answered.header)
+	resp.header.Set("Accept-Ranges", "bytes")
+	resp.header.Set("X-Ms-Creation-Time", v.Created.UTC().Format(http.TimeFormat))
+	resp.header.Set("X-Ms-Blob-Type", "BlockBlob")
+	resp.header.Set("X-Ms-Lease-Status", "unlocked")
+	resp.header.Set("X-Ms-Lease-State", "available")
+	resp.header.Set("X-Ms-Server-Encrypted", "false")
+	v.setTierHeaders(resp.header)
 	if v.Copy != nil {
-		v.Copy.setProperties(answered.header, v.size)
+		v.Copy.setProperties(resp.header, v.size)
 	}
-	return answered
+	return resp
 }
 
 func setMD5(h http.Header, name string, v *version) {
@@ -247,7 +248,7 @@ func setMD5(h http.Header, name string, v *version) {
 }
 
 // deleteBlob removes a blob and its uncommitted blocks.
-func (a *Account) deleteBlob(c *blobCall) (*blobAnswer, error) {
+func (a *Account) deleteBlob(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
@@ -259,9 +260,9 @@ func (a *Account) deleteBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	a.uploads.dropBlocks(found.uploadKey(c.blob))
-	answered := newAnswer(http.StatusAccepted)
-	answered.header.Set("X-Ms-Delete-Type-Permanent", "true")
-	return answered, nil
+	resp := newResponse(http.StatusAccepted)
+	resp.header.Set("X-Ms-Delete-Type-Permanent", "true")
+	return resp, nil
 }
 
 func (a *Account) removeBlob(c *blobCall, found *blobContainer) error {

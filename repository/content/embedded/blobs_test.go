@@ -40,7 +40,7 @@ func TestContainer_IsCreatedOnceAndHasProperties(t *testing.T) {
 		require.Equal(t, "x", *got.Metadata["Owner"])
 		require.NotEmpty(t, *got.RequestID)
 		_, err = newClient(t, a, "c-c").GetProperties(t.Context(), nil)
-		require.NoError(t, err, "made when the account was opened")
+		require.NoError(t, err, "the container was created when the account was opened")
 		for _, name := range []string{"A-b-c", "a--b", "-abc", "abc-", "a_b", "$root", "a.b"} {
 			_, err := newClient(t, a, name).Create(t.Context(), nil)
 			requireRefused(t, err, 400, bloberror.InvalidResourceName)
@@ -132,7 +132,7 @@ type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, errors.New("the connection broke") }
 
-func TestConditions_DecideAboutEveryRequest(t *testing.T) {
+func TestConditions_AreCheckedByEachRequest(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		missing := uploadBlob(c, "x", "0", ifMatch(azcore.ETagAny))
@@ -180,7 +180,7 @@ func TestConditions_DecideAboutEveryRequest(t *testing.T) {
 	})
 }
 
-func TestPutBlob_OneOfSeveralWritersWithOneEtagSucceeds(t *testing.T) {
+func TestPutBlob_SucceedsOnceForWritersWithTheSameETag(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		etag := putBlob(t, c, "x", "old")
@@ -224,26 +224,26 @@ func TestGetBlob_ReturnsTheRequestedRange(t *testing.T) {
 			{"x-ms-range: bytes=0-1,3-4", "", "", "InvalidHeaderValue"},
 			{"x-ms-range: lines=0-1", "", "", "InvalidHeaderValue"},
 		} {
-			status, code, answer := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", "", tc.header))
+			status, code, resp := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", "", tc.header))
 			require.Equal(t, tc.code, code, tc.header)
-			require.Equal(t, tc.contentRange, answer.Header.Get("Content-Range"), tc.header)
+			require.Equal(t, tc.contentRange, resp.Header.Get("Content-Range"), tc.header)
 			if tc.code == "" {
 				require.Equal(t, http.StatusPartialContent, status)
-				data, err := io.ReadAll(answer.Body)
+				data, err := io.ReadAll(resp.Body)
 				require.NoError(t, err)
 				require.Equal(t, tc.want, string(data))
-				require.Equal(t, fmt.Sprint(len(data)), answer.Header.Get("Content-Length"))
+				require.Equal(t, fmt.Sprint(len(data)), resp.Header.Get("Content-Length"))
 			}
 		}
 		for _, header := range []string{"Range: bytes=0--1", "Range: bytes=-3", "Range: lines=0-1"} {
-			status, _, answer := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", "", header))
+			status, _, resp := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", "", header))
 			require.Equal(t, http.StatusOK, status, header)
-			require.Empty(t, answer.Header.Get("Content-Range"), header)
-			require.Equal(t, "10", answer.Header.Get("Content-Length"), header)
+			require.Empty(t, resp.Header.Get("Content-Range"), header)
+			require.Equal(t, "10", resp.Header.Get("Content-Length"), header)
 		}
 		both := newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", "", "Range: bytes=0-3", "x-ms-range: bytes=4-5")
-		_, _, answer := sendRequest(t, a, both)
-		require.Equal(t, "bytes 4-5/10", answer.Header.Get("Content-Range"), "x-ms-range counts")
+		_, _, resp := sendRequest(t, a, both)
+		require.Equal(t, "bytes 4-5/10", resp.Header.Get("Content-Range"), "x-ms-range overrides Range")
 		_, code, _ := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/empty", "", "Range: bytes=0-"))
 		require.Equal(t, "InvalidRange", code)
 	})

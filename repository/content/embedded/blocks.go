@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	maxBlockID   = 64      // bytes, before base64
-	maxBlockList = 50_000  // blocks
-	maxListBytes = 8 << 20 // bytes of the document that lists blocks
+	maxBlockID   = 64      // bytes of a decoded block id
+	maxBlockList = 50_000  // blocks of a list
+	maxListBytes = 8 << 20 // bytes of the document of a list
 )
 
 // putBlock stores a block until it is committed.
-func (a *Account) putBlock(c *blobCall) (*blobAnswer, error) {
+func (a *Account) putBlock(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
@@ -47,11 +47,11 @@ func (a *Account) putBlock(c *blobCall) (*blobAnswer, error) {
 		a.uploads.cancelReservation(reserved)
 		return nil, err
 	}
-	answered := newAnswer(http.StatusCreated)
-	answered.header.Set("Content-Md5", sums.encodedMD5())
-	answered.header.Set("X-Ms-Content-Crc64", sums.encodedCRC64())
-	answered.header.Set("X-Ms-Request-Server-Encrypted", "false")
-	return answered, nil
+	resp := newResponse(http.StatusCreated)
+	resp.header.Set("Content-Md5", sums.encodedMD5())
+	resp.header.Set("X-Ms-Content-Crc64", sums.encodedCRC64())
+	resp.header.Set("X-Ms-Request-Server-Encrypted", "false")
+	return resp, nil
 }
 
 // readBlockID decodes a block id.
@@ -64,7 +64,7 @@ func readBlockID(text string) (string, error) {
 }
 
 // putBlockList commits blocks as the content of a blob, in the order of a list.
-func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
+func (a *Account) putBlockList(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
@@ -86,21 +86,21 @@ func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
 		return nil, err
 	}
-	var answered *blobAnswer
+	var resp *blobResponse
 	err = a.uploads.commitBlocks(found.uploadKey(c.blob), func(staged map[string]stagedBlock) error {
 		for {
-			answered, err = a.commitListed(c, found, v, listed, staged)
+			resp, err = a.commitListed(c, found, v, listed, staged)
 			if !errors.Is(err, errReplaced) {
 				return err
 			}
 		}
 	})
-	return answered, err
+	return resp, err
 }
 
-// commitListed writes the listed blocks as the content of v. It fails with errReplaced if the
-// version that has some of the blocks was replaced meanwhile.
-func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, listed []listedBlock, staged map[string]stagedBlock) (*blobAnswer, error) {
+// commitListed writes the listed blocks as the content of v. It fails with errReplaced if the list names
+// committed blocks and another request replaced their version during the call.
+func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, listed []listedBlock, staged map[string]stagedBlock) (*blobResponse, error) {
 	source := blockSource{staged: staged}
 	if source.hasMissing(listed) {
 		base, err := a.openBlocks(c.container, c.blob, found)
@@ -108,7 +108,7 @@ func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, li
 			return nil, err
 		}
 		if base != nil {
-			defer func() { _ = base.content.Close() }() // only read
+			defer func() { _ = base.content.Close() }() // read-only: no data can be lost
 			if err := base.checkArchived(); err != nil {
 				return nil, err
 			}
@@ -132,11 +132,11 @@ func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, li
 	if source.base != nil {
 		base = source.base.version
 	}
-	return a.answerWritten(c, found, newVersion{version: v, content: d, base: base, check: c.conditions.checkWrite})
+	return a.respondToWrite(c, found, newVersion{version: v, content: d, base: base, check: c.conditions.checkWrite})
 }
 
-// readBlockList reads the blocks in a document one at a time, so that a document with too many ids
-// uses limited memory.
+// readBlockList reads the list of blocks in the body. It parses one block at a time, so that a list with
+// too many blocks uses limited memory.
 func readBlockList(c *blobCall) (listed []listedBlock, err error) {
 	if c.ContentLength > maxListBytes {
 		return nil, newBlobError(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the list of blocks has more than %d bytes", maxListBytes)
@@ -185,10 +185,10 @@ func parseBlockList(document *xml.Decoder) (listed []listedBlock, err error) {
 	}
 }
 
-// A listedBlock is a block in a list to commit.
+// A listedBlock is an entry in the list of a Put Block List request.
 type listedBlock struct {
 	from string // Latest, Uncommitted or Committed
-	id   string // decoded
+	id   string // decoded block id
 }
 
 // readListedBlock returns the block in an element of a list.
@@ -209,7 +209,7 @@ func readListedBlock(document *xml.Decoder, element *xml.StartElement) (listedBl
 	return listedBlock{element.Name.Local, id}, nil
 }
 
-// assembleBlocks concatenates blocks to a draft.
+// assembleBlocks writes blocks to a draft, one after the other.
 func (a *Account) assembleBlocks(c *blobCall, blocks []locatedBlock) (_ draftContent, err error) {
 	var total int64
 	for _, b := range blocks {

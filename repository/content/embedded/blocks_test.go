@@ -49,7 +49,7 @@ func TestUploadStream_IsReturnedUnchanged(t *testing.T) {
 	})
 }
 
-func TestPutBlockList_MakesABlob(t *testing.T) {
+func TestPutBlockList_CreatesABlob(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		require.NoError(t, stageBlock(c, "x", "1", "one"))
@@ -118,7 +118,7 @@ func TestUncommittedBlocks_AreBoundedAndExpire(t *testing.T) {
 	c := newClient(t, a, "c-c")
 	some := strings.Repeat("x", 45)
 	require.NoError(t, stageBlock(c, "left", "1", some))
-	require.NoError(t, stageBlock(c, "left", "1", some), "in place of the other")
+	require.NoError(t, stageBlock(c, "left", "1", some), "the block replaces the first block")
 	require.NoError(t, stageBlock(c, "x", "1", some))
 	requireRefused(t, stageBlock(c, "x", "2", some), 503, bloberror.ServerBusy)
 	requireRefused(t, commitBlockList(c, "x", "1", "1", "1"), 413, bloberror.RequestBodyTooLarge)
@@ -126,14 +126,14 @@ func TestUncommittedBlocks_AreBoundedAndExpire(t *testing.T) {
 	require.NoError(t, stageBlock(c, "y", "1", some), "there is room again")
 	requireRefused(t, stageBlock(c, "y", "2", some), 503, bloberror.ServerBusy)
 	now.Add(int64(2 * time.Hour / time.Second))
-	require.NoError(t, stageBlock(c, "y", "2", some), "the blocks of old are gone")
+	require.NoError(t, stageBlock(c, "y", "2", some), "the expired blocks were removed")
 	requireRefused(t, commitBlockList(c, "left", "1"), 400, bloberror.InvalidBlockList)
 	requireRefused(t, uploadBlob(c, "z", strings.Repeat("x", 91), nil), 413, bloberror.RequestBodyTooLarge)
 	requireRefused(t, stageBlock(c, "z", "1", strings.Repeat("x", 91)), 503, bloberror.ServerBusy)
 
 	drafts, err := os.ReadDir(filepath.Join(dir, "+unfinished"))
 	require.NoError(t, err)
-	require.Len(t, drafts, 1, "of what is left a block of y")
+	require.Len(t, drafts, 1, "only the last block of y is left")
 	require.NoError(t, a.Close())
 	drafts, err = os.ReadDir(filepath.Join(dir, "+unfinished"))
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestPutBlockList_CommitsConcurrently(t *testing.T) {
 				data := strings.Repeat(fmt.Sprint(w), 50_000)
 				_, err := c.NewBlockBlobClient("x").UploadStream(t.Context(), strings.NewReader(data), &blockblob.UploadStreamOptions{BlockSize: 10_000, Concurrency: 2})
 				if bloberror.HasCode(err, bloberror.InvalidBlockList) {
-					err = nil // another version was written meanwhile
+					err = nil // another upload was committed, which dropped the blocks
 				}
 				done <- err
 			}()
@@ -159,6 +159,6 @@ func TestPutBlockList_CommitsConcurrently(t *testing.T) {
 		}
 		got := getBlob(t, c, "x")
 		require.Len(t, got, 50_000)
-		require.Equal(t, strings.Repeat(got[:1], 50_000), got, "of one writer")
+		require.Equal(t, strings.Repeat(got[:1], 50_000), got, "all blocks are blocks of one writer")
 	})
 }

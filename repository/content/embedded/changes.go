@@ -14,7 +14,7 @@ type BlobEvent struct {
 	ETag        string // quoted
 	ContentType string
 	Size        int64  // size of a written blob
-	Sequencer   string // 48 hexadecimal digits; ascending for the events of a blob
+	Sequencer   string // 48 hexadecimal digits, which ascend for the events of a blob
 	Time        time.Time
 }
 
@@ -27,15 +27,15 @@ const (
 	BlobDeleted BlobEventType = "Microsoft.Storage.BlobDeleted"
 )
 
-// changeNumbers numbers the changes of an account. The numbers ascend with the clock, so they
-// need not be stored: after reopening they are higher, unless the clock was set back to a time
-// before the last deletion.
+// changeNumbers assigns ascending numbers to the changes of an account. The numbers follow the clock, so
+// they need not be stored: after reopening, the next number is higher, unless the clock was set back to a
+// time before the last deletion.
 type changeNumbers struct {
 	mu   sync.Mutex
 	last int64
 }
 
-// startAfter makes the next numbers higher than those of the stored blobs.
+// startAfter makes the next numbers higher than the numbers of the stored blobs.
 func (n *changeNumbers) startAfter(blobs []*version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,8 +52,8 @@ func (n *changeNumbers) nextSequencer(at time.Time) string {
 	return fmt.Sprintf("%048X", n.last)
 }
 
-// reportChange calls Options.Changed for a change of the call's blob. The caller holds the lock
-// of its name.
+// reportChange calls Options.Changed for a change of the call's blob. The caller holds the lock of the
+// blob's name.
 func (a *Account) reportChange(typ BlobEventType, c *blobCall, v *version, at time.Time) {
 	if a.options.Changed == nil {
 		return

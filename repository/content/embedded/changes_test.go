@@ -28,12 +28,12 @@ func (l *eventLog) recordEvent(e embedded.BlobEvent) {
 	l.events = append(l.events, e)
 }
 
-// accountOptions returns the options of an account that reports to l.
+// accountOptions returns the options of an account whose events l records.
 func (l *eventLog) accountOptions(dir string, clock func() time.Time) embedded.Options {
 	return embedded.Options{Dir: dir, Containers: []string{"c-c"}, Changed: l.recordEvent, Clock: clock}
 }
 
-func TestChanged_ReportsWhatWasWrittenAndDeletedAndNothingElse(t *testing.T) {
+func TestChanged_ReportsWritesAndDeletionsOnly(t *testing.T) {
 	for name, dir := range map[string]string{"in memory": "", "in a folder": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
 			log, at := &eventLog{}, time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC)
@@ -69,7 +69,7 @@ func TestChanged_ReportsWhatWasWrittenAndDeletedAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestSequencers_AscendAlsoOverARestartWithAnEarlierClock(t *testing.T) {
+func TestSequencers_AscendAfterARestartWithAnEarlierClock(t *testing.T) {
 	log, at, dir := &eventLog{}, time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), t.TempDir()
 	for range 3 {
 		a, err := embedded.Open(log.accountOptions(dir, func() time.Time {
@@ -90,7 +90,7 @@ func TestSequencers_AscendAlsoOverARestartWithAnEarlierClock(t *testing.T) {
 	require.True(t, slices.IsSorted(sequencers), "%v", sequencers)
 }
 
-func TestEventsOfABlob_AreReportedInTheOrderOfTheirSequencers(t *testing.T) {
+func TestChanged_ReportsTheEventsOfABlobInOrder(t *testing.T) {
 	log := &eventLog{}
 	a := openAccount(t, log.accountOptions("", nil))
 	c := newClient(t, a, "c-c")

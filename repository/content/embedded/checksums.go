@@ -18,10 +18,10 @@ const (
 	maxChecksumRange = 4 << 20 // bytes of a range whose checksum can be requested
 )
 
-// crc64Table is that of CRC-64/NVME, which Blob Storage has.
+// crc64Table is the table of CRC-64/NVME, the CRC-64 of Blob Storage.
 var crc64Table = crc64.MakeTable(0x9A6C9329AC4BC9B5)
 
-// checksums are those of the bytes that are written to them.
+// checksums computes the MD5 and the CRC-64 of the bytes that are written to it.
 type checksums struct {
 	md5, crc64 hash.Hash
 }
@@ -38,16 +38,17 @@ func (s checksums) Write(p []byte) (int, error) {
 
 func (s checksums) encodedMD5() string { return base64.StdEncoding.EncodeToString(s.md5.Sum(nil)) }
 
-// encodedCRC64 returns the CRC-64, whose lowest byte is first.
+// encodedCRC64 returns the CRC-64 in base64, with the lowest byte first.
 func (s checksums) encodedCRC64() string {
 	sum := binary.LittleEndian.AppendUint64(nil, binary.BigEndian.Uint64(s.crc64.Sum(nil)))
 	return base64.StdEncoding.EncodeToString(sum)
 }
 
-// claimedChecksums are the checksums that a client has sent, nil if it has sent none.
+// claimedChecksums are the checksums that a client sent. A checksum is nil if the client did not send it.
 type claimedChecksums struct{ md5, crc64 []byte }
 
-// readClaims reads the headers with the checksums of a body, the first of those with an MD5.
+// readClaims reads the headers with the checksums of a body. The MD5 is the value of the first of
+// md5Headers that the request has.
 func readClaims(h http.Header, crc64Header string, md5Headers ...string) (claimed claimedChecksums, err error) {
 	if claimed.crc64, err = readCRC64(h, crc64Header); err != nil {
 		return claimed, err
@@ -63,21 +64,21 @@ func readClaims(h http.Header, crc64Header string, md5Headers ...string) (claime
 	return claimed, nil
 }
 
-// isEmpty reports whether the client has sent no checksum.
+// isEmpty reports whether the client sent no checksum.
 func (c claimedChecksums) isEmpty() bool { return c.md5 == nil && c.crc64 == nil }
 
-// verify refuses content that has other checksums than the client has sent.
+// verify refuses content whose checksums differ from the checksums that the client sent.
 func (c claimedChecksums) verify(s checksums) error {
 	if c.md5 != nil && !bytes.Equal(c.md5, s.md5.Sum(nil)) {
-		return newBlobError(400, "Md5Mismatch", "the MD5 in the headers is not that of what arrived")
+		return newBlobError(400, "Md5Mismatch", "the MD5 in the headers differs from the MD5 of the received content")
 	}
 	if c.crc64 != nil && base64.StdEncoding.EncodeToString(c.crc64) != s.encodedCRC64() {
-		return newBlobError(400, "Crc64Mismatch", "the CRC-64 in the headers is not that of what arrived")
+		return newBlobError(400, "Crc64Mismatch", "the CRC-64 in the headers differs from the CRC-64 of the received content")
 	}
 	return nil
 }
 
-// readMD5 reads a header with an MD5. It returns nil without the header.
+// readMD5 reads a header with an MD5. It returns nil if the header is missing.
 func readMD5(h http.Header, name string) ([]byte, error) {
 	text := h.Get(name)
 	if text == "" {
@@ -90,8 +91,8 @@ func readMD5(h http.Header, name string) ([]byte, error) {
 	return sum, nil
 }
 
-// readOwnHash reads a header with the client's own hash of a content. As on Azure, it may be any;
-// it is stored as the MD5.
+// readOwnHash reads a header with a client's hash of a content. As on Azure, the hash need not be an MD5,
+// but is stored as the MD5. It returns nil if the header is missing.
 func readOwnHash(h http.Header, name string) ([]byte, error) {
 	const maxLength = 64
 	sum, err := base64.StdEncoding.DecodeString(h.Get(name))
@@ -104,7 +105,7 @@ func readOwnHash(h http.Header, name string) ([]byte, error) {
 	return sum, nil
 }
 
-// readCRC64 reads a header with a CRC-64. It returns nil without the header.
+// readCRC64 reads a header with a CRC-64. It returns nil if the header is missing.
 func readCRC64(h http.Header, name string) ([]byte, error) {
 	text := h.Get(name)
 	if text == "" {
@@ -117,27 +118,28 @@ func readCRC64(h http.Header, name string) ([]byte, error) {
 	return sum, nil
 }
 
-// setRangeChecksum sets the checksum of a range of a content, if the request asks for it.
-func setRangeChecksum(answered, request http.Header, content io.ReaderAt, part span) error {
+// setRangeChecksum sets the header with the checksum of a range, if the request has a header that
+// requests this checksum.
+func setRangeChecksum(resp, request http.Header, content io.ReaderAt, part span) error {
 	wantsMD5, wantsCRC64 := request.Get("X-Ms-Range-Get-Content-Md5") == "true", request.Get("X-Ms-Range-Get-Content-Crc64") == "true"
 	switch {
 	case !wantsMD5 && !wantsCRC64:
 		return nil
 	case wantsMD5 && wantsCRC64:
-		return newBlobError(400, "InvalidHeaderValue", "the headers ask for the MD5 and the CRC-64 of a range; ask for one")
+		return newBlobError(400, "InvalidHeaderValue", "the headers request the MD5 and the CRC-64 of a range; request one")
 	case part.whole:
-		return newBlobError(400, "InvalidHeaderValue", "the headers ask for the checksum of a range, and have no range")
+		return newBlobError(400, "InvalidHeaderValue", "the headers request the checksum of a range, and have no range")
 	case part.length > maxChecksumRange:
-		return newBlobError(400, "OutOfRangeInput", "the checksum of a range is known up to %d bytes, and this one has %d", maxChecksumRange, part.length)
+		return newBlobError(400, "OutOfRangeInput", "the checksum can be requested for ranges of up to %d bytes, and this range has %d", maxChecksumRange, part.length)
 	}
 	sums := newChecksums()
 	if _, err := io.Copy(sums, io.NewSectionReader(content, part.from, part.length)); err != nil {
 		return err
 	}
 	if wantsMD5 {
-		answered.Set("Content-Md5", sums.encodedMD5())
+		resp.Set("Content-Md5", sums.encodedMD5())
 	} else {
-		answered.Set("X-Ms-Content-Crc64", sums.encodedCRC64())
+		resp.Set("X-Ms-Content-Crc64", sums.encodedCRC64())
 	}
 	return nil
 }

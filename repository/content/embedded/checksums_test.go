@@ -23,7 +23,7 @@ func crc64Of(text string) string {
 	return base64.StdEncoding.EncodeToString(binary.LittleEndian.AppendUint64(nil, sum))
 }
 
-func TestChecksums_OfBodiesAreVerifiedAndReturned(t *testing.T) {
+func TestChecksums_AreVerifiedAndReturnedForBodies(t *testing.T) {
 	require.Equal(t, "iJh5CoYUi64=", crc64Of("123456789"), "the check value of CRC-64/NVME is AE8B14860A799888")
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	const blob, block, list = "/devstoreaccount1/c-c/x", "/devstoreaccount1/c-c/x?comp=block&blockid=MQ==", "/devstoreaccount1/c-c/x?comp=blocklist"
@@ -51,19 +51,19 @@ func TestChecksums_OfBodiesAreVerifiedAndReturned(t *testing.T) {
 		if tc.path == blob {
 			headers = append(headers, "x-ms-blob-type: BlockBlob")
 		}
-		status, code, answer := sendRequest(t, a, newSignedRequest(t, a, "PUT", tc.path, tc.body, headers...))
+		status, code, resp := sendRequest(t, a, newSignedRequest(t, a, "PUT", tc.path, tc.body, headers...))
 		require.Equal(t, tc.code, code, "%s %s", tc.path, tc.headers)
 		if tc.code != "" {
 			require.Equal(t, 400, status)
 		} else if tc.path != list {
-			require.Equal(t, crc64Of(tc.body), answer.Header.Get("x-ms-content-crc64"), "%s %s", tc.path, tc.headers)
-			require.Equal(t, md5Of(tc.body), answer.Header.Get("Content-MD5"))
+			require.Equal(t, crc64Of(tc.body), resp.Header.Get("x-ms-content-crc64"), "%s %s", tc.path, tc.headers)
+			require.Equal(t, md5Of(tc.body), resp.Header.Get("Content-MD5"))
 		}
 	}
 	require.Equal(t, "data", getBlob(t, newClient(t, a, "c-c"), "x"))
 }
 
-func TestChecksums_OfRangesAreReturned(t *testing.T) {
+func TestChecksums_AreReturnedForRanges(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		putBlob(t, c, "x", "0123456789")
@@ -76,13 +76,13 @@ func TestChecksums_OfRangesAreReturned(t *testing.T) {
 			{"long", "md5", "bytes=0-", "OutOfRangeInput", "", ""},
 		} {
 			r := newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/"+tc.name, "", "x-ms-range-get-content-"+tc.of+": true", "Range: "+tc.span)
-			_, code, answer := sendRequest(t, a, r)
+			_, code, resp := sendRequest(t, a, r)
 			require.Equal(t, tc.code, code, tc)
-			require.Equal(t, tc.md5, answer.Header.Get("Content-MD5"), tc)
-			require.Equal(t, tc.crc64, answer.Header.Get("x-ms-content-crc64"), tc)
+			require.Equal(t, tc.md5, resp.Header.Get("Content-MD5"), tc)
+			require.Equal(t, tc.crc64, resp.Header.Get("x-ms-content-crc64"), tc)
 			if code == "" {
-				require.Equal(t, 206, answer.StatusCode)
-				require.NotEmpty(t, answer.Header.Get("x-ms-blob-content-md5"))
+				require.Equal(t, 206, resp.StatusCode)
+				require.NotEmpty(t, resp.Header.Get("x-ms-blob-content-md5"))
 			}
 		}
 	})
@@ -97,11 +97,11 @@ func TestCopy_VerifiesTheChecksumOfItsSource(t *testing.T) {
 		"x-ms-source-content-crc64: " + crc64Of("data"):  "",
 		"x-ms-source-content-crc64: " + crc64Of("other"): "Crc64Mismatch",
 	} {
-		_, code, answer := sendRequest(t, a, newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/y", "",
+		_, code, resp := sendRequest(t, a, newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/y", "",
 			"x-ms-copy-source: "+a.Endpoint()+"/c-c/x", "x-ms-requires-sync: true", header))
 		require.Equal(t, want, code, header)
 		if strings.HasSuffix(header, md5Of("data")) {
-			require.Equal(t, md5Of("data"), answer.Header.Get("Content-MD5"))
+			require.Equal(t, md5Of("data"), resp.Header.Get("Content-MD5"))
 		}
 	}
 }

@@ -14,19 +14,19 @@ import (
 
 // A committedBlock is a block of a blob's content.
 type committedBlock struct {
-	id           string // decoded
+	id           string // decoded block id
 	offset, size int64
 }
 
-// A blockList is the list from which a blob was committed. It is empty for blobs that were
-// written with one request. isLeftOut reports that the list was too long to be stored.
+// A blockList is the list of blocks from which a blob was committed. It is empty for a blob that was
+// written with one request. isLeftOut is true if the list was too long to be stored.
 type blockList struct {
 	blocks    []committedBlock
 	isLeftOut bool
 }
 
-// encodeBlocks returns the stored form of a list: the length of the ids, then for each block its
-// id and size.
+// encodeBlocks returns the stored form of a list: the length of the ids, then the id and size of each
+// block.
 func encodeBlocks(blocks []committedBlock) []byte {
 	if len(blocks) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func encodeBlocks(blocks []committedBlock) []byte {
 	return stored
 }
 
-// decodeBlocks returns the list that encodeBlocks has encoded, for a content of size bytes.
+// decodeBlocks decodes a list that encodeBlocks encoded, for a content of size bytes.
 func decodeBlocks(stored []byte, size int64) ([]committedBlock, error) {
 	if len(stored) == 0 {
 		return nil, nil
@@ -77,7 +77,7 @@ func listOf(v *version) (blockList, error) {
 	return blockList{blocks, v.BlocksLeftOut}, err
 }
 
-// openedBlocks is a version of a blob, with its open content and its committed blocks.
+// openedBlocks is a version of a blob with its opened content and its committed blocks.
 type openedBlocks struct {
 	*version
 	list    blockList
@@ -93,7 +93,7 @@ func (a *Account) openBlocks(container, blob string, found *blobContainer) (*ope
 	defer unlock()
 	v := found.findBlob(blob)
 	if v == nil {
-		return nil, nil //nolint:nilnil // a blob that does not exist has no blocks, which is not a failure
+		return nil, nil //nolint:nilnil // a missing blob is not a failure
 	}
 	list, err := a.store.readBlocks(container, v)
 	if err != nil {
@@ -106,7 +106,7 @@ func (a *Account) openBlocks(container, blob string, found *blobContainer) (*ope
 // A blockSource has the blocks that a list can name.
 type blockSource struct {
 	staged map[string]stagedBlock
-	base   *openedBlocks // or nil
+	base   *openedBlocks // the version with the committed blocks; nil: the list names no committed block
 }
 
 // hasMissing reports whether a list names blocks that are not staged.
@@ -117,11 +117,11 @@ func (s blockSource) hasMissing(listed []listedBlock) bool {
 	})
 }
 
-// A locatedBlock is a block with the place of its content.
+// A locatedBlock is a block with its content.
 type locatedBlock struct {
 	committedBlock
-	staged stagedBlock // or
-	base   blobContent
+	staged stagedBlock // the content, if base is nil
+	base   blobContent // the content of the version with the block; nil: the block is staged
 }
 
 // locate returns the blocks that a list names.
@@ -168,8 +168,8 @@ func (b locatedBlock) copyTo(d draftContent) error {
 	return err
 }
 
-// getBlockList answers with the committed and uncommitted blocks of a blob.
-func (a *Account) getBlockList(c *blobCall) (*blobAnswer, error) {
+// getBlockList returns the committed and uncommitted blocks of a blob.
+func (a *Account) getBlockList(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
@@ -213,11 +213,11 @@ func (a *Account) getBlockList(c *blobCall) (*blobAnswer, error) {
 			document.Uncommitted = append(document.Uncommitted, block{base64.StdEncoding.EncodeToString([]byte(b.id)), b.size})
 		}
 	}
-	answered, err := withXML(http.StatusOK, document)
+	resp, err := newXMLResponse(http.StatusOK, document)
 	if err == nil && opened != nil {
-		answered.header.Set("ETag", opened.ETag)
-		answered.header.Set("Last-Modified", opened.Modified.UTC().Format(http.TimeFormat))
-		answered.header.Set("X-Ms-Blob-Content-Length", strconv.FormatInt(opened.size, 10))
+		resp.header.Set("ETag", opened.ETag)
+		resp.header.Set("Last-Modified", opened.Modified.UTC().Format(http.TimeFormat))
+		resp.header.Set("X-Ms-Blob-Content-Length", strconv.FormatInt(opened.size, 10))
 	}
-	return answered, err
+	return resp, err
 }

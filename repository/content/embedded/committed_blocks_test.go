@@ -31,7 +31,7 @@ func listedBlocks(t *testing.T, c *container.Client, name string) (committed, un
 	return text(list.CommittedBlocks), text(list.UncommittedBlocks)
 }
 
-func TestPutBlockList_TakesCommittedBlocks(t *testing.T) {
+func TestPutBlockList_KeepsCommittedBlocks(t *testing.T) {
 	dir := t.TempDir()
 	for name, dir := range map[string]string{"in memory": "", "in a folder": dir} {
 		t.Run(name, func(t *testing.T) {
@@ -81,9 +81,9 @@ func TestPutBlockList_TakesCommittedBlocks(t *testing.T) {
 	}
 }
 
-// A blob whose list of blocks is too long for its file is complete; only its committed blocks
-// cannot be named.
-func TestCommittedBlocks_TooLongListIsLeftOut(t *testing.T) {
+// If a list of blocks is too long for the blob's file, the content is complete. Only the committed blocks
+// cannot be named in later lists.
+func TestPutBlockList_OmitsAListThatIsTooLong(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
 	c := newClient(t, a, "c-c")

@@ -12,18 +12,18 @@ type conditions struct {
 	match, noneMatch                etagList
 	modifiedSince, notModifiedSince time.Time
 
-	isCreateOnly bool // the client may not write a blob that exists
+	isCreateOnly bool // the client must not overwrite an existing blob
 }
 
-// An etagList holds the etags of a condition. Its zero value is no condition.
+// An etagList has the etags of a condition. The zero value means that the request has no such condition.
 type etagList struct {
 	any   bool // the list has *
 	etags []string
 }
 
-const maxETags = 100 // in one condition
+const maxETags = 100 // limit for the etags of one condition
 
-// readConditions reads the conditions of a request, whose headers begin with prefix.
+// readConditions reads the conditions in the headers of a request. The header names begin with prefix.
 func readConditions(h http.Header, prefix string) (c conditions, err error) {
 	for name, t := range map[string]*time.Time{"If-Modified-Since": &c.modifiedSince, "If-Unmodified-Since": &c.notModifiedSince} {
 		text := h.Get(prefix + name)
@@ -64,13 +64,14 @@ func readETags(header, text string) (etagList, error) {
 
 func (l etagList) isEmpty() bool { return !l.any && len(l.etags) == 0 }
 
-// hasETag reports whether the list has an etag.
+// hasETag reports whether the list contains etag. It ignores *.
 func (l etagList) hasETag(etag string) bool {
 	return slices.ContainsFunc(l.etags, func(listed string) bool { return isSameETag(listed, etag) })
 }
 
-// checkWrite returns an error unless a blob may be written; v is nil if the blob does not exist.
-// An existing blob with If-None-Match: * has another error code.
+// checkWrite returns an error unless the conditions permit writing a blob whose current version is v. v
+// is nil if the blob does not exist. For an existing blob, If-None-Match: * has the error code
+// BlobAlreadyExists.
 func (c conditions) checkWrite(v *version) error {
 	if v != nil && c.isCreateOnly {
 		return accessError("UnauthorizedBlobOverwrite", "the blob exists, and the shared access signature permits only creating (sp=c)")
@@ -81,8 +82,9 @@ func (c conditions) checkWrite(v *version) error {
 	return c.checkChange(v)
 }
 
-// checkChange returns an error unless a blob may be changed or removed; v is nil if the blob does
-// not exist. As on Azure, If-None-Match: * does not prevent it, and only reads may list etags.
+// checkChange returns an error unless the conditions permit changing or removing a blob whose current
+// version is v. v is nil if the blob does not exist. As on Azure, If-None-Match: * permits a change, and
+// only the conditions of reads may have several etags.
 func (c conditions) checkChange(v *version) error {
 	switch {
 	case len(c.match.etags) > 1 || len(c.noneMatch.etags) > 1:
@@ -94,8 +96,8 @@ func (c conditions) checkChange(v *version) error {
 	return nil
 }
 
-// checkRead returns an error unless v may be read. As on Azure, one of If-None-Match and
-// If-Modified-Since is enough.
+// checkRead returns an error unless the conditions permit reading v. As on Azure, a request with
+// If-None-Match and If-Modified-Since needs to meet only one of the two.
 func (c conditions) checkRead(v *version) error {
 	isOther := !c.noneMatch.hasETag(v.ETag)
 	switch {
@@ -121,8 +123,8 @@ func (c conditions) isModifiedSince(v *version) bool {
 	return c.modifiedSince.IsZero() || visibleTime(v).After(c.modifiedSince)
 }
 
-// visibleTime returns the time of v in the precision that clients see.
+// visibleTime returns the modification time of v in seconds, the precision that clients see.
 func visibleTime(v *version) time.Time { return v.Modified.Truncate(time.Second) }
 
-// isSameETag compares etags as Azure does: some clients omit the quotes.
+// isSameETag compares etags as Azure does. It ignores quotes, because some clients omit them.
 func isSameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-func TestConditions_AreThoseOfAzurite(t *testing.T) {
+func TestConditions_HaveTheResultsOfAzurite(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		etag := string(putBlob(t, c, "x", "data"))
@@ -52,6 +52,6 @@ func TestConditions_AreThoseOfAzurite(t *testing.T) {
 		_, err := c.NewBlobClient("x").Delete(t.Context(), &blob.DeleteOptions{AccessConditions: ifNoneMatch(azcore.ETag(etag))})
 		requireRefused(t, err, 412, bloberror.ConditionNotMet)
 		_, err = c.NewBlobClient("x").Delete(t.Context(), &blob.DeleteOptions{AccessConditions: ifNoneMatch(azcore.ETagAny)})
-		require.NoError(t, err, "it prevents only writing")
+		require.NoError(t, err, "If-None-Match: * prevents only writing")
 	})
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // createContainer creates a container. It fails if the container exists.
-func (a *Account) createContainer(c *blobCall) (*blobAnswer, error) {
+func (a *Account) createContainer(c *blobCall) (*blobResponse, error) {
 	if err := checkContainer(c.container); err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (a *Account) createContainer(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answerChanged(http.StatusCreated, made.about.Load()), nil
+	return newChangedResponse(http.StatusCreated, made.about.Load()), nil
 }
 
 func (a *Account) makeContainer(name string, metadata map[string]string) error {
@@ -38,23 +38,24 @@ func (a *Account) makeContainer(name string, metadata map[string]string) error {
 	return a.index.addContainer(name, about, nil)
 }
 
-// getContainer answers GET and HEAD of a container, neither of which has a body.
-func (a *Account) getContainer(c *blobCall) (*blobAnswer, error) {
+// getContainer responds to GET and HEAD of a container. The response has no body.
+func (a *Account) getContainer(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
 	}
-	answered := newAnswer(http.StatusOK)
-	found.about.Load().setProperties(answered.header)
-	answered.header.Set("X-Ms-Lease-Status", "unlocked")
-	answered.header.Set("X-Ms-Lease-State", "available")
-	answered.header.Set("X-Ms-Has-Immutability-Policy", "false")
-	answered.header.Set("X-Ms-Has-Legal-Hold", "false")
-	return answered, nil
+	resp := newResponse(http.StatusOK)
+	found.about.Load().setProperties(resp.header)
+	resp.header.Set("X-Ms-Lease-Status", "unlocked")
+	resp.header.Set("X-Ms-Lease-State", "available")
+	resp.header.Set("X-Ms-Has-Immutability-Policy", "false")
+	resp.header.Set("X-Ms-Has-Legal-Hold", "false")
+	return resp, nil
 }
 
-// getAccessPolicies answers with the access policies of a container, which has none.
-func (a *Account) getAccessPolicies(c *blobCall) (*blobAnswer, error) {
+// getAccessPolicies returns the access policies of a container. The list is always empty, because this
+// account does not support access policies.
+func (a *Account) getAccessPolicies(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
@@ -62,19 +63,19 @@ func (a *Account) getAccessPolicies(c *blobCall) (*blobAnswer, error) {
 	var document struct {
 		XMLName xml.Name `xml:"SignedIdentifiers"`
 	}
-	answered, err := withXML(http.StatusOK, document)
+	resp, err := newXMLResponse(http.StatusOK, document)
 	if err == nil && c.Method == http.MethodHead {
-		answered.body, answered.length = nil, 0
+		resp.body, resp.length = nil, 0
 	}
 	if err == nil {
 		about := found.about.Load()
-		(&version{ETag: about.ETag, Modified: about.Modified}).setProperties(answered.header)
+		(&version{ETag: about.ETag, Modified: about.Modified}).setProperties(resp.header)
 	}
-	return answered, err
+	return resp, err
 }
 
-// publishContainer stores changed properties of a container durably. It may fail like
-// publishDraft.
+// publishContainer stores changed properties of a container durably. It may fail with an unsettledError,
+// as publishDraft does.
 func publishContainer(s blobStore, container string, about *version) error {
 	d, err := s.newDraft(0)
 	if err != nil {
@@ -88,7 +89,7 @@ func publishContainer(s blobStore, container string, about *version) error {
 }
 
 // setContainerMetadata replaces the metadata of a container.
-func (a *Account) setContainerMetadata(c *blobCall) (*blobAnswer, error) {
+func (a *Account) setContainerMetadata(c *blobCall) (*blobResponse, error) {
 	metadata, err := readMetadata(c.Request)
 	if err != nil {
 		return nil, err
@@ -108,18 +109,18 @@ func (a *Account) setContainerMetadata(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	found.about.Store(&about)
-	return answerChanged(http.StatusOK, &about), nil
+	return newChangedResponse(http.StatusOK, &about), nil
 }
 
-// deleteContainer removes a container with its blobs and their uncommitted blocks. Like Azure, it
-// reports no event for the blobs.
-func (a *Account) deleteContainer(c *blobCall) (*blobAnswer, error) {
+// deleteContainer removes a container with its blobs and their uncommitted blocks. As on Azure, it does
+// not report events for the blobs.
+func (a *Account) deleteContainer(c *blobCall) (*blobResponse, error) {
 	cleanUp, err := a.removeContainer(c)
 	if err != nil {
 		return nil, err
 	}
 	cleanUp()
-	return newAnswer(http.StatusAccepted), nil
+	return newResponse(http.StatusAccepted), nil
 }
 
 func (a *Account) removeContainer(c *blobCall) (cleanUp func(), err error) {

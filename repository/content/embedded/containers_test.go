@@ -32,7 +32,7 @@ func newServiceClient(t *testing.T, a *embedded.Account) *service.Client {
 	return c
 }
 
-// listContainers returns the names of all containers, read in pages of a size.
+// listContainers returns the names of all containers with a prefix. It reads pages of size containers.
 func listContainers(t *testing.T, a *embedded.Account, prefix string, size int32) (names []string) {
 	t.Helper()
 	pages := newServiceClient(t, a).NewListContainersPager(&service.ListContainersOptions{
@@ -54,7 +54,7 @@ func listContainers(t *testing.T, a *embedded.Account, prefix string, size int32
 	return names
 }
 
-func TestListContainers_ListsThemInOrder(t *testing.T) {
+func TestListContainers_ListsContainersInOrder(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		for _, name := range []string{"b-2", "a-1", "b-1", "c-1"} {
 			_, err := newClient(t, a, name).Create(t.Context(), &container.CreateOptions{Metadata: map[string]*string{"key": to.Ptr(name)}})
@@ -104,8 +104,8 @@ func TestDeleteContainer_RemovesItsBlobs(t *testing.T) {
 	})
 }
 
-// During a backup, the files of a deleted container are kept.
-func TestDeleteContainer_IsHeld(t *testing.T) {
+// During a hold, for a backup, the files of a deleted container are kept.
+func TestDeleteContainer_KeepsItsFilesDuringAHold(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
 	c := newClient(t, a, "c-c")
@@ -125,9 +125,9 @@ func TestDeleteContainer_IsHeld(t *testing.T) {
 	require.Empty(t, drafts)
 }
 
-// A write to a container that is deleted at the same time is either removed with it, or is in the
-// next container of its name.
-func TestDeleteContainer_LeavesNoBlobBehind(t *testing.T) {
+// The blob of a write that is concurrent with the deletion of its container is removed with the
+// container. No blob appears in the next container of the same name.
+func TestDeleteContainer_RemovesBlobsOfConcurrentWrites(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		for range 20 {
@@ -147,7 +147,7 @@ func TestDeleteContainer_LeavesNoBlobBehind(t *testing.T) {
 	})
 }
 
-func TestListBlobs_MarkerIsTheLastEntry(t *testing.T) {
+func TestListBlobs_ReturnsTheLastEntryAsMarker(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-a", "c-b", "c-c", "d-d"}})
 	c := newClient(t, a, "c-c")
 	for _, name := range []string{"a", "b/1", "b/2", "c"} {
@@ -162,8 +162,8 @@ func TestListBlobs_MarkerIsTheLastEntry(t *testing.T) {
 		{"/?comp=list&maxresults=1&marker=c-a", "<Name>c-b</Name> <NextMarker>c-b</NextMarker>"},
 		{"/?comp=list&prefix=c&marker=c-b", "<Name>c-c</Name> <NextMarker></NextMarker>"},
 	} {
-		_, _, answer := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1"+tc.path, ""))
-		text, err := io.ReadAll(answer.Body)
+		_, _, resp := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1"+tc.path, ""))
+		text, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		require.Equal(t, tc.want, strings.Join(listedNames.FindAllString(string(text), -1), " "), tc.path)
 	}
@@ -171,7 +171,7 @@ func TestListBlobs_MarkerIsTheLastEntry(t *testing.T) {
 
 var listedNames = regexp.MustCompile(`<(Name|NextMarker)>[^<]*</(Name|NextMarker)>`)
 
-func TestListBlobs_IncludesUncommittedOnes(t *testing.T) {
+func TestListBlobs_IncludesUncommittedBlobs(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		putBlob(t, c, "b", "data")

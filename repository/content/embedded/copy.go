@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// A copyRecord is the copy that wrote the content of a blob.
+// A copyRecord describes the copy operation that wrote the content of a blob.
 type copyRecord struct {
 	ID        string    `json:"id"`
 	Source    string    `json:"source"` // URL without a shared access signature
 	Completed time.Time `json:"completed"`
 }
 
-const maxCopySource = 2 << 10 // bytes of the URL, as on Azure
+const maxCopySource = 2 << 10 // limit for the bytes of the source URL, as on Azure
 
 func (r *copyRecord) setProperties(h http.Header, size int64) {
 	listed := r.list(size)
@@ -30,7 +30,7 @@ func (r *copyRecord) setProperties(h http.Header, size int64) {
 	h.Set("X-Ms-Copy-Completion-Time", listed.CopyCompletionTime)
 }
 
-// A listedCopy is a copyRecord in a list.
+// A listedCopy is the XML form of a copyRecord.
 type listedCopy struct {
 	CopyID             string `xml:"CopyId"`
 	CopyStatus         string
@@ -49,8 +49,8 @@ func (r *copyRecord) list(size int64) *listedCopy {
 
 const copySuccess = "success"
 
-// copyBlob copies a blob of this account. The copy is complete when it is answered.
-func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
+// copyBlob copies a blob of this account. The copy is complete before the response.
+func (a *Account) copyBlob(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
@@ -64,14 +64,14 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
-		return nil, err // before the content is copied, if possible
+		return nil, err // fails early; publishVersion checks the conditions again
 	}
 	source, shown, err := a.openCopySource(c)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = source.content.Close() }() // only read
-	if target.Tier == "" {                        // with a tier, the copy is made out of the archive
+	defer func() { _ = source.content.Close() }() // read-only: no data can be lost
+	if target.Tier == "" {                        // an archived blob can be copied only to another tier
 		if err := source.checkArchived(); err != nil {
 			return nil, err
 		}
@@ -93,14 +93,14 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	a.uploads.dropBlocks(found.uploadKey(c.blob))
-	answered := answerChanged(http.StatusAccepted, v)
-	answered.header.Set("X-Ms-Copy-Id", v.Copy.ID)
-	answered.header.Set("X-Ms-Copy-Status", copySuccess)
-	setMD5(answered.header, "Content-Md5", &version{MD5: claimed.md5})
-	return answered, nil
+	resp := newChangedResponse(http.StatusAccepted, v)
+	resp.header.Set("X-Ms-Copy-Id", v.Copy.ID)
+	resp.header.Set("X-Ms-Copy-Status", copySuccess)
+	setMD5(resp.header, "Content-Md5", &version{MD5: claimed.md5})
+	return resp, nil
 }
 
-// verifySource compares the checksums of the source of a copy with those that the client has sent.
+// verifySource compares the checksums of the source of a copy with the checksums that the client sent.
 func verifySource(h http.Header, source *openedBlocks) (claimedChecksums, error) {
 	claimed, err := readClaims(h, "X-Ms-Source-Content-Crc64", "X-Ms-Source-Content-Md5")
 	if err != nil || claimed.isEmpty() {
@@ -122,8 +122,8 @@ func newCopyID() string {
 
 var copyID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// openCopySource opens the blob that a copy names, if the conditions on it hold. It also returns
-// the URL without a shared access signature.
+// openCopySource opens the source of a copy, if the conditions on the source hold. shown is the URL of
+// the source without a shared access signature.
 func (a *Account) openCopySource(c *blobCall) (_ *openedBlocks, shown string, err error) {
 	text := c.Header.Get("X-Ms-Copy-Source")
 	if len(text) > maxCopySource {
@@ -158,8 +158,8 @@ func (a *Account) openCopySource(c *blobCall) (_ *openedBlocks, shown string, er
 	return opened, u.String(), nil
 }
 
-// checkCopyQuery refuses sources that are not the blob itself, or that the client may not read.
-// A client with a shared access signature needs one in the URL of the source, too.
+// checkCopyQuery refuses a source that is a snapshot or a version, or that the client may not read. If
+// the request has a shared access signature, the URL of the source must also have one.
 func (a *Account) checkCopyQuery(c *blobCall, u *url.URL) error {
 	query := u.Query()
 	for _, name := range []string{"snapshot", "versionid"} {
@@ -197,8 +197,8 @@ func checkCopyConditions(h http.Header, source *version) error {
 	return err
 }
 
-// abortCopy refuses to abort a copy, because each is complete when it is answered.
-func (a *Account) abortCopy(c *blobCall) (*blobAnswer, error) {
+// abortCopy refuses to abort a copy, because every copy is complete before its response.
+func (a *Account) abortCopy(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err

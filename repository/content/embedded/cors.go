@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// corsRules permit web pages of other origins to use the account. The first rule that matches a
-// request counts.
+// corsRules permit web pages of other origins to use the account. The first rule that matches a request
+// applies.
 type corsRules struct {
 	Rules []corsRule `xml:"CorsRule" json:"rules,omitempty"`
 }
 
-// A corsRule has lists with commas between their entries, in which an asterisk stands for any text.
+// A corsRule has comma-separated lists. An asterisk in an entry matches any text.
 type corsRule struct {
 	AllowedOrigins  string `json:"allowedOrigins,omitempty"`
 	AllowedMethods  string `json:"allowedMethods,omitempty"`
@@ -45,7 +45,8 @@ func (s *corsRules) validate() error {
 	return nil
 }
 
-// findRule returns the first rule for an origin, a method, and headers with commas between them.
+// findRule returns the first rule that matches an origin, a method and a comma-separated list of headers.
+// It returns nil if no rule matches.
 func (s *corsRules) findRule(origin, method, headers string) *corsRule {
 	if origin == "" {
 		return nil
@@ -67,8 +68,8 @@ func (r *corsRule) allowsHeaders(headers string) bool {
 	return true
 }
 
-// matchesEntry reports whether an entry of a list matches text, in any case. One asterisk of an
-// entry stands for any text.
+// matchesEntry reports whether an entry of a comma-separated list matches text, without regard to case.
+// The first asterisk of an entry matches any text.
 func matchesEntry(list, text string) bool {
 	text = strings.ToLower(strings.TrimSpace(text))
 	for entry := range strings.SplitSeq(strings.ToLower(list), ",") {
@@ -89,9 +90,9 @@ func (a *Account) corsRules() *corsRules {
 	return &corsRules{}
 }
 
-// answerPreflight answers a browser that asks whether a web page may send a request. It needs no
-// signature.
-func (a *Account) answerPreflight(r *http.Request) (*blobAnswer, error) {
+// respondToPreflight responds to a preflight request, by which a browser checks whether a web page may send
+// a request. A preflight request needs no signature.
+func (a *Account) respondToPreflight(r *http.Request) (*blobResponse, error) {
 	const method, headers = "Access-Control-Request-Method", "Access-Control-Request-Headers"
 	if r.Header.Get("Origin") == "" || r.Header.Get(method) == "" {
 		return nil, newBlobError(400, "InvalidHeaderValue", "A required CORS header is not present. An OPTIONS request needs Origin and %s", method)
@@ -100,36 +101,36 @@ func (a *Account) answerPreflight(r *http.Request) (*blobAnswer, error) {
 	if rule == nil {
 		return nil, newBlobError(http.StatusForbidden, "CorsPreflightFailure", "CORS not enabled or no matching rule found for this request.")
 	}
-	answered := newAnswer(http.StatusOK)
-	rule.allowOrigin(answered.header, r.Header.Get("Origin"))
-	answered.header.Set("Access-Control-Allow-Methods", r.Header.Get(method))
+	resp := newResponse(http.StatusOK)
+	rule.allowOrigin(resp.header, r.Header.Get("Origin"))
+	resp.header.Set("Access-Control-Allow-Methods", r.Header.Get(method))
 	if asked := r.Header.Get(headers); asked != "" {
-		answered.header.Set("Access-Control-Allow-Headers", asked)
+		resp.header.Set("Access-Control-Allow-Headers", asked)
 	}
-	answered.header.Set("Access-Control-Max-Age", strconv.Itoa(rule.MaxAgeInSeconds))
-	return answered, nil
+	resp.header.Set("Access-Control-Max-Age", strconv.Itoa(rule.MaxAgeInSeconds))
+	return resp, nil
 }
 
-// setCORS sets the headers that let a web page of another origin read the answer.
-func (a *Account) setCORS(answered *blobAnswer, r *http.Request) {
+// setCORS sets the headers that permit a web page of another origin to read the response.
+func (a *Account) setCORS(resp *blobResponse, r *http.Request) {
 	rules := a.corsRules()
 	if r.Method == http.MethodOptions || r.Header.Get("Origin") == "" || len(rules.Rules) == 0 {
 		return
 	}
 	rule := rules.findRule(r.Header.Get("Origin"), r.Method, "")
 	if rule == nil {
-		answered.header.Set("Vary", "Origin")
+		resp.header.Set("Vary", "Origin")
 		return
 	}
-	rule.allowOrigin(answered.header, r.Header.Get("Origin"))
+	rule.allowOrigin(resp.header, r.Header.Get("Origin"))
 	var exposed []string
-	for name := range answered.header {
+	for name := range resp.header {
 		if matchesEntry(rule.ExposedHeaders, name) {
 			exposed = append(exposed, strings.ToLower(name))
 		}
 	}
 	slices.Sort(exposed)
-	answered.header.Set("Access-Control-Expose-Headers", strings.Join(exposed, ","))
+	resp.header.Set("Access-Control-Expose-Headers", strings.Join(exposed, ","))
 }
 
 func (r *corsRule) allowOrigin(h http.Header, origin string) {

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-func TestAccount_SurvivesItsProcess(t *testing.T) {
+func TestAccount_KeepsItsBlobsWhenItIsReopened(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "if", "need", "be")
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c", "c-d"}})
 	c := newClient(t, a, "c-c")
@@ -53,23 +53,23 @@ func TestAccount_SurvivesItsProcess(t *testing.T) {
 func TestOpen_ReadsPropertiesAtTheirLimits(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
-	long := strings.Repeat("<", 1<<10) // takes the most bytes when encoded
+	long := strings.Repeat("<", 1<<10) // in JSON, this character takes six bytes
 	headers := []string{"x-ms-blob-type: BlockBlob", "x-ms-meta-m: " + strings.Repeat(long, 8)[1:]}
 	for _, name := range []string{"content-type", "content-encoding", "content-language", "content-disposition", "cache-control"} {
 		headers = append(headers, "x-ms-blob-"+name+": "+long)
 	}
 	path := "/devstoreaccount1/c-c/" + strings.Repeat("%E2%80%A8", 1024)
-	status, answer, _ := sendRequest(t, a, newSignedRequest(t, a, "PUT", path, "data", headers...))
-	require.Equal(t, 201, status, answer)
+	status, resp, _ := sendRequest(t, a, newSignedRequest(t, a, "PUT", path, "data", headers...))
+	require.Equal(t, 201, status, resp)
 	for _, header := range []string{"x-ms-meta-m: \xff", "x-ms-blob-content-type: \xff"} {
-		status, answer, _ := sendRequest(t, a, newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", "data", "x-ms-blob-type: BlockBlob", header))
-		require.Equal(t, 400, status, "it would not come back as it is: %s", answer)
+		status, resp, _ := sendRequest(t, a, newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", "data", "x-ms-blob-type: BlockBlob", header))
+		require.Equal(t, 400, status, "it cannot be stored unchanged: %s", resp)
 	}
 	require.NoError(t, a.Close())
 
 	a = openAccount(t, embedded.Options{Dir: dir})
-	status, answer, got := sendRequest(t, a, newSignedRequest(t, a, "GET", path, ""))
-	require.Equal(t, 200, status, answer)
+	status, resp, got := sendRequest(t, a, newSignedRequest(t, a, "GET", path, ""))
+	require.Equal(t, 200, status, resp)
 	require.Equal(t, long, got.Header.Get("Cache-Control"))
 	require.Len(t, got.Header.Get("X-Ms-Meta-M"), 8<<10-1)
 }

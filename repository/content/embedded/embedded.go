@@ -20,14 +20,14 @@ const (
 	WellKnownKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-// Options configure an Account. The zero value is an empty one in memory.
+// Options configure an Account. The zero value configures an empty account in memory.
 type Options struct {
-	// Dir is the folder of the account. It is created if it does not exist, and must not be
-	// shared. Without Dir the data is in memory and Close discards it.
+	// Dir is the folder of the account. Open creates the folder if it does not exist. No other account
+	// may use the folder. Default: the data is in memory, and Close discards the data.
 	Dir string
 
-	// Claim says which data folder the account in Dir must belong to. Default: it is not
-	// checked.
+	// Claim names the data folder to which the account in Dir must belong. Default: the data folder is
+	// not checked.
 	Claim datafolder.Claim
 
 	// Account is the account's name. Default: WellKnownAccount.
@@ -36,11 +36,10 @@ type Options struct {
 	// Key is the account's key in base64. Default: WellKnownKey.
 	Key string
 
-	// TrustTokens accepts every token of Microsoft Entra ID, with all rights. It does not
-	// verify tokens.
+	// TrustTokens accepts every token of Microsoft Entra ID, with all rights. Tokens are not verified.
 	TrustTokens bool
 
-	// Containers are created when the account is opened, if they do not exist.
+	// Containers are the names of containers that Open creates if they do not exist.
 	Containers []string
 
 	// MaxBlob bounds the bytes of one blob. Default: 1 GiB.
@@ -49,21 +48,21 @@ type Options struct {
 	// MaxUncommitted bounds the bytes of all uncommitted blocks. Default: 4 GiB.
 	MaxUncommitted int64
 
-	// MaxMemory bounds the bytes of all contents of an account in memory, uncommitted blocks
-	// included. A write over it fails with 507. Default: 4 GiB.
+	// MaxMemory bounds the bytes of all contents of an account in memory, including uncommitted blocks.
+	// A write that would exceed MaxMemory fails with 507. Default: 4 GiB.
 	MaxMemory int64
 
-	// MaxRequests bounds the concurrent requests; further ones are answered with 503. A quarter of them is reserved for Transport, so that network clients cannot
-	// lock out the process itself. Default: 256.
+	// MaxRequests bounds the concurrent requests; further requests get 503. A quarter of MaxRequests is
+	// reserved for Transport, so that network clients cannot lock out the process. Default: 256.
 	MaxRequests int
 
-	// Clock provides the time of Last-Modified. Default: time.Now. The dates of requests are
-	// always checked against time.Now, as the client sets them.
+	// Clock provides the time of Last-Modified. Default: time.Now. The dates of requests are always
+	// compared with time.Now, because clients set them by the real time.
 	Clock func() time.Time
 
-	// Changed is called after a blob was written or deleted, and must not block. The calls for
-	// one blob are in the order of their sequencers, and do not overlap. A crash between a
-	// change and its call loses the call. Default: no call.
+	// Changed is called after a blob was written or deleted, and must not block. The calls for one blob
+	// are in the order of their sequencers, and do not overlap. If the process dies between a change and
+	// its call, Changed is never called for this change. Default: no call.
 	Changed func(BlobEvent)
 
 	// Logger receives the log. Default: no log.
@@ -78,15 +77,15 @@ type Account struct {
 	index   blobIndex
 	uploads blockUploads
 	changes changeNumbers
-	service atomic.Pointer[serviceProperties] // nil before a client has set any
+	service atomic.Pointer[serviceProperties] // nil until a client sets service properties
 
 	mu       sync.Mutex
 	closed   bool
-	broken   error          // error that ended service
+	broken   error          // nil, or the error after which all requests are refused
 	open     int            // number of running requests
 	requests sync.WaitGroup // grows only while mu is held and closed is false
 	closing  chan struct{}  // closed by Close
-	broke    chan error     // capacity 1
+	broke    chan error     // channel of Broken; capacity 1
 }
 
 // ErrClosed reports a request after Close.
@@ -94,7 +93,7 @@ var ErrClosed = errors.New("the embedded account is closed")
 
 var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 
-// Open opens the account in o.Dir. It starts no goroutine.
+// Open opens the account in o.Dir. It does not start goroutines.
 func Open(o Options) (*Account, error) {
 	o.Account = cmp.Or(o.Account, WellKnownAccount)
 	o.Key = cmp.Or(o.Key, WellKnownKey)
@@ -162,7 +161,7 @@ func (a *Account) loadStored() error {
 // Name returns the account's name.
 func (a *Account) Name() string { return a.options.Account }
 
-// Key is the account's key in base64.
+// Key returns the account's key in base64.
 func (a *Account) Key() string { return a.options.Key }
 
 // Endpoint returns the URL for a client that uses Transport.
@@ -172,13 +171,14 @@ func (a *Account) endpointAt(scheme, host string) string {
 	return scheme + "://" + host + "/" + a.options.Account
 }
 
-// ConnectionString returns the connection string for clients. Pass an empty address for clients
-// that use Transport, otherwise the host and port of a listener.
+// ConnectionString returns the connection string for clients. address is the host and port of a listener,
+// or empty for clients that use Transport.
 func (a *Account) ConnectionString(address string) string {
 	return a.connectionString("http", cmp.Or(address, "embedded.localhost"))
 }
 
-// TLSConnectionString is ConnectionString for the address of a listener with ServeOptions.TLS.
+// TLSConnectionString returns the connection string for clients of a listener with ServeOptions.TLS.
+// address is the host and port of the listener.
 func (a *Account) TLSConnectionString(address string) string {
 	return a.connectionString("https", address)
 }
@@ -188,8 +188,8 @@ func (a *Account) connectionString(scheme, address string) string {
 		scheme, a.options.Account, a.options.Key, a.endpointAt(scheme, address))
 }
 
-// beginRequest counts a running request. It returns an error if the account is closed or
-// broken, or if the limit is reached.
+// beginRequest counts a running request. It returns an error if the account is closed or broken, or if
+// limit requests are running.
 func (a *Account) beginRequest(limit int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -213,17 +213,18 @@ func (a *Account) endRequest() {
 	a.requests.Done()
 }
 
-// Broken returns a channel that receives one error when the disk has failed. From then on no
-// request is served until the account is opened again.
+// Broken returns a channel that receives one error when the disk has failed. After this failure, the
+// account refuses all requests until it is opened again.
 func (a *Account) Broken() <-chan error { return a.broke }
 
-// endService ends all service, because after err the state of the disk is unknown.
+// endService makes the account refuse all further requests, because the state of the disk is unknown
+// after err.
 func (a *Account) endService(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.broken == nil {
 		a.broke <- err
-		a.broken = errors.New("the disk failed; see the log of the account") // err is not for clients
+		a.broken = errors.New("the disk failed; see the log of the account") // clients must not see err
 		a.options.Logger.Error("blob storage stops: the disk failed; open the account again", "error", err)
 	}
 }
@@ -231,9 +232,9 @@ func (a *Account) endService(err error) {
 // ErrNoFolder reports an account in memory, which has no files.
 var ErrNoFolder = errors.New("the account is in memory and has no folder")
 
-// Hold keeps the files of blobs that are deleted from now on for [datafolder.Hold.Each], until
-// it is released. The blobs are deleted immediately. An account in memory fails with
-// ErrNoFolder.
+// Hold starts a hold: until the hold is released, the files of deleted blobs are kept for
+// [datafolder.Hold.Each]. The deleted blobs are not readable. Hold fails with ErrNoFolder if the account
+// is in memory.
 func (a *Account) Hold() (*datafolder.Hold, error) {
 	f, ok := a.store.(*folderStore)
 	if !ok {
@@ -242,7 +243,7 @@ func (a *Account) Hold() (*datafolder.Hold, error) {
 	return f.remover.Hold(f.root)
 }
 
-// Temporary returns the names that a copy of the folder leaves out.
+// Temporary returns the names of files and folders that a copy of the folder must omit.
 func (a *Account) Temporary() []string { return []string{lockFile, unfinished} }
 
 // Close waits for running requests and closes the store. Open readers of blobs stay valid.

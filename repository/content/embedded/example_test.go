@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// An account in memory and the ordinary client, which needs no port.
+// The azblob client uses an account in memory without a port.
 func Example() {
 	account, err := embedded.Open(embedded.Options{Containers: []string{"greetings"}})
 	if err != nil {
@@ -30,12 +30,12 @@ func Example() {
 	if _, err := client.UploadBuffer(ctx, "greetings", "first", []byte("hello"), nil); err != nil {
 		log.Fatal(err)
 	}
-	answer, err := client.DownloadStream(ctx, "greetings", "first", nil)
+	resp, err := client.DownloadStream(ctx, "greetings", "first", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		log.Fatal(err)
 	}

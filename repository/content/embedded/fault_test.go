@@ -22,11 +22,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// A failingFiles file system fails the at-th next call, and optionally all later ones.
+// failingFiles is a file system that fails one call, and optionally all later calls. It never syncs.
 type failingFiles struct {
 	systemFiles
-	left  int
-	still bool
+	left  int    // number of calls up to the call that fails; -1: no call fails
+	still bool   // all calls after the first failed call fail, too
 	count int    // number of calls
 	what  string // name of the first failed call
 }
@@ -64,7 +64,7 @@ func (b *failingFiles) syncFile(*os.File) error {
 	if b.shouldFail("sync") {
 		return errBreaking
 	}
-	return nil // tests do not cut the power
+	return nil // no test simulates a power failure
 }
 
 func (b *failingFiles) renameFile(from, to string) error {
@@ -88,10 +88,9 @@ func (b *failingFiles) syncFolder(string) error {
 	return nil
 }
 
-// Every call to the disk fails once, for every kind of request. A request that failed was not
-// answered with success and had no partial effect. If a sync failed, no further request is
-// served.
-func TestFailingDisk_IsNeverASuccess(t *testing.T) {
+// For each kind of request, each call to the disk fails once. A request with a failed call does not
+// succeed and has no partial effect. After a failed sync of a folder, the account serves no requests.
+func TestFailingDisk_NeverReturnsSuccess(t *testing.T) {
 	for name, do := range map[string]func(*Account) (int, string){
 		"a new blob":   func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/new", "new") },
 		"an overwrite": func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/old", "new") },
@@ -132,7 +131,8 @@ func TestFailingDisk_IsNeverASuccess(t *testing.T) {
 	}
 }
 
-// breakAt reports whether the request needs fewer calls than at.
+// breakAt executes a request on a disk whose call number at fails, and checks the result. It returns
+// true if the request makes fewer than at calls.
 func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) bool {
 	dir := t.TempDir()
 	disk := &failingFiles{left: -1}
@@ -157,7 +157,7 @@ func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) 
 	case disk.what == "syncFolder" && code == "InternalError" && a.broken != nil:
 		for _, path := range []string{"/c-c/old", "/c-c/new", "/c-c"} {
 			status, _ := sendRequest(a, "GET", path, "")
-			require.Equal(t, 500, status, "nobody knows what will be there")
+			require.Equal(t, 500, status, "the state of the disk is unknown")
 		}
 	default:
 		require.Equal(t, 500, status, disk.what)
@@ -170,7 +170,7 @@ func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) 
 
 	again := openOn(t, dir, &failingFiles{left: -1})
 	if !broken {
-		require.Equal(t, after, readState(again), "opening finds what was answered")
+		require.Equal(t, after, readState(again), "the reopened account has the same state")
 	}
 	drafts, err := os.ReadDir(path.Join(dir, unfinished))
 	require.NoError(t, err)
@@ -195,21 +195,21 @@ func openOn(t *testing.T, dir string, disk *failingFiles, containers ...string) 
 	return a
 }
 
-// readState returns all readable blobs.
+// readState returns a text with the state of all blobs, containers and service properties of the test.
 func readState(a *Account) string {
 	var all strings.Builder
 	for _, what := range []string{"/c-c/old", "/c-c/new", "/c-c/x", "/c-c/listed", "/c-c/listed?comp=blocklist", "/c-c?restype=container", "/c-d?restype=container", "/?restype=service&comp=properties"} {
 		r := newRequest("GET", what, "")
-		answer, err := a.Transport().Do(r)
+		resp, err := a.Transport().Do(r)
 		if err != nil {
 			return err.Error()
 		}
-		data, err := io.ReadAll(answer.Body)
-		_ = answer.Body.Close()
-		if answer.StatusCode >= 400 {
+		data, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode >= 400 {
 			data = nil
 		}
-		fmt.Fprintln(&all, what, answer.StatusCode, string(data), err, answer.Header["Etag"], answer.Header["X-Ms-Meta-A"], answer.Header["Content-Type"], answer.Header["X-Ms-Copy-Id"], answer.Header["X-Ms-Access-Tier"])
+		fmt.Fprintln(&all, what, resp.StatusCode, string(data), err, resp.Header["Etag"], resp.Header["X-Ms-Meta-A"], resp.Header["Content-Type"], resp.Header["X-Ms-Copy-Id"], resp.Header["X-Ms-Access-Tier"])
 	}
 	return all.String()
 }
@@ -228,12 +228,12 @@ func copyOld(a *Account) (int, string) {
 	r := newRequest("PUT", "/c-c/new", "", "X-Ms-Copy-Source: "+a.Endpoint()+"/c-c/old")
 	r.Header.Del("X-Ms-Blob-Type")
 	signRequest(a, r, r.URL.Query())
-	answer, err := a.Transport().Do(r)
+	resp, err := a.Transport().Do(r)
 	if err != nil {
 		return 0, err.Error()
 	}
-	_ = answer.Body.Close()
-	return answer.StatusCode, answer.Header.Get("X-Ms-Error-Code")
+	_ = resp.Body.Close()
+	return resp.StatusCode, resp.Header.Get("X-Ms-Error-Code")
 }
 
 // commitOld commits a list with a committed and a new block.
@@ -263,8 +263,8 @@ func newRequest(method, target, data string, headers ...string) *http.Request {
 	return r
 }
 
-// signRequest signs a request as the account checks it. Tests with other clients show that the
-// account is right.
+// signRequest signs a request with the code by which the account verifies signatures. Tests with the
+// clients of Microsoft verify this code.
 func signRequest(a *Account, r *http.Request, query url.Values) {
 	mac := hmac.New(sha256.New, a.key)
 	mac.Write([]byte(a.stringToSign(r, r.URL.EscapedPath(), query, r.Header.Get("X-Ms-Date"), strings.Compare)))
@@ -272,10 +272,10 @@ func signRequest(a *Account, r *http.Request, query url.Values) {
 }
 
 func sendRequest(a *Account, method, target, data string, headers ...string) (int, string) {
-	answer, err := a.Transport().Do(newRequest(method, target, data, headers...))
+	resp, err := a.Transport().Do(newRequest(method, target, data, headers...))
 	if err != nil {
 		return 0, err.Error()
 	}
-	_ = answer.Body.Close()
-	return answer.StatusCode, answer.Header.Get("X-Ms-Error-Code")
+	_ = resp.Body.Close()
+	return resp.StatusCode, resp.Header.Get("X-Ms-Error-Code")
 }

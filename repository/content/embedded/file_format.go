@@ -15,25 +15,25 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/checksum"
 )
 
-// The properties are at the end of a file, so that content can be written before they are
+// The properties are at the end of a file, so that content can be written before the properties are
 // known:
 //
-//	content | properties, JSON | CRC-32C of these, 4 bytes | their length, 4 bytes | magic
+//	content | properties, JSON | CRC-32C of the properties, 4 bytes | their length, 4 bytes | magic
 const (
 	magic      = magicName + "01"
 	magicName  = "MHBLOB" // followed by the number of the format
 	tailLength = 8 + len(magic)
-	maxJSON    = 128 << 10 // name, headers, metadata and copy at their limits take 97 KB, because some characters take six bytes
+	maxJSON    = 128 << 10 // bytes; properties at their limits take 97 KB, because some characters take six bytes
 )
 
 // ErrFormat reports a folder, or a file in it, that a newer version of the program wrote.
-var ErrFormat = errors.New("it was written by a newer version; open it with that one, or use another folder")
+var ErrFormat = errors.New("it was written by a newer version; open it with that version, or use another folder")
 
 // FileFormat is the number of the format of a folder.
 const FileFormat = 1
 
-// A folder of a newer format has the file formatFile with its number and, on the next line, the
-// version of the program that wrote it. A folder without this file has format 1.
+// formatFile has the number of the format of a folder and, on the next line, the version of the program
+// that wrote the folder. A folder without this file has format 1.
 const formatFile = "+format"
 
 // checkFormat fails with ErrFormat if a folder has a format that this version does not read.
@@ -50,14 +50,14 @@ func checkFormat(root *os.Root) error {
 	case number == strconv.Itoa(FileFormat):
 		return nil
 	case version != "":
-		return fmt.Errorf("%w: the file %s has format %.20q, and this version reads %d; version %.40q wrote it, so use that one or a newer one", ErrFormat, formatFile, number, FileFormat, version)
+		return fmt.Errorf("%w: the file %s has format %.20q, and this version reads %d; version %.40q wrote it, so use that version or a newer one", ErrFormat, formatFile, number, FileFormat, version)
 	default:
 		return fmt.Errorf("%w: the file %s has format %.20q, and this version reads %d", ErrFormat, formatFile, number, FileFormat)
 	}
 }
 
-// encodeVersion returns the bytes that follow the content of v. It leaves out a list of blocks
-// that is too long.
+// encodeVersion returns the bytes that follow the content of v in its file. If the properties are too
+// long with the list of blocks, it removes the list from v.
 func encodeVersion(v *version) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -67,7 +67,7 @@ func encodeVersion(v *version) ([]byte, error) {
 		v.Blocks, v.BlocksLeftOut = nil, true
 		return encodeVersion(v)
 	}
-	if len(text) > maxJSON { // opening the account would fail
+	if len(text) > maxJSON { // readVersion would refuse the file
 		return nil, fmt.Errorf("the properties would have %d bytes, more than %d", len(text), maxJSON)
 	}
 	tail := binary.BigEndian.AppendUint32(nil, checksum.Compute(text))
@@ -81,7 +81,7 @@ func readVersion(root *os.Root, name string) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // read-only: no data can be lost
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func readVersion(root *os.Root, name string) (*version, error) {
 }
 
 func decodeVersion(r io.ReaderAt, length int64) (*version, error) {
-	const tailBytes = 4 << 10 // read with one call; few files need more
+	const tailBytes = 4 << 10 // bytes that one call reads; few files have longer properties
 	last := make([]byte, min(length, tailBytes))
 	if _, err := r.ReadAt(last, length-int64(len(last))); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func decodeVersion(r io.ReaderAt, length int64) (*version, error) {
 		return nil, err
 	}
 	if checksum.Compute(text) != binary.BigEndian.Uint32(tail) {
-		return nil, fmt.Errorf("its properties are not what was written")
+		return nil, fmt.Errorf("its properties do not match their checksum")
 	}
 	v := &version{size: size}
 	if err := json.Unmarshal(text, v); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFlippedBit_OfStoredPropertiesIsFound(t *testing.T) {
+func TestDecodeVersion_FindsEachFlippedBit(t *testing.T) {
 	v := &version{
 		Name: "a/b", ETag: newETag(), Created: time.Unix(1, 0).UTC(), Modified: time.Unix(2, 0).UTC(),
 		Headers: map[string]string{"Content-Type": "application/xml"}, MD5: []byte("0123456789abcdef"), Metadata: map[string]string{"a": "b"}, size: 7,
@@ -37,7 +37,7 @@ func TestFlippedBit_OfStoredPropertiesIsFound(t *testing.T) {
 	}
 }
 
-func TestAFileOfANewerFormat_IsNotCalledDamaged(t *testing.T) {
+func TestReadVersion_ReportsANewerFormatNotDamage(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
 	require.NoError(t, err)
@@ -51,13 +51,13 @@ func TestAFileOfANewerFormat_IsNotCalledDamaged(t *testing.T) {
 	require.NotContains(t, err.Error(), "damaged")
 }
 
-func TestAFolderOfANewerFormat_IsRefusedAndNotChanged(t *testing.T) {
+func TestOpen_RefusesAFolderOfANewerFormatAndChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, unfinished), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, unfinished, "draft"), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, formatFile), []byte("2\nv2.5\n"), 0o600))
 	_, err := Open(Options{Dir: dir})
 	require.ErrorIs(t, err, ErrFormat)
-	require.ErrorContains(t, err, `version "v2.5" wrote it, so use that one or a newer one`)
+	require.ErrorContains(t, err, `version "v2.5" wrote it, so use that version or a newer one`)
 	require.FileExists(t, filepath.Join(dir, unfinished, "draft"))
 }

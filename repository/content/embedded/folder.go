@@ -15,14 +15,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// A folderStore keeps each blob in a separate file, named by a hash of the blob's name, so that
-// no name leads out of the folder or is too long.
+// A folderStore keeps each blob in a file, whose name is a hash of the blob's name. So no name refers to
+// a path outside of the folder, and no name is too long.
 //
 //	+lock               held while the account is open
-//	+identity           id of the data folder that the account belongs to, if to any
+//	+identity           id of the data folder to which the account belongs; missing if it belongs to no data folder
 //	+unfinished/…       drafts; removed when the account is opened
-//	+held/…             blobs that were deleted during a Hold; removed at its end, and when the account is opened
-//	+                   properties of the account, if a client has set any
+//	+held/…             blobs that were deleted during a hold; removed at the end of the hold, and when the account is opened
+//	+                   properties of the account; missing until a client sets them
 //	container/+         properties of the container
 //	container/5feceb…   a blob: its content, then its properties
 type folderStore struct {
@@ -59,7 +59,7 @@ func openFolder(dir string, claim datafolder.Claim, files func(*os.Root) fileSys
 	}
 	lock, err := datafolder.Lock(root, lockFile)
 	if errors.Is(err, datafolder.ErrLocked) {
-		err = fmt.Errorf("another account uses this folder, stop that one or choose another folder: %w", err)
+		err = fmt.Errorf("another account uses this folder; stop that account or choose another folder: %w", err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -74,7 +74,7 @@ func openFolder(dir string, claim datafolder.Claim, files func(*os.Root) fileSys
 	return f, nil
 }
 
-// removeDrafts removes all drafts.
+// removeDrafts removes all drafts and held files, and creates an empty folder for drafts.
 func (f *folderStore) removeDrafts() error {
 	if err := errors.Join(f.root.RemoveAll(unfinished), datafolder.CleanHeld(f.root)); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (f *folderStore) loadContainer(container string, found func(string, *versio
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // only read
+	defer func() { _ = root.Close() }() // read-only: no data can be lost
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (f *folderStore) loadContainer(container string, found func(string, *versio
 		case entry.Name() != fileOf(v.Name):
 			return fmt.Errorf("%s/%s holds the blob %q, whose file has another name: move it away", container, entry.Name(), v.Name)
 		default:
-			v.Blocks = nil // 1 KB of memory for each blob must suffice
+			v.Blocks = nil // saves memory: a blob may use up to 1 KB
 			blobs = append(blobs, v)
 		}
 	}
@@ -146,11 +146,11 @@ func (f *folderStore) loadContainer(container string, found func(string, *versio
 	if len(blobs) > 0 {
 		return fmt.Errorf("%s: the file %q is missing", container, properties)
 	}
-	return f.root.Remove(container) // a crash happened between creating it and writing its properties
+	return f.root.Remove(container) // a crash prevented the write of the container's properties
 }
 
-// restrictMode removes the rights of other users on a folder that an earlier version has
-// created. It does not change a folder of another user, or on a file system without modes.
+// restrictMode removes the rights of other users on the folder of a container, because an earlier version
+// created folders with these rights. It ignores a folder of another owner and a file system without modes.
 func (f *folderStore) restrictMode(container string) error {
 	info, err := f.root.Stat(container)
 	if err != nil || info.Mode().Perm()&^datafolder.PrivateFolder == 0 {
@@ -190,13 +190,13 @@ func (f *folderStore) makeContainer(container string, about *version) error {
 		return err
 	}
 	if err := f.files.syncFolder("."); err != nil {
-		return err // without properties it is not a container; opening the account removes it
+		return err // opening the account removes a folder without properties
 	}
 	return publishContainer(f, container, about)
 }
 
-// removeContainer moves the folder of a container to the drafts, which opening the account
-// removes.
+// removeContainer moves the folder of a container to the folder of drafts. cleanUp removes the moved
+// folder; opening the account also removes it.
 func (f *folderStore) removeContainer(container string) (func(), error) {
 	trash := path.Join(unfinished, strings.ToLower(rand.Text()))
 	if err := f.remover.Remove(container, func(name string) error { return f.files.renameFile(name, trash) }); err != nil {
@@ -205,7 +205,7 @@ func (f *folderStore) removeContainer(container string) (func(), error) {
 	if err := f.files.syncFolder("."); err != nil {
 		return nil, unsettledError{err}
 	}
-	return func() { _ = f.root.RemoveAll(trash) }, nil // if that fails, the next opening removes it
+	return func() { _ = f.root.RemoveAll(trash) }, nil // opening the account removes the folder if this fails
 }
 
 func (f *folderStore) publishDraft(container string, v *version, d draftContent) error {
@@ -268,11 +268,11 @@ func (d *fileDraft) finishWriting() error { return d.file.Close() }
 func (d *fileDraft) openDraft() (blobContent, error) { return d.folder.root.Open(d.name) }
 
 func (d *fileDraft) discardDraft() {
-	_ = d.file.Close()                    // it may be closed already
-	_ = d.folder.files.removeFile(d.name) // if that fails, the next opening removes it
+	_ = d.file.Close()                    // the file may be closed already
+	_ = d.folder.files.removeFile(d.name) // opening the account removes the file if this fails
 }
 
-// appendProperties appends the properties, and syncs the file.
+// appendProperties appends the properties of v to the file, and syncs the file.
 func (d *fileDraft) appendProperties(v *version) (err error) {
 	tail, err := encodeVersion(v)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 
 const (
 	metadataPrefix = "x-ms-meta-"
-	maxMetadata    = 8 << 10 // bytes, names and values
-	maxHeader      = 1 << 10 // bytes of one property
+	maxMetadata    = 8 << 10 // limit for the bytes of all names and values
+	maxHeader      = 1 << 10 // limit for the bytes of one property
 )
 
 var metadataName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// readMetadata reads the headers x-ms-meta-… of a request. Their names are kept as the client
-// sent them, or in lower case if that is unknown.
+// readMetadata reads the headers x-ms-meta-… of a request. It returns their names in the case in which
+// the client sent them, or in lower case if that case is unknown.
 func readMetadata(r *http.Request) (map[string]string, error) {
 	sent := sentNames(r.Context())
 	var metadata map[string]string
@@ -36,7 +36,7 @@ func readMetadata(r *http.Request) (map[string]string, error) {
 			metadata = map[string]string{}
 		}
 		metadata[name] = strings.Join(values, ",")
-		if !utf8.ValidString(metadata[name]) { // could not be returned unchanged
+		if !utf8.ValidString(metadata[name]) { // JSON and XML cannot represent the value
 			return nil, newBlobError(400, "InvalidMetadata", "the metadata %.60q is not UTF-8", name)
 		}
 		total += len(name) + len(metadata[name])
@@ -50,8 +50,8 @@ func readMetadata(r *http.Request) (map[string]string, error) {
 // storedHeaders are the properties of a blob that are returned as headers.
 var storedHeaders = []string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition", "Cache-Control"}
 
-// readProperties reads the properties of a blob from the headers of a write. own is true for
-// Put Blob, which may also set them in the standard headers of the request.
+// readProperties reads the properties of a blob from the headers of a write. own is true for Put Blob,
+// which may also set the properties with the standard headers of the request.
 func readProperties(r *http.Request, own bool) (*version, error) {
 	h := r.Header
 	v := &version{Headers: map[string]string{}}

@@ -15,8 +15,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// A blobIndex contains all versions. While the lock of a name is held, index and store agree
-// about it.
+// A blobIndex has the current versions of all blobs. For a name whose lock is held, the index and the
+// store have the same version.
 type blobIndex struct {
 	making     sync.Mutex // held while a container is created, changed or deleted
 	mu         sync.Mutex
@@ -25,15 +25,15 @@ type blobIndex struct {
 
 // A blobContainer is a container of blobs, in the order of their names.
 type blobContainer struct {
-	key   string                  // unique in the process, also among containers of one name
+	key   string                  // unique in the process, even if a container of this name is deleted and created again
 	blobs *btree.BTreeG[*version] // safe for concurrent use
 
-	// locks guard the blobs: changing a blob or opening its content requires the lock of its
-	// name. Several names share a lock.
+	// locks guard the blobs: a caller that changes a blob or opens its content holds the lock of the
+	// blob's name. Several names share a lock.
 	locks [64]sync.RWMutex
 
 	about     atomic.Pointer[version]
-	isDeleted bool // guarded by each of the locks; changed with all of them
+	isDeleted bool // readers hold one of locks; a writer holds all locks
 }
 
 var seed = maphash.MakeSeed()
@@ -94,7 +94,7 @@ func containerNotFound() error {
 	return newBlobError(http.StatusNotFound, "ContainerNotFound", "the container does not exist")
 }
 
-// findBlob returns the version of a name, or nil.
+// findBlob returns the current version of a blob, or nil if the blob does not exist.
 func (c *blobContainer) findBlob(name string) *version {
 	v, _ := c.blobs.Get(&version{Name: name})
 	return v
@@ -137,8 +137,8 @@ func newETag() string {
 
 var containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
 
-// isSystemContainer reports whether Azure has a container of that name for itself. This account has
-// none.
+// isSystemContainer reports whether name is reserved for a system container of Azure. This account does
+// not have system containers.
 func isSystemContainer(name string) bool {
 	return slices.Contains([]string{"$root", "$logs", "$web", "$blobchangefeed"}, name)
 }
@@ -157,7 +157,7 @@ func checkContainer(name string) error {
 	return nil
 }
 
-// checkBlob refuses names that the XML of a list cannot represent.
+// checkBlob refuses names that are too long, or that the XML of a list cannot represent.
 func checkBlob(name string) error {
 	const maxLength = 1024
 	inXML := func(r rune) bool { return r >= 0x20 && r != 0xFFFE && r != 0xFFFF && r != utf8.RuneError }

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	maxResults   = 5000 // entries in one answer
+	maxResults   = 5000 // entries in one response
 	maxDelimiter = 1024 // characters
 )
 
-// listHead is the beginning of every list.
+// A listHead has the XML elements with which every list begins.
 type listHead struct {
 	XMLName         xml.Name `xml:"EnumerationResults"`
 	ServiceEndpoint string   `xml:",attr"`
@@ -43,8 +43,8 @@ func (a *Account) readListHead(c *blobCall) (listHead, error) {
 	return head, nil
 }
 
-// firstName returns the first name that the page can have. As with Azurite, a marker is the last
-// entry of the page before, and a client may send any name.
+// firstName returns the lower bound for the names of the page. As on Azurite, a marker is the last entry
+// of the previous page, and a client may send any name as the marker.
 func (h listHead) firstName(delimiter string) string {
 	if h.Marker == "" {
 		return h.Prefix
@@ -57,9 +57,9 @@ func (h listHead) firstName(delimiter string) string {
 	return max(h.Marker+"\x00", h.Prefix)
 }
 
-// listBlobs answers with a page of a container's blobs, in the order of their names. With a
-// delimiter, the blobs whose names have it after the prefix are one entry for each beginning.
-func (a *Account) listBlobs(c *blobCall) (*blobAnswer, error) {
+// listBlobs returns a page of a container's blobs, in the order of their names. If the request has a
+// delimiter, all blobs whose names are the same up to the first delimiter after the prefix are one entry.
+func (a *Account) listBlobs(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
@@ -84,10 +84,10 @@ func (a *Account) listBlobs(c *blobCall) (*blobAnswer, error) {
 	for isMore := true; isMore; {
 		from, isMore = list.addFrom(blobs, from, include)
 	}
-	return withXML(http.StatusOK, list)
+	return newXMLResponse(http.StatusOK, list)
 }
 
-// addUncommitted returns the blobs of a container, and those that have uncommitted blocks only.
+// addUncommitted returns the blobs of a container, including blobs that have only uncommitted blocks.
 func (a *Account) addUncommitted(found *blobContainer) *btree.BTreeG[*version] {
 	blobs := found.blobs.Copy()
 	for name, touched := range a.uploads.listBlobs(found.uploadKey("")) {
@@ -99,8 +99,9 @@ func (a *Account) addUncommitted(found *blobContainer) *btree.BTreeG[*version] {
 	return blobs
 }
 
-// addFrom adds blobs to the page, from a name on, until it has added a prefix or is complete. If
-// it is not complete, next is the name to continue with.
+// addFrom adds blobs to the page, starting at the name from. It stops when the page is complete or after
+// it has added a prefix. If isMore is true, the page is not complete, and next is the name to continue
+// with.
 func (l *blobList) addFrom(blobs *btree.BTreeG[*version], from string, include listIncludes) (next string, isMore bool) {
 	blobs.Ascend(&version{Name: from}, func(v *version) bool {
 		switch {
@@ -124,8 +125,8 @@ func (l *blobList) addFrom(blobs *btree.BTreeG[*version], from string, include l
 	return next, isMore
 }
 
-// nameAfter returns the first string after all that begin with prefix, which is UTF-8: so its
-// last byte is not the highest.
+// nameAfter returns the first string after all strings that begin with prefix. It increments the last
+// byte, which is less than 0xFF because prefix is UTF-8.
 func nameAfter(prefix string) string {
 	last := len(prefix) - 1
 	return prefix[:last] + string([]byte{prefix[last] + 1})
@@ -134,8 +135,8 @@ func nameAfter(prefix string) string {
 // listIncludes are the optional parts of a list.
 type listIncludes struct{ metadata, copy, uncommitted bool }
 
-// readInclude reads which optional parts are requested. It ignores requested features that this
-// account does not support and therefore never has, such as snapshots.
+// readInclude reads which optional parts of a list are requested. It ignores parts that are always empty
+// because this account does not support them, such as snapshots.
 func readInclude(query map[string][]string) (include listIncludes, err error) {
 	for _, all := range query["include"] {
 		for what := range strings.SplitSeq(all, ",") {
@@ -155,8 +156,8 @@ func readInclude(query map[string][]string) (include listIncludes, err error) {
 	return include, nil
 }
 
-// listContainers answers with a page of the containers, in the order of their names.
-func (a *Account) listContainers(c *blobCall) (*blobAnswer, error) {
+// listContainers returns a page of the containers, in the order of their names.
+func (a *Account) listContainers(c *blobCall) (*blobResponse, error) {
 	head, err := a.readListHead(c)
 	if err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (a *Account) listContainers(c *blobCall) (*blobAnswer, error) {
 		}
 		list.Containers = append(list.Containers, newListedContainer(named.name, named.about.Load(), include))
 	}
-	return withXML(http.StatusOK, list)
+	return newXMLResponse(http.StatusOK, list)
 }
 
 // A namedContainer is a container with its name.
@@ -237,13 +238,13 @@ type blobList struct {
 	Prefixes      []listedPrefix `xml:"Blobs>BlobPrefix"`
 	NextMarker    string
 
-	last string // entry
+	last string // name of the last entry
 }
 
 // length returns the number of entries, which maxresults limits.
 func (l *blobList) length() int { return len(l.Blobs) + len(l.Prefixes) }
 
-// A listedPrefix stands for all blobs whose names begin with it.
+// A listedPrefix is the entry for all blobs whose names begin with Name.
 type listedPrefix struct{ Name string }
 
 type listedBlob struct {
@@ -294,7 +295,7 @@ func newListedBlob(v *version, include listIncludes) listedBlob {
 	return blob
 }
 
-// listedMetadata has an element for each name.
+// listedMetadata is metadata in XML, with an element for each name.
 type listedMetadata struct{ values map[string]string }
 
 // MarshalXML implements [xml.Marshaler].

@@ -38,8 +38,8 @@ func openAccount(t testing.TB, o embedded.Options) *embedded.Account {
 	return a
 }
 
-// eachAccount runs a test on an account in memory and on one in a folder. Both have a container
-// "c".
+// eachAccount runs a test on an account in memory and on an account in a folder. Each account has the
+// container c-c.
 func eachAccount(t *testing.T, test func(*testing.T, *embedded.Account)) {
 	t.Run("in memory", func(t *testing.T) { test(t, openAccount(t, embedded.Options{Containers: []string{"c-c"}})) })
 	t.Run("in a folder", func(t *testing.T) {
@@ -47,7 +47,7 @@ func eachAccount(t *testing.T, test func(*testing.T, *embedded.Account)) {
 	})
 }
 
-// newClient returns the ordinary client of a container, without retries.
+// newClient returns an azblob client of a container, without retries.
 func newClient(t testing.TB, a *embedded.Account, name string) *container.Client {
 	t.Helper()
 	key, err := blob.NewSharedKeyCredential(a.Name(), a.Key())
@@ -81,10 +81,10 @@ func getBlob(t testing.TB, c *container.Client, name string) string {
 
 func requireRefused(t testing.TB, err error, status int, code bloberror.Code) {
 	t.Helper()
-	var answer *azcore.ResponseError
-	require.ErrorAs(t, err, &answer)
-	require.Equal(t, status, answer.StatusCode, answer)
-	require.Equal(t, string(code), answer.ErrorCode)
+	var resp *azcore.ResponseError
+	require.ErrorAs(t, err, &resp)
+	require.Equal(t, status, resp.StatusCode, resp)
+	require.Equal(t, string(code), resp.ErrorCode)
 }
 
 func ifMatch(etag azcore.ETag) *blob.AccessConditions {
@@ -100,7 +100,7 @@ func uploadBlob(c *container.Client, name, data string, when *blob.AccessConditi
 	return err
 }
 
-// newSignedRequest returns a signed request with any path and headers.
+// newSignedRequest returns a signed request with a path, and with headers in the form NAME: VALUE.
 func newSignedRequest(t testing.TB, a *embedded.Account, method, path string, data string, headers ...string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(a.Endpoint(), "/"+a.Name())+path, bytes.NewReader([]byte(data)))
@@ -148,13 +148,13 @@ func signRequest(t testing.TB, a *embedded.Account, r *http.Request) {
 	r.Header.Set("Authorization", "SharedKey "+a.Name()+":"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
-// sendRequest sends a request and returns the status, the error code and the answer.
+// sendRequest sends a request and returns the status, the error code and the response.
 func sendRequest(t testing.TB, a *embedded.Account, r *http.Request) (int, string, *http.Response) {
 	t.Helper()
-	answer, err := a.Transport().Do(r)
+	resp, err := a.Transport().Do(r)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = answer.Body.Close() })
-	return answer.StatusCode, answer.Header.Get("x-ms-error-code"), answer
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp.StatusCode, resp.Header.Get("x-ms-error-code"), resp
 }
 
 // serveAccount serves an account on a new port.
@@ -164,6 +164,6 @@ func serveAccount(t testing.TB, a *embedded.Account) (address string) {
 	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- a.Serve(t.Context(), l, embedded.ServeOptions{}) }()
-	t.Cleanup(func() { require.NoError(t, <-served) }) // the context of the test has ended
+	t.Cleanup(func() { require.NoError(t, <-served) }) // Serve returns when the context of the test ends
 	return l.Addr().String()
 }

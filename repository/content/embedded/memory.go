@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// A memoryStore bounds the bytes of the contents in memory: those of blobs and of drafts, among
-// which are uncommitted blocks. It stores nothing itself: versions hold their content.
+// A memoryStore counts and limits the bytes of all contents in memory: of blobs, and of drafts, which
+// include uncommitted blocks. The contents are in the field data of the versions.
 type memoryStore struct {
 	maxBytes int64
 
 	mu    sync.Mutex
 	bytes int64
-	sizes map[string]map[string]int64 // of blobs, by container and name
+	sizes map[string]map[string]int64 // sizes of blobs, by container and name
 }
 
 func newMemoryStore(maxBytes int64) *memoryStore {
@@ -42,7 +42,7 @@ func (s *memoryStore) releaseBytes(n int64) {
 }
 
 func (s *memoryStore) newDraft(size int64) (draftContent, error) {
-	const maxInitial = 4 << 20 // capacity before any data has arrived
+	const maxInitial = 4 << 20 // limit for the initial capacity
 	d := &memoryDraft{store: s}
 	d.data.Grow(int(min(size, maxInitial)))
 	return d, nil
@@ -89,7 +89,7 @@ func (s *memoryStore) removeVersion(container string, v *version) error {
 
 func (*memoryStore) closeStore() error { return nil }
 
-// A memoryDraft has reserved its bytes of the store.
+// A memoryDraft is a draft in memory. It reserves each byte that is written.
 type memoryDraft struct {
 	store *memoryStore
 	data  bytes.Buffer
@@ -109,7 +109,7 @@ func (d *memoryDraft) openDraft() (blobContent, error) {
 	return memoryContent{bytes.NewReader(d.data.Bytes())}, nil
 }
 
-// discardDraft releases the bytes. Further calls have no effect.
+// discardDraft releases the reserved bytes. Further calls have no effect.
 func (d *memoryDraft) discardDraft() {
 	d.store.releaseBytes(int64(d.data.Len()))
 	d.data = bytes.Buffer{}

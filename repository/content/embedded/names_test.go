@@ -55,7 +55,7 @@ func TestBlobNames_AreDistinctAndStayInTheFolder(t *testing.T) {
 	}))
 }
 
-func TestBlobNames_HaveSlashesForBackslashes(t *testing.T) {
+func TestBlobNames_TreatBackslashesAsSlashes(t *testing.T) {
 	c := newClient(t, openAccount(t, embedded.Options{Containers: []string{"c-c"}}), "c-c")
 	putBlob(t, c, `a\b`, "data")
 	require.Equal(t, "data", getBlob(t, c, "a/b"))

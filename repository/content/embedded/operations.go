@@ -5,22 +5,23 @@ import (
 	"strings"
 )
 
-// An operation is what a request asks for. A shared access signature needs one of permissions to
-// run it, and an account SAS the type of resource, too: s for the service, c for containers, o for
-// blobs. Without permissions, none suffices.
+// An operation executes a request. A shared access signature needs one of permissions for the operation;
+// if permissions is empty, no shared access signature permits the operation. An account SAS also needs
+// the resource type: s for the service, c for containers, o for blobs; an empty resource needs no type.
 type operation struct {
-	run         func(*blobCall) (*blobAnswer, error)
+	run         func(*blobCall) (*blobResponse, error)
 	permissions string
 	resource    string
 }
 
-// anyPermission suffices for a batch, whose requests need theirs.
+// anyPermission has all permissions. A batch needs one of them, and each request in the batch is
+// authorized separately.
 const anyPermission = readPermission + createPermission + writePermission + deletePermission + listPermission
 
 // The permissions of shared access signatures.
 const (
 	readPermission   = "r"
-	createPermission = "c" // write a blob that does not exist
+	createPermission = "c" // permits writing a blob that does not exist
 	writePermission  = "w"
 	deletePermission = "d"
 	listPermission   = "l"
@@ -90,7 +91,7 @@ func (a *Account) blobOperation(c *blobCall, comp string) (operation, error) {
 	}
 	for name := range c.Header {
 		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-ms-source-") || lower == "x-ms-copy-source" {
-			return operation{}, newBlobError(400, "UnsupportedHeader", "header %.60s belongs to a copy, and the request is none", lower)
+			return operation{}, newBlobError(400, "UnsupportedHeader", "header %.60s belongs to a copy, and the request is not a copy", lower)
 		}
 	}
 	switch c.Method + " " + comp {
@@ -120,11 +121,11 @@ func (a *Account) blobOperation(c *blobCall, comp string) (operation, error) {
 	return operation{}, notImplemented("%s of a blob with comp %.40q", c.Method, comp)
 }
 
-// getAccount answers with the kind of the account.
-func (a *Account) getAccount(*blobCall) (*blobAnswer, error) {
-	answered := newAnswer(http.StatusOK)
-	answered.header.Set("X-Ms-Sku-Name", "Standard_RAGRS")
-	answered.header.Set("X-Ms-Account-Kind", "StorageV2")
-	answered.header.Set("X-Ms-Is-Hns-Enabled", "false")
-	return answered, nil
+// getAccount returns the kind and the SKU of the account.
+func (a *Account) getAccount(*blobCall) (*blobResponse, error) {
+	resp := newResponse(http.StatusOK)
+	resp.header.Set("X-Ms-Sku-Name", "Standard_RAGRS")
+	resp.header.Set("X-Ms-Account-Kind", "StorageV2")
+	resp.header.Set("X-Ms-Is-Hns-Enabled", "false")
+	return resp, nil
 }

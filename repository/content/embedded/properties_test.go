@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// eachAccountReopened is eachAccount with a function that opens the account again, unless it is
-// in memory.
+// eachAccountReopened runs a test as eachAccount does. reopen closes the account and opens it again; an
+// account in memory is returned unchanged.
 func eachAccountReopened(t *testing.T, test func(t *testing.T, a *embedded.Account, reopen func() *embedded.Account)) {
 	t.Run("in memory", func(t *testing.T) {
 		a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
@@ -43,7 +43,7 @@ func TestSetMetadata_KeepsTheContentAndProperties(t *testing.T) {
 		require.NoError(t, err)
 		own := []byte("own hash")
 		_, err = x.SetHTTPHeaders(t.Context(), blob.HTTPHeaders{BlobContentType: to.Ptr("a/b"), BlobCacheControl: to.Ptr("none"), BlobContentMD5: own}, nil)
-		require.NoError(t, err, "as on Azure, it need not be an MD5")
+		require.NoError(t, err, "as on Azure, the hash need not be an MD5")
 		hashed, err := x.GetProperties(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, own, hashed.ContentMD5)
@@ -72,7 +72,7 @@ func TestSetMetadata_KeepsTheContentAndProperties(t *testing.T) {
 		after, err = x.GetProperties(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, "c/d", *after.ContentType)
-		require.Nil(t, after.CacheControl, "what is not named is removed")
+		require.Nil(t, after.CacheControl, "a property that the request does not name is removed")
 		require.Equal(t, map[string]*string{"Key": to.Ptr("1")}, after.Metadata)
 		_, err = x.SetHTTPHeaders(t.Context(), blob.HTTPHeaders{}, nil)
 		require.NoError(t, err)
@@ -89,8 +89,7 @@ func TestSetMetadata_KeepsTheContentAndProperties(t *testing.T) {
 	})
 }
 
-// A change of metadata copies the content, and never restores content that was replaced
-// meanwhile.
+// A change of metadata copies the content. It never restores content that was replaced during the copy.
 func TestSetMetadata_KeepsConcurrentWrites(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")

@@ -14,8 +14,8 @@ type span struct {
 	whole        bool // the whole blob was requested
 }
 
-// readSpan reads x-ms-range or Range, for a blob of some size. As HTTP wants it, a Range that
-// cannot be read asks for the whole blob.
+// readSpan reads the header x-ms-range or Range of a request for a blob of size bytes. As HTTP requires,
+// an invalid Range header is ignored, so the whole blob is returned.
 func readSpan(h http.Header, size int64) (span, error) {
 	text := cmp.Or(h.Get("X-Ms-Range"), h.Get("Range"))
 	if text == "" {

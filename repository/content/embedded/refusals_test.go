@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-func TestRequests_NeedTheKeyOfTheAccount(t *testing.T) {
+func TestRequests_MustBeSignedWithTheKeyOfTheAccount(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	other := openAccount(t, embedded.Options{Key: "b3RoZXI=", Account: "other"})
 	const path = "/devstoreaccount1/c-c/x"
@@ -50,11 +50,11 @@ func TestRequests_NeedTheKeyOfTheAccount(t *testing.T) {
 	}
 }
 
-func TestRefusal_NamesItsReasonInAnElement(t *testing.T) {
+func TestRefusal_NamesItsReasonInTheErrorDetail(t *testing.T) {
 	a := openAccount(t, embedded.Options{})
 	of := func(r *http.Request) string {
-		_, _, answer := sendRequest(t, a, r)
-		text, err := io.ReadAll(answer.Body)
+		_, _, resp := sendRequest(t, a, r)
+		text, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		return string(text)
 	}
@@ -70,7 +70,7 @@ func signAt(t *testing.T, a *embedded.Account, r *http.Request, at time.Time) {
 	signRequest(t, a, r)
 }
 
-// Headers and parameters that would change the meaning of a request are refused.
+// The account refuses unsupported headers and parameters that would change the meaning of a request.
 func TestUnsupportedRequests_AreRefused(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	const of, c, x = "/devstoreaccount1", "/devstoreaccount1/c-c", "/devstoreaccount1/c-c/x"
@@ -127,10 +127,10 @@ func TestUnsupportedRequests_AreRefused(t *testing.T) {
 		if strings.Contains(tc.path, "%zz") {
 			r.URL.RawQuery = "a=%zz"
 		}
-		status, code, answer := sendRequest(t, a, r)
+		status, code, resp := sendRequest(t, a, r)
 		require.Equal(t, tc.status, status, "%s %.60s %.60s: %s", tc.method, tc.path, tc.header, code)
 		require.Equal(t, tc.code, code, "%s %.60s %.60s", tc.method, tc.path, tc.header)
-		require.NotEmpty(t, answer.Header.Get("x-ms-request-id"))
+		require.NotEmpty(t, resp.Header.Get("x-ms-request-id"))
 	}
 	chunked := newSignedRequest(t, a, "PUT", x, "data", "x-ms-blob-type: BlockBlob")
 	chunked.ContentLength = -1

@@ -15,7 +15,7 @@ type blobCall struct {
 	container  string
 	blob       string // "" for the container itself
 	conditions conditions
-	access     *sharedAccess // nil if the account's key or a trusted token permits everything
+	access     *sharedAccess // nil if the request is authorized by the account's key or a trusted token
 }
 
 // urlScheme returns the scheme of the URL that the client used.
@@ -26,11 +26,11 @@ func (c *blobCall) urlScheme() string {
 	return "http"
 }
 
-// handleRequest answers a request, with 503 if limit requests are running. It fails only if the
-// account is closed.
-func (a *Account) handleRequest(r *http.Request, limit int) (*blobAnswer, error) {
+// handleRequest returns the response to a request. The response is 503 if limit requests are running. It
+// fails only if the account is closed.
+func (a *Account) handleRequest(r *http.Request, limit int) (*blobResponse, error) {
 	id := strings.ToLower(rand.Text())
-	answered, err := a.answerRequest(r, limit)
+	resp, err := a.executeRequest(r, limit)
 	if errors.Is(err, ErrClosed) {
 		return nil, err
 	}
@@ -38,30 +38,30 @@ func (a *Account) handleRequest(r *http.Request, limit int) (*blobAnswer, error)
 		if r := blobErrorOf(err); r.status == http.StatusInternalServerError {
 			a.options.Logger.Error("blob storage cannot serve a request", "request", id, "error", err)
 		}
-		answered = errorAnswer(err, r.Method == http.MethodHead)
+		resp = newErrorResponse(err, r.Method == http.MethodHead)
 	}
-	answered.setCommonHeaders(r, id)
-	a.setCORS(answered, r)
-	return answered, nil
+	resp.setCommonHeaders(r, id)
+	a.setCORS(resp, r)
+	return resp, nil
 }
 
-func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error) {
+func (a *Account) executeRequest(r *http.Request, limit int) (*blobResponse, error) {
 	if err := a.beginRequest(limit); err != nil {
 		return nil, err
 	}
 	defer a.endRequest()
-	return a.answerAuthorized(r)
+	return a.authorizeAndExecute(r)
 }
 
-// answerAuthorized answers a request, if it is authorized.
-func (a *Account) answerAuthorized(r *http.Request) (*blobAnswer, error) {
+// authorizeAndExecute authorizes and executes a request.
+func (a *Account) authorizeAndExecute(r *http.Request) (*blobResponse, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, newBlobError(400, "InvalidUri", "the query cannot be read")
 	}
 	path, isSecondary := a.toPrimary(r.URL.Path)
 	if err := a.checkAccountName(path); err != nil {
-		return nil, err // also before the name in the signature
+		return nil, err // as on Azure, this error precedes the errors of the signature
 	}
 	if isSecondary {
 		if err := checkSecondary(r); err != nil {
@@ -69,9 +69,9 @@ func (a *Account) answerAuthorized(r *http.Request) (*blobAnswer, error) {
 		}
 	}
 	if r.Method == http.MethodOptions {
-		return a.answerPreflight(r)
+		return a.respondToPreflight(r)
 	}
-	var access *sharedAccess // or nil
+	var access *sharedAccess // nil without a shared access signature
 	if hasSharedAccess(query) && r.Header.Get("Authorization") == "" {
 		access, err = a.readSharedAccess(path, r.TLS != nil, r.RemoteAddr, query)
 	} else {
@@ -94,16 +94,16 @@ func (a *Account) answerAuthorized(r *http.Request) (*blobAnswer, error) {
 		}
 		c.conditions.isCreateOnly = !access.canOverwrite()
 	}
-	answered, err := do.run(c)
+	resp, err := do.run(c)
 	if err != nil {
 		return nil, err
 	}
 	if access != nil {
 		for name := range access.set {
-			answered.header.Set(name, access.set.Get(name))
+			resp.header.Set(name, access.set.Get(name))
 		}
 	}
-	return answered, nil
+	return resp, nil
 }
 
 // checkAccountName refuses the path of another account.
@@ -114,7 +114,7 @@ func (a *Account) checkAccountName(path string) error {
 	return nil
 }
 
-// parseRequest parses the parts that all requests have. path is that of the primary endpoint.
+// parseRequest parses the common parts of a request. path is the path on the primary endpoint.
 func (a *Account) parseRequest(r *http.Request, path string, query url.Values) (*blobCall, error) {
 	c := &blobCall{Request: r, query: query}
 	var named bool
@@ -127,7 +127,7 @@ func (a *Account) parseRequest(r *http.Request, path string, query url.Values) (
 		return nil, forbiddenError("Only authentication scheme Bearer is supported")
 	}
 	if err := checkPart(query.Get("comp")); err != nil {
-		return nil, err // names the feature better than its headers do
+		return nil, err // checked before the headers, because this error names the feature better
 	}
 	for name := range query {
 		if err := checkParameter(name); err != nil {
@@ -144,7 +144,8 @@ func (a *Account) parseRequest(r *http.Request, path string, query url.Values) (
 	return c, err
 }
 
-// splitPath returns the names in a path. As on Azure, a blob's name has slashes for backslashes.
+// splitPath returns the names of the container and the blob in a path. As on Azure, it replaces
+// backslashes in the name of a blob by slashes.
 func splitPath(path string) (container, blob string, isBlob bool) {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	container, blob, isBlob = strings.Cut(rest, "/")

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// secondarySuffix follows the account's name in the URLs of its secondary endpoint. That permits
-// reads only, and is never behind.
+// secondarySuffix follows the account's name in the URLs of the secondary endpoint. The secondary
+// endpoint permits only reads, and always returns the current data.
 const secondarySuffix = "-secondary"
 
-// toPrimary returns the path of a request to the secondary endpoint as one of the primary.
+// toPrimary converts a path on the secondary endpoint to the path on the primary endpoint. It returns any
+// other path unchanged.
 func (a *Account) toPrimary(path string) (_ string, isSecondary bool) {
 	rest, isSecondary := strings.CutPrefix(path, "/"+a.options.Account+secondarySuffix)
 	if !isSecondary || rest != "" && rest[0] != '/' {
@@ -19,7 +20,7 @@ func (a *Account) toPrimary(path string) (_ string, isSecondary bool) {
 	return "/" + a.options.Account + rest, true
 }
 
-// checkSecondary refuses what the secondary endpoint does not permit.
+// checkSecondary refuses a request that the secondary endpoint does not permit.
 func checkSecondary(r *http.Request) error {
 	if !isRead(r.Method) && r.Method != http.MethodOptions {
 		return newBlobError(http.StatusForbidden, "InsufficientAccountPermissions", "Write operations are not allowed on the secondary endpoint")
@@ -27,9 +28,9 @@ func checkSecondary(r *http.Request) error {
 	return nil
 }
 
-// getServiceStats answers with the state of the secondary endpoint. Only the secondary endpoint
-// serves it.
-func (a *Account) getServiceStats(c *blobCall) (*blobAnswer, error) {
+// getServiceStats returns the replication state of the secondary endpoint. Only the secondary endpoint
+// supports this request.
+func (a *Account) getServiceStats(c *blobCall) (*blobResponse, error) {
 	if _, isSecondary := a.toPrimary(c.URL.Path); !isSecondary {
 		return nil, newBlobError(400, "InvalidQueryParameterValue", "only the secondary endpoint, %s%s, has statistics of replication (comp=stats)", a.options.Account, secondarySuffix)
 	}
@@ -39,5 +40,5 @@ func (a *Account) getServiceStats(c *blobCall) (*blobAnswer, error) {
 		GeoReplication replication
 	}
 	document.GeoReplication = replication{"live", a.options.Clock().UTC().Format(http.TimeFormat)}
-	return withXML(http.StatusOK, document)
+	return newXMLResponse(http.StatusOK, document)
 }

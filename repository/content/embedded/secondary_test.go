@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-func TestSecondaryEndpoint_OnlyReads(t *testing.T) {
+func TestSecondaryEndpoint_PermitsOnlyReads(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	c := newClient(t, a, "c-c")
 	putBlob(t, c, "dir/a b+é%", "data")
@@ -31,11 +31,11 @@ func TestSecondaryEndpoint_OnlyReads(t *testing.T) {
 		"another account":  {"GET", secondary + "x/c-c", 404, "ResourceNotFound"},
 		"another endpoint": {"GET", "/devstoreaccount1-tertiary/c-c", 404, "ResourceNotFound"},
 	} {
-		status, code, answer := sendRequest(t, a, newSignedRequest(t, a, tc.method, tc.path, ""))
+		status, code, resp := sendRequest(t, a, newSignedRequest(t, a, tc.method, tc.path, ""))
 		require.Equal(t, tc.status, status, name)
 		require.Equal(t, tc.code, code, name)
 		if name == "statistics" {
-			text, err := io.ReadAll(answer.Body)
+			text, err := io.ReadAll(resp.Body)
 			require.NoError(t, err)
 			require.Contains(t, string(text), "<Status>live</Status><LastSyncTime>")
 		}

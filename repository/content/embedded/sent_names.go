@@ -13,9 +13,9 @@ import (
 	"sync"
 )
 
-// Metadata keeps the case of its names, which net/http does not: it changes the names of all
-// headers before a handler sees them. So the connections of Serve keep the head of the current
-// request, as it arrived, for withReceivedNames.
+// Metadata keeps the case of its names, but net/http changes the case of all header names before a handler
+// sees them. So the connections of Serve keep the head of the current request, in its original form, for
+// withReceivedNames.
 
 type contextKey int
 
@@ -24,8 +24,8 @@ const (
 	keyHead
 )
 
-// withSentNames returns a context with the names of a request's headers as the client sent
-// them.
+// withSentNames returns a context with the names of a request's metadata headers. names are the names of
+// all headers, as the client sent them.
 func withSentNames(ctx context.Context, names []string) context.Context {
 	var sent map[string]string
 	for _, name := range names {
@@ -41,16 +41,15 @@ func withSentNames(ctx context.Context, names []string) context.Context {
 	return context.WithValue(ctx, keySentNames, sent)
 }
 
-// sentNames returns the names of metadata headers as the client sent them, by the same in lower
-// case.
+// sentNames returns the names of metadata headers as the client sent them. The keys of the map are the
+// names in lower case.
 func sentNames(ctx context.Context) map[string]string {
 	sent, _ := ctx.Value(keySentNames).(map[string]string)
 	return sent
 }
 
-// withReceivedNames returns ctx with the names of r's headers that arrived on its connection. They
-// are unknown if the connection is not one of Serve, or if the client sends several requests
-// without waiting for their answers.
+// withReceivedNames returns ctx with the names of r's headers as they arrived on the connection. The names
+// are unknown if Serve did not accept the connection, or if the client pipelines requests.
 func withReceivedNames(ctx context.Context, r *http.Request) context.Context {
 	c, ok := ctx.Value(keyHead).(*headConn)
 	if !ok {
@@ -59,7 +58,7 @@ func withReceivedNames(ctx context.Context, r *http.Request) context.Context {
 	return withSentNames(ctx, c.headerNames(r.Method+" "+r.RequestURI+" "))
 }
 
-// withHead returns a context with the connection of headListener.
+// withHead returns ctx with c, if headListener accepted c.
 func withHead(ctx context.Context, c net.Conn) context.Context {
 	switch c := c.(type) {
 	case *headConn:
@@ -73,7 +72,7 @@ func withHead(ctx context.Context, c net.Conn) context.Context {
 // A headListener accepts connections that keep the head of the current request.
 type headListener struct {
 	net.Listener
-	tls    *tls.Config // or nil
+	tls    *tls.Config // nil: plain HTTP
 	logger *slog.Logger
 }
 
@@ -87,11 +86,11 @@ func (l headListener) Accept() (net.Conn, error) {
 		return &headConn{Conn: c}, nil
 	}
 	config := l.tls.Clone()
-	config.NextProtos = []string{"http/1.1"} // http.Server speaks HTTP/2 only on its own connections
+	config.NextProtos = []string{"http/1.1"} // http.Server supports HTTP/2 only on its own TLS connections
 	return &tlsHeadConn{headConn{Conn: tls.Server(c, config)}, l.logger}, nil
 }
 
-// A headConn keeps the head of the request that it received since the last answer.
+// A headConn keeps the head of the request that arrived after the last response.
 type headConn struct {
 	net.Conn
 
@@ -100,7 +99,7 @@ type headConn struct {
 	complete bool
 }
 
-const maxHead = 80 << 10 // more than the server accepts
+const maxHead = 80 << 10 // bytes; more than the server accepts
 
 // Read implements [net.Conn].
 func (c *headConn) Read(p []byte) (int, error) {
@@ -120,7 +119,8 @@ func (c *headConn) Read(p []byte) (int, error) {
 
 const endOfHead = "\r\n\r\n"
 
-// Write implements [net.Conn]. What arrives after an answer is the next request.
+// Write implements [net.Conn]. It discards the head, because the data after a response belongs to the next
+// request.
 func (c *headConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	c.head, c.complete = nil, false
@@ -128,12 +128,12 @@ func (c *headConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// headerNames returns the names in the head, or nil if it does not begin with requestLine.
+// headerNames returns the header names in the head, or nil if the head does not begin with requestLine.
 func (c *headConn) headerNames(requestLine string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first, rest, _ := strings.Cut(string(c.head), "\r\n")
-	c.head = nil // it is complete, and not needed any longer
+	c.head = nil // frees memory; each head is read once
 	if !strings.HasPrefix(first, requestLine) {
 		return nil
 	}
@@ -152,8 +152,8 @@ type tlsHeadConn struct {
 	logger *slog.Logger
 }
 
-// ConnectionState performs the handshake, and returns its result. The server calls it once, before
-// it reads. If the handshake fails, so does reading.
+// ConnectionState performs the handshake, and returns its result. The server calls ConnectionState once,
+// before it reads. If the handshake fails, reading fails, too.
 func (c *tlsHeadConn) ConnectionState() tls.ConnectionState {
 	secure := c.Conn.(*tls.Conn)
 	limit, cancel := context.WithTimeout(context.Background(), idleTimeout)
@@ -165,7 +165,7 @@ func (c *tlsHeadConn) ConnectionState() tls.ConnectionState {
 	return secure.ConnectionState()
 }
 
-// refusePlainHTTP answers a client that has sent a request without TLS, as http.Server does.
+// refusePlainHTTP sends a 400 response to a client whose request was not encrypted, as http.Server does.
 func refusePlainHTTP(err error) {
 	record, ok := errors.AsType[tls.RecordHeaderError](err)
 	if !ok || record.Conn == nil {
@@ -173,6 +173,6 @@ func refusePlainHTTP(err error) {
 	}
 	switch string(record.RecordHeader[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "DELET":
-		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nthis account expects HTTPS\n") // the client may be gone
+		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nthis account expects HTTPS\n") // an error means that the client has disconnected
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// exchangeRaw sends a request, with the names of headers as they are written, and returns the
-// lines of the answer's head.
+// exchangeRaw sends a request without changing the case of its header names, and returns the lines of the
+// response's head. extra has additional header lines, which replace the headers of r.
 func exchangeRaw(t *testing.T, conn net.Conn, r *http.Request, extra string) []string {
 	t.Helper()
 	var head strings.Builder
@@ -32,16 +32,16 @@ func exchangeRaw(t *testing.T, conn net.Conn, r *http.Request, extra string) []s
 	_, err = io.Copy(conn, r.Body)
 	require.NoError(t, err)
 	lines := bufio.NewReader(conn)
-	var answer []string
+	var resp []string
 	for {
 		line, err := lines.ReadString('\n')
 		require.NoError(t, err)
 		if line == "\r\n" {
 			break
 		}
-		answer = append(answer, strings.TrimSpace(line))
+		resp = append(resp, strings.TrimSpace(line))
 	}
-	return answer
+	return resp
 }
 
 func TestMetadata_KeepsItsNamesAsSent(t *testing.T) {
@@ -70,7 +70,7 @@ func TestMetadata_KeepsItsNamesAsSent(t *testing.T) {
 				want := "x-ms-meta-" + meta[len("x-ms-meta-"):]
 				head := exchangeRaw(t, conn, newSignedRequest(t, a, "HEAD", path, ""), "")
 				require.Contains(t, head, want+": 1")
-				require.Contains(t, head, "x-ms-blob-type: BlockBlob", "as Azure writes it")
+				require.Contains(t, head, "x-ms-blob-type: BlockBlob", "Azure returns this name in lower case")
 			}
 		})
 	}
@@ -83,8 +83,8 @@ func TestMetadata_KeepsItsNamesWithTransport(t *testing.T) {
 		delete(r.Header, "X-Ms-Meta-Mykey")
 		status, code, _ := sendRequest(t, a, r)
 		require.Equal(t, 201, status, code)
-		_, _, answer := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c?restype=container&comp=list&include=metadata", ""))
-		list, err := io.ReadAll(answer.Body)
+		_, _, resp := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c?restype=container&comp=list&include=metadata", ""))
+		list, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		require.Contains(t, string(list), "<myKey>1</myKey>")
 	})

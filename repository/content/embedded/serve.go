@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	idleTimeout = time.Minute      // timeout for a client that does not send or read
-	maxArrival  = 15 * time.Minute // limit for the arrival of a request
+	idleTimeout = time.Minute      // timeout for a client that neither sends nor reads
+	maxArrival  = 15 * time.Minute // limit for the time in which a request arrives
 )
 
 // Handler returns a handler that serves the account over HTTP.
@@ -28,46 +28,46 @@ func (a *Account) Handler() http.Handler {
 		control := http.NewResponseController(w)
 		r = r.WithContext(withReceivedNames(r.Context(), r))
 		r.Body = readBody{r.Body, control, time.Now().Add(maxArrival)}
-		answered, err := a.handleRequest(r, limit)
-		if err != nil { // closed
-			answered = errorAnswer(err, r.Method == http.MethodHead)
+		resp, err := a.handleRequest(r, limit)
+		if err != nil { // the account is closed
+			resp = newErrorResponse(err, r.Method == http.MethodHead)
 		}
-		if answered.status >= http.StatusBadRequest {
+		if resp.status >= http.StatusBadRequest {
 			drainBody(r)
 		}
-		for name, values := range answered.header {
+		for name, values := range resp.header {
 			if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-ms-") && !strings.HasPrefix(lower, metadataPrefix) {
-				name = lower // as Azure sends it; some clients compare the case
+				name = lower // as Azure sends the name; some clients compare the case
 			}
 			w.Header()[name] = values
 		}
-		if answered.header.Get("Content-Type") == "" {
-			w.Header()["Content-Type"] = nil // net/http must not guess it from the content
+		if resp.header.Get("Content-Type") == "" {
+			w.Header()["Content-Type"] = nil // prevents net/http from deriving it from the content
 		}
 		to := writtenBody{w, control}
 		to.extendDeadline()
-		w.WriteHeader(answered.status)
-		if answered.body == nil {
+		w.WriteHeader(resp.status)
+		if resp.body == nil {
 			return
 		}
-		defer func() { _ = answered.body.Close() }() // only read
-		if _, err := io.Copy(to, answered.body); err != nil {
-			panic(http.ErrAbortHandler) // the client must notice that the body is incomplete
+		defer func() { _ = resp.body.Close() }() // read-only: no data can be lost
+		if _, err := io.Copy(to, resp.body); err != nil {
+			panic(http.ErrAbortHandler) // closes the connection, which tells the client that the body is incomplete
 		}
 	})
 }
 
-// drainBody reads the rest of a body, unless it is too long: many clients read an answer only
-// after they have sent the whole request.
+// drainBody reads the rest of a body, unless the body is too long. Many clients read a response only after
+// they have sent the whole request.
 func drainBody(r *http.Request) {
 	const limit = 16 << 20
 	if r.ContentLength <= limit && r.Header.Get("Expect") == "" {
-		_, _ = io.CopyN(io.Discard, r.Body, limit) // if it fails, the client has disconnected
+		_, _ = io.CopyN(io.Discard, r.Body, limit) // an error means that the client has disconnected
 	}
 }
 
-// A readBody extends the read deadline whenever the client has sent data, up to a limit,
-// because a running request occupies one of MaxRequests.
+// A readBody extends the read deadline whenever the client sends data. The deadline is never later than
+// until, because a running request occupies one of MaxRequests.
 type readBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -79,22 +79,22 @@ func (b readBody) Read(p []byte) (int, error) {
 	if deadline.After(b.until) {
 		deadline = b.until
 	}
-	_ = b.control.SetReadDeadline(deadline) // some writers do not support it
+	_ = b.control.SetReadDeadline(deadline) // some writers do not support deadlines
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		_ = b.control.SetReadDeadline(time.Time{}) // otherwise it would end the answer, too
+		_ = b.control.SetReadDeadline(time.Time{}) // the deadline would also interrupt the response
 	}
 	return n, err
 }
 
-// A writtenBody extends the write deadline whenever the client has read data.
+// A writtenBody extends the write deadline before each write.
 type writtenBody struct {
 	io.Writer
 	control *http.ResponseController
 }
 
 func (b writtenBody) extendDeadline() {
-	_ = b.control.SetWriteDeadline(time.Now().Add(idleTimeout)) // some writers do not support it
+	_ = b.control.SetWriteDeadline(time.Now().Add(idleTimeout)) // some writers do not support deadlines
 }
 
 func (b writtenBody) Write(p []byte) (int, error) {
@@ -104,29 +104,29 @@ func (b writtenBody) Write(p []byte) (int, error) {
 
 // ServeOptions are the settings in which two endpoints of one account may differ.
 type ServeOptions struct {
-	// TLS is for HTTPS. Like Azure, the account does not speak HTTP/2. Default: plain HTTP.
+	// TLS is the configuration for HTTPS. As on Azure, HTTP/2 is not supported. Default: plain HTTP.
 	TLS *tls.Config
 
 	// HTTP is the handler. Default: Account.Handler.
 	HTTP http.Handler
 
-	// AnyHost accepts every Host header; the handler HTTP checks them instead.
-	// Default: on a loopback address only loopback names are accepted.
+	// AnyHost accepts every Host header, so the handler HTTP must check Host headers. Default: a
+	// listener on a loopback address accepts only loopback names.
 	AnyHost bool
 
-	// MaxConnections bounds the number of connections. Default: 1000, but at most half of the
-	// file descriptors of the process. At the limit, a new connection replaces the one that has
-	// been idle the longest. If none is idle, the new one gets 503.
+	// MaxConnections bounds the number of connections. Default: 1000, but at most half of the file
+	// descriptors of the process. At the limit, a new connection replaces the connection that has been
+	// idle the longest. If no connection is idle, the new connection gets 503.
 	MaxConnections int
 }
 
-// wrongHost is the text of a rejection. The key of an emulator is public, so only the check of
-// the Host header keeps web pages out.
+// wrongHost is the error text for other Host headers. The key of an emulator is public, so only the check
+// of the Host header prevents access by web pages.
 const wrongHost = "this account accepts only requests to localhost and 127.0.0.1"
 
-// Serve serves the clients of listener until ctx ends or the account is closed. Then it closes
-// the listener and all connections. On a loopback address it accepts only loopback Host
-// headers.
+// Serve serves the clients of listener until ctx ends or the account is closed. Before it returns, it
+// closes the listener and all connections. On a loopback address, it accepts only loopback Host headers,
+// unless d.AnyHost is set.
 func (a *Account) Serve(ctx context.Context, listener net.Listener, d ServeOptions) error {
 	if d.HTTP == nil {
 		d.HTTP = a.Handler()
@@ -154,8 +154,7 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d ServeOptio
 	return err
 }
 
-// refuseOverLimit refuses requests on connections over the limit of the listener, as a busy
-// account does.
+// refuseOverLimit refuses requests on connections over the limit of the listener with ServerBusy.
 func refuseOverLimit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if connlimit.OverLimit(r.Context()) {

@@ -25,7 +25,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// newNetworkClient returns an ordinary client over the network.
+// newNetworkClient returns an azblob client that connects to an address.
 func newNetworkClient(t testing.TB, a *embedded.Account, address string) *azblob.Client {
 	t.Helper()
 	transport := &http.Transport{}
@@ -57,16 +57,16 @@ func TestServe_ServesClientsOverTheNetwork(t *testing.T) {
 		got, err = c.DownloadStream(t.Context(), "c-c", "a b/æ", nil)
 		require.NoError(t, err)
 		require.NoError(t, got.Body.Close())
-		require.Nil(t, got.ContentType, "it is not guessed")
+		require.Nil(t, got.ContentType, "no content type is derived from the content")
 		none := azcore.ETagAny
 		_, err = c.UploadBuffer(t.Context(), "c-c", "a b/æ", []byte(data), &azblob.UploadBufferOptions{AccessConditions: ifNoneMatch(none)})
-		requireRefused(t, err, 409, bloberror.BlobAlreadyExists) // the answer is read, although the body was not needed
+		requireRefused(t, err, 409, bloberror.BlobAlreadyExists) // the client receives the response although the account did not need the body
 		_, err = c.DownloadStream(t.Context(), "c-c", "none", nil)
 		requireRefused(t, err, 404, bloberror.BlobNotFound)
 	})
 }
 
-func TestServe_OnLoopbackRefusesOtherHosts(t *testing.T) {
+func TestServe_RefusesOtherHostsOnALoopbackAddress(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	address := serveAccount(t, a)
 	transport := &http.Transport{}
@@ -81,14 +81,14 @@ func TestServe_OnLoopbackRefusesOtherHosts(t *testing.T) {
 			require.Contains(t, sendRaw(t, address, "GET / HTTP/1.0\r\n\r\n"), "421")
 			continue
 		}
-		answer, err := transport.RoundTrip(r)
+		resp, err := transport.RoundTrip(r)
 		require.NoError(t, err)
-		require.Equal(t, status, answer.StatusCode, host)
-		_ = answer.Body.Close()
+		require.Equal(t, status, resp.StatusCode, host)
+		_ = resp.Body.Close()
 	}
 }
 
-// sendRaw sends text and returns the first line of the answer.
+// sendRaw sends text and returns the first line of the response.
 func sendRaw(t *testing.T, address, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -106,7 +106,7 @@ func TestServe_RefusesEndlessHeaders(t *testing.T) {
 	require.Contains(t, line, "431")
 }
 
-func TestPutBlob_InterruptedLeavesNothing(t *testing.T) {
+func TestPutBlob_LeavesNoDraftIfItIsInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
 	address := serveAccount(t, a)
@@ -120,9 +120,9 @@ func TestPutBlob_InterruptedLeavesNothing(t *testing.T) {
 		_, err = io.WriteString(c, head.String()+"\r\nhalf")
 		require.NoError(t, err)
 		require.NoError(t, c.(*net.TCPConn).CloseWrite())
-		answer, err := http.ReadResponse(bufio.NewReader(c), r)
+		resp, err := http.ReadResponse(bufio.NewReader(c), r)
 		require.NoError(t, err)
-		require.Equal(t, "InvalidInput", answer.Header.Get("x-ms-error-code"))
+		require.Equal(t, "InvalidInput", resp.Header.Get("x-ms-error-code"))
 		require.NoError(t, c.Close())
 	}
 	drafts, err := os.ReadDir(filepath.Join(dir, "+unfinished"))
@@ -136,24 +136,24 @@ func TestMaxRequests_RefusesFurtherRequests(t *testing.T) {
 	c := newClient(t, a, "c-c")
 	arriving, reading, stop := newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", "1", "x-ms-blob-type: BlockBlob"), make(chan struct{}), make(chan struct{})
 	arriving.Body = io.NopCloser(&waitingReader{reading, stop})
-	answered := make(chan int)
+	statuses := make(chan int)
 	go func() {
-		answer, err := a.Transport().Do(arriving)
+		resp, err := a.Transport().Do(arriving)
 		if err != nil {
-			answered <- 0
+			statuses <- 0
 			return
 		}
-		answer.Body.Close()
-		answered <- answer.StatusCode
+		resp.Body.Close()
+		statuses <- resp.StatusCode
 	}()
 	<-reading
 	requireRefused(t, uploadBlob(c, "y", "1", nil), 503, bloberror.ServerBusy)
 	close(stop)
-	require.Equal(t, 201, <-answered)
+	require.Equal(t, 201, <-statuses)
 	require.NoError(t, uploadBlob(c, "y", "1", nil))
 }
 
-// A waitingReader reports that it is read, and blocks until it may return a byte.
+// A waitingReader closes reading when it is read, and returns a byte when stop is closed.
 type waitingReader struct{ reading, stop chan struct{} }
 
 func (w *waitingReader) Read(p []byte) (int, error) {
@@ -177,7 +177,7 @@ func TestMaxRequests_ReservesAQuarterForTransport(t *testing.T) {
 	one := &recorder{header: http.Header{}}
 	a.Handler().ServeHTTP(one, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
 	require.Equal(t, 503, one.status)
-	require.NoError(t, uploadBlob(c, "x", "1", nil), "which comes by a call")
+	require.NoError(t, uploadBlob(c, "x", "1", nil), "the request is sent through Transport")
 	close(stop)
 	arriving.Wait()
 }
@@ -188,7 +188,7 @@ func TestServe_ClosesIdleConnectionsForNewOnes(t *testing.T) {
 	require.NoError(t, err)
 	served := make(chan error)
 	go func() { served <- a.Serve(context.Background(), l, embedded.ServeOptions{MaxConnections: 4}) }()
-	for range 12 { // each leaves an idle connection
+	for range 12 { // each client leaves an idle connection
 		client := &http.Client{Transport: &http.Transport{}}
 		defer client.CloseIdleConnections()
 		resp, err := client.Get("http://" + l.Addr().String() + "/devstoreaccount1/c-c/x")
@@ -202,7 +202,7 @@ func TestServe_ClosesIdleConnectionsForNewOnes(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
-// A drippingReader is a client that sends a byte shortly before each deadline.
+// A drippingReader is a slow client, which sends a byte shortly before each deadline.
 type drippingReader struct {
 	recorder
 	deadline time.Time
@@ -243,7 +243,7 @@ func TestClosedAccount_RefusesRequests(t *testing.T) {
 	served := make(chan error)
 	go func() { served <- a.Serve(context.Background(), l, embedded.ServeOptions{}) }()
 	require.NoError(t, a.Close())
-	require.NoError(t, <-served, "Close ends it")
+	require.NoError(t, <-served, "Close ends Serve")
 	_, err = a.Transport().Do(newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
 	require.ErrorIs(t, err, embedded.ErrClosed)
 	handler := &recorder{header: http.Header{}}

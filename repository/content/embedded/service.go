@@ -6,12 +6,12 @@ import (
 	"net/http"
 )
 
-// accountItself is the container in which a store keeps the properties of the account. No container
-// has that name.
+// accountItself is the container name under which a store keeps the properties of the account. It is not
+// valid as the name of a container.
 const accountItself = "."
 
-// serviceProperties are the properties of the account's Blob service, as clients send and receive
-// them. Those of logs and metrics, and the version, have no effect.
+// serviceProperties are the properties of the account's Blob service, as clients send and receive them.
+// The properties for logging, metrics and the default version are stored, but have no effect.
 type serviceProperties struct {
 	XMLName xml.Name `xml:"StorageServiceProperties" json:"-"`
 
@@ -51,10 +51,10 @@ type websiteProperties struct {
 
 type unknownXMLElement struct{ XMLName xml.Name }
 
-const maxServiceProperties = 32 << 10 // bytes of the document
+const maxServiceProperties = 32 << 10 // limit for the bytes of the document
 
-// getServiceProperties answers with the properties of the service.
-func (a *Account) getServiceProperties(*blobCall) (*blobAnswer, error) {
+// getServiceProperties returns the properties of the service.
+func (a *Account) getServiceProperties(*blobCall) (*blobResponse, error) {
 	shown := serviceProperties{
 		Logging: &loggingProperties{Version: "1.0"}, HourMetrics: &metricsProperties{Version: "1.0"}, MinuteMetrics: &metricsProperties{Version: "1.0"},
 		CORS: &corsRules{}, DeleteRetentionPolicy: &retentionPolicy{}, StaticWebsite: &websiteProperties{},
@@ -62,11 +62,11 @@ func (a *Account) getServiceProperties(*blobCall) (*blobAnswer, error) {
 	if stored := a.service.Load(); stored != nil {
 		shown.replaceWith(stored)
 	}
-	return withXML(http.StatusOK, shown)
+	return newXMLResponse(http.StatusOK, shown)
 }
 
-// setServiceProperties replaces those properties of the service that the request has.
-func (a *Account) setServiceProperties(c *blobCall) (*blobAnswer, error) {
+// setServiceProperties replaces the properties of the service that the request has.
+func (a *Account) setServiceProperties(c *blobCall) (*blobResponse, error) {
 	var given serviceProperties
 	body := io.LimitReader(contextReader{c.Context(), c.Body}, maxServiceProperties)
 	if err := xml.NewDecoder(body).Decode(&given); err != nil {
@@ -86,7 +86,7 @@ func (a *Account) setServiceProperties(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	a.service.Store(&changed)
-	return newAnswer(http.StatusAccepted), nil
+	return newResponse(http.StatusAccepted), nil
 }
 
 // replaceWith replaces the properties that given has.

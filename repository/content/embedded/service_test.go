@@ -46,7 +46,7 @@ func TestServiceProperties_AreKept(t *testing.T) {
 	})
 }
 
-func TestServiceProperties_UnknownOnesAreRefused(t *testing.T) {
+func TestServiceProperties_AreRefusedIfTheyAreUnknown(t *testing.T) {
 	a := openAccount(t, embedded.Options{})
 	for body, want := range map[string]string{
 		"<StorageServiceProperties><Other/></StorageServiceProperties>": "NotImplemented",
@@ -79,8 +79,8 @@ func TestCORS_PreflightFollowsTheRules(t *testing.T) {
 				r.Header.Set(name, value)
 			}
 		}
-		status, _, answer := sendRequest(t, a, r)
-		return status, answer.Header
+		status, _, resp := sendRequest(t, a, r)
+		return status, resp.Header
 	}
 	status, _ := preflight("http://a", "GET", "")
 	require.Equal(t, 403, status, "there are no rules")
@@ -112,7 +112,7 @@ func TestCORS_PreflightFollowsTheRules(t *testing.T) {
 	}
 }
 
-func TestCORS_AnswersHaveTheHeadersOfTheirRule(t *testing.T) {
+func TestCORS_SetsTheHeadersOfTheMatchingRule(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	putBlob(t, newClient(t, a, "c-c"), "x", "data")
 	get := func(name, origin string) http.Header {
@@ -120,10 +120,10 @@ func TestCORS_AnswersHaveTheHeadersOfTheirRule(t *testing.T) {
 		if origin != "" {
 			r.Header.Set("Origin", origin)
 		}
-		_, _, answer := sendRequest(t, a, r)
-		_, err := io.Copy(io.Discard, answer.Body)
+		_, _, resp := sendRequest(t, a, r)
+		_, err := io.Copy(io.Discard, resp.Body)
 		require.NoError(t, err)
-		return answer.Header
+		return resp.Header
 	}
 	require.Empty(t, get("x", "http://a").Get("Vary"))
 	setCORS(t, a, corsRule("http://a", "GET", "", "etag,x-ms-blob-*"))

@@ -17,13 +17,13 @@ var sharedAccessParameters = []string{
 	"sp", "st", "se", "si", "sip", "spr", "sv", "sr", "ses", "ss", "srt", "rscc", "rscd", "rsce", "rscl", "rsct", "sig",
 }
 
-// overrides are the headers that a service SAS sets in the answer, by its parameters.
+// overrides has the headers that a service SAS sets in the response, by the parameters of the SAS.
 var overrides = map[string]string{
 	"rscc": "Cache-Control", "rscd": "Content-Disposition", "rsce": "Content-Encoding", "rscl": "Content-Language", "rsct": "Content-Type",
 }
 
-// unsupportedAccess are the features of shared access signatures that this account refuses, by
-// their parameters.
+// unsupportedAccess has the features of shared access signatures that this account refuses, by their
+// parameters.
 var unsupportedAccess = map[string]string{
 	"si": "a stored access policy (si)", "ses": "an encryption scope (ses)",
 	"skoid": "a user's key (skoid)", "sktid": "a user's key (sktid)", "saoid": "a user's key (saoid)", "sdd": "a directory (sdd)",
@@ -35,12 +35,12 @@ const (
 	scopeSharedAccess = "2020-12-06" // first version in which the encryption scope is signed
 )
 
-// A sharedAccess is what a shared access signature permits.
+// A sharedAccess has the rights that a shared access signature grants.
 type sharedAccess struct {
 	permissions string
-	resources   string      // for an account SAS: those of srt; for a service SAS: b or c
-	isAccount   bool        // it is an account SAS
-	set         http.Header // headers that it sets in answers
+	resources   string      // for an account SAS: the resource types in srt; for a service SAS: b or c
+	isAccount   bool        // the signature is an account SAS
+	set         http.Header // headers that the signature sets in responses
 }
 
 // hasSharedAccess reports whether a query has the parameters of a shared access signature.
@@ -48,8 +48,8 @@ func hasSharedAccess(query url.Values) bool {
 	return query.Has("sig") || query.Has("sv") || query.Has("sp") || query.Has("se")
 }
 
-// readSharedAccess checks the shared access signature in a query, for a request to a path from a
-// client's address. It removes it from query.
+// readSharedAccess verifies the shared access signature in the query of a request to path. address is the
+// address of the client. readSharedAccess removes the parameters of the signature from query.
 func (a *Account) readSharedAccess(path string, isTLS bool, address string, query url.Values) (*sharedAccess, error) {
 	for _, name := range sharedAccessParameters {
 		if len(query[name]) > 1 {
@@ -113,7 +113,7 @@ func (a *Account) readSharedAccess(path string, isTLS bool, address string, quer
 	return access, nil
 }
 
-// accountAccess returns the text that is signed in an account SAS.
+// accountAccess returns the text that a client signs for an account SAS.
 func (a *Account) accountAccess(query url.Values) (string, error) {
 	get := query.Get
 	switch {
@@ -129,7 +129,7 @@ func (a *Account) accountAccess(query url.Values) (string, error) {
 	return strings.Join(lines, "\n") + "\n", nil
 }
 
-// serviceAccess returns the text that is signed in a service SAS for a path.
+// serviceAccess returns the text that a client signs for a service SAS, for a request to path.
 func (a *Account) serviceAccess(path string, query url.Values) (string, error) {
 	get := query.Get
 	container, blob, _ := strings.Cut(strings.TrimPrefix(path, "/"+a.options.Account+"/"), "/")
@@ -157,8 +157,7 @@ func (a *Account) serviceAccess(path string, query url.Values) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// accessError returns the error of a shared access signature that is valid, but not for the
-// request.
+// accessError returns the error for a valid shared access signature that does not permit the request.
 func accessError(code, format string, args ...any) error {
 	return newBlobError(http.StatusForbidden, code, "the request was refused: "+format, args...)
 }
@@ -176,17 +175,18 @@ func (s *sharedAccess) checkOperation(o operation) error {
 	return nil
 }
 
-// isForService reports whether a service SAS for a resource, b or c, can permit an operation.
+// isForService reports whether a service SAS can permit an operation. resource is the resource of the SAS:
+// b or c.
 func (o operation) isForService(resource string) bool {
 	isList := o.resource == "c" && o.permissions == listPermission
 	return o.resource == "o" || o.resource == "" || isList && resource == "c"
 }
 
-// canOverwrite reports whether the signature permits writing a blob that exists.
+// canOverwrite reports whether the signature permits overwriting an existing blob.
 func (s *sharedAccess) canOverwrite() bool { return strings.Contains(s.permissions, writePermission) }
 
-// checkLinkAddress refuses a client whose address, with or without a port, is not in the range sip,
-// if there is one.
+// checkLinkAddress refuses a client whose address is not in the range sip. address may have a port. An
+// empty sip permits every address.
 func checkLinkAddress(sip, address string) error {
 	if sip == "" {
 		return nil
@@ -210,7 +210,7 @@ func checkLinkAddress(sip, address string) error {
 	return nil
 }
 
-// checkLinkTimes refuses a time before st, if there is one, or after se.
+// checkLinkTimes refuses a request before st or after se. An empty st permits every time before se.
 func checkLinkTimes(st, se string) error {
 	now := time.Now()
 	if st != "" {
@@ -232,7 +232,7 @@ func checkLinkTimes(st, se string) error {
 	return nil
 }
 
-// parseLinkTime parses a time in one of the forms of shared access signatures.
+// parseLinkTime parses a time in one of the formats that shared access signatures may have.
 func parseLinkTime(text string) (t time.Time, err error) {
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", time.DateOnly} {
 		if t, err = time.Parse(form, text); err == nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// linkTo returns the query of a link, signed by Azure's client.
+// linkTo returns the query of a URL with a shared access signature, which Azure's client has signed.
 func linkTo(t *testing.T, a *embedded.Account, change func(*sas.BlobSignatureValues)) string {
 	t.Helper()
 	key, err := service.NewSharedKeyCredential(a.Name(), a.Key())
@@ -38,17 +38,17 @@ func linkTo(t *testing.T, a *embedded.Account, change func(*sas.BlobSignatureVal
 
 const linkedPath = "/devstoreaccount1/c-c/dir/a%20b+%C3%A9%25"
 
-// followLink sends an unsigned request.
+// followLink sends a request without an Authorization header. query may have a shared access signature.
 func followLink(t *testing.T, a *embedded.Account, method, path, query string) (int, string, http.Header) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(a.Endpoint(), "/"+a.Name())+path+"?"+query, http.NoBody)
 	require.NoError(t, err)
-	answer, err := a.Transport().Do(r)
+	resp, err := a.Transport().Do(r)
 	require.NoError(t, err)
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	return answer.StatusCode, string(body), answer.Header
+	return resp.StatusCode, string(body), resp.Header
 }
 
 func TestSharedAccess_ReadsOneBlob(t *testing.T) {
@@ -74,7 +74,7 @@ func TestSharedAccess_ReadsOneBlob(t *testing.T) {
 	})
 }
 
-func TestSharedAccess_RefusalSaysWhatIsWrong(t *testing.T) {
+func TestSharedAccess_NamesTheReasonOfARefusal(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	c := newClient(t, a, "c-c")
 	putBlob(t, c, "dir/a b+é%", "data")
@@ -83,14 +83,14 @@ func TestSharedAccess_RefusalSaysWhatIsWrong(t *testing.T) {
 	good := linkTo(t, a, plain)
 	parameters, err := url.ParseQuery(good)
 	require.NoError(t, err)
-	// with returns the valid link with changed parameters and the old signature.
+	// with returns the valid query with changed parameters and the original signature.
 	with := func(change func(url.Values)) string {
 		q, err := url.ParseQuery(good)
 		require.NoError(t, err)
 		change(q)
 		return q.Encode()
 	}
-	// signed returns a link with a valid signature, with any parameters.
+	// signed returns a query with changed parameters and a valid signature.
 	signed := func(changes map[string]string) string {
 		q := url.Values{"sp": {"r"}, "se": {parameters.Get("se")}, "sv": {"2021-12-02"}, "sr": {"b"}}
 		for name, value := range changes {
@@ -113,7 +113,7 @@ func TestSharedAccess_RefusalSaysWhatIsWrong(t *testing.T) {
 		return q.Encode()
 	}
 	status, _, _ := followLink(t, a, "GET", linkedPath, signed(nil))
-	require.Equal(t, http.StatusOK, status, "what the others change is right")
+	require.Equal(t, http.StatusOK, status, "the unchanged query is valid")
 	for _, version := range []string{"2015-04-05", "2017-11-09", "2018-11-09", "2020-10-02", "2020-12-06", "2025-01-05"} {
 		status, _, _ := followLink(t, a, "GET", linkedPath, signed(map[string]string{"sv": version}))
 		require.Equal(t, http.StatusOK, status, version)
@@ -166,7 +166,7 @@ func TestSharedAccess_RefusalSaysWhatIsWrong(t *testing.T) {
 	require.Equal(t, "BlobNotFound", header.Get("x-ms-error-code"))
 }
 
-// newLinkedClient returns a client of a container whose requests have only a link.
+// newLinkedClient returns a client of the container c-c whose requests have only a shared access signature.
 func newLinkedClient(t *testing.T, a *embedded.Account, query string) *container.Client {
 	t.Helper()
 	c, err := container.NewClientWithNoCredential(a.Endpoint()+"/c-c?"+query, &container.ClientOptions{
@@ -176,7 +176,7 @@ func newLinkedClient(t *testing.T, a *embedded.Account, query string) *container
 	return c
 }
 
-func TestSharedAccess_OfAContainerPermitsWhatItNames(t *testing.T) {
+func TestSharedAccess_OfAContainerPermitsItsPermissions(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		putBlob(t, newClient(t, a, "c-c"), "old", "data")
 		with := func(permissions string) *container.Client {

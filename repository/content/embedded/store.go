@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// A version is one content of a blob, with its properties. It is immutable. A container also
-// has a version, without a name and content.
+// A version is the content of a blob with its properties. It is immutable. A container also has a version,
+// without a name and without content.
 type version struct {
 	Name     string            `json:"name"`
 	ETag     string            `json:"etag"`
 	Created  time.Time         `json:"created"`
 	Modified time.Time         `json:"modified"`
-	Headers  map[string]string `json:"headers,omitempty"` // Content-Type and the like
+	Headers  map[string]string `json:"headers,omitempty"` // values of storedHeaders
 	MD5      []byte            `json:"md5,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 
-	// Blocks is the list of the committed blocks, by encodeBlocks. A folderStore keeps it only on
-	// disk: readBlocks returns it. BlocksLeftOut reports that it did not fit there.
+	// Blocks is the list of the committed blocks, encoded by encodeBlocks. A folderStore keeps the list
+	// only on disk; readBlocks returns it. BlocksLeftOut is true if the list was too long to be stored.
 	Blocks        []byte `json:"blocks,omitempty"`
 	BlocksLeftOut bool   `json:"blocksLeftOut,omitempty"`
 
 	Copy *copyRecord `json:"copy,omitempty"` // copy that wrote the content, or nil
 
-	Tier        string    `json:"tier,omitempty"` // "" is the default one
+	Tier        string    `json:"tier,omitempty"` // "": the default tier
 	TierChanged time.Time `json:"tierChanged,omitzero"`
 
-	Service *serviceProperties `json:"service,omitempty"` // only of accountItself
+	Service *serviceProperties `json:"service,omitempty"` // only for accountItself; otherwise nil
 
 	size int64
-	data []byte // in memory only
+	data []byte // content, in a memoryStore only
 }
 
-// setProperties sets the headers of v's properties, except its length.
+// setProperties sets the headers with the etag, the modification time and the metadata of v.
 func (v *version) setProperties(h http.Header) {
 	h.Set("ETag", v.ETag)
 	h.Set("Last-Modified", v.Modified.UTC().Format(http.TimeFormat))
@@ -44,8 +44,8 @@ func (v *version) setProperties(h http.Header) {
 
 // A blobStore stores versions by container and name.
 type blobStore interface {
-	// loadAll calls found for every container with its blobs, and for accountItself if it has
-	// properties.
+	// loadAll calls found for every container with its blobs, and for accountItself if properties of the
+	// account are stored.
 	loadAll(found func(container string, properties *version, blobs []*version) error) error
 
 	// newDraft starts a draft, which is invisible to readers. size is the announced size.
@@ -54,14 +54,14 @@ type blobStore interface {
 	// makeContainer creates an empty container durably.
 	makeContainer(container string, properties *version) error
 
-	// removeContainer removes a container with its blobs durably, as one change. It may fail like
-	// publishDraft. After success, cleanUp removes what takes long; the caller need not wait for
-	// it with its locks held.
+	// removeContainer removes a container with its blobs durably and atomically. It may fail with an
+	// unsettledError, as publishDraft does. After success, the caller calls cleanUp, which removes the
+	// files of the container. cleanUp may take long and needs no locks.
 	removeContainer(container string) (cleanUp func(), err error)
 
-	// publishDraft makes d the content of v durably, replaces any other version of its name,
-	// and sets v's size. d must not be used afterwards, even if it fails. After an
-	// unsettledError it is unknown which version a power failure would leave.
+	// publishDraft durably makes d the content of v, replaces the previous version of v's name, and sets
+	// v.size. The caller must not use d afterwards, even if publishDraft fails. After an unsettledError,
+	// either version may exist after a power failure.
 	publishDraft(container string, v *version, d draftContent) error
 
 	// openContent returns the content of v, which must be the current version of its name.
@@ -70,13 +70,14 @@ type blobStore interface {
 	// readBlocks returns the block list of v, which must be the current version of its name.
 	readBlocks(container string, v *version) (blockList, error)
 
-	// removeVersion removes the version of a name durably. It may fail like publishDraft.
+	// removeVersion removes a version durably. It may fail with an unsettledError: the version may or may
+	// not exist after a power failure.
 	removeVersion(container string, v *version) error
 
 	closeStore() error
 }
 
-// An unsettledError reports that the disk shows a change that may not be durable.
+// An unsettledError reports a visible change on the disk that may not be durable.
 type unsettledError struct{ error }
 
 func (u unsettledError) Unwrap() error { return u.error }
@@ -92,8 +93,8 @@ type draftContent interface {
 	discardDraft()
 }
 
-// blobContent is the content of a version. It stays readable until it is closed, even if the
-// blob is overwritten.
+// blobContent is the content of a version. It remains readable until it is closed, even if the blob is
+// overwritten or deleted.
 type blobContent interface {
 	io.ReaderAt
 	io.Closer

@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	defaultTier = "Hot" // of blobs whose tier was never set
+	defaultTier = "Hot" // tier of blobs whose tier was never set
 	archiveTier = "Archive"
 )
 
 var accessTiers = []string{defaultTier, "Cool", "Cold", archiveTier}
 
-// applyTier sets the tier of a new version to that of a request, which may have none.
+// applyTier sets the tier of a new version to the tier in the headers of a request. Without a header, the
+// version has the default tier.
 func (a *Account) applyTier(v *version, h http.Header) (err error) {
 	v.Tier, v.TierChanged = "", time.Time{}
 	if v.Tier, err = readTier(h); v.Tier != "" {
@@ -23,7 +24,7 @@ func (a *Account) applyTier(v *version, h http.Header) (err error) {
 	return err
 }
 
-// readTier reads the tier of a request, or "" if it has none.
+// readTier reads the tier in the headers of a request. It returns "" if the header is missing.
 func readTier(h http.Header) (string, error) {
 	text := h.Get("X-Ms-Access-Tier")
 	if text == "" {
@@ -49,7 +50,7 @@ func (v *version) setTierHeaders(h http.Header) {
 	}
 }
 
-// A listedTier is the tier of a blob in a list.
+// A listedTier has the XML elements of a blob's tier in a list.
 type listedTier struct {
 	AccessTier           string
 	AccessTierInferred   bool   `xml:",omitempty"`
@@ -72,9 +73,9 @@ func (v *version) checkArchived() error {
 	return nil
 }
 
-// setTier changes the tier of a blob, at once also out of the archive. As on Azure, the etag and
-// the time of the last change stay the same.
-func (a *Account) setTier(c *blobCall) (*blobAnswer, error) {
+// setTier changes the tier of a blob. Unlike on Azure, an archived blob is readable immediately afterwards.
+// As on Azure, the etag and the modification time do not change.
+func (a *Account) setTier(c *blobCall) (*blobResponse, error) {
 	tier, err := readTier(c.Header)
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (a *Account) setTier(c *blobCall) (*blobAnswer, error) {
 	status := http.StatusOK
 	_, err = a.changeVersion(c, newVersion{isSilent: true, keepsETag: true}, func(v *version) {
 		if status = http.StatusOK; v.Tier == archiveTier && tier != archiveTier {
-			status = http.StatusAccepted // on Azure, it takes hours
+			status = http.StatusAccepted // as on Azure, where this change takes hours
 		}
 		if cmp.Or(v.Tier, defaultTier) != tier {
 			v.TierChanged = a.options.Clock().UTC().Truncate(time.Second)
@@ -95,5 +96,5 @@ func (a *Account) setTier(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newAnswer(status), nil
+	return newResponse(status), nil
 }

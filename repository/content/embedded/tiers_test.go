@@ -50,7 +50,7 @@ func TestSetTier_KeepsTheETagAndTheContent(t *testing.T) {
 	})
 }
 
-func TestArchivedBlob_GivesNoContent(t *testing.T) {
+func TestArchivedBlob_CannotBeReadOrCopied(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	c := newClient(t, a, "c-c")
 	x := c.NewBlockBlobClient("x")

@@ -13,20 +13,20 @@ type Transport struct{ account *Account }
 // Transport returns a Transport to this account.
 func (a *Account) Transport() *Transport { return &Transport{account: a} }
 
-// Do executes req. It starts no goroutine.
+// Do executes req. It does not start goroutines.
 //
-// If the context of req ends before the answer is there, Do returns its error although the
-// account may have executed the request, as with a network.
+// If the context of req ends before the response, Do returns the error of the context although the account
+// may have executed the request, as with a network.
 func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	answer, err := t.account.handleRequest(asReceived(req), t.account.options.MaxRequests)
+	resp, err := t.account.handleRequest(asReceived(req), t.account.options.MaxRequests)
 	if err != nil {
 		return nil, err
 	}
-	body := answer.body
+	body := resp.body
 	if body == nil {
 		body = http.NoBody
 	}
@@ -34,25 +34,25 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 		_ = body.Close()
 		return nil, err
 	}
-	length := answer.length
+	length := resp.length
 	if req.Method == http.MethodHead {
-		length, _ = strconv.ParseInt(answer.header.Get("Content-Length"), 10, 64)
+		length, _ = strconv.ParseInt(resp.header.Get("Content-Length"), 10, 64)
 	}
 	return &http.Response{
-		Status:        strconv.Itoa(answer.status) + " " + http.StatusText(answer.status),
-		StatusCode:    answer.status,
+		Status:        strconv.Itoa(resp.status) + " " + http.StatusText(resp.status),
+		StatusCode:    resp.status,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        canonicalHeader(answer.header),
+		Header:        canonicalHeader(resp.header),
 		Body:          body,
 		ContentLength: length,
-		Request:       req, // the client panics without it
+		Request:       req, // azblob panics if Request is nil
 	}, nil
 }
 
-// asReceived returns req as a server on this machine would receive it: with canonical headers, and a
-// body of the announced length.
+// asReceived returns req in the form in which a server on this machine would receive it: with canonical
+// header names, and with a body of at most req.ContentLength bytes.
 func asReceived(req *http.Request) *http.Request {
 	names := make([]string, 0, len(req.Header))
 	for name := range req.Header {
@@ -72,7 +72,7 @@ func asReceived(req *http.Request) *http.Request {
 	return r
 }
 
-// canonicalHeader returns a header as a network would deliver it.
+// canonicalHeader returns a copy of h with canonical names.
 func canonicalHeader(h http.Header) http.Header {
 	delivered := make(http.Header, len(h))
 	for name, values := range h {

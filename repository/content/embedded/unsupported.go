@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The features of Azure that this account refuses, by what a request for them has.
+// The features of Azure that this account refuses, by the parameter or header that requests the feature.
 var (
 	unsupportedParts = map[string]string{ // values of comp
 		"lease": "leases", "tags": "tags", "blobs": "searches by tags", "snapshot": "snapshots", "undelete": "soft deletion",
@@ -19,7 +19,7 @@ var (
 		"snapshot": "snapshots", "versionid": "versions of blobs", "prevsnapshot": "snapshots", "deletetype": "soft deletion",
 		"where": "searches by tags", "startFrom": "lists that start from a name; use marker", "endBefore": "lists that end before a name",
 	}
-	unsupportedHeaders = map[string]string{ // the name, or its beginning if that ends with a dash
+	unsupportedHeaders = map[string]string{ // a key that ends with a dash is a prefix of header names
 		"x-ms-lease-": "leases", "x-ms-proposed-lease-id": "leases", "x-ms-source-lease-id": "leases", "x-ms-tags": "tags",
 		"x-ms-if-tags": "tags", "x-ms-source-if-tags": "tags", "x-ms-copy-source-tag-option": "tags",
 		"x-ms-encryption-": "encryption keys and scopes", "x-ms-default-encryption-scope": "encryption scopes",
@@ -37,7 +37,7 @@ var knownParameters = []string{
 	"restype", "comp", "timeout", "prefix", "marker", "maxresults", "include", "delimiter", "blockid", "blocklisttype", "copyid",
 }
 
-// knownHeaders are the headers that are implemented, and those that may be ignored.
+// knownHeaders has the supported headers, and headers that can be ignored safely.
 var knownHeaders = []string{
 	"x-ms-date", "x-ms-version", "x-ms-client-request-id", "x-ms-return-client-request-id", "x-ms-useragent",
 	"x-ms-correlation-request-id", "x-ms-request-id", "x-ms-request-root-id",
@@ -50,7 +50,7 @@ var knownHeaders = []string{
 	"x-ms-source-if-match", "x-ms-source-if-none-match", "x-ms-source-if-modified-since", "x-ms-source-if-unmodified-since",
 }
 
-// checkPart refuses a value of the parameter comp that asks for an unsupported feature.
+// checkPart refuses a value of the parameter comp that requests an unsupported feature.
 func checkPart(comp string) error {
 	if feature, ok := unsupportedParts[comp]; ok {
 		return notImplemented("%s (comp=%s)", feature, comp)
@@ -82,7 +82,7 @@ func checkHeader(name string) error {
 	return newBlobError(400, "UnsupportedHeader", "the embedded account does not support the header %.60s", name)
 }
 
-// unsupportedType returns the error for a type of blobs.
+// unsupportedType returns the error for an unsupported blob type.
 func unsupportedType(kind string) error {
 	switch kind {
 	case "AppendBlob":

@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// blockUploads are the uncommitted blocks, by blob. Writing a blob drops its uncommitted
+// blockUploads has the uncommitted blocks of all blobs. A write of a blob drops the blob's uncommitted
 // blocks.
 type blockUploads struct {
 	maxBytes int64
 	clock    func() time.Time
 	locks    [64]sync.Mutex // guard the blocks of a blob; several blobs share a lock
 
-	mu    sync.Mutex // locked after all others
-	blobs map[string]*pendingUpload
-	bytes int64 // bytes of all blocks, including those that are arriving
-	count int   // number of all blocks
-	swept time.Time
+	mu    sync.Mutex                // locked after one of locks; guards the fields below
+	blobs map[string]*pendingUpload // by uploadKey
+	bytes int64                     // bytes of all blocks, including blocks that are being received
+	count int                       // number of all blocks, including blocks that are being received
+	swept time.Time                 // time of the last sweep
 }
 
 const (
-	maxBlocks   = 100_000   // limit of the account
-	uploadLasts = time.Hour // time after the last block; a week on Azure
+	maxBlocks   = 100_000   // limit for the uncommitted blocks of the account
+	uploadLasts = time.Hour // time after which blocks expire, from the last block of the blob on; a week on Azure
 )
 
 // A pendingUpload holds the blocks of one blob, by id. All ids have the same length.
 type pendingUpload struct {
 	blocks  map[string]stagedBlock
-	touched time.Time
+	touched time.Time // time of the last block
 }
 
 // A stagedBlock is a draft with its length.
@@ -44,7 +44,7 @@ func (u *blockUploads) lockOf(blob string) *sync.Mutex {
 	return &u.locks[maphash.String(seed, blob)%uint64(len(u.locks))]
 }
 
-// reserveBytes reserves n bytes for a block, until addBlock or cancelReservation.
+// reserveBytes reserves n bytes for one block. The caller then calls addBlock or cancelReservation.
 func (u *blockUploads) reserveBytes(n int64) error {
 	u.sweepExpired()
 	u.mu.Lock()
@@ -58,7 +58,7 @@ func (u *blockUploads) reserveBytes(n int64) error {
 	return nil
 }
 
-// cancelReservation releases a reservation.
+// cancelReservation releases the n bytes that were reserved for one block.
 func (u *blockUploads) cancelReservation(n int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -97,7 +97,7 @@ func (u *blockUploads) replaceBlock(blob, id string, b stagedBlock) (old stagedB
 		if len(other) != len(id) {
 			return stagedBlock{}, newBlobError(400, "InvalidBlobOrBlock", "the block ids of a blob all have one length")
 		}
-		break // the ids have this length
+		break // all ids have the same length
 	}
 	old = up.blocks[id]
 	up.blocks[id] = b
@@ -111,7 +111,7 @@ func (u *blockUploads) commitBlocks(blob string, write func(map[string]stagedBlo
 	lock.Lock()
 	defer lock.Unlock()
 	u.mu.Lock()
-	var blocks map[string]stagedBlock // changed only with the lock of the blob
+	var blocks map[string]stagedBlock // changes only while the lock of the blob is held
 	if up := u.blobs[blob]; up != nil {
 		blocks = up.blocks
 	}
@@ -137,8 +137,8 @@ func (u *blockUploads) listBlocks(blob string) []committedBlock {
 	return list
 }
 
-// listBlobs returns the names of the blobs that have blocks, with the time of the last one. prefix
-// is that of the keys of a container.
+// listBlobs returns the names of the blobs that have uncommitted blocks, with the time of the last block.
+// prefix is the prefix of the keys of a container.
 func (u *blockUploads) listBlobs(prefix string) map[string]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -151,7 +151,7 @@ func (u *blockUploads) listBlobs(prefix string) map[string]time.Time {
 	return listed
 }
 
-// dropContainer drops the blocks of all blobs of a container, by its key.
+// dropContainer drops the blocks of all blobs of the container with a key.
 func (u *blockUploads) dropContainer(key string) {
 	u.mu.Lock()
 	var all []string
@@ -189,7 +189,7 @@ func (u *blockUploads) forgetLocked(blob string) {
 	}
 }
 
-// sweepExpired drops expired blocks, at intervals.
+// sweepExpired drops expired blocks. It does nothing if the last sweep was less than a minute ago.
 func (u *blockUploads) sweepExpired() {
 	const often = time.Minute
 	now := u.clock()

@@ -12,24 +12,26 @@ import (
 	"time"
 )
 
-// A blobAnswer is the answer to a request. Its body, if any, has length bytes; the sender
-// closes it.
-type blobAnswer struct {
+// A blobResponse is the response to a request. body is nil, or has length bytes; the sender of the
+// response closes it.
+type blobResponse struct {
 	status int
 	header http.Header
 	body   io.ReadCloser
 	length int64
 }
 
-func newAnswer(status int) *blobAnswer { return &blobAnswer{status: status, header: http.Header{}} }
+func newResponse(status int) *blobResponse {
+	return &blobResponse{status: status, header: http.Header{}}
+}
 
-// withXML returns an answer with an XML document as its body.
-func withXML(status int, document any) (*blobAnswer, error) {
+// newXMLResponse returns a response with an XML document as its body.
+func newXMLResponse(status int, document any) (*blobResponse, error) {
 	text, err := xml.Marshal(document)
 	if err != nil {
 		return nil, err
 	}
-	a := newAnswer(status)
+	a := newResponse(status)
 	a.header.Set("Content-Type", "application/xml")
 	text = append([]byte(xml.Header), text...)
 	a.body, a.length = io.NopCloser(bytes.NewReader(text)), int64(len(text))
@@ -43,7 +45,7 @@ type blobError struct {
 	message string
 	header  http.Header // additional headers, or nil
 
-	authenticationDetail string // why AuthenticationFailed, in an element of its own; or ""
+	authenticationDetail string // content of the element AuthenticationErrorDetail; "": the response has no such element
 }
 
 func (r *blobError) Error() string { return r.message }
@@ -52,13 +54,13 @@ func newBlobError(status int, code, format string, args ...any) error {
 	return &blobError{status: status, code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// notImplemented returns the error of a feature of Azure that this account does not support.
+// notImplemented returns the error for a feature of Azure that this account does not support.
 func notImplemented(format string, args ...any) error {
 	return newBlobError(http.StatusNotImplemented, "NotImplemented", "the embedded account does not support "+format, args...)
 }
 
-// blobErrorOf returns the error to report to the client. Errors of the disk are included,
-// because the client of an emulated account is usually its operator.
+// blobErrorOf converts an error to the error that the client receives. The client also receives the text
+// of disk errors, because the client of an emulated account is usually its operator.
 func blobErrorOf(err error) *blobError {
 	if r, ok := errors.AsType[*blobError](err); ok {
 		return r
@@ -70,8 +72,8 @@ func blobErrorOf(err error) *blobError {
 	return r
 }
 
-// errorAnswer converts an error to an answer.
-func errorAnswer(err error, head bool) *blobAnswer {
+// newErrorResponse returns the response for an error. head is true if the request is a HEAD request.
+func newErrorResponse(err error, head bool) *blobResponse {
 	r := blobErrorOf(err)
 	type document struct {
 		XMLName xml.Name `xml:"Error"`
@@ -80,23 +82,23 @@ func errorAnswer(err error, head bool) *blobAnswer {
 
 		AuthenticationErrorDetail string `xml:",omitempty"`
 	}
-	a, err := withXML(r.status, document{Code: r.code, Message: r.message, AuthenticationErrorDetail: r.authenticationDetail})
+	a, err := newXMLResponse(r.status, document{Code: r.code, Message: r.message, AuthenticationErrorDetail: r.authenticationDetail})
 	if err != nil {
-		a = newAnswer(http.StatusInternalServerError) // strings can always be encoded
+		a = newResponse(http.StatusInternalServerError) // cannot occur: strings can always be encoded
 	}
 	for name, values := range r.header {
 		a.header[name] = values
 	}
 	a.header.Set("X-Ms-Error-Code", r.code)
-	if head || r.status == http.StatusNotModified { // the answer has no body
+	if head || r.status == http.StatusNotModified { // the response has no body
 		a.header.Del("Content-Type")
 		a.body, a.length = nil, 0
 	}
 	return a
 }
 
-// setCommonHeaders sets the headers of every answer.
-func (a *blobAnswer) setCommonHeaders(r *http.Request, id string) {
+// setCommonHeaders sets the headers that every response has.
+func (a *blobResponse) setCommonHeaders(r *http.Request, id string) {
 	a.header.Set("Server", "MessageHub-Blob/1.0")
 	a.header.Set("X-Ms-Request-Id", id)
 	a.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
@@ -111,7 +113,7 @@ func (a *blobAnswer) setCommonHeaders(r *http.Request, id string) {
 	}
 }
 
-// A contentPart is a part of a content. Reading it fails when its context ends.
+// A contentPart reads a part of a blob's content. Reading fails when the context ends.
 type contentPart struct {
 	io.Reader
 	io.Closer
@@ -123,7 +125,7 @@ func newContentPart(ctx context.Context, c blobContent, offset, length int64) io
 
 // A contextReader fails when its context ends.
 type contextReader struct {
-	ctx context.Context //nolint:containedctx // of the request
+	ctx context.Context //nolint:containedctx // context of the request
 	r   io.Reader
 }
 
