@@ -76,7 +76,7 @@ func TestABundleThatItsDomainHasNotMadeIsNotConfirmed(t *testing.T) {
 	require.NotContains(t, p.Detail, "a word for operators")
 	f.do("GET", "/v1/bundles/"+id(71), "").problem(503, "domain-failed")
 	p = f.do("DELETE", "/v1/dequeue/"+id(71), "").problem(409, "conflict")
-	require.Contains(t, p.Detail, "peek it first")
+	require.Contains(t, p.Detail, "peek the bundle first")
 	require.Contains(t, f.do("DELETE", "/api/dequeue?bundleId="+id(71), "").wants(400).body, "VALIDATION_EXCEPTION")
 	shown := f.do("GET", "/v1/admin/queues/"+actor, "").wants(200).body
 	require.Contains(t, shown, `"domain":{"answered":false,"failures":2,"reason":"dataset-not-found","text":"a word for operators"}`)

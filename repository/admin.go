@@ -13,7 +13,7 @@ import (
 
 // ErrFrozen reports that an operator has frozen the recipient's queue: Peek and Dequeue fail until the
 // queue is thawed. Save still stores events. The error is of kind Unavailable.
-var ErrFrozen = domain.Errorf(domain.Unavailable, "queue: %w", errors.New("an operator has frozen it; it will be thawed"))
+var ErrFrozen = domain.Errorf(domain.Unavailable, "queue: %w", errors.New("an operator has frozen it; retry after it is thawed"))
 
 // Admin has the actions by which an operator repairs the blocked queue of one recipient. An action and
 // its record are stored atomically. An action that is repeated after an Uncertain failure may fail with
@@ -23,8 +23,8 @@ type Admin interface {
 	Inspect(ctx context.Context, recipient domain.ActorID) (Inspection, error)
 
 	// Bundle returns a retained bundle, open or closed, and the run of its events. The run is nil if the
-	// events are no longer retained. The bundle and every event of the run may be stale. Bundle also
-	// works for a frozen queue. It fails with NotFound if the bundle is not retained.
+	// events are no longer retained. The bundle and the run may be stale. Bundle also works for a frozen
+	// queue. It fails with NotFound if the bundle is not retained.
 	Bundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (FoundBundle, Run, error)
 
 	// Look records that an operator views the payloads of a retained bundle. It changes nothing else.
@@ -76,10 +76,10 @@ type AdminAction struct {
 // printable text each, which a terminal can show safely.
 func (o AdminAction) Check() error {
 	if n := utf8.RuneCountInString(o.Who); n < 1 || n > 200 {
-		return domain.Errorf(domain.Invalid, "who: want 1 to 200 characters that say who orders this, got %d", n)
+		return domain.Errorf(domain.Invalid, "who: want 1 to 200 characters that name the operator, got %d", n)
 	}
 	if n := utf8.RuneCountInString(o.Why); n < 1 || n > 1000 {
-		return domain.Errorf(domain.Invalid, "why: want 1 to 1,000 characters that say why, got %d", n)
+		return domain.Errorf(domain.Invalid, "why: want 1 to 1,000 characters that state the reason, got %d", n)
 	}
 	for _, field := range []struct{ name, text string }{{"who", o.Who}, {"why", o.Why}} {
 		switch {
@@ -118,7 +118,7 @@ type Loss struct {
 type LostSlots struct {
 	Drawer   string
 	Ordinal  int
-	From, To int // To is exclusive
+	From, To int // slots from From to To-1
 }
 
 // An Inspection is the stored state of a queue.
@@ -144,8 +144,8 @@ type InspectedGroup struct {
 type InspectedCabinet struct {
 	Cabinet      domain.CabinetKey
 	Group        domain.Group
-	Received     int64 // number of events received since the cabinet exists
-	Acknowledged int64 // number of acknowledged events since the cabinet exists
+	Received     int64 // number of events received since the cabinet was created
+	Acknowledged int64 // number of events acknowledged since the cabinet was created
 	Last         domain.Sequence
 	Through      domain.Sequence   // the highest acknowledged number
 	Floor        int               // drawers with a smaller ordinal are deleted, or about to be deleted
@@ -160,5 +160,5 @@ type InspectedDrawer struct {
 	Events   int // visible
 	Weight   domain.Weight
 	Sealed   bool
-	Position int // number of acknowledged slots, according to the drawer itself
+	Position int // number of acknowledged slots, as stored in the drawer
 }

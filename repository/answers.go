@@ -11,8 +11,8 @@ import (
 // not open for the recipient. They never reopen a closed bundle. They fail with Invalid if the bundle
 // has another content mode. They also work while the queue is frozen.
 //
-// An object is the content of only one bundle. It is named in one call of Answer or AnswerAgain, and in
-// repetitions of that call.
+// The caller uses an object as the content of one bundle only: it passes the name of the object to one
+// call of Answer or AnswerAgain, and to repetitions of this call.
 type Answers interface {
 	// Answer records object, a name in the content store, as the content of bundle id, and body as its
 	// length and digest. Only the first call for a bundle has an effect. Answer returns the stored

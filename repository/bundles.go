@@ -13,7 +13,7 @@ var ErrBundleIDInUse = domain.Errorf(domain.Conflict, "bundle id: %w", errors.Ne
 
 // ErrUnanswered reports that the domain of a bundle has not produced its content yet. It is of kind
 // Conflict.
-var ErrUnanswered = domain.Errorf(domain.Conflict, "bundle: %w", errors.New("its content was never handed out; peek it first"))
+var ErrUnanswered = domain.Errorf(domain.Conflict, "bundle: %w", errors.New("its content was never delivered; peek the bundle first"))
 
 // Bundles stores the bundles of recipients: at most one open bundle for each
 // recipient and group, always the oldest unacknowledged events of its cabinet.

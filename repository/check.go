@@ -24,8 +24,8 @@ type CheckReport struct {
 	Resume     string    `json:"resume,omitempty"`
 }
 
-// Plus returns the report of two consecutive parts of a check: r, then later. The check resumes from
-// the position in later.
+// Plus returns the report of two consecutive parts of a check: r, then later. Its Resume is
+// later.Resume.
 func (r *CheckReport) Plus(later *CheckReport) CheckReport {
 	sum := *later
 	sum.Recipients += r.Recipients
@@ -44,9 +44,9 @@ func (r *CheckReport) Plus(later *CheckReport) CheckReport {
 // Clean reports whether nothing was found, or everything was repaired.
 func (r *CheckReport) Clean() bool { return r.Found == r.Repaired }
 
-// A Finding is a violation of an invariant.
+// A Finding is a violation of an invariant, or data of a newer format.
 type Finding struct {
-	Rule      string `json:"rule"` // H1 to H10, or L1 to L10; "" if none is broken
+	Rule      string `json:"rule"` // violated invariant in GUARANTEES.md: H1 to H10, or L1 to L10; "": no invariant is violated
 	Kind      string `json:"kind"`
 	Recipient string `json:"recipient"`        // "" if the finding is about objects
 	Bucket    string `json:"bucket,omitempty"` // bucket of the objects; "" if unknown, or if the finding is about a mailbox
@@ -69,7 +69,7 @@ func (f *Finding) String() string {
 	return fmt.Sprintf("%s %s: %s: %s: %s (%s)", f.Rule, f.Kind, f.Subject(), f.Where, f.Text, state)
 }
 
-// IsOfObjects reports whether the finding is about objects, and not about a mailbox.
+// IsOfObjects reports whether the finding is about objects; other findings are about a mailbox.
 func (f *Finding) IsOfObjects() bool { return strings.HasPrefix(f.Rule, "L") }
 
 // Subject returns the recipient of a mailbox, or the bucket of objects.

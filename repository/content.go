@@ -22,7 +22,8 @@ type Section struct {
 // SumOf returns the Sum of a payload.
 func SumOf(payload []byte) uint32 { return UpdateSum(0, payload) }
 
-// UpdateSum returns the Sum of the bytes that sum covers, followed by more.
+// UpdateSum returns the Sum of a payload that continues with more. sum is the Sum of the bytes before
+// more.
 func UpdateSum(sum uint32, more []byte) uint32 { return crc32.Update(sum, castagnoli, more) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

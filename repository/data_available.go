@@ -46,8 +46,8 @@ type DataAvailable interface {
 	Queues(ctx context.Context, recipient domain.ActorID) ([]Queue, error)
 
 	// Watermark returns the highest visible sequence number of recipient, or 0 before the first Save.
-	// While the watermark is unchanged, no new event is visible. Watermark is the cheapest read of the
-	// store, so it may be called often.
+	// While the watermark is unchanged, no new event is visible. Watermark is as cheap as the store
+	// permits, so it may be called often.
 	Watermark(ctx context.Context, recipient domain.ActorID) (domain.Sequence, error)
 }
 
@@ -96,7 +96,8 @@ type Run interface {
 	BacklogAfter(n int) domain.Backlog
 }
 
-// A StoredEvent is an event as the store returns it. Its Payload is nil; PayloadAt is its location.
+// A StoredEvent is an event that the store returns. Payload is nil; PayloadAt is the location of the
+// payload.
 type StoredEvent struct {
 	domain.Event
 	Sequence  domain.Sequence

@@ -86,7 +86,7 @@ type DefinitionVersion string
 
 // ErrSubscriptionLimit reports that an owner has as many subscriptions as the limit permits. The error
 // of NewSubscriptionLimitError wraps it and is of kind Invalid.
-var ErrSubscriptionLimit = errors.New("the owner has as many subscriptions as an owner may have")
+var ErrSubscriptionLimit = errors.New("the owner has the maximum number of subscriptions")
 
 // NewSubscriptionLimitError returns an Invalid error that is an [ErrSubscriptionLimit].
 func NewSubscriptionLimitError() error {

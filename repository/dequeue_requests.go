@@ -16,6 +16,6 @@ type DequeueRequests interface {
 	// subscriptions.
 	RequestDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) (changed bool, err error)
 
-	// WithdrawDequeues removes a subscription. Removing a missing one is not an error.
+	// WithdrawDequeues removes a subscription. Removing a missing subscription is not an error.
 	WithdrawDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) error
 }

@@ -118,7 +118,7 @@ type EventSlot struct {
 	InHead  bool // the event is still in the head, with the newest events of the cabinet, and not yet in the drawer
 }
 
-// A MailboxState has the reasons for which a mailbox may delay an event or a bundle.
+// A MailboxState is the part of a mailbox's state that may delay an event or a bundle.
 type MailboxState struct {
 	Frozen bool
 	Open   *domain.Bundle // the open bundle of the group, or nil
@@ -149,5 +149,5 @@ const (
 	BundleOpen     BundleState = "open"
 	BundleDequeued BundleState = "dequeued"
 	BundleSkipped  BundleState = "skipped"  // closed by an operator
-	BundleReleased BundleState = "released" // taken back by an operator
+	BundleReleased BundleState = "released" // withdrawn by an operator
 )

@@ -34,8 +34,9 @@ type Objects interface {
 	// not exist.
 	Row(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID) (domain.ObjectRow, error)
 
-	// List returns up to limit objects of a range, in the byte order of their keys. Objects whose keys
-	// have the same first OrderedKey bytes are in an arbitrary but stable order. The result may be stale.
+	// List returns up to limit objects of a range, in the byte order of their keys. Keys longer than
+	// OrderedKey bytes that begin with the same OrderedKey bytes are in an arbitrary but stable order.
+	// The result may be stale.
 	List(ctx context.Context, r ObjectRange, limit int) (ObjectPage, error)
 
 	// Count returns the number of objects in a range. It ignores After. The result may be stale.
@@ -52,7 +53,7 @@ type Objects interface {
 	Amend(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (domain.ObjectRow, error)
 }
 
-// OrderedKey is the number of leading bytes of a key that decide its place in a list.
+// OrderedKey is the number of leading bytes of a key that determine the position of its object in a list.
 const OrderedKey = 600
 
 // An ObjectReport is an event of an object.
@@ -79,7 +80,7 @@ var ErrFull = errors.New("the part of the store to which the object belongs is f
 type ObjectRange struct {
 	Bucket      string
 	Prefix      string        // prefix of the keys
-	UpTo        string        // the last key; empty: no limit
+	UpTo        string        // last key of the range; empty: no limit
 	OnlyCurrent bool          // only objects that have a current row
 	Matches     []ObjectMatch // the current row must meet all matches; requires OnlyCurrent
 
@@ -107,8 +108,8 @@ type ObjectPage struct {
 	// Damaged has the objects of the page that cannot be read. Damaged objects do not count toward the
 	// limit of the page.
 	Damaged []DamagedObject
-	// More reports that the page ended at its limit. The next page begins after the key After; it
-	// may be empty.
+	// More reports that the page ended at its limit. The next page, which may be empty, begins after the
+	// key After.
 	More  bool
 	After string
 }

@@ -14,8 +14,8 @@ type ObjectSweeper interface {
 	// missing.
 	Shards(ctx context.Context) ([]ObjectShard, error)
 
-	// Forget forgets the rows whose retention has passed, of up to limit objects of a shard after an id;
-	// the empty id is before all ids. If the call fails, or its process ends, rows that were forgotten
+	// Forget forgets the rows that the retention of the store no longer keeps, of up to limit objects of
+	// a shard after an id; the empty id is before all ids. If the call fails, or its process ends, rows that were forgotten
 	// stay forgotten, and the call may be repeated. An object that cannot be swept does not affect other
 	// objects: Failed counts the objects that could not be swept, and Failure is the first error.
 	Forget(ctx context.Context, shard ObjectShard, after string, limit int) (SweptObjects, error)
@@ -43,7 +43,7 @@ type ObjectShard struct {
 type SweptObjects struct {
 	Objects int // number of objects that were checked
 	Rows    int // number of rows that were forgotten
-	Gone    int // number of objects of which all rows were forgotten
+	Gone    int // number of objects that were forgotten completely
 	Failed  int // number of objects that could not be swept
 	Failure error
 	// More reports that the shard has objects after the id After.
@@ -54,7 +54,7 @@ type SweptObjects struct {
 // ShardUsage is the number and size of the documents of a shard.
 type ShardUsage struct {
 	Objects int64
-	Rows    int64 // number of rows in documents of their own, including copies
+	Rows    int64 // number of spilled rows, which have separate documents, including their copies
 	Bytes   int64 // estimated size of the documents
 }
 

@@ -92,8 +92,8 @@ type Node struct {
 // MaxSignals is the limit for the signals of a Node.
 const MaxSignals = 64
 
-// A Signal announces a write to other nodes: with a zero Cursor, new entries of Stream; with both, a new
-// Cursor of Stream; with a zero Stream, a changed receiver of Cursor.
+// A Signal announces a write to other nodes: new entries of Stream if Cursor is zero, a changed receiver
+// of Cursor if Stream is zero, and otherwise a new Cursor of Stream.
 type Signal struct {
 	Stream domain.StreamName
 	Cursor domain.CursorID

@@ -42,7 +42,7 @@ func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ 
 	got, err := client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: from, Count: length}}) //nolint:contextcheck // s.ctx ends with ctx until the stream is open
 	if !stop() && err == nil {
 		err = ctx.Err()
-		_ = got.Body.Close() // no data was read, so no error can matter
+		_ = got.Body.Close() // no data was read, so an error does not matter
 	}
 	if err != nil {
 		s.cancel()

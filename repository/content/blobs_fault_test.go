@@ -88,7 +88,7 @@ var sizes = []int{5, 4 << 20, 4<<20 + 5}
 // own.
 func TestPut_SurvivesALostRequest(t *testing.T) {
 	for _, size := range sizes {
-		for _, back := range []bool{false, true} {
+		for _, isResponseLost := range []bool{false, true} {
 			for at, done := 1, false; !done; at++ {
 				synctest.Test(t, func(t *testing.T) {
 					blobs, w, direct := openWire(t)
@@ -98,7 +98,7 @@ func TestPut_SurvivesALostRequest(t *testing.T) {
 						}
 						return nil
 					}
-					if back {
+					if isResponseLost {
 						w.after = func(n int, _ *http.Request, answer *http.Response) (*http.Response, error) { return answer, lose(n) }
 					} else {
 						w.before = func(n int, _ *http.Request) (*http.Response, error) { return nil, lose(n) }
@@ -120,20 +120,20 @@ func TestPut_SurvivesALostRequest(t *testing.T) {
 func TestPut_ReportsATrueOutcomeIfTheAccountDisappears(t *testing.T) {
 	uncertain := 0
 	for _, size := range sizes {
-		for _, back := range []bool{false, true} {
+		for _, isResponseLost := range []bool{false, true} {
 			for at, done := 1, false; !done; at++ {
 				synctest.Test(t, func(t *testing.T) {
 					blobs, w, direct := openWire(t)
-					gone := func(n int) error {
+					fail := func(n int) error {
 						if n >= at {
 							return errLost
 						}
 						return nil
 					}
-					if back {
-						w.after = func(n int, _ *http.Request, answer *http.Response) (*http.Response, error) { return answer, gone(n) }
+					if isResponseLost {
+						w.after = func(n int, _ *http.Request, answer *http.Response) (*http.Response, error) { return answer, fail(n) }
 					} else {
-						w.before = func(n int, _ *http.Request) (*http.Response, error) { return nil, gone(n) }
+						w.before = func(n int, _ *http.Request) (*http.Response, error) { return nil, fail(n) }
 					}
 					err := blobs.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("x", size)))
 					_, missing := readObject(t, direct, "a/b", size)

@@ -167,7 +167,7 @@ func (d *Dir) publishFile(temporary, file string) error {
 		return classifyFileError(err)
 	}
 	if err := datafolder.SyncIn(d.root, folder); err != nil {
-		return classifyFileError(errors.Join(err, d.root.Remove(file))) // no part of a failed Put is visible
+		return classifyFileError(errors.Join(err, d.root.Remove(file))) // a failed Put must not leave a visible object
 	}
 	return nil
 }

@@ -25,8 +25,9 @@
 // One request creates an object, on condition that the object does not exist; content above 4 MiB is
 // staged in blocks before. The metadata of the object has the id of its Put. When the response is a
 // conflict or is lost, Put reads the metadata: its own id means success, another id means Conflict. If
-// this read also fails, Put fails with Uncertain; only after this failure the object may become visible.
-// A Put has up to three blocks in memory, a reader has no block in memory. Staged blocks of a failed Put
+// the response was lost and the read finds no object, Put fails with Uncertain: only after this failure,
+// the object may become visible later.
+// A Put has up to three blocks in memory; a reader has no block in memory. Staged blocks of a failed Put
 // are not visible, and Azure removes them after a week.
 //
 // If a connection breaks or transfers no data for a while, a reader continues with another connection,

@@ -278,14 +278,14 @@ func TestListBlobs_ListsAllNamesInOrder(t *testing.T) {
 			putBlob(t, c, name, name)
 		}
 		want = []string{"a/ x", "a/1", "a/2", "a/3", "a/<&>\"'", "a/é"}
-		for _, most := range []int32{1, 2, 3, 6, 7, 5000} {
+		for _, size := range []int32{1, 2, 3, 6, 7, 5000} {
 			prefix := "a/"
 			var got []string
-			pages := c.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, MaxResults: &most})
+			pages := c.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, MaxResults: &size})
 			for pages.More() {
 				page, err := pages.NextPage(t.Context())
 				require.NoError(t, err)
-				require.LessOrEqual(t, len(page.Segment.BlobItems), int(most))
+				require.LessOrEqual(t, len(page.Segment.BlobItems), int(size))
 				for _, item := range page.Segment.BlobItems {
 					got = append(got, *item.Name)
 				}

@@ -29,7 +29,7 @@ func TestAccount_KeepsItsBlobsWhenItIsReopened(t *testing.T) {
 	require.ErrorContains(t, err, "another account uses this folder")
 	require.NoError(t, a.Close())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "+unfinished", "leftover"), []byte("half"), 0o600))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "half-made"), 0o700)) // left by a crash
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "half-made"), 0o700)) // simulates a folder that a crash left
 
 	a = openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
 	c = newClient(t, a, "c-c")

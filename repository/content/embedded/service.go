@@ -89,7 +89,7 @@ func (a *Account) setServiceProperties(c *blobCall) (*blobResponse, error) {
 	return newResponse(http.StatusAccepted), nil
 }
 
-// replaceWith replaces the properties that given has.
+// replaceWith replaces each property of p that given has.
 func (p *serviceProperties) replaceWith(given *serviceProperties) {
 	if given.Logging != nil {
 		p.Logging = given.Logging

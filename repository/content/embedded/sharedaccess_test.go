@@ -103,10 +103,10 @@ func TestSharedAccess_NamesTheReasonOfARefusal(t *testing.T) {
 			q.Get("sp"), q.Get("st"), q.Get("se"), "/blob/devstoreaccount1/c-c/dir/a b+é%", q.Get("si"), q.Get("sip"), q.Get("spr"), q.Get("sv"), q.Get("sr"), "", "", "", "", "", "", "",
 		}
 		if q.Get("sv") < "2020-12-06" {
-			lines = lines[:len(lines)-1] // without the encryption scope
+			lines = lines[:len(lines)-1] // older versions do not sign the encryption scope
 		}
 		if q.Get("sv") < "2018-11-09" {
-			lines = slices.Delete(lines, 8, 10) // without the kind of resource and the snapshot
+			lines = slices.Delete(lines, 8, 10) // older versions sign neither the kind of resource nor the snapshot
 		}
 		mac.Write([]byte(strings.Join(lines, "\n")))
 		q.Set("sig", base64.StdEncoding.EncodeToString(mac.Sum(nil)))

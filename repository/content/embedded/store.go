@@ -85,9 +85,9 @@ func (u unsettledError) Unwrap() error { return u.error }
 // A draftContent is content that is being written.
 type draftContent interface {
 	io.Writer
-	// finishWriting ends writing. It is called once.
+	// finishWriting ends writing. The caller calls it once, after the last Write.
 	finishWriting() error
-	// openDraft returns the written content, after finishWriting.
+	// openDraft returns the written content. The caller calls it after finishWriting.
 	openDraft() (blobContent, error)
 	// discardDraft removes the draft.
 	discardDraft()

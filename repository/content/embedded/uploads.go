@@ -16,7 +16,7 @@ type blockUploads struct {
 	clock    func() time.Time
 	locks    [64]sync.Mutex // guard the blocks of a blob; several blobs share a lock
 
-	mu    sync.Mutex                // locked after one of locks; guards the fields below
+	mu    sync.Mutex                // guards the fields below; a caller that also needs one of locks acquires it before mu
 	blobs map[string]*pendingUpload // by uploadKey
 	bytes int64                     // bytes of all blocks, including blocks that are being received
 	count int                       // number of all blocks, including blocks that are being received
@@ -25,7 +25,7 @@ type blockUploads struct {
 
 const (
 	maxBlocks   = 100_000   // limit for the uncommitted blocks of the account
-	uploadLasts = time.Hour // time after which blocks expire, from the last block of the blob on; a week on Azure
+	uploadLasts = time.Hour // time from the last block of a blob to the expiry of its blocks; a week on Azure
 )
 
 // A pendingUpload holds the blocks of one blob, by id. All ids have the same length.
@@ -123,7 +123,7 @@ func (u *blockUploads) commitBlocks(blob string, write func(map[string]stagedBlo
 	return nil
 }
 
-// listBlocks returns the ids and sizes of the blocks of a blob, ordered by id.
+// listBlocks returns the ids and sizes of the uncommitted blocks of a blob, ordered by id.
 func (u *blockUploads) listBlocks(blob string) []committedBlock {
 	u.mu.Lock()
 	defer u.mu.Unlock()
