@@ -31,7 +31,7 @@ type Definitions interface {
 	// not exist. The result may be stale.
 	Subscription(ctx context.Context, id domain.SubscriptionID) (*Definition, error)
 
-	// CurrentSubscription returns what Subscription returns, but is never stale.
+	// CurrentSubscription is like Subscription, but its result is never stale.
 	CurrentSubscription(ctx context.Context, id domain.SubscriptionID) (*Definition, error)
 
 	// Subscriptions returns the subscriptions of an owner, in the order of their ids.

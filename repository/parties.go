@@ -29,19 +29,19 @@ type Parties interface {
 // A Party is a stored party.
 type Party struct {
 	ID    domain.PartyID
-	Label string // text for people
+	Label string // name for display
 
 	// TokenSum is the SHA-256 of the token of a producer or of a channel. The hub only compares the
 	// token, so it does not store the token.
 	TokenSum [sha256.Size]byte
-	// Token is the sealed token of a consumer. The hub sends the token to the consumer.
+	// Token is the sealed token of a consumer. The hub stores it because calls to the consumer contain it.
 	Token string
 
 	CallbackURL string    // callback URL of a consumer
 	Start       StreamEnd // position from which a consumer receives the messages of its channel
 
 	Created time.Time
-	Changed time.Time // time of the last change; differs by at least a second between changes, as an HTTP date has no fractions
+	Changed time.Time // time of the last change; at least a second after the previous Changed, because HTTP dates have whole seconds
 	Version PartyVersion
 }
 

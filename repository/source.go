@@ -49,7 +49,7 @@ var ErrNoStore = errors.New("the store of the bucket is not configured")
 // ErrNoLinks reports a store that cannot create links, such as a folder.
 var ErrNoLinks = errors.New("the store has no links")
 
-// MaxLinkTime is the limit for the time for which a link is valid. S3 and Azure have the same limit.
+// MaxLinkTime is the longest validity of a link. S3 and Azure have the same limit.
 const MaxLinkTime = 7 * 24 * time.Hour
 
 // A SourcePage is a page of a listing.

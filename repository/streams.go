@@ -44,8 +44,8 @@ type Streams interface {
 	// if the stream was sent no message with this ID within the last IDRetention.
 	Find(ctx context.Context, stream domain.StreamName, id string) (domain.Position, error)
 
-	// AddSync adds a cursor to the stream's list of sync cursors: each Append that begins after AddSync
-	// has returned returns the cursor in Appended.Sync. The call may be repeated.
+	// AddSync adds a cursor to the stream's list of sync cursors. The results of each Append that begins
+	// after AddSync has returned include the cursor in Appended.Sync. The call may be repeated.
 	AddSync(ctx context.Context, stream domain.StreamName, id domain.CursorID) error
 
 	// RemoveSync removes a cursor from the stream's list of sync cursors. The call may be repeated.
@@ -59,16 +59,15 @@ type Streams interface {
 	// be stale.
 	End(ctx context.Context, stream domain.StreamName) (StreamEnd, error)
 
-	// CurrentEnd returns the positions after the last entries, as End does, and is never stale: all
-	// entries that were appended before the call began are before the positions. It costs more than End.
+	// CurrentEnd is like End, but its result is never stale: all entries that were appended before the
+	// call began are before the positions. It costs more than End.
 	CurrentEnd(ctx context.Context, stream domain.StreamName) (StreamEnd, error)
 }
 
 // MaxAppend is the limit for the messages of one Append.
 const MaxAppend = 60
 
-// MessageRetention is the time for which a message is kept, unless an option of the store says
-// otherwise.
+// MessageRetention is the default retention of messages. An option of the store may change it.
 const MessageRetention = 21 * 24 * time.Hour
 
 // IDRetention is the minimum time for which a stream remembers the ID of a message.

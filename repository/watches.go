@@ -27,7 +27,7 @@ type Watches interface {
 	// may be stale.
 	Watch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error)
 
-	// CurrentWatch returns what Watch returns, but is never stale.
+	// CurrentWatch is like Watch, but its result is never stale.
 	CurrentWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error)
 
 	// Watches skips offset watches of an owner and returns up to limit of the next watches, in the order

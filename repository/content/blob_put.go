@@ -73,9 +73,9 @@ func (u *upload) sendBlob(ctx context.Context) error {
 	return u.commitBlob(ctx, func(ctx context.Context) error { return u.commitWhole(ctx, first[:n]) })
 }
 
-// fillBuffer reads until p is full or r ends. more is true if p is full, so r may have more bytes. Only
-// io.EOF means the end of r. io.ErrUnexpectedEOF means a broken connection of r, so io.ReadFull, which
-// returns this error at the end of r, cannot be used.
+// fillBuffer reads until p is full or r ends. If p is full, more is true: r may have more bytes. It
+// replaces io.ReadFull, which returns io.ErrUnexpectedEOF at the end of r: from r, this error means a
+// broken connection.
 func fillBuffer(r io.Reader, p []byte) (n int, more bool, err error) {
 	for n < len(p) {
 		k, err := r.Read(p[n:])
@@ -161,7 +161,7 @@ func (u *upload) commitBlob(ctx context.Context, send func(context.Context) erro
 	return u.resolveCommit(ctx, classifyBlobError(ctx, err), *lost)
 }
 
-// isAmbiguous reports whether err may mean that this Put, or that another writer, created the object.
+// isAmbiguous reports whether err leaves open whether this Put or another writer created the object.
 func isAmbiguous(err error) bool {
 	return bloberror.HasCode(err, bloberror.BlobAlreadyExists, bloberror.ConditionNotMet, bloberror.InvalidBlockList)
 }

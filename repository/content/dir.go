@@ -304,7 +304,8 @@ func (d *Dir) removeFolder(folder string) error {
 	return classifyFileError(datafolder.SyncIn(d.root, path.Dir(folder)))
 }
 
-// A fileWriter classifies the errors of a file, so that they differ from errors of the source.
+// A fileWriter writes to a file. It classifies the errors of the file; errors of the source, which io.Copy
+// also returns, remain unclassified.
 type fileWriter struct{ f *os.File }
 
 func (w fileWriter) Write(p []byte) (int, error) {

@@ -138,7 +138,7 @@ func (u *blockUploads) listBlocks(blob string) []committedBlock {
 }
 
 // listBlobs returns the names of the blobs that have uncommitted blocks, with the time of the last block.
-// prefix is the prefix of the keys of a container.
+// prefix is the common prefix of the upload keys of a container.
 func (u *blockUploads) listBlobs(prefix string) map[string]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
