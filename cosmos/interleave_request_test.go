@@ -13,21 +13,21 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// In these tests, answers, failures, Dequeues, orders and relays act on one bundle on request,
-// request by request, in every order.
+// These tests run two of these calls on one bundle in content mode request: Answer, Fail, Acknowledge, an
+// operator's Release or Skip, a relay. Their requests to the store are interleaved in every order.
 
-// An asked is the bundle on request of a world, with what its callers were answered.
+// An asked is the bundle in content mode request of a world, with the results of the calls.
 type asked struct {
 	repositorytest.Peeked
-	objects  []string // returned by Answer, to all callers
-	refused  int      // answers and failures that came too late
+	objects  []string // the object in each result of Answer
+	refused  int      // calls of Answer and Fail after the bundle was closed
 	dequeued int
-	ordered  bool // closed by an operator
+	ordered  bool // an operator closed the bundle
 	told     []domain.Notice
 }
 
-// withOpenRequest leaves two events, the first of them in a bundle that waits for its domain, or that has its
-// answer if isAnswered.
+// withOpenRequest saves two events and opens a bundle of the first one. The bundle has an answer if
+// isAnswered is true; otherwise it waits for its domain.
 func withOpenRequest(isAnswered bool) func(w *world) {
 	return func(w *world) {
 		node := w.node(Options{DrawerCapacity: 2, Random: seeded(99)}, false)
@@ -41,7 +41,7 @@ func withOpenRequest(isAnswered bool) func(w *world) {
 	}
 }
 
-// dequeuedBefore leaves an older notice in front of what asking leaves.
+// dequeuedBefore dequeues a bundle, which leaves a notice in the outbox, and opens and answers the next one.
 func dequeuedBefore(w *world) {
 	withOpenRequest(true)(w)
 	node := w.node(Options{DrawerCapacity: 2, Random: seeded(98)}, false)
@@ -113,14 +113,14 @@ var (
 func (w *world) noteOrder(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if domain.KindOf(err) == domain.NotFound { // it was dequeued
+	if domain.KindOf(err) == domain.NotFound { // the bundle was dequeued
 		return nil
 	}
 	w.asked.ordered = w.asked.ordered || err == nil
 	return err
 }
 
-// checkAnswers compares the answers to the callers with the store.
+// checkAnswers compares the results of the calls with the store.
 func (a *asked) checkAnswers(w *world, node *Repository) {
 	if a.ID == (domain.BundleID{}) {
 		return

@@ -27,15 +27,15 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The interleaving test lets two processes work on one recipient, request by request, in every order in
-// which they can take turns, with a limit for the turns. Whatever the order, nothing may be lost,
-// doubled or out of order.
+// The interleaving test runs two processes on one recipient, and interleaves their requests in every order
+// with a limited number of interruptions. In no order may an event be lost, duplicated or delivered out
+// of order.
 
-// A party is a process with the calls that it makes, in order, until all have succeeded.
+// A party is a process that makes one call, and repeats it until it succeeds.
 type party struct {
 	name  string
 	does  func(w *world, node *Repository) error
-	loses int // number of the write whose reply is lost; 0: none
+	loses int // number of the write whose reply is lost; 0: no reply is lost
 }
 
 // A world is one run: a store, the parties, and one order of requests.
@@ -47,12 +47,12 @@ type world struct {
 	taken  []repositorytest.Peeked
 	asked  asked
 	shared *memory.Content
-	tails  []int                      // limit of the tail of each party, in turn; empty: no tails
-	kept   map[domain.BundleID]string // by id of a bundle that was peeked: its object in the content folder
+	tails  []int                      // Options.TailEvents of the parties, assigned in turn; empty: no tails
+	kept   map[domain.BundleID]string // the object in the content folder of each peeked bundle
 
 	parties []party
 
-	path    []int // which of the waiting requests is sent next, for the beginning of the run
+	path    []int // for the first choices of the run: the index of the waiting request that is sent next
 	options []int // the number of waiting requests at each choice
 	mu      sync.Mutex
 	waiting []*held
@@ -66,12 +66,12 @@ type held struct {
 	turn  chan struct{}
 }
 
-// A turnstile is the connection of one party.
+// A turnstile is the connection of one party to the store. It holds each request until its turn.
 type turnstile struct {
 	w      *world
 	party  int
 	next   faulty.Doer
-	writes int // number of writes that were sent
+	writes int // writes sent so far
 }
 
 func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
@@ -92,7 +92,8 @@ func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// bodyOf returns a key that distinguishes requests with the same URL, and is the same in every run.
+// bodyOf returns the body of a request. It distinguishes requests with the same URL, and is the same in
+// every run.
 func bodyOf(req *http.Request) string {
 	if req.Body == nil {
 		return ""
@@ -105,8 +106,8 @@ func bodyOf(req *http.Request) string {
 	return string(body)
 }
 
-// run lets the parties work until they are done, in the order of w.path. After its end, they are not
-// interrupted.
+// run runs the parties until all of them are done, and sends their requests in the order of w.path. After
+// the end of w.path, no party interrupts another.
 func (w *world) run(parties []party) {
 	w.parties = parties
 	for i, p := range parties {
@@ -140,7 +141,7 @@ func (w *world) run(parties []party) {
 			client.Sleep(context.Background(), time.Millisecond) // a caller waits for the clock
 			continue
 		}
-		// The last caller continues, unless the path says otherwise.
+		// The party that sent the last request continues, unless the path chooses another request.
 		slices.SortStableFunc(w.waiting, func(a, b *held) int {
 			return cmp.Or(cmp.Compare(abs(a.party-last), abs(b.party-last)), cmp.Compare(a.key, b.key))
 		})
@@ -157,7 +158,7 @@ func (w *world) run(parties []party) {
 	}
 }
 
-// tailOf returns the limit of the tail of a party.
+// tailOf returns Options.TailEvents for a party.
 func (w *world) tailOf(party int) int {
 	if len(w.tails) == 0 {
 		return 0
@@ -167,9 +168,9 @@ func (w *world) tailOf(party int) int {
 
 func abs(n int) int { return max(n, -n) }
 
-// everyOrder runs the parties in every order with up to limit interruptions of one party by the other
-// while it has something to send. Of the orders with limit interruptions, it tries some: see sample.
-// MESSAGEHUB_INTERLEAVE_TURNS tries more.
+// everyOrder runs the parties in every order in which a party with a waiting request is interrupted up to
+// limit times. Of the orders with exactly limit interruptions, it runs a sample; see sample.
+// With MESSAGEHUB_INTERLEAVE_TURNS, it tries more.
 func everyOrder(t *testing.T, limit int, prepare func(w *world), parties ...party) {
 	t.Helper()
 	everyOrderOn(t, embedded.Options{}, limit, prepare, parties...)
@@ -209,8 +210,8 @@ func everyOrderOn(t *testing.T, account embedded.Options, limit int, prepare fun
 	require.Greater(t, orders, 2)
 }
 
-// nextPath returns the next path with up to limit choices other than the first, nil if no path is
-// left.
+// nextPath returns the path after path, with up to limit choices other than the first request. It returns
+// nil after the last path.
 func nextPath(path, options []int, limit int) []int {
 	path = append(slices.Clone(path), make([]int, len(options)-min(len(path), len(options)))...)
 	used := countInterruptions(path)
@@ -227,7 +228,7 @@ func nextPath(path, options []int, limit int) []int {
 	return nil
 }
 
-// countInterruptions returns the number of choices of a path that are not the first.
+// countInterruptions returns the number of choices of a path that are not the first waiting request.
 func countInterruptions(path []int) (n int) {
 	for _, c := range path {
 		if c > 0 {
@@ -237,7 +238,7 @@ func countInterruptions(path []int) (n int) {
 	return n
 }
 
-// checkStore checks everything that is stored and delivered.
+// checkStore checks the stored documents, and delivers the remaining events and checks the order of all.
 func (w *world) checkStore() {
 	require.NoError(w, w.auditMailbox(w.actor))
 	node := w.node(Options{DrawerCapacity: 2, Exclusive: true}, false)
@@ -263,7 +264,7 @@ func (w *world) putObject(node *Repository) {
 	w.kept[next.Open.ID] = object
 }
 
-// requireKept demands that an object in the folder of an open bundle still exists.
+// requireKept fails the test if the object in the folder of the open bundle was removed.
 func (w *world) requireKept(node *Repository) {
 	queues, err := node.Queues(context.Background(), w.actor)
 	require.NoError(w, err)
@@ -290,7 +291,7 @@ func (w *world) saveEvents(node *Repository, events ...domain.Event) error {
 	return err
 }
 
-// takeBundle peeks and dequeues a bundle, which another call may have closed.
+// takeBundle peeks and dequeues a bundle. Another call may close the bundle between the two.
 func (w *world) takeBundle(node *Repository) error {
 	b, err := repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
 	for domain.KindOf(err) == domain.Conflict { // the group has changed: peek again, as the hub does
@@ -307,7 +308,7 @@ func (w *world) takeBundle(node *Repository) error {
 	return err
 }
 
-// withAcknowledged leaves five events, the first of which are acknowledged, in bundles of one event.
+// withAcknowledged saves five events and acknowledges the first ones, in bundles of one event.
 func withAcknowledged(acknowledged int) func(w *world) {
 	return func(w *world) {
 		node := w.node(Options{DrawerCapacity: 2, TailEvents: w.tailOf(0), Random: seeded(99)}, false)
@@ -325,8 +326,9 @@ func withAcknowledged(acknowledged int) func(w *world) {
 	}
 }
 
-// tailLimits returns limits for the tails of the parties: without tails, with different limits and,
-// where there are few orders, with tails of a whole drawer and beside a node that writes no tails.
+// tailLimits returns the values of w.tails to test: no tails, and different limits. For up to one
+// turn, which has few orders, it adds tails of a whole drawer, and a node that writes no tails beside one
+// that does.
 func tailLimits(turns int) [][]int {
 	all := [][]int{nil, {1, 2}, {2}, {2, 0}}
 	if turns > 1 || raced {
@@ -335,7 +337,7 @@ func tailLimits(turns int) [][]int {
 	return all
 }
 
-// withTails lets the parties, and what prepares the world, keep up to limits events in the head.
+// withTails sets the limits of tails for the parties and for prepare.
 func withTails(limits []int, prepare func(w *world)) func(w *world) {
 	return func(w *world) {
 		w.tails = limits
@@ -349,7 +351,7 @@ var (
 		return err
 	}}
 	takesOne = party{name: "peek and dequeue", does: func(w *world, node *Repository) error { return w.takeBundle(node) }}
-	// replaysOne replays the bundle that was taken last, if it is still retained.
+	// replaysOne replays the bundle that was dequeued last, if it is still retained.
 	replaysOne = party{name: "replay", does: func(w *world, node *Repository) error {
 		group, err := domain.DefaultGroups().Of(domain.TimeSeries)
 		require.NoError(w, err)
@@ -401,8 +403,8 @@ func TestASweep_DisturbsNoCallInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestASweep_DisturbsNoSaveWithALostReply saves through a process that cannot know which of its
-// writes were applied, while the cabinet of its next Save is being cleared.
+// TestASweep_DisturbsNoSaveWithALostReply loses the reply to a write of a Save, while a sweep clears the
+// cabinet of the next Save of the same process.
 func TestASweep_DisturbsNoSaveWithALostReply(t *testing.T) {
 	elsewhere := repositorytest.From(domain.Charges)
 	turns := 2
@@ -415,7 +417,7 @@ func TestASweep_DisturbsNoSaveWithALostReply(t *testing.T) {
 			for _, limits := range tailLimits(turns) {
 				lost := lost
 				if len(limits) > 0 {
-					lost = min(lost, 2) // a small Save is one write; the second is to the same cabinet
+					lost = min(lost, 2) // two small Saves, to the same cabinet, are one write each
 				}
 				everyOrder(t, turns, withTails(limits, withAcknowledged(5)), sweeps, party{name: "save", loses: lost, does: func(w *world, node *Repository) error {
 					return errors.Join(

@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Keys are joined by a bar, which no actor id and no origin contains, so different keys never give the
-// same text.
+// The parts of a key are joined by a bar. No actor id and no origin contains a bar, so keys of different
+// parts are different.
 
 func headKey(recipient domain.ActorID) string { return recipient.String() }
 
@@ -26,7 +26,7 @@ func nameOf(k domain.CabinetKey) cabinetName {
 	return k.Origin.String() + "|" + k.ContentType.String()
 }
 
-// A namer caches nameOf for the events of a Save: most of them follow an event of the same cabinet.
+// A namer caches the last result of nameOf: most events of a Save follow an event of the same cabinet.
 type namer struct {
 	last domain.CabinetKey
 	name cabinetName

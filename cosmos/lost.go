@@ -11,30 +11,30 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A page that is gone, or cannot be decoded, is lost with its events. A Peek then opens no bundle in
-// its cabinet, and continues with the others. A Save continues without the ids of the page: an event of
-// the page that is sent again is stored as a new one. An operator abandons the lost slots; see
-// abandon.go.
+// A page that does not exist, or cannot be decoded, is lost with its events. A Peek opens no bundle in
+// the cabinet of a lost page, and continues with the other cabinets. A Save continues without the ids of
+// the page: an event of the page that is sent again is stored as a new event. An operator abandons the
+// lost slots; see abandon.go.
 //
-// That a page is gone is proved by a write that changes nothing and names the page by its id. Pages
-// follow each other without a gap, so there must be a page that begins where the page before the
+// A write that changes nothing and names the page by its id proves that the page does not exist. The
+// pages of a drawer follow each other without a gap, so a page must begin where the page before the
 // missing slot ends, unless a sweep has removed the drawer. The missing slot may be in the middle of
-// it.
+// that page.
 
 // mayBeLost reports whether a lost page may have caused err.
 func mayBeLost(err error) bool {
 	return errors.Is(err, client.ErrNotYetVisible) || domain.KindOf(err) == domain.Damaged
 }
 
-// skipLost moves d past the lost slots at its position, where readNext has failed with err, and returns
-// these slots. If they are not proved to be lost, it returns err.
+// skipLost moves d past the lost slots at its position and returns them. err is the error of readNext at
+// that position. If the loss cannot be proved, skipLost returns err.
 func (d *drawerReader) skipLost(ctx context.Context, err error) (slotRange, error) {
 	if err := d.proveLost(ctx, err); err != nil {
 		return slotRange{}, err
 	}
 	lost, looks := slotRange{Drawer: d.slots.Drawer, Ordinal: d.slots.Ordinal, From: d.at}, 1
 	if d.call.r.db.ReadsMayBeStale() {
-		looks = client.MaxMissing // so that one stale read does not make a later page count as lost
+		looks = client.MaxMissing // one stale read must not make a later page count as lost
 	}
 	lost.To = d.pagesEnd()
 	for look := range looks {
@@ -54,33 +54,33 @@ func (d *drawerReader) skipLost(ctx context.Context, err error) (slotRange, erro
 	return lost, nil
 }
 
-// proveLost returns nil if the page at the position of d, where readNext has failed with err, is lost.
-// Otherwise it returns err, or the reason why it could not find out.
+// proveLost returns nil if the page at the position of d is lost. err is the error of readNext at that
+// position; proveLost returns it if the page is not lost. If a request fails, it returns that error.
 func (d *drawerReader) proveLost(ctx context.Context, err error) error {
 	if !mayBeLost(err) || d.isDone() || d.at >= d.pagesEnd() {
 		return err
 	}
 	if !errors.Is(err, client.ErrNotYetVisible) {
-		return nil // the page was read, and cannot be decoded
+		return nil // the page exists and cannot be decoded
 	}
 	start, xerr := d.pageStart(ctx)
 	if xerr != nil {
 		return xerr
 	}
-	for _, slot := range slices.Compact([]int{d.at, start}) { // the first slot, too, in case the page before is lost as well
+	for _, slot := range slices.Compact([]int{d.at, start}) { // start is another slot if the page before d.at is lost, too
 		there, xerr := d.call.documentExists(ctx, d.call.r.db.cabinets, d.slots.Drawer, pageID(slot))
 		switch {
 		case xerr != nil:
 			return xerr
 		case there:
-			return err // the read was stale
+			return err // the page exists: the read that failed was stale
 		}
 	}
 	return d.call.SuspectContainers(ctx)
 }
 
-// pageStart returns the first slot of the page that contains slot d.at, which is the slot where the page before
-// it ends. A stale read may return the first slot of an earlier page.
+// pageStart returns the first slot of the page that contains slot d.at: the end of the page before it. A
+// stale read may return the first slot of an earlier page.
 func (d *drawerReader) pageStart(ctx context.Context) (int, error) {
 	q := d.call.Query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT c.id, c.v, c.until FROM c WHERE c.until <= @at ORDER BY c.until DESC",
 		azcosmos.QueryParameter{Name: "@at", Value: d.at})
@@ -96,7 +96,7 @@ func (d *drawerReader) pageStart(ctx context.Context) (int, error) {
 	return before.Until, err
 }
 
-// nextSoundPage returns the first slot from d.at on whose page can be decoded, or the end of the pages.
+// nextSoundPage returns the first slot at or after d.at whose page can be decoded, or the end of the pages.
 func (d *drawerReader) nextSoundPage(ctx context.Context) (int, error) {
 	q := d.call.Query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: d.at})
@@ -122,8 +122,8 @@ func (d *drawerReader) nextSoundPage(ctx context.Context) (int, error) {
 	return d.pagesEnd(), nil
 }
 
-// confirmFloor returns client.ErrStale unless the current floor of a cabinet is that of h. If it is,
-// no sweep has removed the pages.
+// confirmFloor returns client.ErrStale if the floor of a cabinet has changed since h was read. If the
+// floor is the same, no sweep has removed the pages.
 func (c *call) confirmFloor(ctx context.Context, h *head, name cabinetName) error {
 	if !c.r.db.ReadsMayBeStale() {
 		now, err := c.readHeadByKey(ctx, h.PartitionKey)
@@ -136,8 +136,8 @@ func (c *call) confirmFloor(ctx context.Context, h *head, name cabinetName) erro
 	if h.Fence != "" {
 		moved = "c.fence != '" + h.Fence + "'"
 	}
-	// This write is conditional on a moved fence. A crash after it leaves a head with the same meaning
-	// as before.
+	// The write is applied only if the fence has moved. A crash after this write leaves a head with the
+	// same meaning.
 	ops := client.NewPatch(headDocument, moved)
 	ops.AppendIncrement("/undone", 0)
 	switch err := c.Patch(ctx, c.r.db.catalog, h.PartitionKey, headID, ops, &head{}); {
@@ -161,14 +161,14 @@ func isLost(err error) bool {
 	return ok
 }
 
-// whyUnreadable returns a lostError if the first event of a candidate's run is lost. err is the error
-// of reading it.
+// whyUnreadable returns a lostError if the first event of run r is lost, otherwise err, the error of
+// reading that event.
 func (cand *peekCandidate) whyUnreadable(ctx context.Context, c *call, r *eventRange, err error) error {
 	if len(r.parts) == 0 || !mayBeLost(err) {
 		return err
 	}
 	if !c.uncached.Swap(true) {
-		return client.ErrStale // the drawers in memory may be those of a store that has lost writes since
+		return client.ErrStale // the drawers in memory may be from before the store lost writes
 	}
 	s := r.parts[0].slotRange
 	if perr := c.readDrawer(cand.cabinet, s, r.tail).proveLost(ctx, err); perr != nil {
@@ -185,7 +185,7 @@ func (cand *peekCandidate) whyUnreadable(ctx context.Context, c *call, r *eventR
 		s.From, s.Ordinal, s.Drawer, cabinetKey(cand.cabinet), err)}
 }
 
-// whatToDoLost is the advice in a log line about a lost page.
+// whatToDoLost is the action that a log line about a lost page recommends.
 const whatToDoLost = "restore the page, or abandon its events by messagehub queue abandon"
 
 // reportLost reports the candidates whose next events are lost.

@@ -10,12 +10,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An alarm remembers the recipients of which a Peek has found lost documents. Each is logged once.
+// An alarm remembers the recipients in whose mailboxes a Peek found lost documents, and logs each
+// recipient once.
 type alarm struct {
 	logger  *slog.Logger
-	gauge   prometheus.Gauge // the number of recipients
+	gauge   prometheus.Gauge // the number of remembered recipients
 	message string
-	action  string // the command that an operator runs
+	action  string // the action that the log recommends to an operator
 
 	present atomic.Bool // recipients is not empty
 
@@ -23,14 +24,14 @@ type alarm struct {
 	recipients map[domain.ActorID]bool
 }
 
-// maxAlarms is the limit for the recipients that are remembered and logged.
+// maxAlarms is the limit for the recipients that an alarm remembers and logs.
 const maxAlarms = 1000
 
 func newAlarm(logger *slog.Logger, gauge prometheus.Gauge, message, action string) *alarm {
 	return &alarm{logger: logger, gauge: gauge, message: message, action: action, recipients: make(map[domain.ActorID]bool)}
 }
 
-// add remembers a recipient. The first time, it logs the recipient with what was found.
+// add remembers a recipient. The first time, it logs the recipient and found, a description of the loss.
 func (a *alarm) add(recipient domain.ActorID, found any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -43,7 +44,7 @@ func (a *alarm) add(recipient domain.ActorID, found any) {
 	a.logger.Error("the store has lost something", "what", a.message, "recipient", recipient.String(), "found", found, "action", a.action)
 }
 
-// remove forgets a recipient whose mailbox is in order again.
+// remove forgets a recipient after a Peek found no lost document.
 func (a *alarm) remove(recipient domain.ActorID) {
 	if !a.present.Load() {
 		return

@@ -30,7 +30,7 @@ func TestAbandonedID_IsNoDuplicateForAnotherNode(t *testing.T) {
 	})
 }
 
-// A node is idle during a failover, and senders send the lost events again.
+// A node is idle during a failover that loses events. The sender sends the lost events again.
 func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1, TailEvents: 8})
@@ -48,8 +48,8 @@ func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
 	})
 }
 
-// An event is abandoned while a large Save is in flight: its commit continues with the head that it has
-// read, and keeps the index.
+// An operator abandons an event while a large Save is in flight. The commit of the Save continues with the
+// head that it read and keeps the index, so the index must forget the id of the abandoned event.
 func TestAbandon_DuringASave_VoidsRememberedIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1})
@@ -72,7 +72,7 @@ func TestAbandon_DuringASave_VoidsRememberedIDs(t *testing.T) {
 	})
 }
 
-// On a Session account, a Peek continues in the middle of a page, and two reads of the drawer are
+// On a Session account, a Peek begins to read in the middle of a page, and two reads of the drawer are
 // stale.
 func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 	for age := int32(1); age < 24; age++ {
@@ -99,8 +99,8 @@ func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 	}
 }
 
-// On a Session account, a node continues to read in the middle of a page that another node has flushed,
-// and its reads of the drawer are stale.
+// On a Session account, a Save begins to read in the middle of a page that another node has flushed, and
+// the reads of the drawer are stale.
 func TestLostPage_IsNotConcludedByASaveInTheMiddleOfAPage(t *testing.T) {
 	for age := int32(1); age < 8; age++ {
 		synctest.Test(t, func(t *testing.T) {

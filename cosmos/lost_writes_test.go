@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A failover has lost the newest writes of the head, of the drawer and of its pages, but not of the
-// filter. Reads may be stale, so a node must not mistake a stale head for a loss.
+// A failover loses the newest writes of the head, of the drawer and of its pages, but not the filter. Reads
+// may be stale, so a node must not mistake a stale head for a loss.
 func TestAfterLostWrites_EventsInTheirSlotsAreKnown(t *testing.T) {
 	for name, saver := range map[string]func(s *trust, before *Repository) *Repository{
 		"by a node that knew the lost events":     func(_ *trust, before *Repository) *Repository { return before },

@@ -16,10 +16,10 @@ type repairMetrics struct {
 	newerMailboxes prometheus.Gauge
 	inFront        prometheus.Gauge
 	lostPages      prometheus.Gauge
-	lastSweep      *prometheus.GaugeVec // without labels; it has no value until a sweep is known
+	lastSweep      *prometheus.GaugeVec // has no labels, and no value until a sweep is known
 }
 
-// The kinds of repairs by requests. Those of a check are in repairedKinds.
+// The kinds of repairs that requests make. The kinds that a check repairs are in repairedKinds.
 const (
 	rollbackRepair = "rollback"
 	sealRepair     = "seal"
@@ -27,7 +27,7 @@ const (
 	raiseRepair    = "raise"
 )
 
-// What the sweep removes.
+// The kinds of objects that a sweep removes: values of a metric's label.
 const (
 	sweptCabinet  = "cabinet"
 	sweptDrawer   = "drawer"
@@ -35,7 +35,7 @@ const (
 	sweptBundle   = "bundle"
 )
 
-// newMetrics returns metrics in which each counter has all its series from the start.
+// newMetrics registers the metrics. Every counter has all its series from the start.
 func newMetrics(reg prometheus.Registerer) *repairMetrics {
 	m := &repairMetrics{
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -27,8 +27,8 @@ import (
 // An edit replaces a line of a file of this package.
 type edit struct{ file, old, new string }
 
-// counting makes a version that adds a member to head and gate and to the objects in them: the number
-// of times that version has written them.
+// counting makes a version that adds a member to the head, the gate and the objects in them: the number
+// of writes by that version.
 var counting = []edit{
 	{"head.go", "	Fence        string                   `json:\"fence,omitempty\"`", "	Writes       int64                    `json:\"writes,omitempty\"`\n	Fence        string                   `json:\"fence,omitempty\"`"},
 	{"head.go", "	Marks    []mark                `json:\"marks,omitempty\"`", "	Writes   int64                 `json:\"writes,omitempty\"`\n	Marks    []mark                `json:\"marks,omitempty\"`"},
@@ -97,8 +97,9 @@ type mixedReport struct {
 	Counters                map[string]int64
 }
 
-// runMixed runs binaries concurrently, for actors. In each, two goroutines save the given number of
-// times. The limit of a tail is tails in the first binary, and one less in each further one.
+// runMixed runs binaries concurrently, on the mailboxes of actors. In each binary, two goroutines make
+// saves Saves each. The limit of a tail is tails in the first binary, and one less in each further
+// binary.
 func (r *rig) runMixed(url string, saves, tails int, actors []domain.ActorID, binaries ...string) []mixedReport {
 	r.t.Helper()
 	var names []string
@@ -143,7 +144,7 @@ func (r *rig) runMixed(url string, saves, tails int, actors []domain.ActorID, bi
 	return reports
 }
 
-// The versions run in separate processes, which the race detector does not watch.
+// The versions run in separate processes without the race detector.
 func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	t.Parallel()
 	builds := make([]string, 3)
@@ -161,7 +162,7 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	server := httptest.NewServer(v.engine.Handler())
 	defer func() { server.Close() }()
 
-	for _, tails := range []int{0, 4, 1} { // with 1, the newer version writes no tail
+	for _, tails := range []int{0, 4, 1} { // 1: the newer version writes no tail
 		v.shareAStore(server.URL, tails, older, newer)
 	}
 
@@ -170,7 +171,7 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	first := v.runMixed(server.URL, 10, 0, kept, raised)[0]
 	require.Empty(t, first.Errors)
 	require.NotEmpty(t, first.Saved)
-	server.Close() // ends the requests of a worker that has ended
+	server.Close() // ends requests of workers that have exited
 	server = httptest.NewServer(v.engine.Handler())
 	v.actor = kept[0]
 	before := v.readETags()
@@ -181,8 +182,8 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	require.Equal(t, before, v.readETags(), "the older version has written nothing")
 }
 
-// shareAStore runs an older and a newer version concurrently. It demands that both save and deliver,
-// and that the older one keeps what the newer one has added.
+// shareAStore runs an older and a newer version concurrently. It requires that both versions save and
+// deliver, and that the older version keeps the members that the newer version added.
 func (v *versions) shareAStore(url string, tails int, older, newer string) {
 	actors := []domain.ActorID{repositorytest.NewActor(), repositorytest.NewActor()}
 	reports := v.runMixed(url, 40, tails, actors, older, newer)

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// newNewerMailboxes returns the record of the mailboxes that this node leaves to newer versions.
+// newNewerMailboxes returns the list of the mailboxes that only nodes of a newer version can serve.
 func newNewerMailboxes(opts *Options, m *repairMetrics) *client.NewerFormats {
 	return client.NewNewerFormats(client.NewerFormatsOptions{
 		SubjectOf: func(partitionKey, _ string) string { return mailboxOf(partitionKey) },
@@ -14,13 +14,13 @@ func newNewerMailboxes(opts *Options, m *repairMetrics) *client.NewerFormats {
 	})
 }
 
-// NewerFormats returns up to limit mailboxes, in order, that this node leaves alone because a newer
-// version has stored them in a format that this version does not know. n is their number; the node
-// remembers 1,000.
+// NewerFormats returns up to limit mailboxes, in order, that this node does not serve because a newer
+// version stored them in a format that this version does not know. n is the number of these mailboxes,
+// at most 1,000.
 func (r *Repository) NewerFormats(limit int) (mailboxes []string, n int) { return r.newer.List(limit) }
 
-// mailboxOf returns the recipient to whom a partition belongs. The partition of a drawer, or of a
-// document for all recipients, names no recipient; for it, mailboxOf returns the key.
+// mailboxOf returns the recipient in a partition key. The key of a drawer's partition, or of a document
+// for all recipients, contains no recipient; mailboxOf returns the key itself.
 func mailboxOf(key string) string {
 	if mailbox, _, _ := strings.Cut(key, "|"); mailbox != "" {
 		return mailbox

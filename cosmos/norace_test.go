@@ -10,13 +10,12 @@ import (
 
 const raced = false
 
-// With the race detector, the suite on disk would execute the same lines of this package as the suite
-// in memory: they differ below the engine, which has its own tests.
+// This test does not run with the race detector: on disk and in memory, the suite executes the same lines
+// of this package. The difference is below the engine, which has its own tests.
 //
-// Here the suite runs the rules about stored data and about concurrent calls, and in make campaign all
-// of them.
+// The test runs the rules about stored data and about concurrent calls; make campaign runs all rules.
 func TestConformanceOnDisk(t *testing.T) {
-	t.Parallel() // it waits for the disk
+	t.Parallel() // the suite waits for the disk
 	if triesEveryCase {
 		repositorytest.Run(t, openOn(true, true, 0))
 		return

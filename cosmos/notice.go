@@ -8,22 +8,23 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A noticeDoc is a notice that has not been delivered. The batch that closes the bundle creates it, and
-// it is deleted after its delivery; it does not expire. A bundle in content mode request has one for
-// its domain. If the gate says so, every bundle has one for subscribers. A watched bundle has one for
-// watchers, and another one, which is created by the batch that removes the bundle.
+// A noticeDoc is a notice that has not been delivered. The batch that closes the bundle creates the
+// notice, and the relay deletes it after its delivery; it does not expire. A bundle in content mode
+// request has a notice for its domain. If the gate lists subscriptions, every bundle has a notice for
+// subscribers. A watched bundle has a notice for its watchers; the batch that removes the bundle creates
+// a second one.
 type noticeDoc struct {
 	ID        string `json:"id"`
 	Recipient string `json:"recipient"`
 	Kind      string `json:"kind"`               // always "notice"
-	Audience  string `json:"audience,omitempty"` // "": the domain; or "subscribers", "watchers" or "watchers of removal"
+	Audience  string `json:"audience,omitempty"` // "" (the domain), "subscribers", "watchers" or "watchers of removal"
 	Group     string `json:"group"`
 	Number    int64  `json:"number"` // the generation of the gate that closed the bundle; 0 if the bundle was removed
 	Origin    string `json:"origin"`
 	Bundle    string `json:"bundle"`
 	List      string `json:"list,omitempty"`
 	Events    int    `json:"events,omitempty"`
-	Version   int64  `json:"version,omitempty"` // version of the change, for watchers
+	Version   int64  `json:"version,omitempty"` // for watchers: version of the change
 	Since     millis `json:"since"`
 	Peeked    packed `json:"peeked,omitempty"` // the span of the Peek that opened the bundle; see encodeSpan
 	client.FormatNumber
@@ -31,9 +32,9 @@ type noticeDoc struct {
 
 const noticeKind = "notice"
 
-// noticeAudiences has the members of noticeDoc for each audience. The ids of the notices begin with the
-// prefix of the audience, so the notices of an audience are consecutive. The notices of removals sort
-// after those of Dequeues, which are published first.
+// noticeAudiences maps an audience to noticeDoc.Audience and to the prefix of the notices' ids. Because of
+// the prefix, the notices of an audience are consecutive. The notices of removals sort after the notices
+// of Dequeues, so the relay delivers the Dequeues first.
 var noticeAudiences = map[domain.Audience]struct{ member, prefix string }{
 	domain.ForDomain:      {"", noticeKind},
 	domain.ForSubscribers: {"subscribers", "dequeued"},
@@ -50,20 +51,19 @@ func idOfNotice(n *domain.Notice) string {
 	return noticeID(n.Audience, n.Group.String(), n.Number)
 }
 
-// removalNoticeID returns the id of the notice of a removal. It differs from the ids of all notices of
-// Dequeues.
+// removalNoticeID returns the id of the notice of a removal. No notice of a Dequeue has the same id.
 func removalNoticeID(group, bundle string) string {
 	return noticePrefix(domain.ForWatchersOfRemoval, group) + bundle
 }
 
-// noticeID returns the id of a notice. The ids of a group and audience sort by number. No group's name
-// has a bar.
+// noticeID returns the id of a notice of a Dequeue. The ids of a group and audience sort by number. The
+// name of a group contains no bar.
 func noticeID(to domain.Audience, group string, number int64) string {
 	return fmt.Sprintf("%s%020d", noticePrefix(to, group), number)
 }
 
-// noticePrefix is the prefix of the ids of the notices of a group for an audience; noticePrefixEnd
-// sorts after all of them.
+// noticePrefix returns the prefix of the ids of the notices of a group for an audience. noticePrefixEnd
+// returns a string that sorts after these ids.
 func noticePrefix(to domain.Audience, group string) string {
 	return noticeAudiences[to].prefix + "|" + group + "|"
 }
@@ -72,7 +72,7 @@ func noticePrefixEnd(to domain.Audience, group string) string {
 	return noticeAudiences[to].prefix + "|" + group + "}"
 }
 
-// newNotices returns the notices of bundle d, which g has now passed.
+// newNotices returns the notices of the Dequeue of bundle d. g is the gate after the Dequeue.
 func newNotices(d *bundleDoc, g *gate, b *domain.Bundle, now time.Time) []*noticeDoc {
 	newNotice := func(to domain.Audience) *noticeDoc {
 		return &noticeDoc{

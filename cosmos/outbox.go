@@ -16,24 +16,25 @@ import (
 
 var _ repository.Outbox = (*Repository)(nil)
 
-// A relay reads the front of the outbox, delivers a notice, and deletes it. The ids of the notices of a
-// group for an audience ascend with the generation of its gate. A query ordered by id returns the front
-// without a gap: a replica applies the writes of a partition in their order, so a stale read misses
-// only the newest notices. That must hold at every consistency level.
+// A relay reads the oldest notices of the outbox, delivers a notice, and deletes it. The ids of the
+// notices of a group for an audience ascend with the generation of its gate. A query ordered by id
+// returns the oldest notices without a gap: a replica applies the writes of a partition in their order,
+// so a stale read misses only the newest notices. This must be true at every consistency level.
 //
-// Recipients with notices are found by the kind of document, which is indexed for the gates anyway.
-// That query covers all partitions, so it runs rarely; see Waiting.
+// A query for the kind of document finds the recipients with notices; the kind is indexed for the gates
+// anyway. The query reads all partitions, so it runs rarely; see Waiting.
 
 // noticesAtOnce is the number of notices that are read in one request.
 const noticesAtOnce = 100
 
-// Notices implements repository.Outbox. It reads the front of the outbox and, if that is long, the
-// front of each other group and audience, so that the notices of one do not delay those of another.
+// Notices implements repository.Outbox. It reads the first notices of the outbox. If more notices are
+// stored, it also reads the first notices of each other group and audience, so that a long queue of one
+// group does not delay the others.
 //
 // A stale read misses the newest notices, never an older one of the same group and audience: a replica
 // applies the writes of a partition in their order, the result is in the order of the notices, and the
-// notices of a later result page come after those of earlier pages. A notice that was delivered
-// meanwhile may be returned again.
+// notices of a later result page come after those of earlier pages. A notice that was delivered since
+// the read may be returned again.
 func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error) {
 	c := r.beginCall("notices")
 	var notices []domain.Notice
@@ -62,17 +63,17 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 // Delivered implements repository.Outbox.
 func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
 	c := r.beginCall("delivered")
-	// A crash before this write leaves the notice. It is delivered again.
+	// A crash before this write leaves the notice. The relay delivers it again.
 	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), idOfNotice(&n))
 	return c.Outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
 }
 
-// waitingPages is the number of result pages that Waiting reads once it has found something.
+// waitingPages is the limit for the result pages that Waiting reads after it has found a recipient.
 const waitingPages = 10
 
-// Waiting implements repository.Outbox. It continues where the previous call has stopped, so that
-// recipients whose notices cannot be delivered do not hide the others. The kind of a document is
-// indexed: if nothing waits, no document is read.
+// Waiting implements repository.Outbox. It continues where the previous call stopped, so that recipients
+// with undeliverable notices do not hide the other recipients. The kind of a document is indexed: if no
+// notice waits, the query reads no document.
 func (r *Repository) Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error) {
 	from := r.waitingFrom.Swap(nil)
 	waiting, strays, err := r.findWaiting(ctx, before, limit, from)
@@ -82,8 +83,8 @@ func (r *Repository) Waiting(ctx context.Context, before time.Time, limit int) (
 	return waiting, client.Classify("look for notices that wait", errors.Join(err, strays))
 }
 
-// findWaiting also reports notices in a partition of no recipient, as an error. The other notices are
-// delivered nevertheless.
+// findWaiting also returns strays, an error that names notices in partitions that belong to no recipient.
+// The relay delivers the other notices nevertheless.
 func (r *Repository) findWaiting(ctx context.Context, before time.Time, limit int, from *string) (waiting []domain.ActorID, strays, err error) {
 	q := r.beginCall("waiting").QueryAllPartitions(r.db.bundles, noticeKind,
 		"SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",
@@ -118,7 +119,7 @@ func (r *Repository) findWaiting(ctx context.Context, before time.Time, limit in
 				waiting = append(waiting, recipient)
 			}
 		}
-		q.UseCall(r.client.Begin("waiting")) // a budget for each result page
+		q.UseCall(r.client.Begin("waiting")) // each result page has its own budget of retries
 	}
 	if next := q.NextPage(); next != "" {
 		r.waitingFrom.Store(&next)

@@ -39,7 +39,7 @@ func bundlesOf(notices []domain.Notice) []domain.BundleID {
 	return ids
 }
 
-// A stale read returns a range of notices that was the front of the outbox at some time.
+// A stale read must return notices that were the oldest ones of the outbox at some time.
 func TestAStaleReadOfTheOutbox_HasNoGap(t *testing.T) {
 	for age := range int32(10) {
 		var old aging
@@ -81,7 +81,8 @@ func TestANoticeDoesNotExpireWithItsBundle(t *testing.T) {
 	require.NoError(t, k.repairMailbox(k.actor), "and a check takes no offence")
 }
 
-// confirmBundles creates bundles of n events each, answers and dequeues them.
+// confirmBundles creates one bundle for each element of n, with that number of events, and answers and
+// dequeues them.
 func (k *keeper) confirmBundles(n ...int) []repositorytest.Peeked {
 	k.Helper()
 	var bundles []repositorytest.Peeked
@@ -146,7 +147,7 @@ func TestWaiting_IgnoresAnInvalidPosition(t *testing.T) {
 	require.Equal(t, []domain.ActorID{s.actor}, waiting)
 }
 
-// A check must report no finding only because domains are slow.
+// A check must not report a finding if notices wait because a domain is slow.
 func TestCheck_FindsNothingInWaitingNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
@@ -175,8 +176,7 @@ func TestCheck_FindsNothingInWaitingNotices(t *testing.T) {
 	})
 }
 
-// TestCostOfAnswersAndNotices compares the requests of answers and notices, and those of older
-// operations, with fixed numbers.
+// TestCostOfAnswersAndNotices compares the number of requests of each call with an expected number.
 func TestCostOfAnswersAndNotices(t *testing.T) {
 	for _, tc := range []struct {
 		name        string

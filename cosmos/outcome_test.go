@@ -24,7 +24,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// An error says what the caller can do, so it must not claim more than is known.
+// These tests check the kind of an error, which tells the caller whether to repeat the call. An error
+// must not claim an outcome that the node does not know.
 
 func TestACommitWithoutAReply_IsUncertain(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
@@ -45,12 +46,12 @@ func TestACommitWithoutAReply_IsUncertain(t *testing.T) {
 							heads++
 							if heads == commit {
 								lost = true
-								return faulty.ReplyLostAfter // the write is applied
+								return faulty.ReplyLostAfter // the commit is applied, its reply is lost
 							}
-							return faulty.None // the repeated write is refused
+							return faulty.None // the store refuses the repeated commit
 						}
 						if lost {
-							return then // and the reason cannot be read
+							return then // the head cannot be read back
 						}
 						return faulty.None
 					})
@@ -102,7 +103,7 @@ func TestAContainerThatIsMissingIsNotTakenForMissingData(t *testing.T) {
 	assert.ErrorContains(t, err, "create it first")
 }
 
-// A brokenContent stores no objects.
+// A brokenContent fails to store objects while broken is set.
 type brokenContent struct {
 	repository.Content
 	broken atomic.Bool
@@ -165,7 +166,7 @@ func TestAFaultOfOneCaller_DoesNotFailOthers(t *testing.T) {
 	assert.Equal(t, 1, refused)
 }
 
-// A pickyContent refuses bad content.
+// A pickyContent refuses payloads that contain "bad".
 type pickyContent struct{ repository.Content }
 
 func (c *pickyContent) Put(ctx context.Context, name string, r io.Reader) error {
@@ -183,11 +184,11 @@ func TestAShortBundle_DoesNotReadSixDrawers(t *testing.T) {
 	t.Parallel()
 	s := newTrust(t)
 	capacity := 500
-	if raced { // which finds nothing in consecutive Saves
+	if raced { // consecutive Saves have no races to detect
 		capacity = 100
 	}
 	node := s.node(Options{DrawerCapacity: capacity}, false)
-	for i := range 6 * capacity { // each event in a page of its own
+	for i := range 6 * capacity { // one Save and so one page for each event
 		e := repositorytest.Event(s.actor)
 		e.SupportsBundling = i%4 != 0
 		_, err := node.Save(context.Background(), s.actor, []domain.Event{e})
@@ -221,14 +222,14 @@ func TestAPanic_FailsOneSaveAndNotTheRecipient(t *testing.T) {
 	s.drainAll()
 }
 
-// In TestAPanicInASaveThatIsRetriedAlone_EndsNoOther, three Saves wait for one that panics when
-// they cannot be stored together.
+// Three Saves are queued behind another one. They cannot be stored together, so each is retried alone, and
+// the retry of one panics.
 func TestAPanicInASaveThatIsRetriedAlone_EndsNoOther(t *testing.T) {
 	s := newTrust(t)
 	content := &pickyContent{Content: s.content}
 	s.content = content
 	random := seeded(1)
-	var w *recipientWriter // the panic occurs in the leader's code
+	var w *recipientWriter // Random panics while w retries a Save alone
 	node, line := s.tappedNode(Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
 		if w != nil && w.alone {
 			panic("a bug")
@@ -270,7 +271,7 @@ func TestAPanicInASaveThatIsRetriedAlone_EndsNoOther(t *testing.T) {
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 }
 
-// A busyAccount answers that the caller should retry after a minute.
+// A busyAccount responds with 429 and a Retry-After of one minute.
 type busyAccount struct{ next faulty.Doer }
 
 func (a busyAccount) Do(req *http.Request) (*http.Response, error) {
@@ -295,24 +296,25 @@ func TestACallWithoutTimeForTheRequestedWait_FailsAtOnce(t *testing.T) {
 	})
 }
 
-// TestReadingAnIndex_ResumesAfterAFailure reads many drawers of a store that answers only for a
-// few of them at a time.
+// TestReadingAnIndex_ResumesAfterAFailure reads the filters of many drawers. In each attempt,
+// the store returns only a few of them.
 func TestReadingAnIndex_ResumesAfterAFailure(t *testing.T) {
 	t.Run("by a node that knows nothing", func(t *testing.T) { resumeReading(t, 0) })
 	t.Run("by a node that knows how it began", func(t *testing.T) { resumeReading(t, 1) })
 }
 
-// resumeReading makes a node that has read the first known drawers read the others.
+// resumeReading lets a node read all drawers of a cabinet. The node knows the first ones already: their
+// number is known.
 func resumeReading(t *testing.T, known int) {
 	const few = 3
 	s := newTrust(t)
 	tiny := Options{DrawerCapacity: 1, Retries: -1, Exclusive: true}
-	node := s.node(Options{DrawerCapacity: 1, Retries: 1, Exclusive: true}, false) // one retry to learn that its head is stale
+	node := s.node(Options{DrawerCapacity: 1, Retries: 1, Exclusive: true}, false) // one retry, for the stale head in its memory
 	for range known {
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 	}
 	dying, line := s.tappedNode(tiny)
-	var dead atomic.Bool // from the commit on, which follows the reservation; the first write of all creates the head
+	var dead atomic.Bool // set at the commit: the replacement of the head after the reservation; the very first write creates the head
 	commit := atNth(1+known, isHeadReplacement, func() error { dead.Store(true); return nil })
 	line.setBefore(func(req *http.Request) error {
 		if _ = commit(req); dead.Load() {

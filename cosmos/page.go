@@ -14,29 +14,29 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A drawerPage has consecutive slots of a drawer, as one Save or one flush of a tail wrote them. It is
-// never changed.
+// A drawerPage has the events of consecutive slots of a drawer. One Save or one flush of a tail writes the
+// page; no write changes it.
 type drawerPage struct {
 	ID            string          `json:"id"`
 	PartitionKey  string          `json:"partitionKey"` // the id of the drawer
-	Intent        string          `json:"intent"`       // the Save or the flush that wrote it
+	Intent        string          `json:"intent"`       // id of the Save or flush that wrote the page
 	Slot          int             `json:"slot"`
-	Until         int             `json:"until"` // the slot after the last
+	Until         int             `json:"until"` // the slot after the page
 	FirstSequence domain.Sequence `json:"firstSequence"`
 	Payloads      string          `json:"payloads,omitempty"` // name of an object in the content store
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
-	Saved         millis          `json:"saved,omitempty"` // the time of the Save, or of the first one
+	Saved         millis          `json:"saved,omitempty"` // the time of the first Save of these events
 	Events        packed          `json:"events"`          // see encodePage
-	Saves         packed          `json:"saves,omitempty"` // the spans that have saved them; see save_traces.go
-	Sum           uint32          `json:"sum,omitempty"`   // checksum of the members beside the events; missing in the pages of older versions
+	Saves         packed          `json:"saves,omitempty"` // the spans that saved the events; see save_traces.go
+	Sum           uint32          `json:"sum,omitempty"`   // see computeChecksum; missing in the pages of older versions
 	client.FormatNumber
 }
 
 func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
 
-// Cosmos charges for bytes, and a full bundle has 51,200 events. So the events of a page are one byte
-// string of about 40 bytes for each event, and values that are the same for the whole cabinet are left
-// out. After a version byte, for each event:
+// Cosmos charges for bytes, and a full bundle has 51,200 events. So the events of a page are encoded in one
+// byte string of about 40 bytes for each event, without the values that are the same for the whole
+// cabinet. After a version byte, the string has for each event:
 //
 //	id        16 bytes
 //	digest    16 bytes
@@ -58,18 +58,18 @@ const (
 	flagPayload
 )
 
-// A numbered is an event that has its number and its slot.
+// A numbered is an event to which a plan has assigned a number and a slot.
 type numbered struct {
 	*domain.Event
 	digest   domain.Digest
 	sequence domain.Sequence
-	save     *domain.TraceContext // the span that saves it; nil if it is not stored
+	save     *domain.TraceContext // the span that saves the event; nil if spans are not stored
 }
 
-// maxPageBytes is the size at which a written KB costs least: 64 KB as base64.
+// maxPageBytes is the size of a page at which Cosmos charges least for a KB: 64 KB as base64.
 const maxPageBytes = 48 << 10
 
-// encodePage encodes as many events as fit into a page and returns their number.
+// encodePage encodes the first n events, as many as fit into a page.
 func encodePage(events []numbered) (data []byte, n int) {
 	data = make([]byte, 0, min(maxPageBytes, 64*len(events)+64))
 	data = append(data, eventsVersion)
@@ -101,8 +101,8 @@ func encodePage(events []numbered) (data []byte, n int) {
 	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli)), n
 }
 
-// appendIdentity appends the values with which each event begins in every version: id, digest, the
-// distance from the number of the event before, and weight.
+// appendIdentity appends the values with which an event begins in every version of the format: id, digest,
+// the distance from the number of the previous event, and weight.
 func appendIdentity(data []byte, e *domain.Event, digest *domain.Digest, distance domain.Sequence) []byte {
 	data = append(data, e.ID[:]...)
 	data = append(data, digest[:]...)
@@ -110,7 +110,7 @@ func appendIdentity(data []byte, e *domain.Event, digest *domain.Digest, distanc
 	return binary.AppendUvarint(data, uint64(e.Weight)) //nolint:gosec // at least 1
 }
 
-// typeNumbers has the numbers of the document types that were packed so far.
+// typeNumbers maps each document type that was encoded so far to its index.
 type typeNumbers map[domain.DocumentType]int
 
 func (n typeNumbers) has(t domain.DocumentType) bool {
@@ -118,7 +118,7 @@ func (n typeNumbers) has(t domain.DocumentType) bool {
 	return found
 }
 
-// appendType appends the number of t or, the first time, its text.
+// appendType appends the index of t. The first time, it also appends the text of t.
 func (n typeNumbers) appendType(data []byte, t domain.DocumentType) []byte {
 	if at, found := n[t]; found {
 		return binary.AppendUvarint(data, uint64(at)) //nolint:gosec // an index
@@ -129,8 +129,8 @@ func (n typeNumbers) appendType(data []byte, t domain.DocumentType) []byte {
 	return append(data, text...)
 }
 
-// packed is a byte string that is base64 in JSON, as []byte is, but is decoded in one pass: base64 has
-// no characters to be unescaped, and most of what a Peek reads is this.
+// packed is a byte string that is base64 in JSON, like []byte. It is decoded in one pass, because base64 has
+// no characters to unescape, and most bytes that a Peek reads are packed.
 type packed []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -144,8 +144,9 @@ func (p *packed) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// computeChecksum returns the CRC-32C of the members beside the events that determine their numbers and
-// slots. With another first number, for example, the events could be decoded, but with wrong numbers.
+// computeChecksum returns the CRC-32C of those members beside Events that determine the numbers and slots
+// of the events. The checksum in Events does not cover these members: with another first number, for
+// example, the events would be decoded with wrong numbers.
 func (p *drawerPage) computeChecksum() uint32 {
 	text := fmt.Sprintf("%s|%s|%d|%d|%d|%d|%d|%s", p.ID, p.PartitionKey, p.Slot, p.Until, p.FirstSequence, p.Saved, p.PayloadsFrom, p.Payloads)
 	return crc32.Checksum([]byte(text), castagnoli)
@@ -153,7 +154,7 @@ func (p *drawerPage) computeChecksum() uint32 {
 
 var errPage = errors.New("the events of a page cannot be decoded")
 
-// A storedEvent is an event as it is stored in a page.
+// A storedEvent is an event that was read from a page or a tail.
 type storedEvent struct {
 	repository.StoredEvent
 	digest domain.Digest
@@ -166,7 +167,7 @@ func (p *drawerPage) maxEvents() int {
 }
 
 // decodeEvents yields the events of p in order; they belong to cabinet. A yielded event is valid only
-// during the call of yield: the next one uses the same memory.
+// during the call of yield, because the next event uses the same memory.
 func (p *drawerPage) decodeEvents(cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	end := len(p.Events) - 4
 	if end < 0 || p.Slot < 0 || p.Until-p.Slot > p.maxEvents() || crc32.Checksum(p.Events[:end], castagnoli) != binary.LittleEndian.Uint32(p.Events[end:]) {
@@ -194,7 +195,7 @@ func (p *drawerPage) firstEventBase() packedBase {
 	}
 }
 
-// A decoder takes values off the front of b. After a failure it returns zeros.
+// A decoder reads values from b and removes them. After a failure it returns zeros.
 type decoder struct {
 	b      []byte
 	failed bool

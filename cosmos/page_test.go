@@ -81,7 +81,7 @@ func TestPages_ReturnTheEventsThatWereWritten(t *testing.T) {
 func FuzzDecodingAPageNeverPanics(f *testing.F) {
 	events := repositorytest.Events(3, repositorytest.NewActor())
 	data, _ := encodePage(numberedEvents(events, 1, func() domain.Sequence { return 0 }))
-	data = data[:len(data)-4] // without the checksum, which the target adds
+	data = data[:len(data)-4] // the fuzz target appends the checksum
 	f.Add(data, 3)
 	f.Add(data[:len(data)-1], 3)
 	f.Add([]byte{eventsVersion}, 0)
@@ -133,13 +133,13 @@ func TestAPageWithADamagedMember_IsRefused(t *testing.T) {
 		assert.ErrorIs(t, p.decodeEvents(cabinet, ignore), errPage, name)
 	}
 	old := sound
-	old.Sum = 0 // as in older versions
+	old.Sum = 0 // older versions store no checksum
 	require.NoError(t, old.decodeEvents(cabinet, ignore))
 }
 
 func TestAFilter_HasFewFalsePositives(t *testing.T) {
 	const n = 10_000
-	counting := func(from, i int) (id domain.EventID) { // sequential ids are the hardest to spread
+	counting := func(from, i int) (id domain.EventID) { // sequential ids are the hardest case for a hash
 		for b := 15; b >= 12; b-- {
 			id[b] = byte((from + i) >> (8 * (15 - b)))
 		}

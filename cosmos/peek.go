@@ -14,14 +14,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Peek reads the gates and the head concurrently. If a bundle is open, it returns that. Otherwise the
-// candidates are the cabinets of which the head has more events than the gate has acknowledged. Without
-// a candidate there is no data, after two requests; a single candidate is read at once. Of several, the
-// head or the entries in the catalog indicate the one with the smallest number, and its first event,
-// read from the position of the gate, confirms or corrects that. Add then opens the bundle in one batch
-// with the gate.
+// A Peek reads the gates and the head concurrently. If a bundle is open, Peek returns the open bundle.
+// Otherwise the candidates are the cabinets in which the head has events after the position of the gate.
+// Without a candidate, Peek returns domain.ErrNoData after two requests. If there are several candidates,
+// the head or the entries in the catalog indicate which one has the event with the smallest number. Peek
+// reads the first event of that candidate, from the position of the gate, and so confirms or corrects the
+// choice. Add opens the bundle and replaces the gate in one batch.
 //
-// The seals and the repaired entries that a Peek writes before that batch are valid without it.
+// The seals and the repaired entries that a Peek writes before that batch are valid without the batch.
 
 // NextUnacknowledged implements repository.DataAvailable.
 func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
@@ -129,8 +129,8 @@ func (c *call) findOpenBundle(ctx context.Context, recipient domain.ActorID, id 
 	return repository.Next{}, c.whyNotOpen(ctx, recipient, id, gates)
 }
 
-// runOf returns the run of an open bundle. A part of it may be in the tail of h. Any head that knows
-// the slots of the bundle tells where they are. A head that does not is older than the bundle.
+// runOf returns the run of an open bundle. Some of its slots may be in the tail of h. It returns
+// client.ErrNotYetVisible if h does not have all slots of the bundle: h is older than the bundle.
 func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*eventRange, error) {
 	r := &eventRange{call: c, group: b.Group, cabinet: b.Cabinet, open: doc}
 	last := h.Cabinets[doc.Cabinet]
@@ -153,18 +153,18 @@ type peekCandidate struct {
 	cabinet domain.CabinetKey
 	last    received
 	head    *head
-	floor   int // the lowest retained ordinal
+	floor   int // drawers with a smaller ordinal are not retained
 	gate    *gate
 	at      position
 
-	entry *catalogEntry // the smallest one in the catalog, or nil
-	run   *eventRange   // set once its first event has been read
+	entry *catalogEntry // the entry of the cabinet with the smallest ordinal, or nil
+	run   *eventRange   // set after the first event of the candidate was read
 	first domain.Sequence
-	lost  error // why its first event cannot be read, nil if that is not known
+	lost  error // a lostError if the first event of the candidate is known to be lost, otherwise nil
 }
 
-// findCandidates returns the cabinets of which the head has events after the gates' positions, and the
-// number of these events.
+// findCandidates returns the cabinets in which the head has events after the positions of the gates, and
+// the number of these events.
 func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*gate, h *head) ([]*peekCandidate, int64, error) {
 	var found []*peekCandidate
 	var waiting int64
@@ -194,20 +194,20 @@ func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*
 }
 
 // chooseCandidate returns the run of the candidate whose first event has the smallest sequence number.
-// The head or the catalog indicates that candidate; the cabinet itself decides. An entry that is
-// missing or too low is repaired.
+// The head or the catalog indicates the candidate, and reading its first event confirms the choice. An
+// entry that is missing or too low is repaired.
 func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate) (*eventRange, error) {
 	if c.r.opts.Ordering == domain.ByRecipient {
 		return c.chooseInOrder(ctx, candidates)
 	}
 	if len(candidates) == 1 {
 		cand := candidates[0]
-		if err := cand.unlessLost(cand.readFirst(ctx, c)); err != nil { // it must be read, whatever its entry states
+		if err := cand.unlessLost(cand.readFirst(ctx, c)); err != nil { // a single candidate needs no entry
 			return nil, err
 		}
 		return cand.run, cand.lost
 	}
-	var others []*peekCandidate // whose first events the head does not state
+	var others []*peekCandidate // the candidates whose first events the head does not state
 	for _, cand := range candidates {
 		if err := cand.lookInHead(); err != nil {
 			return nil, err
@@ -249,8 +249,7 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 // isLost reports whether the candidate's first event is known to be lost.
 func (cand *peekCandidate) isLost() bool { return cand.lost != nil }
 
-// unlessLost records in cand an error which says that the candidate's first event is lost, and returns
-// any other error.
+// unlessLost records err in cand and returns nil if err is a lostError. It returns any other error.
 func (cand *peekCandidate) unlessLost(err error) error {
 	if isLost(err) {
 		cand.lost = err
@@ -259,8 +258,8 @@ func (cand *peekCandidate) unlessLost(err error) error {
 	return err
 }
 
-// isInTail reports whether the first event after the position at is in the tail: all events in pages
-// are acknowledged. Then no event waits in earlier drawers.
+// isInTail reports whether the first event after the position at is in the tail. In that case all events
+// in pages are acknowledged, and no event waits in an earlier drawer.
 func isInTail(last received, at position) bool {
 	return len(last.Tail) > 0 && at.Total >= last.Total-int64(last.tailLen())
 }
@@ -268,7 +267,7 @@ func isInTail(last received, at position) bool {
 // isInTail reports whether the candidate's first event is in the tail.
 func (cand *peekCandidate) isInTail() bool { return isInTail(cand.last, cand.at) }
 
-// lookInHead sets first if the head states it.
+// lookInHead sets cand.first if the head states the number of the first event, otherwise to 0.
 func (cand *peekCandidate) lookInHead() (err error) {
 	cand.first = cand.last.frontBehind(cand.at)
 	if cand.isInTail() {
@@ -291,9 +290,9 @@ func (cand *peekCandidate) firstOfTail() (domain.Sequence, error) {
 	return 0, domain.Errorf(domain.Damaged, "cabinet %s: its last number %d is not in its tail", cabinetKey(cand.cabinet), cand.last.Sequence)
 }
 
-// believesEntry reports whether the candidate's entry may determine its first event. Only the entry of
-// the drawer of the gate's position may: a flush writes no entries, so the entry of a later drawer does
-// not prove that no event waits before it.
+// believesEntry reports whether the candidate's entry may determine its first event. Only the entry of the
+// drawer at the gate's position may do so: a flush writes no entries, so the entry of a later drawer does
+// not prove that no event waits in an earlier drawer.
 func (cand *peekCandidate) believesEntry() bool {
 	return cand.entry != nil && cand.entry.Ordinal == max(cand.at.Ordinal, cand.floor, 1) &&
 		cand.entry.NextSequence > cand.at.Sequence && cand.at.Sequence >= cand.at.Doubt
@@ -327,8 +326,8 @@ func (cand *peekCandidate) readAndRepair(ctx context.Context, c *call) error {
 	return nil
 }
 
-// repairEntry makes the candidate's entry point at its first event, which has been read. If the head
-// states that event, no entry is needed.
+// repairEntry makes the candidate's entry point at its first event, which must have been read. It does
+// nothing if the head states the number of that event.
 func (cand *peekCandidate) repairEntry(ctx context.Context, c *call) {
 	if cand.isInTail() || cand.last.frontBehind(cand.at) > 0 {
 		return
@@ -338,13 +337,13 @@ func (cand *peekCandidate) repairEntry(ctx context.Context, c *call) {
 	}
 }
 
-// repairEntry makes the catalog point at the first event of a cabinet, which is in drawer s. Every write
-// is conditional on the entry that was read. If one is refused, another writer has changed the entry,
-// and the next Peek reads it again.
+// repairEntry makes the entry of a cabinet in the catalog point at its first event, which is in drawer s.
+// Every write is conditional on the etag of the entry that was read. If a write is refused, another writer
+// has changed the entry, and the next Peek reads the entry again.
 func (c *call) repairEntry(ctx context.Context, cabinet domain.CabinetKey, seen *catalogEntry, s slotRange, first domain.Sequence) {
 	c.r.metrics.repairs.WithLabelValues(pointerRepair).Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
-	// A crash after the deletion leaves the cabinet without an entry, or with that of a later drawer.
+	// A crash after the deletion leaves the cabinet without an entry, or with the entry of a later drawer.
 	// The next Peek reads the cabinet itself and restores the entry.
 	if seen != nil && seen.Ordinal < s.Ordinal {
 		_ = c.Delete(ctx, c.r.db.catalog, key, seen.ID, seen.ETag)

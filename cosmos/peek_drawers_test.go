@@ -15,7 +15,7 @@ func TestPeek_CostsTheSameInOneDrawerAndInSeveral(t *testing.T) {
 		for range 2 * drawers {
 			k.saveEvents(5, repositorytest.Alone)
 		}
-		k.takeBundle() // reads the drawers
+		k.takeBundle() // the Peek reads the drawers and remembers them
 		for range 8 {
 			before := k.engine.Requests()
 			_, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
@@ -26,8 +26,8 @@ func TestPeek_CostsTheSameInOneDrawerAndInSeveral(t *testing.T) {
 	}
 }
 
-// TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers peeks while a drawer fills that was the last one when
-// the node read the drawers.
+// TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers saves into the last drawer of a cabinet after a node has
+// read the drawers of that cabinet, and peeks with the same node.
 func TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers(t *testing.T) {
 	k := newKeeper(t, 10)
 	var saved []domain.Event

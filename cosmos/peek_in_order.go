@@ -7,15 +7,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// With the ordering domain.ByRecipient, a bundle ends before an older event that waits in another
-// cabinet of its group. Entries cannot show such events: with an entry that is lost or too high, the
-// bundle would overtake one. So the cabinets themselves are read, each once after each position. The
-// first event after a position never changes, so a node remembers it.
+// With the ordering domain.ByRecipient, a bundle ends before an event of another cabinet of its group whose
+// number is between the numbers of the bundle. Entries cannot prove where that event is: with an entry
+// that is lost or too high, the bundle would overtake the event. So a Peek reads the first event of every
+// cabinet. The first event after a position never changes, so a node remembers it and reads each once.
 //
-// The order is valid however old the head is from which it was computed: events that this head does not
-// show have higher numbers than all that it shows. It cannot be based on an old gate, since the bundle
-// is opened only if the gate is unchanged, and that one gate has the positions of all cabinets of the
-// group.
+// A stale head gives a valid order, because events that the head does not have get higher numbers than all
+// its events. A stale gate cannot be used: the bundle is opened only if the gate is unchanged, and this
+// gate has the positions of all cabinets of the group.
 
 // chooseInOrder returns the run of the candidate whose first event has the smallest sequence number, up
 // to the first event of the next candidate of its group.
@@ -59,8 +58,8 @@ func (c *call) chooseInOrder(ctx context.Context, candidates []*peekCandidate) (
 	return chosen.run, nil
 }
 
-// withoutGroupsThatLost returns the candidates of the groups in which no cabinet has lost its first
-// event: no event of such a group may overtake the lost one.
+// withoutGroupsThatLost removes all candidates of a group if one of its cabinets has lost its first event:
+// no event of the group may overtake the lost event.
 func withoutGroupsThatLost(candidates []*peekCandidate) []*peekCandidate {
 	return slices.DeleteFunc(slices.Clone(candidates), func(cand *peekCandidate) bool {
 		return slices.ContainsFunc(candidates, func(other *peekCandidate) bool { return other.isLost() && other.group == cand.group })

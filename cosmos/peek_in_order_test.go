@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The order of the recipient must not depend on pointers: here they are missing, or too high.
+// The order of the recipient must not depend on entries of the catalog, which are missing or too high in
+// these cases.
 func TestTheOrderOfTheRecipient_DependsOnNoPointer(t *testing.T) {
 	inOrder := Options{DrawerCapacity: 2, Exclusive: true, Ordering: domain.ByRecipient}
 	for name, spoil := range map[string]func(s *trust, node *Repository, e catalogEntry){
@@ -32,7 +33,7 @@ func TestTheOrderOfTheRecipient_DependsOnNoPointer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTrust(t)
-			node := s.node(Options{DrawerCapacity: 2, Exclusive: true}, false) // with another order, in which entries are written
+			node := s.node(Options{DrawerCapacity: 2, Exclusive: true}, false) // with the ordering by cabinet, a Save writes entries
 			var want []domain.EventID
 			for i := range 24 {
 				e := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Typed(fmt.Sprint(i*i%5)))
@@ -45,7 +46,7 @@ func TestTheOrderOfTheRecipient_DependsOnNoPointer(t *testing.T) {
 				for _, e := range s.readEntries(node, domain.Charges) {
 					spoil(s, node, e)
 				}
-				fresh := s.node(inOrder, false) // has an empty memory
+				fresh := s.node(inOrder, false) // a new node remembers no first events
 				b, err := repositorytest.Peek(context.Background(), s.stores(fresh), s.actor, allGroups, domain.BundleID{})
 				require.NoError(t, err)
 				for _, e := range b.Events {
@@ -59,8 +60,8 @@ func TestTheOrderOfTheRecipient_DependsOnNoPointer(t *testing.T) {
 	}
 }
 
-// Once a node has read the first events of the cabinets, a bundle in order costs no more requests than
-// any other.
+// After a node has read the first events of the cabinets, a bundle with the ordering by recipient costs as
+// many requests as a bundle with the ordering by cabinet.
 func TestANode_ReadsTheFirstEventAfterAPositionOnce(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, Ordering: domain.ByRecipient}, false)

@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Hints may be wrong in every way, but the delivered events and their order must be right.
+// In these tests hints are wrong. The delivered events and their order must be right nevertheless.
 
-// saveInTwoCabinets saves events 1 and 3 of one cabinet and event 2 of another, each in a Save of its own,
-// and returns their ids in that order.
+// saveInTwoCabinets makes three Saves of one event: to a cabinet, to another cabinet, and to the first one
+// again. It returns the ids of the events in the order of their numbers.
 func (s *trust) saveInTwoCabinets(node *Repository) []domain.EventID {
 	var ids []domain.EventID
 	for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges} {
@@ -58,7 +58,7 @@ func (s *trust) deleteDocument(container *azcosmos.ContainerClient, key, id stri
 
 func TestAPointerThatIsTooLowDoesNotWinTheChoice(t *testing.T) {
 	s := newTrust(t)
-	node := s.node(small, false) // it writes no hints, so entries stay as they are
+	node := s.node(small, false) // the node writes no hints, so no Dequeue changes the entries
 	ids := s.saveInTwoCabinets(node)
 
 	assert.Equal(t, ids[0], s.dequeueNext(node))

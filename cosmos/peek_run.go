@@ -14,29 +14,30 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An eventRange is a range of a cabinet: the slots of a bundle, or those that a new bundle may take.
+// An eventRange is a range of slots of a cabinet: the slots of an open bundle, or the slots from which a
+// new bundle may be opened.
 type eventRange struct {
 	call    *call
 	group   domain.Group
 	cabinet domain.CabinetKey
-	parts   []stretch // at most six
+	parts   []stretch // one for each drawer; at most drawersPerBundle
 
 	tail *tail // the tail of the cabinet in the head on which the range is based, or nil
 
-	gate  *gate    // on which the opening of a new bundle is based; nil for an open bundle
+	gate  *gate    // the gate that a new bundle replaces; nil for an open bundle
 	start position // position of the gate in the cabinet
 
-	first *chunk // what was read to find the first event, kept so that it is not read again
+	first *chunk // the events that peekFirst has read; forEach yields them without another read
 
-	head   *head                  // on which the range is based
-	asked  map[domain.Group]*gate // the gates of all groups that were asked for
-	before domain.Sequence        // the range ends before this number, so that it overtakes no other event; 0: no limit
+	head   *head                  // the head on which the range is based
+	asked  map[domain.Group]*gate // the gates of all requested groups
+	before domain.Sequence        // the range ends before this number, so that it overtakes no event of another cabinet; 0: no limit
 	open   *bundleDoc             // the open bundle with this range, or nil
-	saves  pageSaves              // spans of the pages that were read, if the caller wants them
+	saves  pageSaves              // spans of the pages that were read; empty if spans are not stored
 
-	yielded int                     // number of events in the last iteration
-	last    *repository.StoredEvent // the last event in the last iteration
-	beyond  *repository.StoredEvent // the event after last in the same drawer, if it was read, too
+	yielded int                     // number of events that the last iteration yielded
+	last    *repository.StoredEvent // the last event that the last iteration yielded
+	beyond  *repository.StoredEvent // the event after last in the same drawer, or nil if it was not read
 }
 
 // A stretch is a range of slots of one drawer, with an estimate of its weight.
@@ -61,8 +62,8 @@ func (r *eventRange) Cabinet() domain.CabinetKey { return r.cabinet }
 // sweep removes together with the drawer.
 func (r *eventRange) Folder() string { return payloadFolder(r.parts[0].Drawer) }
 
-// newRun returns the certain events after at: up to six drawers with events. The range may be empty if
-// a read was stale. Drawers below floor are gone.
+// newRun returns the range of certain events after the position at, in up to drawersPerBundle drawers. The
+// range may be empty if a read was stale. Drawers with an ordinal below floor are not retained.
 func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate, at position) (*eventRange, error) {
 	from := max(at.Ordinal, floor, 1)
 	if isInTail(last, at) {
@@ -100,7 +101,7 @@ func (r *eventRange) readDrawer(s slotRange) *drawerReader {
 	return d
 }
 
-// peekFirst reads the first event. It returns client.ErrNotYetVisible if a stale read shows none.
+// peekFirst reads the first event. It returns client.ErrNotYetVisible if a stale read returned no events.
 func (r *eventRange) peekFirst(ctx context.Context) (*storedEvent, error) {
 	if len(r.parts) == 0 {
 		return nil, client.ErrNotYetVisible
@@ -124,7 +125,7 @@ func (r *eventRange) Events(ctx context.Context) iter.Seq2[repository.StoredEven
 			return yield(e.StoredEvent, nil)
 		})
 		if (errors.Is(err, client.ErrStale) || domain.KindOf(err) == domain.Damaged) && r.gate != nil && r.yielded > 0 {
-			return // a gap that a stale read shows, or a lost page: a new bundle may end before it
+			return // a stale read or a lost page leaves a gap: a new bundle may end before the gap
 		}
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(repository.StoredEvent{}, client.Classify("read events of "+cabinetKey(r.cabinet), err))
@@ -134,17 +135,17 @@ func (r *eventRange) Events(ctx context.Context) iter.Seq2[repository.StoredEven
 
 var errStopped = errors.New("the reader of a run has enough")
 
-// sequentialEvents is the number of events that are read from the first drawer before the others are
-// read concurrently.
+// sequentialEvents is the number of events that are read from the first drawer before the other drawers
+// are read concurrently.
 const sequentialEvents = 2000
 
-// aheadPages is the number of pages that the first request for a drawer ahead reads. That is all of a
-// drawer whose events were saved by large Saves.
+// aheadPages is the number of pages that the first request reads from a drawer after the first one. This
+// reads a whole drawer if its events were saved by large Saves.
 const aheadPages = 4 * firstPages
 
-// forEach calls yield for every event. It reads the first result pages one by one, because a bundle may
-// be a single event. Only if the caller needs much more does it read the drawers concurrently, each as
-// far as the bundle can need it by the weights.
+// forEach calls yield for every event. It reads the first result pages one by one, because a bundle may be
+// a single event. After sequentialEvents events, it reads the remaining drawers concurrently, each up to
+// the weight that the bundle may still need.
 func (r *eventRange) forEach(ctx context.Context, yield func(*storedEvent) bool) error {
 	if err := ctx.Err(); err != nil {
 		return domain.Errorf(domain.Unavailable, "%w", err)
@@ -204,7 +205,7 @@ func (r *eventRange) forEach(ctx context.Context, yield func(*storedEvent) bool)
 		if d.err != nil {
 			return d.err
 		}
-		for !d.read.isDone() { // the estimate was too low
+		for !d.read.isDone() { // the estimate of the weights was too low
 			events, err := d.read.readNext(ctx)
 			if err != nil {
 				return err
@@ -226,10 +227,10 @@ type readAhead struct {
 
 type aheadDrawer struct {
 	read   *drawerReader
-	need   domain.Weight // weight of the events that the bundle can use
+	need   domain.Weight // weight of the events of this drawer that the bundle may need
 	events []storedEvent
 	err    error
-	ready  chan struct{} // closed when events and err are set
+	ready  chan struct{} // closed after events and err were set
 }
 
 func (r *eventRange) readAhead(ctx context.Context, begin *chunk) *readAhead {
@@ -268,8 +269,8 @@ func (r *eventRange) readAhead(ctx context.Context, begin *chunk) *readAhead {
 	return a
 }
 
-// fetchEvents reads until it has as many events as the bundle can need. It stops at the first error:
-// the events before it are still used.
+// fetchEvents reads events until their weight is d.need or the drawer ends. It stops at the first error;
+// the bundle may still use the events before the error.
 func (d *aheadDrawer) fetchEvents(ctx context.Context) {
 	for weight := domain.Weight(0); weight < d.need && !d.read.isDone(); {
 		events, err := d.read.readNext(ctx)
@@ -294,12 +295,12 @@ func (a *readAhead) stop() {
 	_ = a.group.Wait()
 }
 
-// isInTail reports whether a slot of a drawer is in the tail of the range, or after it.
+// isInTail reports whether a slot of a drawer is in the tail of the range, or after the tail.
 func (r *eventRange) isInTail(drawer string, slot int) bool {
 	return r.tail != nil && r.tail.drawer == drawer && slot >= r.tail.paged
 }
 
-// slotRanges returns the slots of the first n events that were yielded.
+// slotRanges returns the slots of the first n yielded events.
 func (r *eventRange) slotRanges(n int) []slotRange {
 	var found []slotRange
 	for _, s := range r.parts {

@@ -10,8 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Queues implements repository.DataAvailable. It reads the documents that a Peek reads first, and the
-// open bundles.
+// Queues implements repository.DataAvailable. It reads the head, the gates and the open bundles.
 func (r *Repository) Queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
 	c := r.beginCall("queues")
 	var queues []repository.Queue

@@ -2,6 +2,6 @@
 
 package cosmos
 
-// raced is true with the race detector. It makes everything many times slower, and it only needs each
-// pair of lines to run concurrently once, so the long tests do less.
+// raced is true with the race detector. Long tests do less work with it: the detector makes them many times
+// slower, and each pair of lines needs to run concurrently only once.
 const raced = true

@@ -9,21 +9,21 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A recipientCache has what this node remembers of the recipients that it has served last: the newest
-// head of each, which may be stale, so that no decision may depend on it; and where events of their
-// cabinets are, which never changes.
+// A recipientCache remembers the recipients that this node has served most recently. For each, it has the
+// newest head that the node has observed, which may be stale, so no decision may depend on it, and the
+// locations of events in cabinets, which never change.
 type recipientCache struct {
 	mu    sync.Mutex
 	of    map[domain.ActorID]*list.Element
-	order *list.List // of *knownRecipient, the one used last first
+	order *list.List // the *knownRecipients, most recently used first
 	size  int        // number of recipients, cabinets and tails; see maxKnown
 }
 
 type knownRecipient struct {
 	recipient domain.ActorID
-	head      *head // the newest one that was read or written, without members that are not used here
+	head      *head // the newest head that was read or written; only Watermark and Cabinets are set
 	firsts    map[cabinetName]firstEvent
-	sealed    map[cabinetName][]extent // drawers after a gate without a gap, as of the last Peek that read them
+	sealed    map[cabinetName][]extent // consecutive drawers after the position of a gate, as the last Peek read them
 }
 
 // A firstEvent is the first event after a position. Slots are filled once, so it never changes.
@@ -32,15 +32,15 @@ type firstEvent struct {
 	sequence      domain.Sequence
 }
 
-// maxKnown limits the memory, in units of about 300 bytes: one for each cabinet, one for each
-// recipient, which may have no cabinet, and those for the tails.
+// maxKnown limits the memory of a recipientCache, in units of about 300 bytes: one unit for each recipient,
+// one for each of its cabinets, and the units of the tails.
 const maxKnown = 100_000
 
 func newKnown() *recipientCache {
 	return &recipientCache{of: make(map[domain.ActorID]*list.Element), order: list.New()}
 }
 
-// observeHead remembers a head that is or was stored, unless a newer one is known.
+// observeHead remembers a head that is or was stored, unless the cache has a newer head of the recipient.
 func (k *recipientCache) observeHead(recipient domain.ActorID, h *head) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -65,7 +65,7 @@ func (k *recipientCache) observeHead(recipient domain.ActorID, h *head) {
 	}
 }
 
-// forgetRemoved removes from r the cabinets that were removed. The caller holds mu.
+// forgetRemoved removes from r the cabinets that are not in its head. The caller holds mu.
 func (k *recipientCache) forgetRemoved(r *knownRecipient) {
 	if max(len(r.firsts), len(r.sealed)) <= len(r.head.Cabinets) {
 		return
@@ -96,8 +96,8 @@ func (k *recipientCache) forgetRecipient(recipient domain.ActorID) {
 // knownSize returns the size of a head, in units of maxKnown.
 func knownSize(h *head) int { return len(h.Cabinets) + h.tailBytes()/300 }
 
-// newestHead returns the newest head that was observed, nil if none is remembered. Only its watermark
-// and its cabinets are set.
+// newestHead returns the newest head that was observed, or nil if the recipient is not in the cache. Only
+// Watermark and Cabinets of the head are set.
 func (k *recipientCache) newestHead(recipient domain.ActorID) *head {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -118,8 +118,8 @@ func (k *recipientCache) sawFirst(cabinet domain.CabinetKey, at position, first 
 	}
 }
 
-// firstSequence returns the sequence number of the first event after a position, 0 if it is not
-// remembered.
+// firstSequence returns the sequence number of the first event after a position, or 0 if the cache does
+// not have it.
 func (k *recipientCache) firstSequence(cabinet domain.CabinetKey, at position) domain.Sequence {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -137,8 +137,8 @@ func (k *recipientCache) firstSequence(cabinet domain.CabinetKey, at position) d
 // extentsSize is the size of the sealed drawers of a cabinet, in units of maxKnown.
 const extentsSize = 3
 
-// sawSealed remembers the sealed drawers among found, which has no gap. A drawer that is not sealed may
-// still be filled, so it is not remembered.
+// sawSealed remembers the sealed drawers at the beginning of found, which are consecutive drawers. A drawer
+// that is not sealed may still be filled, so it is not remembered.
 func (k *recipientCache) sawSealed(cabinet domain.CabinetKey, found []extent) {
 	n := 0
 	for n < len(found) && found[n].sealed {
@@ -161,8 +161,8 @@ func (k *recipientCache) sawSealed(cabinet domain.CabinetKey, found []extent) {
 	}
 }
 
-// sealedExtents returns the remembered sealed drawers of a cabinet from an ordinal on, without a gap.
-// It returns none if the first one is not remembered.
+// sealedExtents returns the remembered sealed drawers of a cabinet, consecutive from an ordinal on. The
+// result is empty if the drawer with that ordinal is not remembered.
 func (k *recipientCache) sealedExtents(cabinet domain.CabinetKey, from int) []extent {
 	k.mu.Lock()
 	defer k.mu.Unlock()

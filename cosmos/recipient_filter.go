@@ -14,23 +14,23 @@ import (
 )
 
 // Each cabinet is a partition, so a node that does not know a recipient with many cabinets would need a
-// request for each of them. The filter of the recipient avoids most of these requests: it is one
-// document with the fingerprints of the events in the drawers that are being filled. If not all of
-// these drawers fit, it has the smaller ones.
+// request for each cabinet. The filter of the recipient avoids most of these requests: it is one document
+// with the fingerprints of the events in the drawers that are being filled. If not all of these drawers
+// fit into the filter, it covers the smaller ones.
 //
-// It has a count for each drawer, and holds every event in the slots below the count. The events in
-// later slots are read from pages, or from the tail in the head. The count never exceeds the pages that
-// the head of its writer stated. A reader whose head states fewer pages of a drawer does not use the
-// filter for that drawer. So the filter is right with any head: the slots that it covers are full and
-// never change, and the later ones are always read.
+// The filter has a count for each drawer, and the fingerprint of every event in the slots below the count.
+// The events in later slots are read from pages, or from the tail in the head. The count never exceeds the
+// slots that the writer's head stated to be in pages. A reader whose head states fewer slots in pages does
+// not use the filter for that drawer. So the filter is right with any head: the slots that it covers are
+// full and never change, and later slots are always read.
 //
-// It is in the partition of the head, and is written after the head on which it is based. A failover
-// that loses this head loses the filter as well.
+// The filter is in the partition of the head, and is written after the head on which it is based. A
+// failover that loses this head also loses the filter.
 
 // A recipientFilterDoc is the stored filter of a recipient.
 type recipientFilterDoc struct {
 	ID           string `json:"id"`
-	PartitionKey string `json:"partitionKey"` // the same as the head's
+	PartitionKey string `json:"partitionKey"` // the partition key of the head
 	Fingerprints packed `json:"fingerprints"` // see encodeDrawers
 	client.Document
 }
@@ -40,7 +40,7 @@ const recipientFilterID = blockFilterPrefix + "cabinets"
 // A filteredDrawer is a drawer in the filter of a recipient.
 type filteredDrawer struct {
 	drawer string
-	count  int // the filter covers the slots below it
+	count  int // the filter covers the slots below count
 	keys   []fingerprintKey
 }
 
@@ -62,16 +62,16 @@ func sizeOf(drawers []filteredDrawer) int {
 	return size
 }
 
-// A storedRecipientFilter is what this process knows of the stored filter of a recipient. With it, the
-// filter is replaced without a read.
+// A storedRecipientFilter caches the etag and the content of the stored filter of a recipient. With them,
+// a process replaces the filter without a read.
 type storedRecipientFilter struct {
 	mu       sync.Mutex
-	etag     azcore.ETag // "": none is known
+	etag     azcore.ETag // "": no stored filter is known
 	counts   map[string]int
 	document client.Document
 }
 
-// size estimates the memory that s takes, in bytes.
+// size returns an estimate of the memory of s in bytes.
 func (s *storedRecipientFilter) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,15 +115,15 @@ func (c *call) readRecipientFilter(ctx context.Context, recipient domain.ActorID
 	return drawers, etag, doc.Document, err
 }
 
-// writeFilter stores a filter of a recipient, unless another node has replaced the stored one. In that
-// case it records what the stored filter covers, and the next Save decides again.
+// writeFilter stores the filter of a recipient, unless another node has replaced the stored filter. In that
+// case it reads and records the stored filter, and the next Save decides whether to replace it.
 func (s *storedRecipientFilter) writeFilter(ctx context.Context, c *call, recipient domain.ActorID, drawers []filteredDrawer) error {
 	s.mu.Lock()
 	before := s.etag
 	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(recipient), Fingerprints: encodeDrawers(drawers), Document: s.document}
 	s.mu.Unlock()
-	// A crash before this write leaves a filter that covers fewer slots. A node that needs it reads the
-	// pages after them.
+	// A crash before this write leaves a filter that covers fewer slots. A node that uses the filter reads
+	// the pages after these slots.
 	etag, err := c.Put(ctx, c.r.db.catalog, doc.PartitionKey, recipientFilterID, before, doc)
 	switch {
 	case client.IsRefused(err), client.IsNotFound(err):
@@ -134,9 +134,9 @@ func (s *storedRecipientFilter) writeFilter(ctx context.Context, c *call, recipi
 	return err
 }
 
-// drawersVersion is the first byte of encoded drawers. It is followed by their number, and for each
-// drawer by the 16 bytes of its id, its count and the number of its fingerprints as uvarints, and the
-// fingerprints in 6 bytes each. The last 4 bytes are the CRC-32C of everything before.
+// drawersVersion is the first byte of encoded drawers. The number of drawers follows, and for each drawer
+// the 16 bytes of its id, its count and the number of its fingerprints as uvarints, and the fingerprints in
+// 6 bytes each. The last 4 bytes are the CRC-32C of all bytes before them.
 const drawersVersion = 1
 
 func encodeDrawers(drawers []filteredDrawer) []byte {

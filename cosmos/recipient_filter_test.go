@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// kindsOf returns one event of each of some kinds.
+// kindsOf returns one event for each of the given number of content types.
 func kindsOf(actor domain.ActorID, kinds int) []domain.Event {
 	events := make([]domain.Event, kinds)
 	for i := range events {
@@ -70,8 +70,8 @@ func TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	}
 }
 
-// A node that has adopted the filter of a recipient finds the events after it: those of pages that were
-// written since, and those that another node saves meanwhile.
+// A node that has adopted the filter of a recipient finds the events that the filter does not cover: the
+// events in pages that were written after the filter, and events that another node saves later.
 func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 	const kinds = 9
 	for _, tails := range []int{0, 2, 24} {
@@ -94,7 +94,7 @@ func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 			require.NotEmpty(t, drawers)
 			second := s.node(opts, true)
 			save(second, 1)
-			silent := s.node(opts, false) // stores no filter
+			silent := s.node(opts, false) // writes no hints, so no filter
 			for range 28 {
 				save(silent, 3)
 			}
@@ -125,7 +125,7 @@ func storeFilter(t *testing.T, s *trust, node *Repository, kinds int) (events []
 	return events
 }
 
-// replaceFilter replaces the filter of a recipient by the result of change.
+// replaceFilter replaces the fingerprints in the filter of a recipient by the result of change.
 func replaceFilter(t *testing.T, node *Repository, actor domain.ActorID, change func([]filteredDrawer) []byte) {
 	t.Helper()
 	c := node.beginCall("test")
@@ -179,8 +179,8 @@ func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
 	require.Equal(t, repository.Saved{Duplicates: len(all)}, saved)
 }
 
-// A filter that covers more slots than the head states belongs to a newer head, which the store has
-// lost: other events will fill these slots.
+// A filter that covers more slots than the head states was based on a newer head that the store has lost.
+// Other events will fill these slots.
 func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{SweepEvery: -1}, true)
@@ -214,8 +214,8 @@ func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 	}
 }
 
-// The filter of a recipient covers the small drawers. Of a drawer that has become too large, it still
-// has the first few events.
+// The filter of a recipient covers the small drawers. After a drawer has become too large, the filter still
+// covers its first events only.
 func TestADrawerTooLargeForTheRecipientFilter_HasItsOwn(t *testing.T) {
 	const kinds = 9
 	r := newRig(t, embedded.Options{Pessimistic: true})

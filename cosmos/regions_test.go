@@ -29,7 +29,7 @@ func TestDequeuedBundle_DoesNotComeBackFromARegionThatIsBehind(t *testing.T) {
 			old.age.Store(age)
 			old.left.Store(4)
 			next, err := node.NextUnacknowledged(t.Context(), s.actor, allGroups)
-			if err != nil { // otherwise it returns the events of the bundle, for which no bundle can be opened
+			if err != nil { // without an error, the Peek returns the events of the bundle again, but Add would fail
 				require.ErrorIs(t, err, domain.ErrNoData, "%d commits behind", age)
 			}
 			require.Nil(t, next.Open, "%d commits behind", age)

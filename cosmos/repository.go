@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Options of a Repository. The zero value fits one of several nodes.
+// Options of a Repository. The zero value is for a node that shares the store with other nodes.
 type Options struct {
 	Groups         domain.Groups // default: domain.DefaultGroups
 	DrawerCapacity int           // events in a drawer; default 10,000, at most a million; the same on all nodes
@@ -24,40 +24,41 @@ type Options struct {
 	Exclusive bool
 	Ordering  domain.Ordering // default: domain.ByCabinet
 
-	// FreezeNew freezes each recipient in whose groups nothing was ever thawed, peeked or acknowledged,
-	// as if Freeze had been called. A recipient may have received events that a restored backup does
-	// not show.
+	// FreezeNew freezes, as Freeze does, each recipient in whose groups no Peek, Dequeue or Thaw was ever
+	// made. It is for a store that was restored from a backup: such a recipient may have received events
+	// that the backup does not have.
 	FreezeNew bool
 	Retries   int // number of retries that the requests of one call share; default 24, negative: none
-	// Retention is the minimum time for which acknowledged events and closed bundles are kept. They are
-	// kept up to a quarter longer, and until the next sweep. Default 7 days, negative: unlimited.
+	// Retention is the minimum time for which acknowledged events and closed bundles are retained.
+	// A sweep removes them up to a quarter of this time later. Default 7 days, negative: unlimited.
 	Retention time.Duration
-	// Shared is the content store that hub and domains share, if there is one. When a drawer is
-	// removed, its folder is removed there, too.
+	// Shared is the content store that hub and domains share, or nil. A sweep that removes a drawer also
+	// removes the folder of the drawer in Shared.
 	Shared repository.Content
-	// TailEvents is the number of events of a cabinet that may stay in the head until they are written
-	// to a page, at most 200; use DefaultTailEvents. 0: none, so every Save is large. Whatever its
-	// value, nodes read the events that are in a head, and a large Save flushes the tails of its
-	// cabinets. Nodes may have different values, but all of them must know tails.
+	// TailEvents is the limit for the events of a cabinet that stay in the head until they are written to
+	// a page, at most 200; use DefaultTailEvents. 0: no tails, so every Save is large. With any value, a
+	// node reads the tails in a head, and a large Save flushes the tails of its cabinets. Nodes may have
+	// different values, but every node must be of a version with tails.
 	TailEvents int
-	// KeepCabinets keeps empty cabinets; they count for the limit of a recipient's cabinets. It is for
-	// nodes that share a store with older versions, which do not serve a recipient once one of its
+	// KeepCabinets retains empty cabinets, which count for the limit of a recipient's cabinets. It is for
+	// nodes that share a store with older versions: those do not serve a recipient after one of its
 	// cabinets was removed.
 	KeepCabinets bool
-	// Unfiltered is the number of cabinets up to which a node that does not know a recipient reads each
-	// of them instead of the filter of the recipient. Default 2, negative: none.
+	// Unfiltered applies to a node that does not know a recipient. If up to this number of its cabinets
+	// are unread, the node reads each cabinet instead of the filter of the recipient. Default 2,
+	// negative: 0.
 	Unfiltered int
-	// StoreTraces keeps the span on whose behalf events are saved, and that of the Peek that opens a
-	// bundle, if they are sampled. Nodes may have different values.
+	// StoreTraces stores the span in which events are saved, and the span of the Peek that opens a bundle,
+	// if the span is sampled. Nodes may have different values.
 	StoreTraces bool
 
-	SweepEvery time.Duration // interval between the sweeps of all nodes together; default 1 h, negative: only when Sweep is called
-	// SweepUnits is the limit for the request units per second of the sweeps that Run starts; they
-	// spend less for a while after a request was throttled. Default 1,000, negative: no limit.
+	SweepEvery time.Duration // interval between sweeps, by any node; default 1 h, negative: Run does not sweep
+	// SweepUnits is the limit for the request units per second of the sweeps that Run starts. For a while
+	// after a request was throttled, the limit is lower. Default 1,000, negative: no limit.
 	SweepUnits float64
-	IndexBytes int                   // memory for the ids of received events, of which one recipient gets up to half; default 64 MB
-	Clock      func() time.Time      // default time.Now; its time is stored, and decides nothing
-	Random     func() uint64         // ids and jitter; default: the system's
+	IndexBytes int                   // memory for the ids of received events, up to half of it for one recipient; default 64 MB
+	Clock      func() time.Time      // default time.Now; the clock for stored times
+	Random     func() uint64         // source of ids and jitter; default: the random source of the system
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
 }
@@ -80,7 +81,7 @@ type Repository struct {
 	lostPages *alarm
 
 	removed     atomic.Pointer[func(domain.ActorID)] // see ObserveRemovals
-	waitingFrom atomic.Pointer[string]               // position at which the next Waiting continues; nil: the start
+	waitingFrom atomic.Pointer[string]               // where the next Waiting continues; nil: at the start
 }
 
 var (
@@ -88,26 +89,28 @@ var (
 	_ repository.Bundles       = (*Repository)(nil)
 )
 
-// drawersPerBundle is the limit for the drawers of a bundle: six full ones hold more than the heaviest
-// bundle of events of 1 KB.
+// drawersPerBundle is the limit for the drawers of a bundle: six full drawers hold more events than the
+// heaviest bundle has, if each event weighs 1 KB.
 const drawersPerBundle = 6
 
-// DefaultTailEvents has the lowest cost over the whole life of an event; 16 costs the same within 1 %.
+// DefaultTailEvents is the value of Options.TailEvents with the lowest cost over the whole life of an
+// event; 16 costs the same within 1 %.
 const DefaultTailEvents = 24
 
-// DefaultSweepUnits is a quarter of the suggested throughput of a container. To remove an event that
-// was saved in a call of its own costs up to half a request unit, so a sweep keeps up with 2,000 of
-// them per second.
+// DefaultSweepUnits is a quarter of the suggested throughput of a container. The removal of an event that
+// was saved alone costs up to half a request unit, so a sweep keeps up with 2,000 of these events per
+// second.
 const DefaultSweepUnits = 1_000
 
-// To read this number of cabinets one by one costs as much as to read the filter of their recipient.
+// defaultUnfiltered is the number of cabinets that cost as much to read one by one as the filter of their
+// recipient.
 const defaultUnfiltered = 2
 
 // maxTailEvents is well below maxTail, above which a reader treats a tail as damaged.
 const maxTailEvents = 200
 
-// New returns a Repository over db that keeps payloads in content. It makes no call and starts no
-// goroutine; Run does.
+// New returns a Repository that stores documents in db and payloads in content. It makes no request and
+// starts no goroutine; Run does both.
 func New(db *client.Database, content repository.Content, opts Options) *Repository {
 	if len(opts.Groups.All()) == 0 {
 		opts.Groups = domain.DefaultGroups()
@@ -139,8 +142,8 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 	return r
 }
 
-// Run writes hints and sweeps in the background until ctx ends. Without it all results are the same,
-// but every Peek has to repair pointers, and nothing is ever removed.
+// Run writes hints and sweeps in the background until ctx ends. Without Run, all results are the same, but
+// Peeks must repair entries, and no sweep removes acknowledged events.
 func (r *Repository) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return r.hints.run(ctx) })
@@ -150,15 +153,15 @@ func (r *Repository) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// CheckContainers reads the properties of every container and returns what is wrong
-// with them; see [client.Client.CheckContainers]. Every node calls it before it serves.
+// CheckContainers reads the properties of every container and returns an error if they are wrong; see
+// [client.Client.CheckContainers]. Every node calls it before it accepts requests.
 func (r *Repository) CheckContainers(ctx context.Context) error { return r.client.CheckContainers(ctx) }
 
-// ContainersFault returns what is wrong with the containers now; see
+// ContainersFault returns the present fault of the containers, or nil; see
 // [client.Client.ContainersFault].
 func (r *Repository) ContainersFault(ctx context.Context) error { return r.client.ContainersFault(ctx) }
 
-// Provision creates and corrects what opts ask for; see [client.Client.Provision].
+// Provision creates and corrects the resources that opts name; see [client.Client.Provision].
 func (r *Repository) Provision(ctx context.Context, opts client.ProvisionOptions) ([]client.Provisioned, error) {
 	return r.client.Provision(ctx, opts)
 }

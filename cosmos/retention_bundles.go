@@ -12,20 +12,20 @@ import (
 )
 
 // The write that closes a bundle sets a time to live or, if the bundle is watched, the time of its
-// removal. While the retention is unlimited, it sets neither. A gate states whether all closed bundles
-// of its group expire. If they do not, because the retention was unlimited or an older version has
-// created the gate, the sweep finds the bundles that do not expire and gives them the present
-// retention, counted from the sweep on. After that it does not search the bundles of the recipient
+// removal. While the retention is unlimited, it sets neither. A gate states whether all closed bundles of
+// its group expire. If the gate does not state this, because the retention was unlimited or an older
+// version created the gate, a sweep finds the bundles that do not expire and gives them the present
+// retention, counted from the time of the sweep. Later sweeps do not search the bundles of the recipient
 // again.
 
 // maxExpiredAtOnce is the limit for the bundles of a recipient to which one sweep gives a time to live.
-// The next sweep continues.
+// The next sweep continues with the remaining bundles.
 const maxExpiredAtOnce = 5_000
 
 // patchUnits is the approximate cost of a patch of a bundle.
 const patchUnits = 15
 
-// An unexpiring is the document of a bundle that does not expire, or of a gate.
+// An unexpiring is the document of a bundle that does not expire, or the document of a gate.
 type unexpiring struct {
 	ID      string      `json:"id"`
 	Kind    string      `json:"kind"`
@@ -42,10 +42,10 @@ func (u *unexpiring) DocumentKind() client.DocumentKind {
 	return bundleDocument
 }
 
-// expireBundles sets a time to live for the closed bundles of a recipient that have none, and returns
-// their number. If a sweep finds no such bundle, it notes that in the gates, unless they have changed since
-// they were read, or differ in the result of the query: every write that closes a bundle also writes its
-// gate.
+// expireBundles sets a time to live for the closed bundles of a recipient that do not expire, and returns
+// their number. If it finds no such bundle, it records this in each gate that the query returned
+// unchanged, on condition of the etag: every write that closes a bundle also writes its gate, so an
+// unchanged gate proves that no bundle of the group was closed since.
 func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) (n int, err error) {
 	var pending []*gate
 	for _, group := range c.r.opts.Groups.All() {
@@ -79,17 +79,17 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 		}
 		for bundles := range slices.Chunk(closed, c.BatchSize(patchUnits, maxBatch)) {
 			if err := c.expireBatch(ctx, key, bundles); err != nil {
-				if client.IsRefused(err) { // by another sweep or a Replay, or the query was stale
+				if client.IsRefused(err) { // another sweep or a Replay has changed a bundle, or the query was stale
 					err = nil
 				}
 				return n, err
 			}
 			n += len(bundles)
 		}
-		q.UseCall(c.Renew()) // a budget for each result page
+		q.UseCall(c.Renew()) // each result page has its own budget of retries
 	}
 	if n > 0 {
-		return n, nil // the next sweep finds the others
+		return n, nil // the next sweep checks for more bundles, and records in the gates if it finds none
 	}
 	for _, g := range pending {
 		if seen[g.ID] != g.ETag {
@@ -97,8 +97,7 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 		}
 		next := g.confirm(c.r.client.NewID())
 		next.Expiring = true
-		// A crash after this write leaves the gate under its next generation, with the same meaning as
-		// before.
+		// A crash after this write leaves the gate with its next generation and the same position.
 		if _, err := c.Put(ctx, c.r.db.bundles, key, g.ID, g.ETag, next); err != nil && !client.IsRefused(err) {
 			return 0, err
 		}
@@ -109,12 +108,12 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 // ifUnexpiring is the condition that a closed bundle does not expire.
 const ifUnexpiring = "NOT IS_DEFINED(c.ttl) AND NOT IS_DEFINED(c.expires)"
 
-// expireBatch sets the time to live of closed bundles, as if they were closed now. It leaves out a
-// bundle that a Replay has opened again, even if the bundle was watched and closed since.
+// expireBatch sets the time to live of closed bundles, as if they were closed now. The batch is refused if
+// a Replay has reopened a bundle, even if that bundle was watched and closed again since.
 func (c *call) expireBatch(ctx context.Context, key string, bundles []unexpiring) error {
 	now := c.r.opts.Clock()
-	// A crash after this write leaves bundles that expire. The next sweep continues with the
-	// others.
+	// A crash after this write leaves bundles that expire. The next sweep continues with the remaining
+	// bundles.
 	_, err := c.Batch(ctx, c.r.db.bundles, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range bundles {
 			conditions := []string{"c.state != '" + stateOpen + "'", ifUnexpiring}

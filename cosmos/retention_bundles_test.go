@@ -13,12 +13,12 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// nodeWithRetention returns a node on the store of k whose retention is seven days.
+// nodeWithRetention returns a node on the store of k with a retention of seven days.
 func (k *keeper) nodeWithRetention() *Repository {
 	return k.rig.node(Options{DrawerCapacity: 3, Retention: 7 * day, SweepEvery: -1, Clock: k.clock}, false)
 }
 
-// listUnexpiring returns the ids of the bundles without a time to live, by state.
+// listUnexpiring returns the ids of the bundles without a time to live, grouped by state.
 func (k *keeper) listUnexpiring() map[string][]string {
 	found := make(map[string][]string)
 	docs, err := client.All[bundleDoc](k.Context(), k.node.beginCall("test").Query(k.node.db.bundles, k.actor.String(),
@@ -89,7 +89,7 @@ func TestSweep_LooksForUnexpiringBundlesUntilThereAreNone(t *testing.T) {
 	require.Equal(t, marking-2, after, "without the query and the mark")
 
 	k.saveEvents(1)
-	k.takeBundle() // with the unlimited retention
+	k.takeBundle() // the node of k has an unlimited retention
 	bundles, _ = sweep()
 	require.Equal(t, 1, bundles)
 }
@@ -101,7 +101,7 @@ func TestSweep_GivesNoTimeToLiveToABundleThatIsReplayed(t *testing.T) {
 	group, err := domain.DefaultGroups().Of(b.Cabinet.Origin)
 	require.NoError(t, err)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.setBefore(atNth(1, isBatch, func() error { // between the query and the write
+	line.setBefore(atNth(1, isBatch, func() error { // runs between the query and the write of the sweep
 		_, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest)
 		return err
 	}))

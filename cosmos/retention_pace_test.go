@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A throttledAccount is a store in simulated time whose requests take 5 to 7 ms, and whose containers
-// allow as many request units as they are provisioned with.
+// A throttledAccount is a store in simulated time. Its requests take 5 to 7 ms, and its containers throttle
+// requests above their provisioned throughput.
 type throttledAccount struct {
 	*testing.T
 	*rig
@@ -41,14 +41,14 @@ func newThrottledAccount(t *testing.T, suggested bool) *throttledAccount {
 	return a
 }
 
-// saves saves events with new ids for an actor.
+// saves saves n events with new ids for an actor.
 func (a *throttledAccount) saves(actor domain.ActorID, n int) {
 	saved, err := a.node.Save(context.Background(), actor, repositorytest.Events(n, actor))
 	require.NoError(a, err)
 	require.Equal(a, n, saved.Accepted)
 }
 
-// leavePages saves pages of events, acknowledges them, and waits until a sweep may remove them.
+// leavePages saves pages of events, acknowledges the events, and waits until a sweep may remove them.
 func (a *throttledAccount) leavePages(actors, pages int) {
 	for range actors {
 		actor := repositorytest.NewActor()
@@ -63,8 +63,8 @@ func (a *throttledAccount) leavePages(actors, pages int) {
 	<-time.After(8 * day)
 }
 
-// saveP95 saves batches of a size for actors in turn, up to 400 or until ctx ends, and returns the 95th
-// percentile of their durations. The node has saved for the actors before.
+// saveP95 saves batches of batch events for 20 actors in turn, up to 400 batches or until ctx ends. It
+// returns the 95th percentile of the durations. The node knows the actors from earlier Saves.
 func (a *throttledAccount) saveP95(ctx context.Context, batch int, every time.Duration) (p95 time.Duration, saves int) {
 	actors := make([]domain.ActorID, 20)
 	for i := range actors {

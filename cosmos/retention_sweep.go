@@ -16,21 +16,21 @@ import (
 
 // Swept has the results of a sweep.
 type Swept struct {
-	Recipients int // recipients that were swept
+	Recipients int // recipients whose mailboxes were swept
 	Drawers    int
 	Documents  int // pages and filters that were removed
-	Bundles    int // bundles that were closed under an unlimited retention, and expire now
+	Bundles    int // bundles that were closed under an unlimited retention, and now have a time to live
 	Watched    int // watched bundles that were removed
 }
 
-// Sweep removes what has been acknowledged for longer than Options.Retention, whole drawers at a time.
-// Any number of nodes may sweep at the same time, and a sweep may end at any point: the next one
-// completes it. Its error names the first recipients that it could not sweep.
+// Sweep removes the drawers whose events have all been acknowledged for longer than Options.Retention. Any
+// number of nodes may sweep at the same time. If a sweep ends early, the next sweep completes its work.
+// The error names the first recipients that could not be swept.
 func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
 	return r.sweep(ctx, r.beginCall("sweep"))
 }
 
-// SweepRecipient makes a [Repository.Sweep] of one recipient.
+// SweepRecipient is [Repository.Sweep] for one recipient.
 func (r *Repository) SweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
 	if r.opts.Retention < 0 {
 		return Swept{}, nil
@@ -42,7 +42,7 @@ func (r *Repository) SweepRecipient(ctx context.Context, recipient domain.ActorI
 	return swept, client.Classify("sweep what "+recipient.String()+" has acknowledged", err)
 }
 
-// sweep makes a Sweep with calls like c.
+// sweep implements Sweep with calls of the same kind as c.
 func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 	var total Swept
 	if r.opts.Retention < 0 {
@@ -68,12 +68,12 @@ func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 	return total, errors.Join(append(faults, err, failure)...)
 }
 
-// maxSweepFaults is the limit for the faults that a sweep reports: an unavailable store causes one for
+// maxSweepFaults is the limit for the faults that a sweep reports: an unavailable store causes a fault for
 // each recipient.
 const maxSweepFaults = 20
 
-// eachRecipient calls visit for every recipient that has a head. Afterwards it reports heads in
-// partitions of no recipient.
+// eachRecipient calls visit for every recipient that has a head. At the end it returns the errors of
+// heads in partitions that belong to no recipient.
 func (c *call) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {
 	q := headsQuery(c)
 	var all []error
@@ -88,7 +88,7 @@ func (c *call) eachRecipient(ctx context.Context, visit func(domain.ActorID) err
 				return err
 			}
 		}
-		q.UseCall(c.Renew()) // a budget for each result page
+		q.UseCall(c.Renew()) // each result page has its own budget of retries
 	}
 	return errors.Join(all...)
 }
@@ -111,18 +111,18 @@ func (c *call) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Sw
 	return swept, errors.Join(expiry, err)
 }
 
-// maxCloseAttempts is the limit for the attempts of a sweep to close drawers of a recipient. That needs
-// a replacement of the head, which a busy writer may always win; everything else is patched, and the
-// next sweep tries again.
+// maxCloseAttempts is the limit for the attempts of a sweep to close drawers of a recipient. To close a
+// drawer, the sweep replaces the head, and a busy writer may replace the head first each time. After these
+// attempts the sweep only patches the head, and the next sweep tries to close the drawers again.
 const maxCloseAttempts = 3
 
 // raiseFloors updates the retention in the head of recipient and returns the new head. It stores the
 // gates that it has read in gates.
 //
-// The head is read first. Before a floor rises, a conditional write proves the gate that allows it;
-// then the head is written, on condition that its retention has not changed. A Replay, which moves a
-// gate back, writes in the opposite order: the fence in the head first, then the gate. So one of the
-// two fails.
+// The head is read first. Before a floor rises, a conditional write of the gate proves that the gate is
+// current. After that the head is written, on condition that its retention has not changed. A Replay,
+// which moves a gate back, writes in the opposite order: first the fence in the head, then the gate. So
+// either the sweep or the Replay fails.
 func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate, mayClose bool) (*head, error) {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil {
@@ -154,10 +154,11 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates 
 	return c.writeRetention(ctx, h, p)
 }
 
-// proveCurrent writes a gate as it was read. If that succeeds, the gate was current.
+// proveCurrent replaces a gate by the gate that was read, with the next generation. If the write succeeds,
+// the gate was current; otherwise the error is client.ErrStale.
 func (c *call) proveCurrent(ctx context.Context, g *gate) error {
-	// A crash after this write leaves the gate under its next generation. The next sweep
-	// proves it again.
+	// A crash after this write leaves the gate with its next generation. The next sweep proves the
+	// gate again.
 	_, err := c.Put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, g.confirm(c.r.client.NewID()))
 	if client.IsRefused(err) {
 		return client.ErrStale
@@ -165,20 +166,21 @@ func (c *call) proveCurrent(ctx context.Context, g *gate) error {
 	return err
 }
 
-// writeRetention writes p to the head. Unless a drawer is closed, it does not delay a Save: it is a
-// patch that depends only on the fence, and a Save in flight continues with the current head.
+// writeRetention writes p to the head. Unless p closes a drawer or removes a cabinet, the write does not
+// delay a Save: it is a patch whose only condition is the fence, and a Save in flight continues with the
+// current head.
 func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {
-	// A crash after this write leaves one of these: milestones, which any node uses; a floor with
-	// drawers below it, which no reader uses and the next sweep deletes; a cabinet whose last drawer is
-	// closed but not sealed, as after a rollback: its next reader seals it, and the next Save begins
-	// another; gates with positions in removed cabinets, which the next sweep removes.
+	// A crash after this write leaves one of these states: milestones, which any node uses; drawers below
+	// a floor, which no reader uses and the next sweep deletes; a cabinet whose last drawer is closed but
+	// not sealed, as after a rollback: the next reader seals that drawer, and the next Save begins another
+	// one; gates with positions in removed cabinets: the next sweep deletes these positions.
 	next := h.setRetention(p.of, c.r.client.NewID(), p.closed, p.removed)
 	var err error
 	if len(p.closed)+len(p.removed) > 0 {
 		_, err = c.Put(ctx, c.r.db.catalog, h.PartitionKey, headID, h.etag, next)
 	} else {
 		ops := client.NewPatch(headDocument, fenceIs(h.Fence))
-		ops.AppendSet("/retention", json.RawMessage(client.Encode(next.Retention))) // azcosmos would encode it differently
+		ops.AppendSet("/retention", json.RawMessage(client.Encode(next.Retention))) // azcosmos would not use the encoding of client.Encode
 		ops.AppendSet("/fence", next.Fence)
 		err = c.Patch(ctx, c.r.db.catalog, h.PartitionKey, headID, ops, &head{})
 	}
@@ -202,12 +204,12 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head
 	return next, err
 }
 
-// fenceIs returns the condition of a patch that the retention has not changed since it was read.
+// fenceIs returns the condition of a patch that the fence of the head is still the given one.
 func fenceIs(fence string) string {
 	if fence == "" {
 		return "NOT IS_DEFINED(c.fence)"
 	}
-	return "c.fence = '" + fence + "'" // the fence is one of our ids
+	return "c.fence = '" + fence + "'" // a fence is an id of client.NewID, so it needs no escaping
 }
 
 // clearDrawers removes the drawers below the floors of h. h may be stale: floors never sink.
@@ -231,17 +233,17 @@ func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *he
 	if !fresh {
 		return swept, nil
 	}
-	// A crash before this write leaves cabinets that are cleared but not marked so. The next
-	// sweep finds no drawers in them and marks them.
+	// A crash before this write leaves cabinets that are cleared but not marked as cleared. The next
+	// sweep finds no drawers below their floors and marks them.
 	_, err := c.writeRetention(ctx, h, &retention{of: cleared})
 	if errors.Is(err, client.ErrStale) {
-		err = nil // then the next sweep marks the cabinets
+		err = nil // the retention has changed: the next sweep marks the cabinets
 	}
 	return swept, err
 }
 
-// clearCabinet removes the drawers below the floor of t: those that have a document, and the closed
-// one, which may have none.
+// clearCabinet removes the drawers below the floor of t: all drawers that have a document, and t.Closed,
+// which may have none.
 func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t retained, swept *Swept) error {
 	drawers, err := client.All[drawer](ctx, c.Query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT c.id, c.ordinal, c.v FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
@@ -253,7 +255,7 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 		drawers = append(drawers, &drawer{ID: t.Closed})
 	}
 	for _, d := range drawers {
-		n, err := c.renewCall().clearDrawer(ctx, cabinet, d.ID) // each drawer has a budget of its own
+		n, err := c.renewCall().clearDrawer(ctx, cabinet, d.ID) // each drawer has its own budget of retries
 		swept.Documents += n
 		if err != nil {
 			return err
@@ -267,11 +269,11 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 	return err
 }
 
-// clearDrawer removes a drawer and its other documents. It removes the drawer last: while it exists,
-// the next sweep finds the others.
+// clearDrawer removes a drawer and the documents in its partition. It removes the document of the drawer
+// last: as long as that document exists, the next sweep finds the remaining ones.
 func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
-	// A crash after any of these deletions leaves the drawer. The next sweep finds it and
-	// deletes the rest. Folders are deleted whether the drawer had payloads or not.
+	// A crash after any of these deletions leaves the document of the drawer. The next sweep finds it and
+	// completes the deletion. Folders are deleted whether the drawer had payloads or not.
 	for _, store := range []repository.Content{c.r.content, c.r.opts.Shared} {
 		if store == nil {
 			continue
@@ -312,8 +314,8 @@ func (c *call) clearItems(ctx context.Context, key, query string, params ...azco
 			return n, err
 		}
 		if len(ids) > 0 {
-			// A crash after this write leaves some of the documents. The next sweep finds the drawer,
-			// or the cabinet that is not marked as cleared, and deletes them.
+			// A crash after this write leaves some of the documents. The next sweep finds the drawer, or the
+			// cabinet that is not marked as cleared, and deletes the remaining documents.
 			_, err = c.Batch(ctx, c.r.db.cabinets, key, false, func(b *azcosmos.TransactionalBatch) {
 				for _, id := range ids {
 					b.DeleteItem(id, nil)
@@ -321,7 +323,7 @@ func (c *call) clearItems(ctx context.Context, key, query string, params ...azco
 			})
 		}
 		switch {
-		case client.IsRefused(err): // another sweep deletes them, too, or an earlier attempt of this batch was applied
+		case client.IsRefused(err): // another sweep has deleted documents, or an earlier attempt of this batch was applied
 			if !c.Pause(ctx, 0) {
 				return n, domain.Errorf(domain.Busy, "sweep partition %s: others sweep it too: %w", key, err)
 			}
@@ -350,7 +352,7 @@ func (c *call) idsOf(items [][]byte, key string) ([]string, error) {
 	return ids, nil
 }
 
-// A sweepDoc has the time when the last sweep began, so that one of many nodes sweeps.
+// A sweepDoc has the time when the last sweep began. With it, only one of many nodes sweeps in an interval.
 type sweepDoc struct {
 	ID           string    `json:"id"`
 	PartitionKey string    `json:"partitionKey"`
@@ -364,8 +366,8 @@ const (
 	sweepKey = "|sweep" // no recipient has this id
 )
 
-// isDue reports whether the next sweep is due, and claims it. Two nodes may both claim it; that costs
-// requests and does no harm.
+// isDue reports whether the next sweep is due, and claims that sweep for this node. Two nodes may claim the
+// same sweep, which costs requests and does no harm.
 func (r *Repository) isDue(ctx context.Context) bool {
 	c := r.beginCall("sweep")
 	var last sweepDoc
@@ -379,8 +381,8 @@ func (r *Repository) isDue(ctx context.Context) bool {
 		return false
 	}
 	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, Document: last.Document}
-	// A crash after this write leaves a sweep that is marked as begun. Another node sweeps when
-	// SweepEvery has passed.
+	// A crash after this write leaves a sweep that is marked as begun. Another node sweeps after
+	// SweepEvery.
 	if _, err = c.Put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next); err != nil {
 		return false
 	}
@@ -390,7 +392,7 @@ func (r *Repository) isDue(ctx context.Context) bool {
 
 // sweepAgainAndAgain sweeps whenever a sweep is due, until ctx ends.
 func (r *Repository) sweepAgainAndAgain(ctx context.Context) {
-	const looks = 4 // checks in each interval
+	const looks = 4 // checks in each interval between sweeps
 	for client.Sleep(ctx, r.opts.SweepEvery/(2*looks)+r.client.Jitter(r.opts.SweepEvery/looks)) {
 		if !r.isDue(ctx) {
 			continue

@@ -121,7 +121,7 @@ func newKeeperWith(t *testing.T, opts Options) *keeper {
 	return newKeeperOn(t, embedded.Options{}, opts)
 }
 
-// newKeeperOn returns a keeper on an engine with options that uses the keeper's clock.
+// newKeeperOn returns a keeper on an engine with the given options. The engine uses the keeper's clock.
 func newKeeperOn(t *testing.T, engine embedded.Options, opts Options) *keeper {
 	k := &keeper{T: t, actor: repositorytest.NewActor(), now: new(atomic.Int64)}
 	engine.Clock = k.clock
@@ -226,7 +226,7 @@ func TestSweep_RemovesNothingUnacknowledged(t *testing.T) {
 		events := k.saveEvents(4, repositorytest.Alone)
 		events = append(events, k.saveEvents(9, repositorytest.Alone)...)
 		var taken []domain.EventID
-		for range 5 { // and the gate's position is in the second drawer
+		for range 5 { // moves the gate's position into the second drawer
 			taken = append(taken, k.takeBundle().Events[0].ID)
 		}
 		open, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
@@ -270,7 +270,7 @@ func TestTheIndexOfAnotherNode_ForgetsRemovedDrawers(t *testing.T) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
 		other := k.rig.node(Options{DrawerCapacity: 3, TailEvents: tails, Retention: 1, Clock: k.clock}, false)
 		events := k.saveEvents(9)
-		_, err := other.Save(t.Context(), k.actor, repositorytest.Events(1, k.actor)) // so that it has all ids in memory
+		_, err := other.Save(t.Context(), k.actor, repositorytest.Events(1, k.actor)) // loads all ids into the memory of other
 		require.NoError(t, err)
 		k.takeBundle()
 		k.passTime(time.Second)
@@ -308,8 +308,8 @@ func TestASaveInFlight_ContinuesWhenTheRetentionChanges(t *testing.T) {
 	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// TestACommitWithALostReply_ContinuesFromTheStoredHead loses the reply to a commit, and the retention closes
-// another cabinet before the writer reads the head back.
+// TestACommitWithALostReply_ContinuesFromTheStoredHead loses the reply to a commit. Before the writer reads
+// the head back, a sweep closes a drawer of another cabinet.
 func TestACommitWithALostReply_ContinuesFromTheStoredHead(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1})
@@ -324,7 +324,7 @@ func TestACommitWithALostReply_ContinuesFromTheStoredHead(t *testing.T) {
 		}
 		return faulty.None
 	})
-	line.setBefore(atNth(3, isHeadReplacement, func() error { // the repeated commit
+	line.setBefore(atNth(3, isHeadReplacement, func() error { // runs before the repeated commit
 		swept, err := sweeper.Sweep(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, 2, swept.Drawers)
@@ -394,8 +394,8 @@ func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 		documents[d], bytes[d] = k.countStored()
 		t.Logf("day %2d: %7d documents, %10d bytes", d+1, documents[d], bytes[d])
 	}
-	// Drawers are removed in steps of a quarter of the retention, so the maxima of ten days are
-	// compared.
+	// Drawers are removed every quarter of the retention, so the test compares the maxima of about ten
+	// days.
 	early, late := slices.Max(documents[8:18]), slices.Max(documents[21:])
 	require.LessOrEqual(t, late, early+early/50)
 	early, late = slices.Max(bytes[8:18]), slices.Max(bytes[21:])
@@ -420,7 +420,7 @@ func TestACommitThatReadsAnOldHeadWaitsForANewerOne(t *testing.T) {
 		sweeper := s.node(Options{DrawerCapacity: 3, Retention: 1}, false)
 		var calls atomic.Int32
 		commits := atNth(2, isHeadReplacement, func() error {
-			client.Sleep(t.Context(), 2*lag) // so that a stale read shows the head with the intent
+			client.Sleep(t.Context(), 2*lag) // old enough that a stale read returns the head with the intent
 			_, err := sweeper.Sweep(t.Context())
 			require.NoError(t, err)
 			old.Store(true)

@@ -33,9 +33,9 @@ func (k *keeper) countEvents() int {
 	return events
 }
 
-// TestRetention_KeepsSingleEventsUpToTwiceItsTime simulates a quarter of a year, or forty days,
-// in which events are saved one by one and delivered at once. The amount of stored data repeats after
-// two retentions, so three are simulated with the race detector.
+// TestRetention_KeepsSingleEventsUpToTwiceItsTime simulates a quarter of a year with an event every six
+// hours, and forty days with one every hour. Each event is delivered immediately. The amount of stored data
+// repeats after two retentions, so with the race detector three retentions are simulated.
 func TestRetention_KeepsSingleEventsUpToTwiceItsTime(t *testing.T) {
 	const retention = 7 * day
 	for every, length := range map[time.Duration]time.Duration{6 * time.Hour: 90 * day, time.Hour: 40 * day} {
@@ -73,8 +73,8 @@ func TestRetention_KeepsSingleEventsUpToTwiceItsTime(t *testing.T) {
 	}
 }
 
-// TestClosedDrawer_StaysWhileAnEventInItWaits closes drawers by age while two of their four events
-// wait, for longer than the retention.
+// In TestClosedDrawer_StaysWhileAnEventInItWaits, sweeps close drawers by age. Two of the four events of
+// each drawer wait for longer than the retention.
 func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 	k := newKeeper(t, 10_000)
 	const rounds = 6
@@ -107,11 +107,11 @@ func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 	require.NoError(t, k.repairMailbox(k.actor))
 }
 
-// TestDrawer_IsNotClosedMoreOftenThanMilestonesAreMade sweeps every hour.
+// TestDrawer_IsNotClosedMoreOftenThanMilestonesAreMade sweeps every hour, and counts the drawers.
 func TestDrawer_IsNotClosedMoreOftenThanMilestonesAreMade(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t, 10_000)
-	weeks := 4 // each week is a retention
+	weeks := 4 // the retention is a week
 	if raced {
 		weeks = 2
 	}

@@ -12,27 +12,28 @@ import (
 )
 
 // When Cosmos deletes a document at the end of its time to live, no watch can be notified. So a bundle
-// that is watched when it is closed gets no time to live. Instead it has the time from which a sweep
-// may remove it, by the clock of the node that closed it: the sweep deletes the bundle and creates the
-// notice for its watches in one batch.
+// that is watched when it is closed has no time to live. Instead it has a removal time, by the clock of
+// the node that closed it. From that time on, a sweep deletes the bundle and creates the notice for its
+// watches in one batch.
 //
-// The batch deletes the bundle on condition of the etag that the query has returned. A Replay that
-// opens the bundle changes the etag, so one of the two fails. A stale query misses bundles, or returns
-// some that were removed or opened since, and their batches are refused. So neither a refused batch nor
-// one with an unknown outcome is read back. The next sweep finds what is left.
+// The batch deletes the bundle on condition of the etag that the query returned. A Replay that opens the
+// bundle changes the etag, so either the batch or the Replay fails. A stale query misses bundles, or
+// returns bundles that were removed or opened since; the batches for these are refused. After a refused
+// batch, or one with an unknown outcome, the sweep does not read the bundle back. The next sweep finds the
+// remaining bundles.
 //
-// The time is indexed, and no other document has such a member. So a sweep reads the due bundles of all
-// recipients in one query, and if no bundle is watched, that reads no document.
+// The removal time is indexed, and documents of other kinds do not have it. So a sweep finds the due
+// bundles of all recipients with one query. If no bundle is watched, the query reads no document.
 //
-// A bundle that a node of an older version has closed or swept has a time to live, and is removed
-// without a notice. If such a node has replayed it, it may have both. Then the time may be that of an
-// earlier Dequeue, so the bundle is left to Cosmos. While the retention is unlimited, no sweep removes
-// anything.
+// A bundle that a node of an older version closed or swept has a time to live, and is removed without a
+// notice. A bundle that an older version replayed and closed again may have both. In that case the removal
+// time may come from an earlier Dequeue, so the sweep leaves the bundle to its time to live. While the
+// retention is unlimited, no sweep removes bundles.
 
-// removalPage is the number of bundles that are read in one request.
+// removalPage is the number of due bundles that one request reads.
 const removalPage = 100
 
-// A dueBundle has those members of a closed bundle that are needed to remove it.
+// A dueBundle has the members of a closed bundle that its removal needs.
 type dueBundle struct {
 	ID        string      `json:"id"`
 	Recipient string      `json:"recipient"`
@@ -61,8 +62,9 @@ func (d *dueBundle) removalNotice(now millis) (*noticeDoc, error) {
 	}, nil
 }
 
-// removeWatched removes the watched bundles of recipient that are due, of all recipients if it is zero,
-// and returns their number. A bundle that cannot be removed does not affect the others.
+// removeWatched removes the watched bundles of recipient that are due, and returns their number. If
+// recipient is zero, it removes those of all recipients. If a bundle cannot be removed, removeWatched
+// continues with the next one and returns the error at the end.
 func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (removed int, err error) {
 	const due = "SELECT c.id, c.recipient, c[\"group\"], c.cabinet, c.changes, c._etag, c.v FROM c" +
 		" WHERE c.expires <= @now AND c.state != '" + stateOpen + "' AND NOT IS_DEFINED(c.ttl)"
@@ -86,7 +88,7 @@ func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (rem
 			d := &dueBundle{}
 			isRemoved := false
 			if err = q.Decode(item, d); err == nil {
-				isRemoved, err = c.renewCall().removeBundle(ctx, d, now) // each with a budget of its own
+				isRemoved, err = c.renewCall().removeBundle(ctx, d, now) // each bundle has its own budget of retries
 			}
 			if isRemoved {
 				removed++
@@ -103,15 +105,15 @@ func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (rem
 	return removed, errors.Join(faults...)
 }
 
-// removeBundle removes a bundle and writes the notice. isRemoved is false if the bundle was removed or
-// opened since it was read.
+// removeBundle removes a bundle and creates the notice of the removal. isRemoved is false if the bundle was
+// removed or opened after it was read.
 func (c *call) removeBundle(ctx context.Context, d *dueBundle, now millis) (isRemoved bool, err error) {
 	notice, err := d.removalNotice(now)
 	if err != nil {
 		return false, err
 	}
-	// A crash before this write leaves a bundle that is due. A crash after it leaves the notice, which
-	// the relay of any node delivers.
+	// A crash before this write leaves a bundle that is due. A crash after this write leaves the notice,
+	// which the relay of any node delivers.
 	_, err = c.Batch(ctx, c.r.db.bundles, d.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.DeleteItem(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &d.ETag})
 		b.CreateItem(client.Encode(notice), nil)
@@ -131,6 +133,6 @@ func (c *call) removeBundle(ctx context.Context, d *dueBundle, now millis) (isRe
 	return true, nil
 }
 
-// ObserveRemovals sets the function that is called with the recipient of each watched bundle that a
-// sweep of this node has removed: the recipient has a notice. notify must not block.
+// ObserveRemovals sets the function that a sweep of this node calls after it has removed a watched bundle
+// and created a notice for its recipient. notify must not block.
 func (r *Repository) ObserveRemovals(notify func(recipient domain.ActorID)) { r.removed.Store(&notify) }
