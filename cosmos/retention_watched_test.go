@@ -100,7 +100,7 @@ func TestSweep_DoesNotRemoveAWatchedBundleThatIsReplayed(t *testing.T) {
 	require.NoError(t, err)
 	k.passTime(7 * day)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.setBefore(atNth(1, isBatch, func() error { // between the query and the write
+	line.setBefore(atNth(1, isBatch, func() error { // runs between the query and the write of the sweep
 		_, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest)
 		return err
 	}))
@@ -113,7 +113,7 @@ func TestSweep_DoesNotRemoveAWatchedBundleThatIsReplayed(t *testing.T) {
 	require.Equal(t, b.ID, k.takeBundle().ID)
 }
 
-// An operator's order has read the bundle before it is watched, and writes afterwards.
+// An operator's order reads the bundle before it is watched, and writes the bundle after that.
 func TestAWatchInTheMiddleOfAnOrder_IsNotifiedOfTheRemoval(t *testing.T) {
 	for name, order := range map[string]func(k *keeper, node *Repository, id domain.BundleID) error{
 		"Skip": func(k *keeper, node *Repository, id domain.BundleID) error {
@@ -161,8 +161,8 @@ func TestWatchedBundleClosedUnderForever_IsRemovedAfterTheSettingChanged(t *test
 	require.False(t, isThere)
 }
 
-// A sweep has read a bundle that is not watched. Then the bundle is replayed, watched and closed by a
-// node whose retention is unlimited.
+// A sweep reads a bundle that is not watched. Before the sweep writes, a node with an unlimited retention
+// replays the bundle, watches it and closes it.
 func TestSweep_GivesNoTimeToLiveToABundleThatIsWatchedMeanwhile(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	k.saveEvents(1)
@@ -193,8 +193,8 @@ func TestSweep_GivesNoTimeToLiveToABundleThatIsWatchedMeanwhile(t *testing.T) {
 	require.NotZero(t, d.Expires)
 }
 
-// A node of an older version closes a watched bundle with a time to live, and keeps the time of removal
-// that a newer one has stored before.
+// A node of an older version closes a watched bundle with a time to live, and keeps the removal time that a
+// newer version stored at an earlier Dequeue.
 func TestWatchedBundleOfAnOlderVersion_IsLeftToItsTimeToLive(t *testing.T) {
 	k := newKeeper(t, 3)
 	b := k.openWatched()
@@ -212,7 +212,7 @@ func TestWatchedBundleOfAnOlderVersion_IsLeftToItsTimeToLive(t *testing.T) {
 	require.Empty(t, k.readNotices())
 }
 
-// A bundle that cannot be removed is reported, and the others are removed.
+// The sweep reports a bundle that it cannot remove, and removes the remaining bundles.
 func TestSweep_RemovesTheOtherBundlesDespiteADamagedOne(t *testing.T) {
 	k := newKeeper(t, 3)
 	damaged := k.openWatched()
@@ -231,8 +231,8 @@ func TestSweep_RemovesTheOtherBundlesDespiteADamagedOne(t *testing.T) {
 	require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(k.readNotices()))
 }
 
-// A node ends at each request of a sweep, and another one continues: the bundle is gone, and there is
-// one notice.
+// A node crashes at each request of a sweep in turn, and another node sweeps. After that, the bundle is
+// removed and exactly one notice exists.
 func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n := 1; ; n++ {
@@ -260,8 +260,8 @@ func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestCostOfWatchedBundles measures the additional cost of a watched bundle, and the cost of a sweep
-// that finds none.
+// TestCostOfWatchedBundles measures the additional cost of a watched bundle, and the cost of a sweep that
+// finds no watched bundle.
 func TestCostOfWatchedBundles(t *testing.T) {
 	for _, tc := range []struct {
 		name                            string

@@ -25,14 +25,14 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// TestMain lets the heap grow: these tests open thousands of small stores, and would spend a fifth of
-// their time in the garbage collector.
+// TestMain lets the heap grow: the tests open thousands of small stores, and would spend a fifth of their
+// time in the garbage collector.
 //
-// They run on one thread: in most tests one goroutine waits for another, and threads that wake each
-// other take a quarter of the time. The race detector does not need several threads: it finds accesses
-// without an order, whenever they happen.
+// The tests run on one thread. In most of them one goroutine waits for another, and with several threads,
+// a quarter of the time would be spent on waking threads. The race detector does not need several threads:
+// it finds unordered accesses no matter when they occur.
 //
-// Each check makes many random operations.
+// TestMain also sets the number of rapid's checks, because each check makes many random calls.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	runtime.GOMAXPROCS(1)
@@ -54,7 +54,7 @@ func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// A rig is a store that any number of nodes share. The connection to it breaks on demand.
+// A rig is a store for any number of nodes. A test can inject faults into the connection to the store.
 type rig struct {
 	t       testing.TB
 	account *accounttest.Account
@@ -72,7 +72,7 @@ func rigOf(t testing.TB, a *accounttest.Account) *rig {
 	return &rig{t: t, account: a, engine: a.Engine, line: a.Line, content: a.Content}
 }
 
-// rigOn returns a rig on an engine, which the caller closes.
+// rigOn returns a rig on an engine. The caller closes the engine.
 func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 	t.Helper()
 	return rigOf(t, accounttest.On(t, engine, Containers()))
@@ -80,7 +80,7 @@ func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 
 func (r *rig) connect() *client.Database { return r.account.Connect() }
 
-// node starts a node. Without hints, every pointer is left for a repair.
+// node starts a node. If hints is false, the node writes no hints, so Peeks repair the entries.
 func (r *rig) node(opts Options, hints bool) *Repository {
 	r.t.Helper()
 	repo := New(r.connect(), r.content, opts)
@@ -102,7 +102,7 @@ func (r *rig) stores(repo *Repository) repositorytest.Stores {
 	}
 }
 
-// A surveyedNow surveys before it returns the lines.
+// A surveyedNow runs a round of the survey before it returns the lines.
 type surveyedNow struct{ survey *survey.Survey }
 
 // Surveyed implements repository.Survey.
@@ -120,7 +120,7 @@ func sweepOf(node *Repository) func(context.Context, domain.ActorID) error {
 	}
 }
 
-// losePages deletes the pages of a cabinet whose first slots are from first to last.
+// losePages deletes the pages of a cabinet whose first sequence number is between first and last.
 func losePages(t testing.TB, node *Repository, cabinet domain.CabinetKey, first, last domain.Sequence) {
 	t.Helper()
 	c, ctx := node.beginCall("test"), context.Background()
@@ -137,7 +137,7 @@ func losePages(t testing.TB, node *Repository, cabinet domain.CabinetKey, first,
 	}
 }
 
-// eachTail runs a test without tails, with short ones, and with the default.
+// eachTail runs a test without tails, with short tails, and with tails of the default length.
 func eachTail(t *testing.T, test func(t *testing.T, tails int)) {
 	for _, tails := range []int{0, 2, DefaultTailEvents} {
 		t.Run(fmt.Sprintf("%d events in a tail", tails), func(t *testing.T) { test(t, tails) })
@@ -157,8 +157,8 @@ func seeded(seed uint64) func() uint64 {
 
 var allGroups = domain.DefaultGroups().All()
 
-// auditMailbox compares everything that is stored of a recipient with the invariants, whatever the last crash
-// has left. Hints may be wrong, and a repair corrects all of them.
+// auditMailbox checks the invariants on all stored documents of a recipient. They must hold after any
+// crash. It accepts wrong hints; repairMailbox corrects them.
 func (r *rig) auditMailbox(recipient domain.ActorID) error {
 	report, err := r.checkMailbox(recipient, false)
 	if err != nil {
@@ -167,8 +167,8 @@ func (r *rig) auditMailbox(recipient domain.ActorID) error {
 	return damageIn(report)
 }
 
-// repairMailbox repairs all hints, and demands that a further check finds nothing. Like audit, it returns
-// damage as an error.
+// repairMailbox repairs all hints, and requires that another check finds nothing. Like auditMailbox, it
+// returns damage as an error.
 func (r *rig) repairMailbox(recipient domain.ActorID) error {
 	report, err := r.checkMailbox(recipient, true)
 	switch {

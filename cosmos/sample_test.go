@@ -2,12 +2,12 @@ package cosmos
 
 import "os"
 
-// triesEveryCase makes tests with very many cases try all of them, as in make campaign. Otherwise they
-// try some, always the same ones.
+// triesEveryCase makes tests with very many cases run all cases, as make campaign does. Without it, these
+// tests run a fixed sample.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
-// A sample selects one of each oneOf cases. That number has no factor in common with the number of
-// cases for which the outermost value stays the same, so each value is tried.
+// A sample selects one of every oneOf cases of nested loops. oneOf has no common factor with the number of
+// cases of the inner loops, so every value of each loop is selected for some case.
 type sample struct{ oneOf, seen int }
 
 func (s *sample) isSelected() bool {

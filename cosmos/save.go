@@ -44,13 +44,13 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 	return w.save(ctx, p)
 }
 
-// runRound makes the Saves of one batch.
+// runRound stores the Saves of one batch.
 func (w *recipientWriter) runRound(ctx context.Context) {
 	if w.reserved == nil {
 		w.awaitSaves(ctx)
 		w.takeBatch()
 	}
-	if w.yields { // gives way to a process that has asked for the head
+	if w.yields { // another process has marked the head as wanted
 		w.yields, w.head = false, nil
 		client.Sleep(ctx, leasePoll)
 	}
@@ -61,11 +61,11 @@ func (w *recipientWriter) runRound(ctx context.Context) {
 		w.failBatch(err)
 	}
 	w.index.endSave()
-	w.index.shrink(w.r.indexLimit()) // needed when callers never leave the writer idle
+	w.index.shrink(w.r.indexLimit()) // needed here if callers overlap, because a writer that is never idle is not released
 }
 
-// oneByOne carries out each Save of the batch separately, after they have failed together: one of them
-// may be the reason, and the others must not fail because of it.
+// oneByOne stores each Save of the batch separately, after the batch has failed: one Save may have caused
+// the error, and the remaining Saves must not fail because of it.
 func (w *recipientWriter) oneByOne(ctx context.Context) {
 	all := w.batch
 	w.alone = true
@@ -123,18 +123,19 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 			return err
 		}
 		fresh, err := w.findNewEvents(ctx, c)
-		if err == nil && w.isRefused() && !w.headIsRead { // some cabinets may have been removed since
+		if err == nil && w.isRefused() && !w.headIsRead { // a newer head may have fewer cabinets
 			err = client.ErrStale
 		}
 		if err != nil {
-			if errors.Is(err, client.ErrStale) { // a missing drawer may be gone, which only a newer head shows
+			if errors.Is(err, client.ErrStale) { // a sweep may have removed a missing drawer, which only a newer head shows
 				w.head = nil
 			}
 			return err
 		}
 		if len(fresh) == 0 && !w.headIsRead {
-			// An order of another node may have given up events whose ids are in memory, or a failover
-			// may have lost them. If the Save writes nothing, only a head that is read now shows that.
+			// Events whose ids are in memory may have been abandoned through another node, or lost in a
+			// failover. A Save without new events writes nothing, so only a head that is read now shows
+			// this.
 			w.head = nil
 			return w.tryCommit(ctx, c)
 		}
@@ -158,7 +159,7 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	w.reserved = nil // from here on, a retry finds the intent in the head
+	w.reserved = nil // the intent is stored, so a retry finds it in the head
 	c.AddRetries(len(p.intent.Parts))
 	if err := w.carryOut(ctx, c, p); err != nil {
 		if errors.Is(err, client.ErrStale) {
@@ -185,24 +186,24 @@ func (w *recipientWriter) findNewEvents(ctx context.Context, c *call) ([]numbere
 	})
 }
 
-// isRefused reports whether a Save of the batch is refused.
+// isRefused reports whether dedupBatch has refused a Save of the batch.
 func (w *recipientWriter) isRefused() bool {
 	return slices.ContainsFunc(w.batch, func(p *pending) bool { return p.refused != nil })
 }
 
-// storeIntent stores the payloads of p, and then the intent. base is w.head, perhaps with tails
-// flushed. In this order, a Save that fails because the content store is unavailable leaves no intent,
-// whose rollback would seal a drawer.
+// storeIntent stores the payloads of p before the intent. If the content store is unavailable, the Save
+// fails without an intent, whose rollback would seal a drawer. base is w.head, possibly with flushed
+// tails.
 func (w *recipientWriter) storeIntent(ctx context.Context, c *call, base *head, p *savePlan) error {
 	// A crash after this write leaves objects that no document refers to. The sweep deletes them with
-	// their drawer; objects of a drawer that was never created stay.
+	// their drawer. If their drawer is never created, the objects are never deleted.
 	if err := w.putPayloads(ctx, p); err != nil {
 		w.dropPayloads(ctx, p)
 		return err
 	}
 	// A crash after the write of the head leaves the intent. The next writer rolls it back.
 	var cutting sync.WaitGroup
-	cutting.Go(func() { p.batches() }) // concurrently with the write of the intent
+	cutting.Go(func() { p.batches() }) // encodes the pages concurrently with the write of the intent
 	err := w.writeHead(ctx, c, base.reservePlan(p))
 	cutting.Wait()
 	if errors.Is(err, client.ErrStale) || err != nil && !c.InDoubt() { // the intent was not stored
@@ -211,8 +212,8 @@ func (w *recipientWriter) storeIntent(ctx context.Context, c *call, base *head, 
 	return err
 }
 
-// commitPlan makes p visible. If more Saves are queued, the same write appends their events to the
-// tails if they are small, or reserves for them, unless another process waits for the head.
+// commitPlan makes p visible. If more Saves are queued and no other process waits for the head, the same
+// write also appends their events to the tails, or reserves an intent if they are large.
 func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) error {
 	done, wanted := w.batch, w.head.Wanted != ""
 	w.batch = nil
@@ -222,9 +223,9 @@ func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) 
 		w.takeBatch()
 		next, following, appended = w.planNext(next, p)
 	}
-	// A crash before this write leaves the intent, which the next writer rolls back. A crash after it
-	// leaves visible events, which count as duplicates when they are sent again, and the intent of the
-	// following plan, which is rolled back.
+	// A crash before this write leaves the intent of p, which the next writer rolls back. A crash after
+	// this write leaves visible events, which count as duplicates when they are sent again, and the
+	// intent of the following plan, which the next writer rolls back.
 	for _, save := range done {
 		save.beginAttempt()
 	}
@@ -235,11 +236,11 @@ func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) 
 	}
 	err := w.writeHead(ctx, c, next)
 	for errors.Is(err, errIntentUnchanged) {
-		if !c.Pause(ctx, 0) { // for a while, reads may return the head for which the write was refused
+		if !c.Pause(ctx, 0) { // stale reads may return the replaced head again for a while
 			w.head, err = nil, client.ErrStale
 			break
 		}
-		if appended != nil { // and its events are not saved
+		if appended != nil { // the refused write has not saved these events
 			for _, save := range w.batch {
 				save.endAttempt()
 			}
@@ -264,9 +265,9 @@ func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) 
 	return nil
 }
 
-// planNext plans the Saves that were queued while p was carried out, unless that needs a request,
-// because the commit of p waits for the plan. It returns committed with what these Saves add to it: the
-// intent of the following plan, or events that are appended to its tails.
+// planNext plans the Saves that were queued while p was carried out. It makes no request, because the
+// commit of p waits for the plan; if a request is needed, it plans nothing. It returns committed with the
+// intent of the following plan, or with the events of appended in its tails.
 func (w *recipientWriter) planNext(committed *head, p *savePlan) (next *head, following, appended *savePlan) {
 	if len(w.batch) == 0 {
 		return committed, nil, nil
@@ -296,7 +297,7 @@ func (w *recipientWriter) planNext(committed *head, p *savePlan) (next *head, fo
 	return committed.reservePlan(plan), plan, nil
 }
 
-// makePlan assigns numbers and slots after those in h to fresh events.
+// makePlan assigns the numbers and slots after those in h to the new events.
 func (w *recipientWriter) makePlan(h *head, fresh []numbered) *savePlan {
 	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.client.NewID)
 	p.intent.Saved = millisOf(w.r.opts.Clock())
@@ -304,7 +305,7 @@ func (w *recipientWriter) makePlan(h *head, fresh []numbered) *savePlan {
 	return p
 }
 
-// carryOut writes the pages, counts and entries of p. Its events are not visible yet.
+// carryOut writes the pages, counts and entries of p. The events of p become visible by commitPlan.
 func (w *recipientWriter) carryOut(ctx context.Context, c *call, p *savePlan) error {
 	if err := w.insertPages(ctx, c, p); err != nil {
 		return err
@@ -349,16 +350,16 @@ func (w *recipientWriter) readHead(ctx context.Context, c *call) error {
 	return nil
 }
 
-// forgetAbandoned removes what w remembers of events if some were abandoned since: they are no
-// duplicates when they are sent again.
+// forgetAbandoned resets the index if events were abandoned since it was created: an abandoned event that
+// is sent again is not a duplicate.
 func (w *recipientWriter) forgetAbandoned(h *head) {
 	if h.Abandoned != w.abandoned {
 		w.index, w.abandoned = newIndex(w.recipient, w.r.indexLimit()), h.Abandoned
 	}
 }
 
-// forgetLost removes what w remembers of events if the current head h has lost some: they are no
-// duplicates when they are sent again, and h may be behind a gate.
+// forgetLost resets the state of w after a loss of the head; h is the current head. A lost event that is
+// sent again is not a duplicate, and h may be behind a gate.
 func (w *recipientWriter) forgetLost(ctx context.Context, h *head) {
 	w.r.opts.Logger.ErrorContext(ctx, "the store has lost a newer head of the recipient; events may be lost",
 		"recipient", w.recipient.String(), "watermark", int64(h.Watermark), "before", int64(w.newest))
@@ -367,15 +368,15 @@ func (w *recipientWriter) forgetLost(ctx context.Context, h *head) {
 	w.compared, w.looked = nil, nil
 }
 
-// errIntentUnchanged reports that the head was not replaced because it has changed, but that it still
-// has the same intent: a process has marked the head as wanted, or the retention has changed.
+// errIntentUnchanged reports that the head was not replaced because another process has changed it, but
+// that the head still has the same intent: it was marked as wanted, or the retention has changed.
 var errIntentUnchanged = errors.New("the head has changed under an intent that stands")
 
-// writeHead replaces w.head by h, or fails with client.ErrStale if w.head is no longer current. A 409
-// or 412 is ambiguous: an earlier attempt of this write may have been applied. So the head is read
-// back. If it has the id of this write, w.head becomes the head that was read, because the retention
-// may have changed since. If the intent in w.head is unchanged, w.head becomes the head that was read,
-// too, and the error is errIntentUnchanged.
+// writeHead replaces w.head by h, or fails with client.ErrStale if w.head is not current. A 409 or 412 is
+// ambiguous: an earlier attempt of this write may have been applied. So writeHead reads the head back. If
+// the head has the id of this write, the write succeeds, and w.head becomes the head that was read,
+// because the retention may have changed since. If the head has the same intent as w.head, w.head becomes
+// the head that was read, and the error is errIntentUnchanged.
 func (w *recipientWriter) writeHead(ctx context.Context, c *call, h *head) error {
 	h.setWriteID(w.r.client.NewID())
 	before := w.head
@@ -401,7 +402,7 @@ func (w *recipientWriter) writeHead(ctx context.Context, c *call, h *head) error
 	h.etag = etag
 	w.head = h
 	w.forgetAbandoned(h)
-	if before.Watermark < w.newest { // before was not stale
+	if before.Watermark < w.newest { // the write has proved that before was current
 		w.forgetLost(ctx, h)
 	}
 	w.newest = max(w.newest, h.Watermark)

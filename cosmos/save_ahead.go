@@ -13,24 +13,24 @@ import (
 
 // A head that has lost whole drawers, with no gate in front of it, would assign their ordinals again,
 // and a cabinet with two drawers of one ordinal cannot be peeked. A head that has lost a part of a
-// drawer would assign its slots again. So before its first Save to a cabinet, a writer looks for
-// drawers that are ahead of the head, by one query beside the reads of its index. If there is one, the
-// head is raised above it; see save_raise.go. Only the head has lost the events in these drawers. They
-// wait, and are delivered in the order of their slots.
+// drawer would assign the slots of that part again. So before its first Save to a cabinet, a writer
+// queries for drawers that are ahead of the head, concurrently with the reads of its index. If it finds
+// one, it raises the head above that drawer; see save_raise.go. Only the head has lost the events in these
+// drawers. The events are still stored, and are delivered in the order of their slots.
 //
-// No drawer is ahead of a current head without an intent: a Save counts in a drawer, or creates it,
-// under an intent; a rollback takes the head to the ordinals of its intent; a flush counts up to the
-// fill in the head; and only a drawer that the head no longer fills is sealed. A head that was read may
-// be stale. So the first step of the raise is a replacement of that head, which is refused if another
-// writer has reserved since.
+// No drawer is ahead of a current head without an intent: a Save creates or counts a drawer only under
+// an intent; a rollback raises the head to the ordinals of its intent; a flush counts up to the fill in
+// the head; and only a drawer that the head no longer fills is sealed. A head that was read may be stale.
+// So the first step of the raise replaces that head, and this write is refused if another writer has
+// reserved since.
 
-// maxOrdinalGap is the limit for consecutive ordinals without a drawer: a drawer whose events were all
-// in a tail has no document. A drawer farther ahead was not left by a lost head. It is damaged, and a
-// check reports it.
+// maxOrdinalGap is the limit for consecutive ordinals without a document of a drawer: a drawer whose events
+// were all in a tail has none. A drawer farther ahead of the head is not the result of a lost head. It is
+// damaged, and a check reports it.
 const maxOrdinalGap = 16
 
-// isAhead reports whether a drawer has slots, or an ordinal, that a head without an intent does not
-// know.
+// isAhead reports whether the ordinal of a drawer, or its slots, are above those in a head without an
+// intent. last is the state of the cabinet in that head.
 func (d *drawer) isAhead(last received) bool {
 	if d.Ordinal > last.Ordinal {
 		return d.Ordinal <= last.Ordinal+maxOrdinalGap
@@ -63,7 +63,7 @@ func (c *call) hasAhead(ctx context.Context, cabinet domain.CabinetKey, last rec
 	return false, nil
 }
 
-// unprobedCabinets returns the cabinets of the batch in which the writer has not looked for drawers
+// unprobedCabinets returns the cabinets of the batch for which the writer has not yet queried the drawers
 // ahead of the head.
 func (w *recipientWriter) unprobedCabinets() map[domain.CabinetKey]bool {
 	var found map[domain.CabinetKey]bool
@@ -105,8 +105,8 @@ func (w *recipientWriter) lookAhead(ctx context.Context, c *call, cabinets map[d
 	return found, g.Wait()
 }
 
-// refreshIndex refreshes the index with w.head, and looks for drawers ahead of it in the cabinets of
-// the batch. If there is one, it raises the head, and returns client.ErrStale.
+// refreshIndex refreshes the index up to w.head, and concurrently queries for drawers ahead of w.head in
+// the cabinets of the batch. If it finds one, it raises the head and returns client.ErrStale.
 func (w *recipientWriter) refreshIndex(ctx context.Context, c *call, ids []domain.EventID) error {
 	var look sync.WaitGroup
 	var ahead map[domain.CabinetKey]bool
@@ -133,9 +133,9 @@ func (w *recipientWriter) refreshIndex(ctx context.Context, c *call, ids []domai
 	return nil
 }
 
-// raiseLosses takes the next step to a head that is above all gates, and above all drawers of its
-// cabinets and those of the batch. w.head must have no intent. It returns nil if w.head is above them
-// already.
+// raiseLosses makes the next step of raising the head above all gates, and above all drawers of the
+// cabinets in the head and in the batch. w.head must have no intent. It returns nil if w.head is above
+// these gates and drawers already.
 func (w *recipientWriter) raiseLosses(ctx context.Context, c *call) error {
 	gates := make(map[domain.Group]*gate)
 	if err := c.readGates(ctx, w.recipient, w.r.opts.Groups.All(), gates); err != nil {
@@ -186,7 +186,7 @@ func (w *recipientWriter) addLoss(lost map[cabinetName]position, cabinet domain.
 	return nil
 }
 
-// isRaised reports whether a raise of h has begun, which any writer completes.
+// isRaised reports whether a raise of h has begun and is not complete. Any writer may complete it.
 func (h *head) isRaised() bool {
 	for _, last := range h.Cabinets {
 		if last.Raise {

@@ -9,10 +9,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A writer compares the head with the gates of the groups that it saves to, before its first
-// Save to each of them; see save_raise.go.
+// Before its first Save to a group, a writer compares the head with the gate of the group; see
+// save_raise.go.
 
-// isInFront reports whether the position of a gate is after all events that a head knows.
+// isInFront reports whether the position of a gate is after all events in a head. last is the state of the
+// cabinet in that head.
 func (at position) isInFront(last received) bool {
 	return at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal ||
 		last.Drawer != "" && at.Ordinal == last.Ordinal && at.Slot > last.Fill
@@ -41,11 +42,11 @@ func (h *head) inFrontOf(gates map[domain.Group]*gate) map[cabinetName]position 
 	return found
 }
 
-// removedCabinets is the key for the cabinets that were removed from a gate.
+// removedCabinets is the key in the result of inFrontOf for the cabinets that were removed from a gate.
 const removedCabinets cabinetName = ""
 
-// readHeadAndGates reads w.head unless it is set, and concurrently the gates of those groups of the
-// batch with which the head was not compared yet.
+// readHeadAndGates reads w.head unless it is set. Concurrently it reads the gates of the groups of the
+// batch that were not compared with the head yet.
 func (w *recipientWriter) readHeadAndGates(ctx context.Context, c *call) (map[domain.Group]*gate, error) {
 	if w.reserved == nil && w.isOld.Swap(false) {
 		w.head = nil
@@ -58,7 +59,7 @@ func (w *recipientWriter) readHeadAndGates(ctx context.Context, c *call) (map[do
 		if err := w.readHead(ctx, c); err != nil {
 			return nil, err
 		}
-		if groups, err = w.uncomparedGroups(); err != nil || len(groups) == 0 { // otherwise this head is an older one
+		if groups, err = w.uncomparedGroups(); err != nil || len(groups) == 0 { // readHead clears w.compared if this head is older than the last one
 			return nil, err
 		}
 	}
@@ -69,7 +70,7 @@ func (w *recipientWriter) readHeadAndGates(ctx context.Context, c *call) (map[do
 	return gates, g.Wait()
 }
 
-// uncomparedGroups returns the groups of the batch whose gates the head was not compared with yet.
+// uncomparedGroups returns the groups of the batch whose gates were not compared with the head yet.
 func (w *recipientWriter) uncomparedGroups() ([]domain.Group, error) {
 	var groups []domain.Group
 	var last domain.Origin
@@ -92,11 +93,10 @@ func (w *recipientWriter) uncomparedGroups() ([]domain.Group, error) {
 	return groups, nil
 }
 
-// compareGates records that w.head is not behind the gates. If it is, the head is raised above them,
-// step by step: the error is client.ErrStale after each. It completes a raise that another writer has
-// begun.
+// compareGates records that w.head is not behind the gates. If w.head is behind a gate, or another writer
+// has begun to raise it, compareGates makes the next step of the raise and returns client.ErrStale.
 func (w *recipientWriter) compareGates(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
-	if w.head.Watermark > w.head.Reserved { // its numbers would be assigned again
+	if w.head.Watermark > w.head.Reserved { // visible numbers would be assigned again
 		return domain.Errorf(domain.Damaged, "head of %s: the watermark %d is above the reserved number %d", w.recipient, w.head.Watermark, w.head.Reserved)
 	}
 	if len(w.head.inFrontOf(gates)) > 0 || w.head.isRaised() {

@@ -13,15 +13,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// countEvents raises the counts of the drawers of p, or creates them, one batch for each
-// cabinet. It reports for each part whether it fills an existing drawer without
-// unacknowledged events. It fails with client.ErrStale if one of the drawers is sealed.
+// countEvents raises the counts of the drawers of p, or creates the drawers, in one batch for each
+// cabinet. empty reports for each part whether it fills an existing drawer that had no unacknowledged
+// events. It fails with client.ErrStale if a drawer is sealed.
 func (w *recipientWriter) countEvents(ctx context.Context, c *call, p *savePlan) (empty []bool, err error) {
 	empty = make([]bool, len(p.intent.Parts))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for name, at := range partsBy(p.intent, func(part *drawerPart) string { return part.Cabinet }) {
-		for some := range slices.Chunk(at, batchPages) { // more than one chunk only if drawers are tiny
+		for some := range slices.Chunk(at, batchPages) { // one chunk, unless drawers are tiny
 			g.Go(func() error {
 				drawers, err := w.countCabinet(ctx, c, p, name, some)
 				for i, d := range drawers {
@@ -35,7 +35,7 @@ func (w *recipientWriter) countEvents(ctx context.Context, c *call, p *savePlan)
 	return empty, g.Wait()
 }
 
-// partsBy returns the indexes of the parts that share a key, in order.
+// partsBy returns the indexes of the parts of it, in order, grouped by key.
 func partsBy(it *intent, key func(*drawerPart) string) map[string][]int {
 	by := make(map[string][]int)
 	for i := range it.Parts {
@@ -79,8 +79,8 @@ func (w *recipientWriter) countCabinet(ctx context.Context, c *call, p *savePlan
 	if !client.IsRefused(err) {
 		return nil, err
 	}
-	// Refused: either an earlier attempt of this batch was applied, or a drawer is sealed. The demand
-	// that the count is of this intent is a second line of defence.
+	// The batch was refused: either an earlier attempt was applied, or a drawer is sealed. The check
+	// that this intent has written the count is a second line of defence.
 	for _, i := range at {
 		part := &p.intent.Parts[i]
 		var d drawer
@@ -98,9 +98,9 @@ func (w *recipientWriter) countCabinet(ctx context.Context, c *call, p *savePlan
 	return drawers, nil
 }
 
-// countUp returns the patch that adds a part to a drawer if the drawer is as the plan assumes. The
-// condition is on count and seal rather than on the etag, because a Dequeue may move the position of
-// the drawer at any time, and the count is right nevertheless.
+// countUp returns the patch that adds a part to the count of a drawer. Its condition is that the drawer is
+// not sealed and has the count that the plan assumes. The etag is not a condition, because a Dequeue may
+// write the drawer's number of acknowledged slots at any time, which does not affect the count.
 func countUp(part *drawerPart, weight domain.Weight, intent string) azcosmos.PatchOperations {
 	ops := client.NewPatch(drawerDocument, "c.sealed = false", fmt.Sprintf("c.count = %d", part.Slot))
 	ops.AppendSet("/count", part.endSlot())
@@ -109,8 +109,8 @@ func countUp(part *drawerPart, weight domain.Weight, intent string) azcosmos.Pat
 	return ops
 }
 
-// sumWeights adds up weights, up to maxWeighed for each: numbers in Cosmos are floating point, exact up
-// to 2^53, and the sum is only an estimate for reading ahead.
+// sumWeights returns the sum of the weights of events, but at most maxWeighed: numbers in Cosmos are
+// floating point, exact up to 2^53, and the sum is only an estimate for reading ahead.
 func sumWeights(events []numbered) domain.Weight {
 	var sum domain.Weight
 	for _, e := range events {
@@ -119,11 +119,11 @@ func sumWeights(events []numbered) domain.Weight {
 	return sum
 }
 
-// maxWeighed is the limit for a sum of weights: ten thousand of these can be added exactly.
+// maxWeighed is the limit for a sum of weights. Ten thousand sums of this size can be added exactly.
 const maxWeighed = 1 << 38
 
-// writeEntries writes entries for those parts of p that have the first unacknowledged events of their
-// drawers, one batch for each origin.
+// writeEntries writes the entries of the parts for which empty is true: the parts with the first
+// unacknowledged events of their drawers. It makes one batch for each origin.
 func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan, empty []bool) error {
 	if !w.r.usesEntries() {
 		return nil
@@ -148,7 +148,7 @@ func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan
 	}
 	for key, some := range entries {
 		g.Go(func() error {
-			for chunk := range slices.Chunk(some, batchPages) { // more than one chunk only if drawers are tiny
+			for chunk := range slices.Chunk(some, batchPages) { // one chunk, unless drawers are tiny
 				if err := c.writeEntries(ctx, key, chunk); err != nil {
 					return err
 				}
@@ -159,8 +159,8 @@ func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan
 	return g.Wait()
 }
 
-// writeEntries writes the entries of one partition. It creates those of new drawers, and patches those
-// that exist, so that they keep members of newer versions.
+// writeEntries writes the entries of one partition. It creates the entries of new drawers. It patches
+// existing entries, which keeps the members of newer versions.
 func (c *call) writeEntries(ctx context.Context, key string, entries []catalogEntry) error {
 	// A crash after this write leaves entries for events that are not visible. A Peek chooses cabinets
 	// by the head, and repairs an entry that is too low.
@@ -190,7 +190,7 @@ func (c *call) writeEntry(ctx context.Context, key string, e *catalogEntry) erro
 	switch {
 	case client.IsNotFound(err):
 		_, err = c.Put(ctx, c.r.db.catalog, key, e.ID, "", e)
-	case client.IsRefused(err): // its format is newer
+	case client.IsRefused(err): // the entry has a newer format
 		if _, err = c.Read(ctx, c.r.db.catalog, key, e.ID, &catalogEntry{}); err == nil {
 			err = client.ErrStale
 		}
@@ -201,9 +201,8 @@ func (c *call) writeEntry(ctx context.Context, key string, e *catalogEntry) erro
 	return err
 }
 
-// sealDrawer seals a drawer and returns its final state. The write acts on the current
-// document, however stale the copy of the caller is, and sealing a sealed drawer changes
-// nothing.
+// sealDrawer seals a drawer and returns its final state. The write is a patch, so it acts on the current
+// document even if the caller has a stale copy. Sealing a sealed drawer changes nothing.
 func (c *call) sealDrawer(ctx context.Context, cabinet, id string) (*drawer, error) {
 	ops := client.NewPatch(drawerDocument)
 	ops.AppendSet("/sealed", true)
@@ -214,8 +213,9 @@ func (c *call) sealDrawer(ctx context.Context, cabinet, id string) (*drawer, err
 	return &d, nil
 }
 
-// sealAt seals a drawer of an intent with the slots that it had before. A drawer that the intent was
-// going to create is created sealed. It is empty unless pages of it are stored; see raise.
+// sealAt seals a drawer of an intent with the slots that the drawer had before the intent. If the intent
+// has not created its new drawer yet, sealAt creates it sealed: empty, unless a raise has found pages of the
+// drawer; see save_raise.go.
 func (c *call) sealAt(ctx context.Context, cabinet string, p *drawerPart, intent string) error {
 	if p.New {
 		empty := &drawer{
@@ -235,12 +235,12 @@ func (c *call) sealAt(ctx context.Context, cabinet string, p *drawerPart, intent
 	if !client.IsRefused(err) {
 		return err
 	}
-	// It seems to be sealed already, by another rollback of the same intent.
+	// Another rollback of the same intent has probably sealed the drawer already.
 	var d drawer
 	_, err = c.Read(ctx, c.r.db.cabinets, cabinet, p.Drawer, &d)
 	switch {
 	case client.IsNotFound(err), err == nil && !d.Sealed:
-		return client.ErrStale // a stale read: read again
+		return client.ErrStale // the read was stale
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A digestLookup returns the digest of an event if the recipient has received it.
+// A digestLookup returns the digest of an event, and whether the recipient has received that event.
 type digestLookup func(domain.EventID) (domain.Digest, bool, error)
 
 // batchIDs returns the ids of the events in batch.
@@ -21,15 +21,15 @@ func batchIDs(batch []*pending) []domain.EventID {
 	return ids
 }
 
-// dedupBatch returns the events of batch that are new to the recipient, in order, and records in each
-// Save why the others are not stored. before is the plan of preceding events that are not in the index
-// yet, or nil.
+// dedupBatch returns the events of batch that are new to the recipient, in order. It records in each Save
+// the conflicts, the duplicates, and the error if the Save is refused. before is the plan of preceding
+// events that are not in the index yet, or nil.
 func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, received digestLookup) ([]numbered, error) {
 	most := 0
 	for _, p := range batch {
 		most += len(p.events)
 	}
-	seen := make(map[domain.EventID]domain.Digest, most) // ids in this batch
+	seen := make(map[domain.EventID]domain.Digest, most) // digests of the events in before and in this batch
 	if before != nil {
 		for _, events := range before.events {
 			for _, e := range events {
@@ -62,7 +62,7 @@ func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, receive
 			case digest != p.digests[i]:
 				p.saved.Conflicts = append(p.saved.Conflicts, i)
 			case p.attempted[i]:
-				p.saved.Accepted++ // stored by an attempt whose commit was applied, but not answered
+				p.saved.Accepted++ // an earlier attempt has stored the event: its commit was applied, but the reply was lost
 			default:
 				p.saved.Duplicates++
 			}
@@ -71,11 +71,11 @@ func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, receive
 	return fresh, nil
 }
 
-// maxCabinets is the limit for the cabinets of a recipient. The head and the gates name them all, and a
-// document has up to 2 MB.
+// maxCabinets is the limit for the cabinets of a recipient. The head and the gates name all of them, and a
+// document may have up to 2 MB.
 const maxCabinets = 1000
 
-// cabinetNames has the cabinets that a recipient has, or is about to have.
+// cabinetNames is the set of the present cabinets of a recipient and of those that a batch will add.
 type cabinetNames map[cabinetName]bool
 
 func (w *recipientWriter) cabinetsWith(p *savePlan) cabinetNames {
@@ -91,8 +91,9 @@ func (w *recipientWriter) cabinetsWith(p *savePlan) cabinetNames {
 	return names
 }
 
-// addCabinets adds the cabinets of events, or fails and adds none if they would be too many: a content
-// type is a kind of data, and a sender that uses a new one for every event has misunderstood that.
+// addCabinets adds the cabinets of events. If the recipient would have more than maxCabinets, it adds no
+// cabinet and returns an error. The limit stops a sender that wrongly uses a new content type for every
+// event: a content type is a kind of data.
 func (names cabinetNames) addCabinets(recipient domain.ActorID, events []domain.Event) error {
 	fresh := make(cabinetNames)
 	var spelled namer

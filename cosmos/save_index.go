@@ -11,31 +11,31 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An index knows which events a recipient has received. The pages are the record. The index keeps in
-// memory the part that a Save is likely to need: the ids in the last drawer of each cabinet, and
-// filters of the drawers before that one (see block_filter.go). It reads what it lacks for the ids of a
-// Save, and evicts the parts that were unused for the longest time.
+// An index answers which events a recipient has received. The pages are the authoritative record. The
+// index keeps in memory the part that a Save is likely to need: the ids in the last drawer of each
+// cabinet, and filters of the earlier drawers (see block_filter.go). For the ids of a Save, it reads the
+// missing parts. It evicts the least recently used parts.
 //
-// It holds only committed events, and these stay committed, so an id that it has was certainly
-// received. refresh completes it up to a head.
+// The index has only committed events. Events stay committed, so an id in the index was certainly
+// received. refresh completes the index up to a head.
 //
 // Only the caller that leads the writer uses it.
 type index struct {
 	recipient domain.ActorID
 	cabinets  map[cabinetName]*cabinetIndex
-	limit     int // for its memory, in bytes
-	removed   int // RemovedOrdinal of the head: new cabinets begin after it
+	limit     int // limit for the memory of the index, in bytes
+	removed   int // RemovedOrdinal of the head: new cabinets begin after this ordinal
 
 	filter        *storedRecipientFilter
 	replaceFilter bool // the stored filter of the recipient covers slots that no head has
-	upkeep        int  // number of parts saved and cabinets read since the filter was stored
+	upkeep        int  // number of parts saved and cabinets read since filter was stored
 }
 
 func newIndex(recipient domain.ActorID, limit int) *index {
 	return &index{recipient: recipient, cabinets: make(map[cabinetName]*cabinetIndex), limit: limit, filter: &storedRecipientFilter{}}
 }
 
-// findCabinet returns the index of a cabinet.
+// findCabinet returns the index of a cabinet, which it adds if it is missing.
 func (x *index) findCabinet(name cabinetName) (*cabinetIndex, error) {
 	cab := x.cabinets[name]
 	if cab == nil {
@@ -49,10 +49,10 @@ func (x *index) findCabinet(name cabinetName) (*cabinetIndex, error) {
 	return cab, nil
 }
 
-// refresh reads the events that h states and the index lacks: all events in the drawers that are being
-// filled, and for the drawers before them the filters that ids need.
+// refresh reads the events of h that the index lacks: all events in the drawers that are being filled and,
+// of the earlier drawers, the filters that are needed for ids.
 func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.EventID) error {
-	maps.DeleteFunc(x.cabinets, func(name cabinetName, _ *cabinetIndex) bool { // of cabinets that were removed
+	maps.DeleteFunc(x.cabinets, func(name cabinetName, _ *cabinetIndex) bool { // removed cabinets
 		_, ok := h.Cabinets[name]
 		return !ok
 	})
@@ -77,7 +77,7 @@ func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.Even
 			behind = append(behind, cab)
 		}
 	}
-	g, ctx := errgroup.WithContext(ctx) // so that a failure ends the other reads
+	g, ctx := errgroup.WithContext(ctx) // a failure cancels the other reads
 	g.SetLimit(drawersPerBundle)
 	for _, cab := range behind {
 		g.Go(func() error { return cab.catchUp(ctx, c, hashes) })
@@ -85,8 +85,8 @@ func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.Even
 	return g.Wait()
 }
 
-// find returns those ids that the recipient has received, as of the last refresh, with their digests.
-// It reads the drawers that may hold them.
+// find returns those of the ids that the recipient had received at the last refresh, with their digests. It
+// reads the drawers that may have these ids.
 func (x *index) find(ctx context.Context, c *call, ids []domain.EventID) (map[domain.EventID]domain.Digest, error) {
 	found := make(map[domain.EventID]domain.Digest)
 	var unknown []domain.EventID
@@ -132,7 +132,7 @@ func (x *index) find(ctx context.Context, c *call, ids []domain.EventID) (map[do
 	return found, nil
 }
 
-// inMemory looks for an event among those whose digests are in memory.
+// inMemory returns the digest of an event if that digest is in memory.
 func (x *index) inMemory(id domain.EventID) (domain.Digest, bool) {
 	for _, cab := range x.cabinets {
 		if digest, ok := cab.open.ids[id]; ok {
@@ -145,7 +145,7 @@ func (x *index) inMemory(id domain.EventID) (domain.Digest, bool) {
 // errNotRecalled reports that only a read can show whether an event was received.
 var errNotRecalled = errors.New("the event may be in a drawer that is not in memory")
 
-// lookUpCached looks up an id without a request.
+// lookUpCached is a digestLookup without requests. It returns errNotRecalled if a request is needed.
 func (x *index) lookUpCached(id domain.EventID) (domain.Digest, bool, error) {
 	if digest, ok := x.inMemory(id); ok {
 		return digest, true, nil
@@ -159,14 +159,14 @@ func (x *index) lookUpCached(id domain.EventID) (domain.Digest, bool, error) {
 	return domain.Digest{}, false, nil
 }
 
-// endSave drops what was read for one Save only.
+// endSave drops the drawers that were read for one Save.
 func (x *index) endSave() {
 	for _, cab := range x.cabinets {
 		cab.loaded, cab.lacking = nil, lackingFilters{}
 	}
 }
 
-// add adds the events of a committed plan. inTail says that they are in tails.
+// add adds the events of a committed plan. If inTail is true, the events are in tails.
 func (x *index) add(r *Repository, p *savePlan, inTail bool) {
 	x.upkeep += len(p.intent.Parts)
 	for i := range p.intent.Parts {
@@ -174,27 +174,27 @@ func (x *index) add(r *Repository, p *savePlan, inTail bool) {
 		isKnown := x.cabinets[part.Cabinet] != nil
 		cab, err := x.findCabinet(part.Cabinet)
 		if err != nil {
-			continue // impossible: the name was made from a cabinet
+			continue // impossible: nameOf has returned the name
 		}
 		if !isKnown {
-			cab.floor = x.removed + 1 // the head had no such cabinet
+			cab.floor = x.removed + 1 // the cabinet is new
 		}
 		cab.add(r, part, p.events[i], inTail)
 	}
 }
 
-// size estimates the memory that the index takes, in bytes.
+// size returns an estimate of the memory of the index in bytes.
 func (x *index) size() int {
-	size := 2500 + x.filter.size() // for one cabinet, including the writer and its head
+	size := 2500 + x.filter.size() // an index with one cabinet, its writer and the writer's head
 	for _, cab := range x.cabinets {
 		size += cab.size()
 	}
 	return size
 }
 
-// shrink evicts parts of the index until its size is within limit, or nothing more can be evicted. It
-// begins with the least recently used filters. Then it replaces the digests of the events in the
-// drawers that are being filled by fingerprints, which take a twentieth of the memory.
+// shrink evicts parts of the index until its size is within limit, or no part can be evicted. It first
+// evicts the least recently used filters. After that it replaces the digests of the events in the drawers
+// that are being filled by fingerprints, which take a twentieth of the memory.
 func (x *index) shrink(limit int) {
 	size := x.size()
 	if size <= limit {

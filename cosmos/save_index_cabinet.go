@@ -9,7 +9,7 @@ import (
 // A cabinetIndex is the part of the index for one cabinet.
 type cabinetIndex struct {
 	cabinet domain.CabinetKey
-	limit   int // for the memory of filters, in bytes
+	limit   int // limit for the memory of filters, in bytes
 
 	last   received // state of the cabinet in the newest head that was observed
 	floor  int      // drawers with a smaller ordinal are not retained
@@ -17,12 +17,12 @@ type cabinetIndex struct {
 	blocks []block  // the blocks that cover the drawers from floor to sealed
 
 	open     openDrawer
-	left     openDrawer // the drawer that was filled before, if it was not full
+	left     openDrawer // the drawer that was filled before open, if it was not full
 	resident map[blockSegment]*residentFilter
-	bytes    int // size of resident
+	bytes    int // size of the filters in resident
 	uses     useTime
-	loaded   map[int]loadedDrawer // drawers that were read for this Save, by ordinal
-	lacking  lackingFilters       // filters that an earlier attempt of this Save did not find
+	loaded   map[int]loadedDrawer // drawers that were read for the present Save, by ordinal
+	lacking  lackingFilters       // filters that an earlier attempt of the present Save did not find
 }
 
 func newCabinetIndex(cabinet domain.CabinetKey, limit int) *cabinetIndex {
@@ -38,7 +38,7 @@ func (cab *cabinetIndex) observe(last received, floor int) {
 	if sealed < cab.sealed || sealed == cab.sealed && last.Drawer == cab.last.Drawer && last.Fill < cab.last.Fill {
 		last, sealed = cab.last, cab.sealed
 	}
-	isOpen := last.Drawer == cab.open.drawer && last.Ordinal == cab.open.ordinal // in a damaged head, only one of them may be the same
+	isOpen := last.Drawer == cab.open.drawer && last.Ordinal == cab.open.ordinal // both are compared, because a damaged head may have a different ordinal for the same drawer
 	if floor <= cab.floor && sealed == cab.sealed && isOpen {
 		cab.last = last
 		return
@@ -67,7 +67,7 @@ func (cab *cabinetIndex) isComplete() bool {
 // query, the filters for the first hashes.
 func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) error {
 	if n := cab.last.inPages(); len(cab.blocks) == 0 && costOfPages(n, n) <= maxUnread {
-		cab.open.looked = true // there is no filter yet
+		cab.open.looked = true // no filter is stored for so few pages
 	}
 	if err := cab.fetchFilters(ctx, c, hashes[:cab.countFitting(hashes)]); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 	}
 	inTail := max(0, cab.last.Fill-max(before, cab.last.inPages()))
 	unread := costOfPages(read.pagesRead, cab.open.fill-before-inTail)
-	if unread <= read.pagesRead*costOfPages(1, c.r.opts.TailEvents) && c.r.opts.TailEvents > 0 { // the pages were tails
+	if unread <= read.pagesRead*costOfPages(1, c.r.opts.TailEvents) && c.r.opts.TailEvents > 0 { // the pages were flushed tails
 		unread *= smallSaves
 	}
 	cab.open.unread += unread + costOfTail(inTail)
@@ -108,10 +108,10 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 	return nil
 }
 
-// storeFilter queues a hint that stores the filter of the drawer that is being filled, if too many of
-// its pages are not in the stored one. last is the state of the cabinet in a head. The filter covers no
-// slot of the tail: a failover may lose the head with the tail but keep the filter, and then other
-// events fill these slots.
+// storeFilter queues a hint that stores the filter of the drawer that is being filled, if the stored filter
+// does not cover too many of its pages. last is the state of the cabinet in a head. The filter covers no
+// slot of the tail: after a failover that loses the head with the tail but not the filter, other events
+// fill these slots.
 func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
 	if cab.open.drawer != last.Drawer || cab.open.fill < last.inPages() || cab.open.hasLost {
 		return
@@ -126,8 +126,9 @@ func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
 	r.hints.leaveFilter(cab.cabinet, f, cab.open.stored)
 }
 
-// add adds the events of a committed part. If its drawer is new, the previous one is full, and is
-// sealed by a hint rather than by its next reader. inTail says that the events are in the tail.
+// add adds the events of a committed part. If the drawer of the part is new, the previous drawer is full,
+// and add queues a hint that seals it, so its next reader need not. If inTail is true, the events are in
+// the tail.
 func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numbered, inTail bool) {
 	last := received{Drawer: part.Drawer, Ordinal: part.Ordinal, Fill: part.endSlot()}
 	if part.New {
@@ -141,13 +142,13 @@ func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numbered,
 				r.hints.leaveSealed(cab.cabinet, f, before.stored, cab.mergeBehind(f.ordinal), cab.floor)
 			}
 		}
-		cab.open.looked = true // there is no filter yet
+		cab.open.looked = true // no filter is stored for a new drawer
 	}
 	if cab.open.drawer != part.Drawer || cab.open.fill != part.Slot {
-		return // there are events between: refresh reads them
+		return // the index lacks events before the part: refresh reads all of them
 	}
 	cab.last = last
-	if cab.open.misfit != "" { // not earlier: with a stale head every filter seems to be a misfit
+	if cab.open.misfit != "" { // only after a commit: with a stale head, every filter may seem to be a misfit
 		cab.open.stored = &storedFilter{etag: cab.open.misfit, count: -1}
 		cab.open.misfit, cab.open.unread = "", cab.open.unread+maxUnread
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// shortFilters has the stored filters that do not cover all of their drawers. A nil filter means that
-// none is stored.
+// shortFilters has the stored filters that do not cover all slots of their drawers. The value is nil for a
+// drawer without a stored filter.
 type shortFilters map[blockSegment]*readFilter
 
-// completeShort makes filters of the drawers in short, in the order of their ordinals. It uses a filter
-// of an older version as it is.
+// completeShort makes filters of the drawers in short, in the order of their ordinals. If a filter of an
+// older version is stored, it uses that one.
 func (cab *cabinetIndex) completeShort(ctx context.Context, c *call, short shortFilters) error {
 	for len(short) > 0 {
 		drawers := slices.SortedFunc(maps.Keys(short), blockSegment.compare)
 		limit := len(drawers)
 		if limit > drawersPerBundle {
-			limit = 0 // read everything in few requests
+			limit = 0 // no limit, for fewer requests
 		}
 		extents, err := c.readExtents(ctx, cab.cabinet, cab.last, drawers[0].firstOrdinal(), limit)
 		if err != nil {
@@ -39,11 +39,11 @@ func (cab *cabinetIndex) completeShort(ctx context.Context, c *call, short short
 	return nil
 }
 
-// completeFilters makes the filters of those extents whose drawers are in short, and removes them from
-// short.
+// completeFilters makes the filters of the drawers in extents that are also in short, and removes these
+// drawers from short.
 func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents []extent, short shortFilters) error {
 	filters := make([]*residentFilter, len(extents))
-	var g errgroup.Group // without a context: if one filter fails, the others are still completed, for the next attempt
+	var g errgroup.Group // no context: after a failure, the filters in progress are still completed, for the next attempt
 	var failed atomic.Bool
 	g.SetLimit(drawersPerBundle)
 	for i, e := range extents {
@@ -65,7 +65,7 @@ func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents [
 		})
 	}
 	err := g.Wait()
-	for i, f := range filters { // even if one could not be read: the next attempt continues with it
+	for i, f := range filters { // also after a failure, so that the next attempt needs fewer reads
 		if f != nil {
 			cab.admitFilter(drawerSegment(extents[i].ordinal), f)
 			delete(short, drawerSegment(extents[i].ordinal))
@@ -74,8 +74,8 @@ func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents [
 	return err
 }
 
-// completeFilter returns the filter of a sealed drawer. known covers some of its slots. It stores the
-// filter for the next reader.
+// completeFilter returns the filter of a sealed drawer, and queues a hint that stores the filter for the
+// next reader. known has the events in the first slots of the drawer.
 func (c *call) completeFilter(ctx context.Context, cabinet domain.CabinetKey, e extent, known *openDrawer, hasFilter bool) (*residentFilter, error) {
 	if known.fill < e.limit && !hasFilter {
 		older, err := c.readOlderFilter(ctx, e)
@@ -87,7 +87,7 @@ func (c *call) completeFilter(ctx context.Context, cabinet domain.CabinetKey, e 
 		}
 	}
 	if known.fill < e.limit {
-		ids, hasLost, err := c.readIDs(ctx, cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, From: known.fill, To: e.limit}, nil) // the drawer is no longer filled
+		ids, hasLost, err := c.readIDs(ctx, cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, From: known.fill, To: e.limit}, nil) // nil: a sealed drawer has no tail
 		if err != nil {
 			return nil, err
 		}

@@ -8,16 +8,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A loadedDrawer has the events of a drawer in the slots below until.
+// A loadedDrawer has the ids and digests of the events in the slots of a drawer below until.
 type loadedDrawer struct {
 	ids     map[domain.EventID]domain.Digest
 	until   int
-	isWhole bool // the drawer takes no more events
+	isWhole bool // the drawer is sealed and ids has all its events
 }
 
-// loadDrawer returns the events of a drawer. For the drawer that is being filled, it returns only those
-// that the index has as fingerprints. It reads a drawer once for a Save. But if the Save has begun with
-// an older head, it also reads the events that were added to the drawer since.
+// loadDrawer returns the events of a drawer. For the drawer that is being filled, it returns only the
+// events that the index has as fingerprints. It reads a drawer once for a Save. If the Save continues with
+// a newer head, it also reads the events that were added to the drawer since.
 func (cab *cabinetIndex) loadDrawer(ctx context.Context, c *call, ordinal int) (map[domain.EventID]domain.Digest, error) {
 	isOpen := cab.last.Drawer != "" && ordinal == cab.last.Ordinal
 	known, ok := cab.loaded[ordinal]
@@ -37,7 +37,7 @@ func (cab *cabinetIndex) loadDrawer(ctx context.Context, c *call, ordinal int) (
 	}
 	e := extents[0]
 	if !e.sealed {
-		e.limit = min(cab.open.from, e.limit) // the others are in memory
+		e.limit = min(cab.open.from, e.limit) // the digests of later events are in memory
 	}
 	ids, _, err := c.readIDs(ctx, cab.cabinet, slotRange{Drawer: e.drawer, Ordinal: ordinal, From: known.until, To: e.limit}, newest)
 	if err != nil {
@@ -51,12 +51,12 @@ func (cab *cabinetIndex) loadDrawer(ctx context.Context, c *call, ordinal int) (
 	return ids, nil
 }
 
-// pagesOfIndex is the number of pages that the index reads in one request, since it uses all of them: 2
-// MB when they are full.
+// pagesOfIndex is the number of pages that the index reads in one request: 2 MB if the pages are full. It
+// is large because the index uses all pages that it reads.
 const pagesOfIndex = 32
 
-// readIDs reads the ids in a range of slots. newest is the tail of the cabinet, which may have some of
-// them. hasLost reports that some of them are lost.
+// readIDs reads the ids and digests of the events in a range of slots. newest is the tail of the cabinet,
+// which may have some of these slots. hasLost reports that some of the slots are lost.
 func (c *call) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slotRange, newest *tail) (ids map[domain.EventID]domain.Digest, hasLost bool, err error) {
 	ids = make(map[domain.EventID]domain.Digest, min(s.To-s.From, maxRound))
 	read := c.readDrawer(cabinet, s, newest)

@@ -7,15 +7,15 @@ import (
 )
 
 // A residentFilter is a filter in memory. It covers all drawers of its segment. The filter of a single
-// drawer may have been stored by an older version of the hub.
+// drawer may have the format of an older version of the hub.
 type residentFilter struct {
 	set     *fingerprintSet
 	hasLost bool   // set lacks ids of lost events, which a backup may restore: it is not merged
-	older   filter // used if set is nil
+	older   filter // a filter in the format of an older version; used if set is nil
 	used    useTime
 }
 
-// A useTime is the time of a use of a filter, as a counter.
+// A useTime is the logical time at which a filter was used: a counter of uses.
 type useTime uint64
 
 // Compare sorts earlier uses first.
@@ -27,7 +27,7 @@ func (cab *cabinetIndex) markUsed(f *residentFilter) {
 	f.used = cab.uses
 }
 
-// size estimates the memory that cab takes, in bytes.
+// size returns an estimate of the memory of cab in bytes.
 func (cab *cabinetIndex) size() int {
 	return 256 + cab.bytes + cab.open.size() + cab.left.size()
 }
@@ -56,8 +56,8 @@ func (cab *cabinetIndex) evictFilter(at blockSegment) {
 	}
 }
 
-// evictOldest evicts the filters that were not used for the longest time, until the others take up to
-// limit bytes.
+// evictOldest evicts the least recently used filters until the remaining filters take up to cab.limit
+// bytes.
 func (cab *cabinetIndex) evictOldest() {
 	if cab.bytes <= cab.limit {
 		return

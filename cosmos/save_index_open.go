@@ -6,51 +6,51 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An openDrawer is what the index knows of the drawer that a cabinet is filling: its events in the
-// slots below fill. Events below from are known only as fingerprints, which another node has stored or
-// this one keeps to save memory; later ones with their digests.
+// An openDrawer is the part of the index for the drawer that a cabinet is filling: the events in the slots
+// below fill. The events in slots below from are known only as fingerprints, from a stored filter or to
+// save memory. The events in later slots are known with their digests.
 type openDrawer struct {
 	drawer  string // "": no drawer is open
 	ordinal int
-	looked  bool // the stored filter was read, or found missing
+	looked  bool // the stored filter was read, or does not exist
 	fill    int
-	hasLost bool // some of the events are lost, and their ids are unknown: the filter is not stored
+	hasLost bool // some of the events are lost and their ids are unknown, so the filter must not be stored
 	from    int
 	filter  *fingerprintSet // nil if from is 0
 	ids     map[domain.EventID]domain.Digest
 	stored  *storedFilter
 	misfit  azcore.ETag // etag of a stored filter that must be replaced
-	unread  int         // costOfPages of the events that are not in the stored filter; small Saves count more
+	unread  int         // costOfPages of the events that the stored filter does not cover; small Saves count more
 }
 
-// A node that does not know a recipient reads the stored filter of the drawer and the pages after it.
-// maxUnread limits these: sixteen pages of a few events each, or five full ones. It balances the price
-// of a cold Save against that of warm ones, which have to replace the filter more often if the limit is
-// lower: 21 RU each time, for a drawer that is half full.
+// maxUnread limits the pages that the stored filter of a drawer does not cover: sixteen pages of a few
+// events each, or five full pages. A node that does not know the recipient reads the filter and these
+// pages. With a lower limit, a cold Save costs less, but warm Saves replace the filter more often: 21 RU
+// each time, for a drawer that is half full.
 const maxUnread = 16 * costOfPage
 
-// costOfPages returns the cost of reading pages, in units of one event. A page costs as much as the 400
-// events that fit into a third of a full one.
+// costOfPages returns the cost of reading pages, in units of one event. The cost of a page itself is that of
+// 400 events, which fill a third of a page.
 func costOfPages(pages, events int) int { return pages*costOfPage + events }
 
 const costOfPage = 400
 
-// costOfTail returns the future cost of reading the events of a tail, when they are in pages of about
-// 24.
+// costOfTail returns the future cost of reading the events of a tail, after they were flushed to pages of
+// about 24 events.
 func costOfTail(events int) int { return costOfPages(0, events) + events*costOfPage/24 }
 
-// A small Save costs a third of any other, so a cold small Save may read a third as many pages. So
-// while Saves have one event each, each counts as three.
+// A small Save costs a third of a large one, so a cold small Save may read a third as many pages. To lower
+// the limit to a third while Saves have one event each, each of these Saves counts as three.
 const (
 	smallSaves    = 3
-	costOfSmaller = (smallSaves - 1) * (1 + costOfPage/24) // added for each small Save
+	costOfSmaller = (smallSaves - 1) * (1 + costOfPage/24) // added to unread for each small Save
 	fewSmallPages = maxUnread / costOfPage / smallSaves
 )
 
-// adoptStored adopts the stored filter of the drawer, which may be nil. It does not use a filter that
-// covers more than the slots below limit, which a head or the drawer states: then the head is stale, or
-// a newer one was lost in a failover and its slots will have other events. The slots from inPages on
-// are in a tail. Older versions store filters that cover some of them; these are replaced.
+// adoptStored adopts the stored filter of the drawer, which may be nil. limit is the fill that a head or
+// the drawer states. A filter that covers slots from limit on is not used: either the head is stale, or a
+// failover has lost a newer head and other events will fill these slots. The slots from inPages on are in
+// a tail. Older versions store filters that cover slots of a tail; such a filter is replaced.
 func (o *openDrawer) adoptStored(f *readFilter, limit, inPages int) {
 	o.looked = true
 	switch {
@@ -77,7 +77,7 @@ func (o *openDrawer) add(id domain.EventID, digest domain.Digest) {
 	o.fill++
 }
 
-// drawerFilter returns the filter of all known events.
+// drawerFilter returns the filter of all events in o.
 func (o *openDrawer) drawerFilter() *drawerFilter {
 	set := o.filter
 	if len(o.ids) > 0 || set == nil {
@@ -90,14 +90,14 @@ func (o *openDrawer) drawerFilter() *drawerFilter {
 	return &drawerFilter{drawer: o.drawer, ordinal: o.ordinal, count: o.fill, set: set}
 }
 
-// foldIDs replaces ids and digests by fingerprints.
+// foldIDs replaces the ids and digests in o by fingerprints.
 func (o *openDrawer) foldIDs() {
 	if len(o.ids) > 0 {
 		o.filter, o.from, o.ids = o.drawerFilter().set, o.fill, nil
 	}
 }
 
-// size estimates the memory that o takes, in bytes.
+// size returns an estimate of the memory of o in bytes.
 func (o *openDrawer) size() int {
 	size := 80 * len(o.ids)
 	if o.filter != nil {

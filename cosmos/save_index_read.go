@@ -8,12 +8,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// filtersAtOnce is the number of filters that are read before the first of them is used and may be
-// evicted: 8 MB when they are full.
+// filtersAtOnce is the limit for the filters that are read before the first filter is used and may be
+// evicted: 8 MB if the filters are full.
 const filtersAtOnce = 400
 
-// countFitting returns the number of hashes, from the first on, that need up to filtersAtOnce filters
-// which are not in memory.
+// countFitting returns the largest n for which the first n hashes together need up to filtersAtOnce filters
+// that are not in memory.
 func (cab *cabinetIndex) countFitting(hashes []uint64) int {
 	missing := make(map[blockSegment]bool)
 	for i, hash := range hashes {
@@ -27,7 +27,7 @@ func (cab *cabinetIndex) countFitting(hashes []uint64) int {
 	return len(hashes)
 }
 
-// findSuspects returns the ordinals of drawers that may hold events, by the hash of the event.
+// findSuspects returns, for each hash, the ordinals of the drawers that may have the event with that hash.
 func (cab *cabinetIndex) findSuspects(ctx context.Context, c *call, hashes []uint64) (map[uint64][]int, error) {
 	found := make(map[uint64][]int)
 	for len(hashes) > 0 {
@@ -52,8 +52,8 @@ func (cab *cabinetIndex) findSuspects(ctx context.Context, c *call, hashes []uin
 	return found, nil
 }
 
-// suspectOrdinals returns the ordinals of the drawers that may hold the event with a hash, without the
-// events whose digests are in memory. It returns false if a filter that it needs is not in memory.
+// suspectOrdinals returns the ordinals of the drawers that may have the event with a hash. It does not
+// consider events whose digests are in memory. It returns false if a needed filter is not in memory.
 func (cab *cabinetIndex) suspectOrdinals(hash uint64) ([]int, bool) {
 	var found []int
 	for _, b := range cab.blocks {
@@ -96,7 +96,7 @@ func (cab *cabinetIndex) ordinalsIn(b block, hash uint64, to []int) ([]int, bool
 	return to, true
 }
 
-// collectMissing adds to missing the segments of b, or of the blocks in it, that have to be read for a
+// collectMissing adds to missing the segments of b, or of the blocks in b, whose filters must be read for a
 // hash. Segments in absent are not stored; the filters of their children are used instead.
 func (cab *cabinetIndex) collectMissing(b block, hash uint64, absent, missing map[blockSegment]bool) {
 	at := b.segmentOf(hash)
@@ -113,7 +113,8 @@ func (cab *cabinetIndex) collectMissing(b block, hash uint64, absent, missing ma
 	}
 }
 
-// hasFilters reports whether filters of b, or of all blocks in it, are in memory for a hash.
+// hasFilters reports whether the filters for a hash are in memory: the filter of b, or those of all blocks
+// in b.
 func (cab *cabinetIndex) hasFilters(b block, hash uint64) bool {
 	if cab.resident[b.segmentOf(hash)] != nil {
 		return true
@@ -129,15 +130,15 @@ func (cab *cabinetIndex) hasFilters(b block, hash uint64) bool {
 	return true
 }
 
-// lackingFilters has the filters that fetchFilters did not find. If an attempt fails because a drawer
-// is not visible, the next attempt uses them, and looks only for the drawer.
+// lackingFilters records which filters fetchFilters did not find. If an attempt fails because a drawer is
+// not visible yet, the next attempt reads only the drawer, not the filters again.
 type lackingFilters struct {
-	absent map[blockSegment]bool // not stored, or at level 0 not of the whole drawer
-	short  shortFilters          // those of single drawers, with the stored part
+	absent map[blockSegment]bool // segments without a stored filter; at level 0 also those that cover a part of the drawer
+	short  shortFilters          // the level 0 of absent, with the filters that cover a part
 }
 
-// fetchFilters reads the filters that are needed for hashes, and the filter of the drawer that is being
-// filled unless it was read before.
+// fetchFilters reads the filters that are needed for hashes. It also reads the filter of the drawer that is
+// being filled, unless that was read before.
 func (cab *cabinetIndex) fetchFilters(ctx context.Context, c *call, hashes []uint64) error {
 	if cab.lacking.absent == nil {
 		cab.lacking = lackingFilters{make(map[blockSegment]bool), make(shortFilters)}

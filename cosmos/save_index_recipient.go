@@ -6,33 +6,34 @@ import (
 	"slices"
 )
 
-// The index adopts what the filter of the recipient covers. It stores the filter again when a node that
-// does not know the recipient would have to read too many cabinets besides.
+// The index adopts the filter of the recipient. It stores the filter again when the stored filter does not
+// cover the pages of too many cabinets, because a node that does not know the recipient reads each of
+// these cabinets.
 
 // unfilteredLimit returns the limit for the cabinets of a recipient with pages that its stored filter
-// does not cover. A head with more cabinets costs more to write, so more of them may be read at three
-// times the price of a warm Save.
+// does not cover. A cold Save may cost three times as much as a warm one. With more cabinets, the head
+// costs more to write, so a cold Save may read more of these cabinets.
 func (r *Repository) unfilteredLimit(cabinets int) int { return r.opts.Unfiltered + cabinets/32 }
 
-// filterLimit returns the limit for the size of a recipient's filter in bytes: with few cabinets as
-// much as costs the same as 16 requests, with many about the size of the head.
+// filterLimit returns the limit for the size of a recipient's filter in bytes. With few cabinets, a filter
+// of this size costs as much as 16 requests; with many cabinets, the limit is about the size of the head.
 func filterLimit(cabinets int) int { return max(32<<10, 256*cabinets) }
 
-// bytesPerUpkeep is the number of bytes of the filter that may be written for each part of a Save, and
-// for each cabinet that was read: about 2 % of their cost.
+// bytesPerUpkeep is the number of bytes of the filter that may be written for each part of a Save and for
+// each cabinet that was read. The write costs about 2 % of the part or the read.
 const bytesPerUpkeep = 1 << 10
 
 // hasPagesBehind reports whether the index lacks pages of the drawer that is being filled.
 func (cab *cabinetIndex) hasPagesBehind() bool { return cab.open.fill < cab.last.inPages() }
 
-// hasUnreadPages reports whether the drawer that is being filled has pages, and neither they nor a
-// filter of them were read.
+// hasUnreadPages reports whether the drawer that is being filled has pages, and neither these pages nor
+// their filter were read.
 func (cab *cabinetIndex) hasUnreadPages() bool {
 	return cab.open.drawer != "" && !cab.open.looked && cab.hasPagesBehind()
 }
 
-// adoptFilter reads the filter of the recipient, if the pages of many cabinets are unread, and adopts
-// the drawers that it covers.
+// adoptFilter reads the filter of the recipient if the pages of more than Options.Unfiltered cabinets are
+// unread, and adopts the drawers that the filter covers.
 func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	unread := make(map[string]*cabinetIndex)
 	for _, cab := range x.cabinets {
@@ -47,7 +48,7 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if sizeOf(drawers) > filterLimit(len(x.cabinets)) { // most of its cabinets were removed
+	if sizeOf(drawers) > filterLimit(len(x.cabinets)) { // the filter was larger: since then, most cabinets were removed
 		x.replaceFilter = true
 	}
 	for i := range drawers {
@@ -60,15 +61,16 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 			x.replaceFilter = true
 			continue
 		}
-		// A drawer that is too large for the filter has a filter of its own, which covers more.
+		// A drawer that is too large for the filter of the recipient has its own filter, which covers
+		// more slots.
 		cab.open.looked = inPages-cab.open.fill <= fewSmallPages*max(c.r.opts.TailEvents, 1)
 	}
 	return nil
 }
 
-// adoptFilter adopts the part of the recipient's filter for the drawer. It returns false if that covers
-// more than the slots below limit, which the head states to be in pages: then the head is stale, or the
-// store has lost a newer one, and the slots will have other events.
+// adoptFilter adopts the part of the recipient's filter for the drawer. limit is the number of slots in
+// pages that the head states. adoptFilter returns false if the filter covers more slots: either the head
+// is stale, or the store has lost a newer head and other events will fill these slots.
 func (o *openDrawer) adoptFilter(d *filteredDrawer, limit int) bool {
 	if d.count > limit {
 		return false
@@ -80,7 +82,7 @@ func (o *openDrawer) adoptFilter(d *filteredDrawer, limit int) bool {
 	return true
 }
 
-// fingerprintKeys returns the keys of all known events.
+// fingerprintKeys returns the keys of all events in o.
 func (o *openDrawer) fingerprintKeys() []fingerprintKey {
 	keys := keysOf(o.ids)
 	if o.filter != nil {
@@ -96,17 +98,17 @@ func (cab *cabinetIndex) canBeFiltered(last received) bool {
 		return false
 	}
 	number, ok := idNumber(last.Drawer)
-	return ok && idText(number) == last.Drawer // otherwise the head is damaged
+	return ok && idText(number) == last.Drawer // false only if the head is damaged
 }
 
 // A filterPart is the part of a cabinet that the filter of the recipient may cover.
 type filterPart struct {
 	open  *openDrawer
-	count int // the slots below it are in pages
+	count int // the slots below count are in pages
 }
 
-// smallestParts returns the parts whose drawers have the fewest events, as many as fit into a filter of
-// limit bytes, and the size of that filter.
+// smallestParts returns the parts whose drawers have the fewest events, as many as fit into a filter of up
+// to limit bytes, and the size of that filter.
 func smallestParts(all []filterPart, limit int) (fitting []filterPart, size int) {
 	slices.SortFunc(all, func(a, b filterPart) int {
 		return cmp.Or(cmp.Compare(a.open.fill, b.open.fill), cmp.Compare(a.open.drawer, b.open.drawer))
@@ -134,12 +136,12 @@ func (s *storedRecipientFilter) countLacking(parts []filterPart) int {
 	return n
 }
 
-// storeFilters queues hints that store the filters of drawers and that of the recipient, if the stored
-// ones lack too many pages. h is the head that a Save has just written: the index knows some cabinets
-// only as of an older one.
+// storeFilters queues hints that store the filters of drawers and the filter of the recipient, if the stored
+// filters do not cover too many pages. h is the head that a Save has just written; for some cabinets, the
+// index has only the state of an older head.
 func (x *index) storeFilters(r *Repository, h *head) {
 	for name, last := range h.Cabinets {
-		// The filter of a full drawer is stored soon, when the next drawer begins.
+		// The filter of a full drawer is stored when the next drawer begins.
 		if cab := x.cabinets[name]; cab != nil && last.Fill < r.opts.DrawerCapacity {
 			cab.storeFilter(r, last)
 		}
@@ -147,8 +149,8 @@ func (x *index) storeFilters(r *Repository, h *head) {
 	x.storeFilter(r, h)
 }
 
-// storeFilter queues a hint that stores the filter of the recipient, if the stored one lacks the pages
-// of too many cabinets.
+// storeFilter queues a hint that stores the filter of the recipient, if the stored filter does not cover the
+// pages of too many cabinets.
 func (x *index) storeFilter(r *Repository, h *head) {
 	var parts []filterPart
 	for name, last := range h.Cabinets {

@@ -14,19 +14,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Pages are written in concurrent batches of about this size. Cosmos permits 2 MB and 100 operations,
-// but it charges for the content of a batch, so several small ones cost as much as a large one, and the
-// first can be sent sooner.
+// Pages are written in concurrent batches of about this size. Cosmos permits 2 MB and 100 operations in a
+// batch. It charges for the content of a batch, so several small batches cost as much as a large batch, and
+// the first one can be sent sooner.
 const (
 	batchBytes = 128 << 10
 	batchPages = 50
 )
 
-// partsAtOnce is the number of parts of a Save that are written concurrently. A Save usually has few,
-// but it may have a thousand.
+// partsAtOnce is the limit for the parts of a Save that are written concurrently. A Save usually has few
+// parts, but it may have a thousand.
 const partsAtOnce = 32
 
-// insertPages creates the pages of p, in any order: they are not visible yet.
+// insertPages creates the pages of p. Their order does not matter, because they become visible only by the
+// commit.
 func (w *recipientWriter) insertPages(ctx context.Context, c *call, p *savePlan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
@@ -42,7 +43,7 @@ type pageBatch struct {
 	docs        [][]byte // all pages, encoded
 }
 
-// pageBatches returns the pages of p in batches. Repeated calls return the same batches.
+// pageBatches returns the pages of p in batches. Every call returns the same batches.
 func (p *savePlan) pageBatches() []pageBatch {
 	var all []pageBatch
 	for i := range p.intent.Parts {
@@ -60,8 +61,8 @@ func (p *savePlan) pageBatches() []pageBatch {
 	return all
 }
 
-// objectName returns the name of the object with the payloads of part i. It contains the drawer's id
-// and that of this intent.
+// objectName returns the name of the object with the payloads of part i. The name contains the ids of the
+// drawer and of the intent.
 func (p *savePlan) objectName(i int) string {
 	part := &p.intent.Parts[i]
 	return fmt.Sprintf("%s/%05d-%s", payloadFolder(part.Drawer), part.Slot, p.intent.ID)
@@ -70,7 +71,7 @@ func (p *savePlan) objectName(i int) string {
 // payloadFolder returns the folder of the payloads of a drawer in the content store.
 func payloadFolder(drawer string) string { return "payloads/" + drawer }
 
-// putPayloads stores the payloads of p, one object for each part that has any.
+// putPayloads stores the payloads of p, in one object for each part that has payloads.
 func (w *recipientWriter) putPayloads(ctx context.Context, p *savePlan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
@@ -88,7 +89,7 @@ func (w *recipientWriter) putPayloads(ctx context.Context, p *savePlan) error {
 	return g.Wait()
 }
 
-// dropPayloads tries to delete the payloads of a plan that was not reserved.
+// dropPayloads tries to delete the payloads of a plan whose intent was not stored.
 func (w *recipientWriter) dropPayloads(ctx context.Context, p *savePlan) {
 	var names []string
 	for i, events := range p.events {
@@ -103,7 +104,7 @@ func (w *recipientWriter) dropPayloads(ctx context.Context, p *savePlan) {
 // the recipient wait for it.
 const deletionTimeout = 2 * time.Second
 
-// deleteObjects tries to delete objects, even if ctx has ended: nothing else deletes the objects of a
+// deleteObjects tries to delete objects, even if ctx has ended: the sweep does not delete the objects of a
 // drawer that was never created.
 func (w *recipientWriter) deleteObjects(ctx context.Context, names []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deletionTimeout)
@@ -154,9 +155,9 @@ func payloadsOf(events []numbered) io.Reader {
 }
 
 func (w *recipientWriter) createPages(ctx context.Context, c *call, some pageBatch) error {
-	// A crash after this write leaves some pages of the intent. No head covers their slots,
-	// so no reader returns them. The rollback seals the drawer below their slots, and the
-	// sweep deletes them with the drawer.
+	// A crash after this write leaves some pages of the intent. No head covers the slots of these pages,
+	// so no reader returns them. The rollback seals the drawer below these slots, and the sweep deletes
+	// the pages with the drawer.
 	_, err := c.Batch(ctx, w.r.db.cabinets, some.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 		for _, doc := range some.docs {
 			b.CreateItem(doc, nil)
@@ -165,9 +166,9 @@ func (w *recipientWriter) createPages(ctx context.Context, c *call, some pageBat
 	if !client.IsRefused(err) {
 		return err
 	}
-	// A page exists already. If it belongs to this intent, the batch was applied before, as a whole. A
-	// page of another intent is not expected: the seal of a drawer prevents it, and this comparison is
-	// a second line of defence.
+	// A page exists already. If it belongs to this intent, an earlier attempt of the batch was applied, as
+	// a whole. The seal of a drawer prevents a page of another intent; this comparison is a second line
+	// of defence.
 	var first drawerPage
 	_, err = c.Read(ctx, w.r.db.cabinets, some.PartitionKey, some.ID, &first)
 	if err == nil && first.Intent == some.Intent {

@@ -7,20 +7,20 @@ import (
 // A savePlan is an intent together with its events.
 type savePlan struct {
 	intent *intent
-	events [][]numbered // by part
+	events [][]numbered // the events of each part
 
-	batches func() []pageBatch // returns its pages, which are made and encoded once
-	fronts  []bool             // parts whose first events the head notes as fronts; nil: none
+	batches func() []pageBatch // pageBatches; the pages are encoded once
+	fronts  []bool             // true for a part whose first event the commit stores as a front; nil: no part
 }
 
-// planSave assigns sequence numbers, and slots after all that h states, to events, which are in order
-// and new to the recipient.
+// planSave assigns sequence numbers and slots to events: the numbers and slots after those in h. The events
+// must be in order and new to the recipient.
 func planSave(h *head, events []numbered, capacity int, owner string, newID func() string) *savePlan {
 	p := &savePlan{intent: &intent{
 		ID: newID(), Owner: owner,
 		First: h.Reserved + 1, Last: h.Reserved + domain.Sequence(len(events)),
 	}}
-	filling := make(map[cabinetName]int) // the part for the next event of each cabinet
+	filling := make(map[cabinetName]int) // index of the part for the next event of each cabinet
 	var names namer
 	for i := range events {
 		e := events[i]
@@ -44,10 +44,10 @@ func planSave(h *head, events []numbered, capacity int, owner string, newID func
 	return p
 }
 
-// entriesReady reports for each part whether its entry in the catalog can be written without waiting
-// for a count: no event waits yet in a new drawer. If the cabinet fills an older drawer first, that
-// drawer may need an entry as well. Then they are written together: a Peek that saw only the later
-// entry would use it as the smallest.
+// entriesReady reports for each part whether its entry can be written before the counts. This is true for
+// a new drawer, in which no event waits yet, unless the Save first fills an older drawer of the cabinet.
+// The older drawer may need an entry too, and both are written together: a Peek that read only the later
+// entry would use it as the smallest one of the cabinet.
 func (p *savePlan) entriesReady() []bool {
 	begun, older := make([]bool, len(p.intent.Parts)), make(map[cabinetName]bool)
 	for i := range p.intent.Parts {
@@ -58,8 +58,8 @@ func (p *savePlan) entriesReady() []bool {
 	return begun
 }
 
-// nextPart begins a part at the end of the cabinet: in its last drawer if that has room, otherwise in a
-// new one.
+// nextPart returns an empty part at the end of the cabinet: in its last drawer, or in a new drawer if the
+// last one is full or closed.
 func (p *savePlan) nextPart(h *head, name cabinetName, capacity int, newID func() string) drawerPart {
 	last := h.cabinetState(name)
 	ordinal := last.Ordinal

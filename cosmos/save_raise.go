@@ -10,28 +10,29 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// After a failover or a restored backup, each partition may show a different time. A head that has lost
-// more than a gate would assign slots and numbers again that the gate has passed, and the events with
-// them would never be peeked. So a writer compares the head with the gates of the groups that it saves
-// to, before its first Save to each of them, by a read concurrent with that of the head. It also looks
-// for drawers ahead of the head; see save_ahead.go. If it finds either, it compares the head with all
-// gates, looks for drawers in all cabinets, and raises the head above what it has found:
+// After a failover or a restored backup, each partition may be at a different time. A head that has lost
+// more writes than a gate would assign slots and numbers that the gate has already passed, and events with
+// these would never be peeked. So before its first Save to a group, a writer reads the gate of the group
+// concurrently with the head, and compares them. It also queries for drawers ahead of the head; see
+// save_ahead.go. If it finds a gate in front of the head or a drawer ahead of it, it compares the head with
+// all gates, queries for drawers in all cabinets, and raises the head above all of them in two steps:
 //
-//  1. An intent that is aborted from the beginning names the drawer of the head, stored drawers with
-//     higher ordinals, and an empty one for each ordinal that is missing. Its rollback seals them and
-//     takes the head past them. A drawer that was not sealed is sealed after its pages, so that events
-//     which only the head has lost are kept. The same write notes in the head that the cabinets are
-//     being raised, since nothing else shows that once the rollback is done.
+//  1. An intent that is aborted from the beginning names the drawer in the head, stored drawers with
+//     higher ordinals, and an empty drawer for each missing ordinal. Its rollback seals these drawers and
+//     raises the head above their ordinals. A drawer that was not sealed is sealed after its pages, so
+//     that events which only the head has lost are retained. The write of the intent also sets Raise in
+//     the cabinets of the head, because after the rollback no other member shows that a raise is in
+//     progress.
 //  2. The numbers and the totals of the cabinets are raised to those that the gate has passed, and to
-//     those that are stored after it, as the sealed drawers state. The note is removed.
+//     those of the events stored after the gate, as the sealed drawers state. Raise is cleared.
 //
-// Each step is a replacement of the head on condition that it is the one that was compared, which
-// proves that the head was not stale. The age of the gate that was read does not matter: if a head is
-// current, no gate that was ever stored may be in front of it.
+// Each step replaces the head on condition of the etag of the head that was compared, which proves that
+// this head was not stale. The gate may be stale: if a head is current, no gate that was ever stored is in
+// front of it.
 
-// raiseHead takes the next step to a head that is above the positions of gates, and above the drawers,
-// of the cabinets in lost. w.head must have no intent. If the step succeeds, the error is
-// client.ErrStale: the caller reads the head again.
+// raiseHead makes the next step of raising the head above the drawers of the cabinets in lost, and above
+// the positions of the gates in lost. w.head must have no intent. If the step succeeds, the error is
+// client.ErrStale, and the caller reads the head again.
 func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabinetName]position) error {
 	base, it := w.head, &intent{ID: w.r.client.NewID(), Owner: w.r.owner, Aborted: true, First: w.head.Reserved + 1, Last: w.head.Reserved}
 	for _, name := range slices.Sorted(maps.Keys(lost)) {
@@ -59,23 +60,23 @@ func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabin
 			next.Cabinets[name] = last
 		}
 	}
-	// A crash after this write leaves the aborted intent, whose rollback any writer completes. The note
-	// in the head remains, and the next writer raises the numbers.
+	// A crash after this write leaves the aborted intent, whose rollback any writer completes. Raise stays
+	// set in the head, and the next writer raises the numbers.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		return lookAgain(err)
 	}
-	w.index = newIndex(w.recipient, w.r.indexLimit()) // it may have events that are lost
+	w.index = newIndex(w.recipient, w.r.indexLimit()) // the old index may have lost events
 	c.AddRetries(len(it.Parts))
 	return w.rollBackIntent(ctx, c)
 }
 
-// maxRaise is the limit for the drawers by which a head is raised: their intent has to fit into a
-// document. A gate that is farther in front is damaged, or the backup is not of this hub.
+// maxRaise is the limit for the drawers by which a head is raised, because the intent that names them must
+// fit into a document. A gate that is farther in front is damaged, or the backup is from another hub.
 const maxRaise = 10_000
 
-// partsToSeal returns the drawers of a cabinet that must be sealed, or created, before the head can
-// continue above them, and the head to base that write on: without the tail of the cabinet, whose
-// events are in pages then.
+// partsToSeal returns the drawers of a cabinet that must be sealed, or created sealed, before the head can
+// be raised above them. It also returns h without the tail of the cabinet: partsToSeal has written the
+// events of the tail to pages. The intent is added to that head.
 func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, name cabinetName, at position) (*head, []drawerPart, error) {
 	cabinet, err := cabinetOf(w.recipient, name)
 	if err != nil {
@@ -92,11 +93,11 @@ func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, nam
 		if stored[d.Ordinal] == nil || d.ID == last.Drawer {
 			stored[d.Ordinal] = d
 		}
-		if d.Ordinal <= highest+maxOrdinalGap { // found is in order
+		if d.Ordinal <= highest+maxOrdinalGap { // found is sorted by ordinal
 			highest = max(highest, d.Ordinal)
 		}
 	}
-	// Each drawer that the gate has passed had an event, unless a rollback has emptied it.
+	// Each drawer that the gate has passed had an event, unless a rollback has left it empty.
 	if events := max(at.Total-last.Total, 0); at.Ordinal-last.Ordinal > maxOrdinalGap && int64(at.Ordinal-last.Ordinal) > 2*events+maxOrdinalGap {
 		return nil, nil, domain.Errorf(domain.Damaged, "cabinet %s: its gate is %d drawers in front of its head, and %d events", cabinetKey(cabinet), at.Ordinal-last.Ordinal, events)
 	}
@@ -114,7 +115,7 @@ func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, nam
 			if h, p.Slot, err = w.sealedFill(ctx, c, h, cabinet, d); err != nil {
 				return nil, nil, err
 			}
-		case ordinal <= last.Ordinal && (d != nil || w.r.db.ReadsMayBeStale()): // its next reader seals it
+		case ordinal <= last.Ordinal && (d != nil || w.r.db.ReadsMayBeStale()): // the next reader of the drawer seals it
 			continue
 		case d == nil:
 			p.Drawer = w.r.client.NewID()
@@ -129,13 +130,13 @@ func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, nam
 	return h, parts, nil
 }
 
-// sealedFill returns the slot at which the drawer that a head names must be sealed, and the head
-// without a tail of the cabinet. d is the document of the drawer, nil if it has none.
+// sealedFill returns the slot at which the drawer in a head must be sealed, and the head without a tail of
+// the cabinet. d is the document of the drawer, or nil if none is stored.
 func (w *recipientWriter) sealedFill(ctx context.Context, c *call, h *head, cabinet domain.CabinetKey, d *drawer) (*head, int, error) {
 	name := nameOf(cabinet)
 	last := h.Cabinets[name]
 	if d != nil && d.Sealed && d.Count >= last.Fill {
-		return h.dropTail(name), d.Count, nil // the head is older than the seal, which is after a flush
+		return h.dropTail(name), d.Count, nil // a flush has written the tail before the drawer was sealed
 	}
 	if end := c.pagesEnd(ctx, cabinet, last.Drawer, last.Ordinal, last.inPages()); end >= last.Fill {
 		return h.dropTail(name), end, nil
@@ -146,7 +147,7 @@ func (w *recipientWriter) sealedFill(ctx context.Context, c *call, h *head, cabi
 			return nil, 0, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
 		}
 		// A crash after this write leaves a page that the next attempt finds. The rollback of the
-		// intent counts it.
+		// intent counts the page.
 		until, err := c.createFlushedPage(ctx, cabinet, t, w.r.client.NewID())
 		if err != nil {
 			return nil, 0, err
@@ -168,7 +169,7 @@ func (h *head) dropTail(name cabinetName) *head {
 	return c
 }
 
-// pagesEnd returns the slot after the consecutive pages from a slot on.
+// pagesEnd returns the slot after the consecutive pages that begin at slot from.
 func (c *call) pagesEnd(ctx context.Context, cabinet domain.CabinetKey, id string, ordinal, from int) int {
 	read := c.readDrawer(cabinet, slotRange{Drawer: id, Ordinal: ordinal, From: from, To: maxSlots}, nil)
 	for {
@@ -178,8 +179,8 @@ func (c *call) pagesEnd(ctx context.Context, cabinet domain.CabinetKey, id strin
 	}
 }
 
-// raiseHead raises the head of a recipient above all gates and drawers that are in front of it. A check
-// with repair calls it.
+// raiseHead raises the head of a recipient above all gates in front of it and all drawers ahead of it. A
+// check with repair calls raiseHead.
 func (c *call) raiseHead(ctx context.Context, recipient domain.ActorID) error {
 	w := newWriter(c.r, recipient)
 	return c.Retry(ctx, func() error {

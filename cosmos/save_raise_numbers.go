@@ -22,7 +22,7 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 			return err
 		}
 		last := next.cabinetState(name)
-		last.Front = front{} // its number may include lost events
+		last.Front = front{} // the number of the front may belong to a lost event
 		at = last.sinceBase(at)
 		waiting, sequence, err := c.storedBehind(ctx, cabinet, last, next.cabinetFloor(name), at)
 		if err != nil {
@@ -35,8 +35,8 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 		next.Watermark = max(next.Watermark, last.Sequence)
 		next.Reserved = max(next.Reserved, next.Watermark)
 	}
-	// A crash before this write leaves a head whose drawers are sealed, and the note. The next writer
-	// finds the note and makes this write.
+	// A crash before this write leaves a head with sealed drawers, in which Raise is set. The next writer
+	// makes this write.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		return lookAgain(err)
 	}
@@ -47,7 +47,7 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 	return client.ErrStale
 }
 
-// storedBehind returns the number of events that are stored after a position, in sealed drawers, and an
+// storedBehind returns the number of events that are stored in sealed drawers after a position, and an
 // upper bound of their sequence numbers.
 func (c *call) storedBehind(ctx context.Context, cabinet domain.CabinetKey, last received, floor int, at position) (waiting int64, sequence domain.Sequence, err error) {
 	from := max(at.Ordinal, floor)
@@ -72,7 +72,7 @@ func (c *call) storedBehind(ctx context.Context, cabinet domain.CabinetKey, last
 		for !read.isDone() {
 			events, err := read.readNext(ctx)
 			if errors.Is(err, client.ErrNotYetVisible) || domain.KindOf(err) == domain.Damaged {
-				break // a page is lost, which a check reports
+				break // a page is lost; a check reports it
 			}
 			if err != nil {
 				return 0, 0, err

@@ -11,24 +11,24 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// An intent of another process is left alone for a lease, which doubles with every rollback since the
-// last commit: if the store is so slow that Saves outlast the lease, there must be fewer rollbacks, not
-// more. A commit while another process waits does not reset the lease, otherwise the process that is
-// rolled back each time would always get the shortest one. Correctness does not depend on the lease.
+// A process does not roll back an intent of another process during its lease. The lease doubles with every
+// rollback since the last commit, so that rollbacks become rarer if the store is so slow that Saves outlast
+// the lease. A commit does not reset the lease while another process waits. Otherwise the process that is
+// rolled back each time would always have the shortest lease. Correctness does not depend on the lease.
 const (
 	lease      = 2 * time.Second
 	maxDoubled = 3
 	leasePoll  = 200 * time.Millisecond
 )
 
-// A firstSeen records when an intent was first seen.
+// A firstSeen records when a writer first read a head with an intent.
 type firstSeen struct {
 	intent string
 	since  time.Time
 }
 
-// resolveIntent waits for the owner of an intent in w.head that is not of this round, or rolls the
-// intent back. Then the caller starts again with a newly read head.
+// resolveIntent handles an intent in w.head that this round has not written: it waits for the owner of the
+// intent, or rolls the intent back. After that the caller reads the head and starts again.
 func (w *recipientWriter) resolveIntent(ctx context.Context, c *call) error {
 	if w.mayBeAlive() {
 		return w.awaitIntent(ctx, c)
@@ -36,8 +36,8 @@ func (w *recipientWriter) resolveIntent(ctx context.Context, c *call) error {
 	return w.rollBackIntent(ctx, c)
 }
 
-// mayBeAlive reports whether the owner of the intent still has its lease. The Saves of this process run
-// one after another, so an intent of its own in the head is abandoned.
+// mayBeAlive reports whether the owner of the intent in w.head still has its lease. It is false for an
+// intent of this process: its Saves run one after another, so the Save of that intent has ended.
 func (w *recipientWriter) mayBeAlive() bool {
 	it := w.head.Intent
 	if it == nil || it.Aborted || it.Owner == w.r.owner || w.r.opts.Exclusive {
@@ -51,14 +51,14 @@ func (w *recipientWriter) mayBeAlive() bool {
 	return now.Sub(w.foreign.since) < patience+w.r.client.Jitter(patience/4)
 }
 
-// awaitIntent reads the head until the intent is gone or its lease has expired. It does not spend the
-// budget of the call, because waiting for an active owner is not a failure. It marks the head as
-// wanted, so that the owner does not reserve again with its commit and keep the head.
+// awaitIntent reads the head until the intent is removed or its lease has expired. It does not use the
+// retry budget of the call, because waiting for an active owner is not a failure. It marks the head as
+// wanted, so that the owner's commit does not reserve for its next Saves.
 func (w *recipientWriter) awaitIntent(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {
-			// A crash after this write leaves the mark, which is removed with the intent. It costs the
-			// owner one reservation.
+			// A crash after this write leaves the mark, which is removed with the intent. The mark costs
+			// the owner one reservation.
 			if err := w.writeHead(ctx, c, w.head.markWanted(w.r.owner)); err != nil && !errors.Is(err, client.ErrStale) && !errors.Is(err, errIntentUnchanged) {
 				return err
 			}
@@ -74,21 +74,21 @@ func (w *recipientWriter) awaitIntent(ctx context.Context, c *call) error {
 	return client.ErrStale
 }
 
-// An undoing remembers which drawers of an intent have been sealed, so that each attempt of a rollback
-// of many drawers continues the previous one.
+// An undoing remembers which drawers of an intent were sealed, so that an attempt of a rollback of many
+// drawers continues the work of the previous attempt.
 type undoing struct {
 	intent string
 	mu     sync.Mutex
-	sealed map[string]bool // ids of drawers
+	sealed map[string]bool // by id of the drawer
 }
 
-// rollBackIntent rolls back the intent in w.head: it claims the intent, so that its owner cannot
-// commit; seals its drawers, so that its owner cannot count; and clears it.
+// rollBackIntent rolls back the intent in w.head. It claims the intent, so that the owner cannot commit;
+// seals the drawers of the intent, so that the owner cannot count; and removes the intent.
 func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	it := w.head.Intent
 	if !it.Aborted {
-		// A crash after this write leaves the claimed intent. Its owner cannot commit it, and
-		// the next writer continues the rollback.
+		// A crash after this write leaves the claimed intent. The owner cannot commit it, and the next
+		// writer continues the rollback.
 		if err := w.writeHead(ctx, c, w.head.claimIntent()); err != nil {
 			return lookAgain(err)
 		}
@@ -104,8 +104,8 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 			continue
 		}
 		g.Go(func() error {
-			// Each drawer has a budget of its own, because there may be a thousand. A crash after this
-			// write leaves some drawers sealed; the next writer seals the others.
+			// Each drawer has its own budget of retries, because an intent may have a thousand drawers. A
+			// crash after this write leaves some drawers sealed; the next writer seals the remaining ones.
 			err := w.r.beginCall("rollback").sealAt(gctx, w.recipient.String()+"|"+p.Cabinet, p, it.ID)
 			if err == nil {
 				w.undoing.addDrawer(p.Drawer)
@@ -128,8 +128,7 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	return client.ErrStale
 }
 
-// lookAgain returns client.ErrStale for a concurrent change of the head: the rollback reads the head
-// again.
+// lookAgain returns client.ErrStale instead of errIntentUnchanged: a rollback reads a changed head again.
 func lookAgain(err error) error {
 	if errors.Is(err, errIntentUnchanged) {
 		return client.ErrStale

@@ -12,22 +12,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Save is small if its events fit into the tails of their cabinets. It is one conditional replacement
-// of the head, without an intent, which makes its events visible. A tail without enough room is flushed
-// before, and the same replacement notes that. Every other Save is large; the tails of its cabinets are
-// flushed before its intent is reserved.
+// A Save is small if its events fit into the tails of their cabinets. A small Save is one conditional
+// replacement of the head, without an intent, which makes its events visible. If a tail has not enough
+// room, the tail is first flushed to a page, and the same replacement of the head removes it. Every other
+// Save is large; the tails of its cabinets are flushed before its intent is reserved.
 
-// The limits for all tails of a head together. They fit into a head of 8 KB, because the price of a
-// write grows with every KB.
+// The limits for all tails of a head together. The head has up to about 8 KB, because the price of a write
+// grows with every KB.
 const (
 	headBytes   = 8 << 10
 	minAllTails = 3 << 10
 	maxAllTails = 4 << 10
 )
 
-// makeRoom returns the plan of fresh events, and the head on which it is based: w.head, with those
-// tails flushed that have no room for the events. next is the head with the events of a small Save, nil
-// if the Save is large.
+// makeRoom flushes the tails that have no room for the fresh events. It returns the plan of the events and
+// base, the head on which the plan is based: w.head without the flushed tails. next is the head with the
+// events of a small Save, or nil if the Save is large.
 func (w *recipientWriter) makeRoom(ctx context.Context, c *call, fresh []numbered) (base *head, p *savePlan, next *head, err error) {
 	base = w.head
 	for {
@@ -43,8 +43,8 @@ func (w *recipientWriter) makeRoom(ctx context.Context, c *call, fresh []numbere
 	}
 }
 
-// fitTails returns h with the events of p in its tails, nil if p is large. full is the cabinet whose
-// tail has to be flushed first, if there is one.
+// fitTails returns h with the events of p in its tails, or nil if p is large. If a tail must be flushed
+// first, full is the cabinet of that tail.
 func (w *recipientWriter) fitTails(h *head, p *savePlan) (next *head, full cabinetName, err error) {
 	if !w.isSmall(p) {
 		for i := range p.intent.Parts {
@@ -71,8 +71,8 @@ func (w *recipientWriter) fitTails(h *head, p *savePlan) (next *head, full cabin
 	return nil, h.longestTail(), nil
 }
 
-// isSmall reports whether the events of each cabinet of p fit into one drawer and a tail, and all of
-// them into a head.
+// isSmall reports whether the events of each cabinet of p fit into one drawer and one tail, and all events
+// of p into a head.
 func (w *recipientWriter) isSmall(p *savePlan) bool {
 	limit := w.r.opts.TailEvents
 	if limit <= 0 {
@@ -94,7 +94,7 @@ func (w *recipientWriter) isSmall(p *savePlan) bool {
 // tailEventBytes is the approximate size of an event in the tail of a head, without a payload.
 const tailEventBytes = 55
 
-// longestTail returns the cabinet of h with the most events in its tail, "" if all tails are empty.
+// longestTail returns the cabinet of h with the most events in its tail, or "" if all tails are empty.
 func (h *head) longestTail() cabinetName {
 	var longest cabinetName
 	n := 0
@@ -106,8 +106,8 @@ func (h *head) longestTail() cabinetName {
 	return longest
 }
 
-// storedEvents returns the events of each part of p as they are stored in a tail. Those whose payloads
-// were stored have the names of the objects.
+// storedEvents returns the events of each part of p as they are stored in a tail. Events with stored
+// payloads have the names of the objects.
 func (w *recipientWriter) storedEvents(p *savePlan) [][]storedEvent {
 	all := make([][]storedEvent, len(p.events))
 	for i, events := range p.events {
@@ -133,7 +133,7 @@ func (w *recipientWriter) storedEvents(p *savePlan) [][]storedEvent {
 // tails.
 func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p *savePlan) error {
 	// A crash after these writes leaves objects that no document refers to. The sweep deletes them with
-	// their drawer; objects of a drawer that was never created stay.
+	// their drawer. If their drawer is never created, the objects are never deleted.
 	if err := w.putObjects(ctx, p); err != nil {
 		return err
 	}
@@ -149,9 +149,9 @@ func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p 
 	// sent again.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		if errors.Is(err, client.ErrStale) {
-			// If the outcome is unknown, another node has written the head since. An event that is then
-			// found saved counts as a duplicate: this write may have been based on a stale head, which
-			// did not show that the event had been received.
+			// The head does not have this write, but another node has written the head. A retry that
+			// finds an event saved counts it as a duplicate: this write may have been based on a stale
+			// head, which did not show that the event had been received before.
 			for _, save := range w.batch {
 				save.endAttempt()
 			}
@@ -168,11 +168,12 @@ func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p 
 	return nil
 }
 
-// refusalsBeforeAsking is the number of refusals after which a small Save asks other nodes to wait.
-// Small Saves leave no intent in the head, so nothing else shows that another node writes it.
+// refusalsBeforeAsking is the number of refusals after which a small Save marks the head as wanted. Small
+// Saves leave no intent in the head, so other nodes cannot see that this node waits.
 const refusalsBeforeAsking = 2
 
-// askForHead marks the head as wanted, so that another node that writes it all the time waits once.
+// askForHead counts a refusal. At the limit it marks the head as wanted, so that another node that writes
+// the head continually pauses once.
 func (w *recipientWriter) askForHead(ctx context.Context, c *call) {
 	w.refusals++
 	if w.refusals != refusalsBeforeAsking {
@@ -184,8 +185,8 @@ func (w *recipientWriter) askForHead(ctx context.Context, c *call) {
 	_ = c.Patch(ctx, w.r.db.catalog, headKey(w.recipient), headID, ops, &head{})
 }
 
-// gatherPause is the minimum time between two small Saves of a writer: meanwhile, the Saves of a busy
-// recipient are queued, so that together they cost as much as large ones.
+// gatherPause is the minimum time between two small Saves of a writer. During this time, the Saves of a
+// busy recipient are queued, so that they are stored together and cost as much as large ones.
 const gatherPause = 25 * time.Millisecond
 
 // awaitSaves waits until the pause after a small Save has passed, unless enough Saves are queued.
@@ -200,7 +201,7 @@ func (w *recipientWriter) awaitSaves(ctx context.Context) {
 	}
 }
 
-// A payloadObject holds the payloads of some events of a batch.
+// A payloadObject is a stored object with the payloads of events of a batch.
 type payloadObject struct {
 	name   string
 	drawer string
@@ -208,7 +209,7 @@ type payloadObject struct {
 }
 
 // putObjects stores the payloads of p, one object for each cabinet. It reuses an object of an earlier
-// attempt that is in the same drawer and holds the same payloads.
+// attempt for the same drawer with the same payloads.
 func (w *recipientWriter) putObjects(ctx context.Context, p *savePlan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
@@ -239,7 +240,7 @@ func (w *recipientWriter) putObjects(ctx context.Context, p *savePlan) error {
 		g.Go(func() error { return w.r.content.Put(ctx, o.name, payloadsOf(events)) })
 	}
 	err := g.Wait()
-	if err != nil { // it is unknown which of them exist
+	if err != nil { // a Put may have stored its object before it failed
 		for _, o := range w.objects {
 			w.superseded = append(w.superseded, o.name)
 		}
@@ -261,8 +262,8 @@ func (o *payloadObject) hasPayloadsOf(want *payloadObject) bool {
 	return true
 }
 
-// dropObjects deletes the payloads to which no event of a finished batch refers. It keeps them if a
-// write of c may have been applied without a reply: the events that refer to them may be saved.
+// dropObjects deletes the objects to which no saved event of a finished batch refers. If a write of c may
+// have been applied without a reply, it deletes no object: saved events may refer to it.
 func (w *recipientWriter) dropObjects(ctx context.Context, c *call) {
 	for _, o := range w.objects {
 		w.superseded = append(w.superseded, o.name)

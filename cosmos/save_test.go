@@ -143,7 +143,7 @@ func TestASaveThatIsRefusedBeforeItsIntent_LeavesNoPayloads(t *testing.T) {
 	}
 }
 
-// Callers overlap, as those of a busy recipient do, so its writer is never idle.
+// The Saves overlap, as those for a busy recipient do, so the writer of the recipient is never idle.
 func TestTheMemoryForIDsIsBoundedWhileCallersOverlap(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	actor := repositorytest.NewActor()

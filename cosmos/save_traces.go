@@ -8,42 +8,44 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The spans that have saved events are stored once for each Save: beside the events of a page, in its
-// member saves, and beside a tail, in the member of its cabinet in the head. A flush moves them with
-// the events. Only spans of sampled traces are stored, without the state of other systems, and only if
-// Options.StoreTraces says so: then a Save costs some 32 bytes more, otherwise nothing.
+// The span in which events were saved is stored once for each Save: in the member saves of a page, and for
+// a tail in the member saves of the cabinet in the head. A flush moves the spans with the events. Only
+// spans of sampled traces are stored, without trace state, and only if Options.StoreTraces is true. They
+// add about 32 bytes to a Save.
 //
-// A span is 16 random bytes of the trace and 8 of its own, so it cannot be shorter. The additional cost
-// of a Save of one event, 0.8 RU if every trace is sampled, is almost all in the head: each Save also
-// writes the spans of up to Options.TailEvents earlier Saves again. A separate document would cost 5 RU
-// for each Save, and a Peek on another node would not find spans in the memory of this process. The
-// state of other systems, even if it were cut to 256 bytes, would make this ten times as much; a link
-// can be followed without it.
+// A span is 16 random bytes of the trace and 8 random bytes of the span, so it cannot be compressed. The
+// additional cost of a Save of one event is 0.8 RU if every trace is sampled. Almost all of it is caused
+// by the head: each Save also writes the spans of up to Options.TailEvents earlier Saves again. A separate
+// document would cost 5 RU for each Save. If spans were kept in memory, a Peek on another node would not
+// find them. With the trace state, even cut to 256 bytes, the cost would be ten times as high; a link to
+// a span works without it.
 //
-// A Save does not promise to keep spans. A version that does not know them drops those of the tails
+// The hub does not promise to retain spans. A version that does not know spans drops those of the tails
 // that it flushes, and spans that cannot be decoded count as missing.
 //
-// They are one byte string: for each run of slots a uvarint, the number of slots times 4 plus
+// The spans are encoded in one byte string. For each run of slots it has a uvarint, the number of slots
+// times 4 plus
 //
 //	0  no span is known
 //	1  the trace, 16 bytes, and the span, 8 bytes, follow
-//	2  the span, 8 bytes, follows; the trace is that of the run before
+//	2  the span, 8 bytes, follows; the trace is the one of the previous run
 //
-// Slots after the last run have no span. In a head, two uvarints come before: the ordinal of the drawer
-// and the first slot. A version that does not know them may have continued in another drawer.
+// Slots after the last run have no span. In a head, two uvarints precede the runs: the ordinal of the
+// drawer and the first slot. They show whether a version that does not know spans has continued the tail
+// in another drawer.
 const (
 	noSpan = iota
 	newTrace
 	sameTrace
 )
 
-// A saveRun is a range of slots that one span has saved.
+// A saveRun is a range of slots whose events one span saved.
 type saveRun struct {
 	from, until int
 	span        domain.TraceContext
 }
 
-// appendSaves appends the encoding of runs, which are in order. from is the slot at which the encoding
+// appendSaves appends the encoding of runs, which must be in order. from is the slot at which the encoding
 // begins.
 func appendSaves(data []byte, from int, runs []saveRun) []byte {
 	var last domain.TraceID
@@ -65,7 +67,7 @@ func appendSaves(data []byte, from int, runs []saveRun) []byte {
 	return data
 }
 
-// decodeSaves decodes runs. from is the slot of the first one. It returns nil if they cannot be
+// decodeSaves decodes runs. from is the first slot of the first run. It returns nil if data cannot be
 // decoded.
 func decodeSaves(data []byte, from int) []saveRun {
 	d := decoder{b: data}
@@ -118,7 +120,7 @@ func appendRun(runs []saveRun, r saveRun) []saveRun {
 	return append(runs, r)
 }
 
-// clipSaves returns the parts of runs that are in slots from to until.
+// clipSaves returns the parts of runs in the slots from from up to, but not including, until.
 func clipSaves(runs []saveRun, from, until int) []saveRun {
 	var clipped []saveRun
 	for _, r := range runs {
@@ -129,7 +131,7 @@ func clipSaves(runs []saveRun, from, until int) []saveRun {
 	return clipped
 }
 
-// encodeSaves encodes runs for a page, nil if runs is empty.
+// encodeSaves encodes runs for a page. It returns nil if runs is empty.
 func encodeSaves(runs []saveRun, from int) packed {
 	if len(runs) == 0 {
 		return nil
@@ -137,7 +139,7 @@ func encodeSaves(runs []saveRun, from int) packed {
 	return appendSaves(nil, from, runs)
 }
 
-// encodeTailSaves returns the member Saves of a cabinet with runs in its tail.
+// encodeTailSaves encodes the runs of a tail for the member Saves of its cabinet.
 func (c received) encodeTailSaves(runs []saveRun) packed {
 	if len(runs) == 0 {
 		return nil
@@ -147,7 +149,7 @@ func (c received) encodeTailSaves(runs []saveRun) packed {
 	return appendSaves(data, c.inPages(), runs)
 }
 
-// tailSaves returns the stored spans that have saved the events of the tail.
+// tailSaves returns the stored spans in which the events of the tail were saved.
 func (c received) tailSaves() []saveRun {
 	if len(c.Saves) == 0 || len(c.Tail) == 0 {
 		return nil
@@ -160,16 +162,16 @@ func (c received) tailSaves() []saveRun {
 	return clipSaves(decodeSaves(d.b, int(from)), c.inPages(), c.Fill)
 }
 
-// saveRuns returns the stored spans that have saved the events of p.
+// saveRuns returns the stored spans in which the events of p were saved.
 func (p *drawerPage) saveRuns() []saveRun {
 	return clipSaves(decodeSaves(p.Saves, p.Slot), p.Slot, p.Until)
 }
 
-// pageSaves collects the spans of the pages that a run has read. Several goroutines add to it: drawers
-// are read concurrently.
+// pageSaves collects the spans of the pages that a run has read. It is safe for concurrent use, because a
+// run reads drawers concurrently.
 type pageSaves struct {
 	mu   sync.Mutex
-	runs map[int][]saveRun // by ordinal of the drawer
+	runs map[int][]saveRun // keyed by the ordinal of the drawer
 }
 
 // add adds the spans of a page.
@@ -212,8 +214,8 @@ func (r *eventRange) Saves(n, limit int) []domain.TraceContext {
 	return spans
 }
 
-// encodeSpan encodes a span for a bundle or a notice, nil if it is not stored.
+// encodeSpan encodes a span for a bundle or a notice. It returns nil for the zero context.
 func encodeSpan(c domain.TraceContext) packed { return c.AppendStored(nil) }
 
-// decodeSpan decodes what encodeSpan has encoded. It returns the zero context if p is empty.
+// decodeSpan decodes the result of encodeSpan. It returns the zero context if p is empty.
 func (p packed) decodeSpan() domain.TraceContext { return domain.ParseStored(p) }

@@ -81,8 +81,8 @@ func TestSpan_OfABundleIsOmittedUnlessSampledAndIntact(t *testing.T) {
 	assert.Nil(t, encodeSpan(domain.TraceContext{TraceID: domain.TraceID{1}, SpanID: domain.SpanID{1}}), "not sampled")
 }
 
-// storedTexts returns the documents of a store after some Saves, a Peek and a Dequeue on behalf of a
-// span, without ids and times, and how often each occurs.
+// storedTexts makes Saves, a Peek and a Dequeue in span c. It returns the stored documents without their
+// ids and times, each with the number of its occurrences.
 func storedTexts(t *testing.T, storeTraces bool, c domain.TraceContext) map[string]int {
 	t.Helper()
 	r := newRig(t, embedded.Options{})

@@ -13,18 +13,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The Saves of one recipient in one process are queued; those that are in the queue when the round
-// before is done are saved together (see client.Leader).
+// The Saves of one recipient in one process are queued. At the end of a round, the next round stores the
+// queued Saves together; see client.Leader.
 
 // A pending is a Save that waits for its outcome.
 type pending struct {
 	events  []domain.Event
 	digests []domain.Digest
-	span    *domain.TraceContext // span of the request; nil if it is not stored
+	span    *domain.TraceContext // span of the request; nil if spans are not stored
 
-	fresh     []int  // indexes of the events to store, by the last dedupBatch
-	attempted []bool // events of a commit whose outcome is unknown
-	refused   error  // why none of its events may be stored
+	fresh     []int  // indexes of the new events, set by dedupBatch
+	attempted []bool // true for an event in a commit whose outcome is unknown
+	refused   error  // set by dedupBatch if no event of the Save may be stored
 	saved     repository.Saved
 }
 
@@ -40,21 +40,21 @@ func newPending(events []domain.Event) *pending {
 	return p
 }
 
-// beginAttempt records that a commit is about to decide about the fresh events.
+// beginAttempt records that a commit with the fresh events is about to be written.
 func (p *pending) beginAttempt() {
 	for _, i := range p.fresh {
 		p.attempted[i] = true
 	}
 }
 
-// endAttempt records that the attempt can no longer decide about the fresh events.
+// endAttempt records that the commit with the fresh events was not applied.
 func (p *pending) endAttempt() {
 	for _, i := range p.fresh {
 		p.attempted[i] = false
 	}
 }
 
-// A recipientWriter saves for one recipient.
+// A recipientWriter stores the Saves of this process for one recipient.
 type recipientWriter struct {
 	r         *Repository
 	recipient domain.ActorID
@@ -62,49 +62,49 @@ type recipientWriter struct {
 	leader *client.Leader[*pending]
 
 	// Only the caller that is the leader may use the following fields.
-	head     *head // as last written; nil if it must be read
+	head     *head // the head that was last read or written; nil if it must be read
 	index    *index
 	batch    []*pending // the Saves of this round
-	reserved *savePlan  // the plan of batch, if the commit before it has reserved it already
+	reserved *savePlan  // the plan of batch, if the previous commit has reserved its intent
 	foreign  firstSeen
 	undoing  undoing
 
 	headIsRead bool // the head was read in this round
 
-	yields bool // the next round waits for another process
-	alone  bool // this round saves for one caller
+	yields bool // the next round lets another process write the head first
+	alone  bool // oneByOne stores the Saves of this round
 
-	compared  map[domain.Group]bool      // groups whose gates are not in front of the head
-	looked    map[domain.CabinetKey]bool // cabinets without a drawer ahead of the head
-	abandoned string                     // Abandoned of the head on which the index is based
+	compared  map[domain.Group]bool      // groups whose gates were compared with the head and are not in front of it
+	looked    map[domain.CabinetKey]bool // cabinets that were queried and have no drawer ahead of the head
+	abandoned string                     // Abandoned in the head on which the index is based
 	newest    domain.Sequence            // the highest watermark of a head that was read or written
 
-	// Of small Saves:
-	objects    map[cabinetName]payloadObject // stored for the batch; no saved event is known to refer to them
-	superseded []string                      // objects that later attempts do not use
-	refusals   int                           // how often this batch was refused
-	savedSmall time.Time                     // when the last small Save was done, if no other Save followed
+	// The following fields are for small Saves.
+	objects    map[cabinetName]payloadObject // objects stored for the batch, before a commit refers to them
+	superseded []string                      // names of objects that later attempts do not use
+	refusals   int                           // how often a write of this batch was refused
+	savedSmall time.Time                     // when the last small Save ended; zero if another Save has followed
 
-	isOld atomic.Bool // an operator's action on this node has made the memory of the recipient obsolete
+	isOld atomic.Bool // an operator's action on this node has changed the head, so it must be read again
 
 	users int // guarded by writers.mu
 	bytes int // guarded by writers.mu
 }
 
-// saveTimeout limits a round, even if the caller that leads it has left.
+// saveTimeout limits the duration of a round, which continues if the context of its caller has ended.
 const saveTimeout = 20 * time.Second
 
-// maxRound is the limit for the events that one round takes from several callers.
+// maxRound is the limit for the events of the Saves that one round stores together.
 const maxRound = 10_000
 
-// newWriter returns a writer without any state of its recipient.
+// newWriter returns a writer with an empty index and without a head.
 func newWriter(r *Repository, recipient domain.ActorID) *recipientWriter {
 	w := &recipientWriter{r: r, recipient: recipient, index: newIndex(recipient, r.indexLimit())}
 	w.leader = client.NewLeader[*pending]("save", saveTimeout, w.runRound, w.reset)
 	return w
 }
 
-// save queues p, which is saved together with the Saves of other callers, and returns its outcome.
+// save queues p, waits for the round that stores it, and returns the result of p.
 func (w *recipientWriter) save(ctx context.Context, p *pending) (repository.Saved, error) {
 	if err := w.leader.Do(ctx, p); err != nil {
 		return repository.Saved{}, err
@@ -120,7 +120,7 @@ func (w *recipientWriter) reset() {
 	w.objects, w.superseded, w.savedSmall = nil, nil, time.Time{}
 }
 
-// takeBatch moves queued Saves into the batch of the next round.
+// takeBatch moves queued Saves into the batch.
 func (w *recipientWriter) takeBatch() {
 	events := 0
 	for _, p := range w.batch {
@@ -141,13 +141,14 @@ func (w *recipientWriter) completeBatch(batch []*pending, err error) {
 	}
 }
 
-// writers keeps the writers that are in use and, within a limit for memory, those that were used last.
+// writers has the writers that are in use and, within a limit for memory, the most recently used idle
+// writers.
 type writers struct {
 	r *Repository
 
 	mu    sync.Mutex
 	of    map[domain.ActorID]*list.Element
-	order *list.List // of *writer, the one used last first
+	order *list.List // the *recipientWriters, most recently used first
 	bytes int
 }
 
@@ -169,7 +170,7 @@ func (ws *writers) acquire(recipient domain.ActorID) *recipientWriter {
 	return w
 }
 
-// forgetHead makes the writer of a recipient, if there is one, read the head before its next Save.
+// forgetHead makes the writer of a recipient, if it exists, read the head before its next Save.
 func (ws *writers) forgetHead(recipient domain.ActorID) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -178,15 +179,15 @@ func (ws *writers) forgetHead(recipient domain.ActorID) {
 	}
 }
 
-// indexLimit is the memory in bytes that the index of one recipient may keep from one Save to the next.
+// indexLimit returns the limit in bytes for the index of one recipient between two Saves.
 func (r *Repository) indexLimit() int { return r.opts.IndexBytes / 2 }
 
-// smallIndex is the size in bytes up to which an index is dropped together with its writer, and not
-// filter by filter.
+// smallIndex is a size in bytes. To free memory, a smaller index is dropped together with its writer, and a
+// larger one is first shrunk to this size.
 const smallIndex = 64 << 10
 
-// release returns w to ws. While all writers together take too much memory, those that were not used
-// for the longest time drop their filters first, and are removed the next time.
+// release returns w to ws. While all writers together take too much memory, release evicts the filters of
+// the least recently used writers; a writer whose index is small is removed.
 func (ws *writers) release(w *recipientWriter) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -194,7 +195,7 @@ func (ws *writers) release(w *recipientWriter) {
 	if w.users > 0 {
 		return
 	}
-	ws.resize(w) // no other caller leads w, so none changes the index
+	ws.resize(w) // w is not in use, so no caller changes the index
 	for e := ws.order.Back(); e != nil && ws.bytes > ws.r.opts.IndexBytes; {
 		idle, before := e.Value.(*recipientWriter), e.Prev()
 		if idle.users == 0 && (idle.bytes <= smallIndex || !ws.forgetFilters(idle)) {
@@ -206,15 +207,15 @@ func (ws *writers) release(w *recipientWriter) {
 	}
 }
 
-// forgetFilters drops the filters of idle and reports whether idle is small then. Otherwise the caller
-// removes it as well.
+// forgetFilters evicts the filters of an idle writer, and reports whether its size is then at most
+// smallIndex. If not, the caller removes the writer.
 func (ws *writers) forgetFilters(idle *recipientWriter) bool {
 	idle.index.shrink(smallIndex)
 	ws.resize(idle)
 	return idle.bytes <= smallIndex
 }
 
-// resize records the memory that an idle writer takes.
+// resize updates the recorded memory of an idle writer.
 func (ws *writers) resize(w *recipientWriter) {
 	size := w.index.size()
 	if w.head != nil {

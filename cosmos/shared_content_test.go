@@ -14,8 +14,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A sharing is a hub that keeps the list of ids of a bundle in the store that it shares with domains,
-// and the content in its own, both in the folder of the bundle's run.
+// A sharing is a hub with a content store that it shares with domains, and one that it does not share. The
+// list of ids of a bundle is in the shared store, and the content of the bundle in the other store, both
+// in the folder of the bundle's run.
 type sharing struct {
 	*keeper
 	shared *memory.Content
@@ -28,7 +29,8 @@ func newSharing(t *testing.T, capacity int) *sharing {
 	return s
 }
 
-// openAnswered opens a bundle of waiting events, as the hub does, and answers it.
+// openAnswered opens a bundle of waiting events with its list of ids, as the hub does, and stores its
+// content.
 func (s *sharing) openAnswered() domain.Bundle {
 	s.Helper()
 	next, err := s.node.NextUnacknowledged(s.Context(), s.actor, allGroups)
@@ -54,7 +56,8 @@ func (s *sharing) closes(b domain.Bundle) {
 	s.node.Settle(s.Context(), s.actor)
 }
 
-// requireShared demands that the list and the content of bundles exist, or are gone.
+// requireShared requires that the lists and the contents of bundles exist if want is true, and that they do
+// not exist otherwise.
 func (s *sharing) requireShared(want bool, bundles ...domain.Bundle) {
 	s.Helper()
 	for _, b := range bundles {
@@ -70,16 +73,16 @@ func (s *sharing) requireShared(want bool, bundles ...domain.Bundle) {
 	}
 }
 
-// Drawers without payloads have a folder, too.
+// The folder must also be removed if the drawer has no payloads.
 func TestSharedContent_IsRemovedWithTheFirstDrawerOfItsBundle(t *testing.T) {
 	s := newSharing(t, 3)
-	s.saveEvents(7) // over three drawers
+	s.saveEvents(7) // fills two drawers and begins a third one
 	long := s.openAnswered()
 	s.closes(long)
-	s.saveEvents(3) // from the middle of the third drawer into the fourth
+	s.saveEvents(3) // the bundle of these events begins in the third drawer and ends in the fourth
 	short := s.openAnswered()
 	s.saveEvents(1)
-	for range 4 * 7 { // a quarter of a day at a time
+	for range 4 * 7 { // seven days, in steps of a quarter
 		s.passTime(6 * time.Hour)
 		s.runSweep()
 		s.requireShared(true, long, short)
@@ -97,14 +100,15 @@ func TestSharedContent_IsRemovedWithTheFirstDrawerOfItsBundle(t *testing.T) {
 	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// A Replay may occur at the last moment, and the bundle then stays open forever.
+// A Replay may reopen the bundle just before the retention ends, and the bundle may stay open forever after
+// that.
 func TestABundleThatCanBeReplayed_HasItsSharedContent(t *testing.T) {
-	for _, late := range []time.Duration{time.Second, 6 * time.Hour, 3 * day} { // after the Dequeue and before the retention ends
+	for _, late := range []time.Duration{time.Second, 6 * time.Hour, 3 * day} { // time between the Replay and the end of the retention
 		for _, swept := range []bool{true, false} {
 			s := newSharing(t, 3)
 			s.saveEvents(7)
 			s.closes(s.openAnswered())
-			s.runSweep() // records that everything is acknowledged
+			s.runSweep() // makes a milestone
 			s.passTime(day)
 			s.saveEvents(7)
 			b := s.openAnswered()
@@ -140,7 +144,7 @@ func TestABundleThatCanBeReplayed_HasItsSharedContent(t *testing.T) {
 	}
 }
 
-// Once its first drawer has gone, a bundle cannot be opened again, even if its document still exists.
+// After its first drawer was removed, a bundle cannot be reopened, even if its document still exists.
 func TestABundleWithoutItsFolder_IsNotReplayed(t *testing.T) {
 	s := newSharing(t, 3)
 	s.saveEvents(7)
@@ -170,7 +174,7 @@ func TestUnlimitedRetention_KeepsSharedContent(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A lockedContent deletes nothing.
+// A lockedContent refuses to delete folders.
 type lockedContent struct{ repository.Content }
 
 func (lockedContent) DeleteFolder(context.Context, string) error {

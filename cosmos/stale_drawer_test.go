@@ -12,11 +12,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A node reads a part of the drawer that is being filled, because the stored filter may hold one of its
-// events. Before the node writes, another node adds events to the drawer.
+// A Save reads a part of the drawer that is being filled, because the stored filter shows that the drawer
+// may have one of its events. Before the Save writes, another node adds events to the drawer.
 func TestADrawerReadWithAnOldHead_IsCompletedWithANewerOne(t *testing.T) {
 	for _, tails := range []int{0, 4} {
-		for _, more := range []int{1, 4, 25} { // in the same drawer, in its tail, and in the following ones
+		for _, more := range []int{1, 4, 25} { // events in the same drawer, in its tail, and in later drawers
 			t.Run(fmt.Sprintf("tails of %d, %d more", tails, more), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newTrust(t)
@@ -39,7 +39,7 @@ func TestADrawerReadWithAnOldHead_IsCompletedWithANewerOne(t *testing.T) {
 					cold, line := s.tappedNode(opts)
 					fresh := repositorytest.Events(1, s.actor)
 					batch := append([]domain.Event{stored[0], stored[16]}, fresh...)
-					// The event that the other node is going to add is in this Save, too.
+					// The other node adds one of the events of this Save.
 					batch = append(batch, repositorytest.Events(1, s.actor)...)
 					next := batch[3]
 					line.setBefore(atNth(1, isHeadReplacement, func() error {

@@ -18,8 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// withoutKey returns the containers as an older version, which did not index partition keys, has
-// provisioned them.
+// withoutKey returns the containers as an older version provisioned them: it did not index partition keys.
 func withoutKey() byHand {
 	containers := newByHand()
 	for _, spec := range Containers() {
@@ -63,7 +62,8 @@ func TestProvision_AddsThePartitionKeyToTheIndexOfAnEarlierVersion(t *testing.T)
 	require.Empty(t, log.String())
 }
 
-// unitsOfMailboxes returns the request units of the life of a few mailboxes on an account.
+// unitsOfMailboxes returns the request units of all calls of a few mailboxes, from the first Save to the
+// last sweep.
 func unitsOfMailboxes(t *testing.T, containers byHand, strict bool) float64 {
 	t.Helper()
 	engine, err := embedded.Open(embedded.Options{StrictIndex: strict, Pessimistic: true})

@@ -22,7 +22,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyResults is the file that make survey-figures writes; if it is empty, the test is small.
+// surveyResults is the name of the file that make survey-figures writes. If it is empty, the tests use few
+// mailboxes.
 var surveyResults = os.Getenv("MESSAGEHUB_SURVEY_RESULTS")
 
 // A surveyMeter is a survey whose request units are counted.
@@ -57,20 +58,20 @@ func (m *surveyMeter) units(t testing.TB) float64 {
 	return m.metric(t, "messagehub_cosmos_request_units_total")
 }
 
-// surveyFigures has what TestSurvey_StaysWithinItsFigures measures in simulated time.
+// surveyFigures has the results of TestSurvey_StaysWithinItsFigures, in simulated time.
 type surveyFigures struct {
 	name                   string
 	mailboxes              int
-	walkUnits, walkSeconds float64 // for each mailbox: request units and seconds
+	walkUnits, walkSeconds float64 // request units and seconds for each mailbox
 	minutes                []surveyMinutes
 }
 
-// surveyMinutes has the results of some minutes with 1,000 changed mailboxes each.
+// surveyMinutes has the results of minutes in each of which 1,000 mailboxes change.
 type surveyMinutes struct {
 	name      string
 	documents int     // number of documents that change in a minute
 	units     float64 // request units for each changed document
-	perSecond float64 // request units in the most expensive second and minute
+	perSecond float64 // request units in the most expensive second of the most expensive minute
 	behind    time.Duration
 }
 
@@ -93,7 +94,7 @@ func savePeekAndDequeue(t testing.TB) changes {
 		require.NoError(t, err)
 		_, err = node.Acknowledge(context.Background(), actor, b.ID)
 		require.NoError(t, err)
-		return n + 2 // gate and bundle
+		return n + 2 // the Dequeue changes the gate and the bundle
 	}
 }
 
@@ -158,7 +159,7 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 	return f
 }
 
-// In simulated time: the cost of the survey, and its delay.
+// TestSurvey_StaysWithinItsFigures measures the cost and the delay of a survey in simulated time.
 func TestSurvey_StaysWithinItsFigures(t *testing.T) {
 	mailboxes, perMinute, minutes := 400, 200, 2
 	if surveyResults != "" {
@@ -187,11 +188,11 @@ func TestSurvey_StaysWithinItsFigures(t *testing.T) {
 type surveyedPeeks struct {
 	throughput    string
 	alone, beside time.Duration // p99
-	units         float64       // of the survey, per second
+	units         float64       // request units of the survey per second
 }
 
-// measurePeeksDuringSurvey peeks on an account with the provisioned throughput, while a survey walks
-// and follows.
+// measurePeeksDuringSurvey measures Peeks on an account that enforces its provisioned throughput, while a
+// survey walks the containers and follows their feeds.
 func measurePeeksDuringSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
 	for _, suggested := range []bool{false, true} {
 		inBubble(t, fmt.Sprint("peeks, suggested throughput ", suggested), func(t *testing.T) {
@@ -226,7 +227,7 @@ func measurePeeksDuringSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
 				slices.Sort(took)
 				return took[len(took)*99/100]
 			}
-			p99() // opens the bundles
+			p99() // the first Peeks open the bundles
 			found.alone = p99()
 			m := newSurveyMeter(a.rig, a.node, 1)
 			running, stop := context.WithCancel(context.Background())
@@ -246,7 +247,7 @@ func measurePeeksDuringSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
 
 func TestSurvey_DelaysAPeekByATenthAtMost(t *testing.T) {
 	peeks := 600
-	if raced { // which takes long
+	if raced { // the race detector is too slow for this measurement
 		peeks = 60
 	}
 	for _, p := range measurePeeksDuringSurvey(t, peeks) {
@@ -254,16 +255,16 @@ func TestSurvey_DelaysAPeekByATenthAtMost(t *testing.T) {
 	}
 }
 
-// surveyedLists has figures about lists of many mailboxes, in real time.
+// surveyedLists has the results of listing many mailboxes, in real time.
 type surveyedLists struct {
 	mailboxes int
 	bytes     float64       // memory for each mailbox
 	load      time.Duration // time of the first list on a node that does not survey
-	list      time.Duration // time of a page of 100, the longest of several
+	list      time.Duration // longest time of several requests for a page of 100 mailboxes
 	stored    float64       // stored bytes for each mailbox
 }
 
-// measureSurveyLists lists many mailboxes with one cabinet each.
+// measureSurveyLists measures lists of mailboxes with one cabinet each.
 func measureSurveyLists(t *testing.T, mailboxes int) surveyedLists {
 	found := surveyedLists{mailboxes: mailboxes}
 	r := newRig(t, embedded.Options{})

@@ -33,8 +33,8 @@ func surveyDocuments(t testing.TB, node *Repository) (ids []string) {
 	return ids
 }
 
-// When the log is long, a snapshot replaces it, and the old documents are removed. A node that only
-// reads follows, and a node that starts reads the snapshot.
+// When the log is long, the survey replaces the log by a snapshot and removes the old documents. A node that
+// only reads the survey continues, and a node that starts reads the snapshot.
 func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -77,7 +77,8 @@ func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 	})
 }
 
-// A process that dies while it writes a snapshot leaves parts of it, which the next process removes.
+// A process that dies while it writes a snapshot leaves parts of the snapshot. The next process removes
+// these parts.
 func TestSurvey_RemovesWhatADeadNodeLeft(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -196,7 +197,7 @@ func TestSurvey_FollowsContainersThatSplit(t *testing.T) {
 	})
 }
 
-// The survey keeps to the rate of request units in the settings, however much changes.
+// The survey does not exceed its limit of request units per second, even if many documents change.
 func TestSurvey_StaysWithinItsBudget(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{Pessimistic: true})
@@ -221,14 +222,15 @@ func TestSurvey_StaysWithinItsBudget(t *testing.T) {
 			}
 			waitInBubble(10 * time.Second)
 			now := m.units(t)
-			require.LessOrEqual(t, (now-last)/10, 70.0, "10 seconds after %d", i) // a page of 50 documents is charged at once
+			require.LessOrEqual(t, (now-last)/10, 70.0, "10 seconds after %d", i) // a page of 50 documents may exceed the limit, because it is charged as a whole
 			last = now
 		}
 		require.Positive(t, last)
 	})
 }
 
-// If two nodes survey at the same time, one is refused, and only the other exports metrics.
+// If two nodes survey at the same time, the writes of one node are refused, and only the other node exports
+// metrics.
 func TestSurvey_BelongsToOneNodeAtATime(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -242,13 +244,13 @@ func TestSurvey_BelongsToOneNodeAtATime(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, isOwner)
 		require.Equal(t, []int{1, 0}, []int{age(a), age(b)})
-		waitInBubble(2 * time.Minute) // a is paused
+		waitInBubble(2 * time.Minute) // a pauses until its lease has expired
 		isOwner, err = b.Round(context.Background())
 		require.NoError(t, err)
 		require.True(t, isOwner)
 		f.step()
 		waitInBubble(time.Minute)
-		isOwner, err = a.Round(context.Background()) // it stores nothing
+		isOwner, err = a.Round(context.Background()) // the round stores nothing
 		require.NoError(t, err)
 		require.False(t, isOwner)
 		require.Equal(t, []int{0, 1}, []int{age(a), age(b)})
@@ -256,7 +258,7 @@ func TestSurvey_BelongsToOneNodeAtATime(t *testing.T) {
 
 		running, stop := context.WithCancel(context.Background())
 		stop()
-		b.Run(running) // it ends, and gives up the lease
+		b.Run(running) // Run ends and releases the lease
 		require.Equal(t, 0, age(b))
 		isOwner, err = a.Round(context.Background())
 		require.NoError(t, err)
@@ -277,8 +279,8 @@ func countSeries(t testing.TB, m *surveyMeter, name string) int {
 	return 0
 }
 
-// If an account refuses the feed because a permission is missing, the survey reports that, and lists
-// are still answered.
+// If an account refuses the feed because a permission is missing, the survey reports the refusal, and lists
+// are still served.
 func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
@@ -298,8 +300,8 @@ func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
 	require.Zero(t, lines.At())
 }
 
-// A node that loses the survey, and gets it again, has lines that it did not store before. Now it
-// stores them.
+// A node loses the lease of the survey while it has lines that it has not stored. When it acquires the lease
+// again, it stores these lines.
 func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -316,7 +318,7 @@ func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 		for range 5 {
 			f.step()
 		}
-		runRound(t, s) // it reads, and stores nothing yet
+		runRound(t, s) // s reads the changes, and does not store them yet
 		waitInBubble(time.Minute)
 		line.Break(func(_ int, req *http.Request) faulty.Fault {
 			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" {
@@ -335,7 +337,7 @@ func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 	})
 }
 
-// The node that surveys dies at any moment. Another one has a current list within two minutes.
+// The node that surveys dies at a random moment. Another node has a current list within two minutes.
 func TestSurvey_IsFreshAgainTwoMinutesAfterADeath(t *testing.T) {
 	longest := time.Duration(0)
 	for seed := range uint64(10) {
@@ -357,7 +359,7 @@ func TestSurvey_IsFreshAgainTwoMinutesAfterADeath(t *testing.T) {
 			}
 			require.True(t, dying.IsOwner())
 			waitInBubble(time.Duration(seed) * 7 * time.Second)
-			line.Break(func(int, *http.Request) faulty.Fault { return faulty.RequestLost }) // the dead node sends nothing more
+			line.Break(func(int, *http.Request) faulty.Fault { return faulty.RequestLost }) // the dead node sends no more requests
 			died := time.Now()
 			for f.step(); ; waitInBubble(time.Second) {
 				lines, err := next.Surveyed(ctx)

@@ -37,8 +37,8 @@ func newSurveyedTraffic(t testing.TB, r *rig, node *Repository, seed uint64) *su
 	return f
 }
 
-// step makes one call. A call that is refused, because no event waits or no bundle is open, changes
-// nothing.
+// step makes one random call. A call that fails because no event waits, or no bundle is open, changes no
+// document.
 func (f *surveyedTraffic) step() {
 	ctx, actor := context.Background(), f.actors[f.rng.IntN(len(f.actors))]
 	origin := []domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[f.rng.IntN(3)]
@@ -86,10 +86,10 @@ func (f *surveyedTraffic) step() {
 	if kind := domain.KindOf(err); err != nil && kind != domain.NotFound && kind != domain.Conflict && !errors.Is(err, repository.ErrFrozen) && !errors.Is(err, repository.ErrUnanswered) {
 		require.NoError(f.t, err)
 	}
-	waitInBubble(time.Duration(f.rng.IntN(3000)) * time.Millisecond) // of a bubble
+	waitInBubble(time.Duration(f.rng.IntN(3000)) * time.Millisecond) // simulated time
 }
 
-// open opens a bundle; a domain makes the content of every second one.
+// open opens a bundle. Every second bundle is in content mode request: a domain produces its content.
 func (f *surveyedTraffic) open(actor domain.ActorID, group domain.Group) error {
 	ctx := context.Background()
 	next, err := f.node.NextUnacknowledged(ctx, actor, []domain.Group{group})
@@ -111,7 +111,7 @@ func (f *surveyedTraffic) open(actor domain.ActorID, group domain.Group) error {
 	return err
 }
 
-// settleSurveys makes surveys read all changes.
+// settleSurveys runs rounds of surveys until they have read all changes.
 func settleSurveys(t testing.TB, surveys ...*survey.Survey) {
 	t.Helper()
 	for range 40 {
@@ -121,12 +121,12 @@ func settleSurveys(t testing.TB, surveys ...*survey.Survey) {
 				return
 			}
 		}
-		waitInBubble(10 * time.Second) // of a bubble, until a lease has passed
+		waitInBubble(10 * time.Second) // simulated time, in which a lease may expire
 	}
 	t.Fatal("no node surveys")
 }
 
-// requireLines compares all lines, as each of the nodes returns them, with the store.
+// requireLines compares the lines of each survey with the store.
 func (f *surveyedTraffic) requireLines(surveys ...*survey.Survey) {
 	f.t.Helper()
 	for _, s := range surveys {
@@ -165,8 +165,8 @@ func TestSurvey_LinesEqualTheStoreOnceTrafficStops(t *testing.T) {
 	}
 }
 
-// Two nodes survey in turn; each is paused at random requests, and replies are lost. The other one
-// continues from the stored state, and in the end both return the right lines.
+// Two nodes survey in turn. Each is paused or dies at random requests, and replies are lost. The other node
+// continues from the stored state, and in the end both nodes return the right lines.
 func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 	for seed := range uint64(12) {
 		inBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -188,13 +188,13 @@ func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 				f.step()
 				i := f.rng.IntN(2)
 				switch f.rng.IntN(6) {
-				case 0: // it dies, and another process takes its place
+				case 0: // the node dies, and another process replaces it
 					lines[i].CrashAt(1+f.rng.IntN(12), faults[f.rng.IntN(len(faults))])
 					_, _ = surveys[i].Round(context.Background())
 					add()
 					surveys[i], lines[i] = surveys[2], lines[2]
 					surveys, lines = surveys[:2], lines[:2]
-				case 1: // it is paused until the other one has taken over
+				case 1: // the node is paused until the other node has the lease
 					settleSurveys(t, surveys[1-i])
 				case 2:
 					fault := faults[f.rng.IntN(len(faults))]
@@ -219,7 +219,8 @@ func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 	}
 }
 
-// The tokens of the feeds are older than the walk, so changes behind the walk are read later.
+// A survey reads the tokens of the feeds before the walk, so the feeds return the changes that the walk
+// misses.
 func TestSurvey_SeesWhatChangesDuringItsFirstWalk(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -236,7 +237,7 @@ func TestSurvey_SeesWhatChangesDuringItsFirstWalk(t *testing.T) {
 		line := &faulty.Transport{Next: r.engine.Transport()}
 		s := survey.New(r.account.ConnectBy(line), node.SurveyReader(), survey.Options{})
 		line.Break(func(call int, _ *http.Request) faulty.Fault {
-			if call%2 == 0 && call < 60 { // between all requests of the walk, and some after it
+			if call%2 == 0 && call < 60 { // changes between the requests of the walk, and a few after the walk
 				actor := actors[call/2%len(actors)]
 				_, err := node.Save(ctx, actor, repositorytest.Events(1, actor))
 				require.NoError(t, err)
@@ -295,10 +296,10 @@ func TestSurvey_AMailboxThatCannotBeReadIsALine(t *testing.T) {
 	require.NoError(t, err)
 	put(damaged, `{"id":"head","partitionKey":"`+damaged.String()+`","cabinets":7}`)
 	put(newer, `{"id":"head","partitionKey":"`+newer.String()+`","v":99}`)
-	check(s) // by the feed
+	check(s) // the survey has read the document from a feed
 	r2 := surveyOf(r, node, survey.Options{Exclusive: true})
 	require.NoError(t, c.Discard(ctx, node.db.cabinets, "|survey", "state"))
-	check(r2) // by a walk
+	check(r2) // the survey has read the document in a walk
 
 	put(damaged, string(client.Encode(whole)))
 	runRound(t, r2)
@@ -310,7 +311,7 @@ type rawDocument string
 
 func (d rawDocument) MarshalJSON() ([]byte, error) { return []byte(d), nil }
 
-// A node dies at each request of a round that stores lines, before or after the request is carried out.
+// A node dies at each request of a round that stores lines, before or after the store applies the request.
 // The next node has all lines.
 func TestSurvey_ContinuesAfterADeathAtAnyRequest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
@@ -328,7 +329,7 @@ func TestSurvey_ContinuesAfterADeathAtAnyRequest(t *testing.T) {
 				for range 20 {
 					f.step()
 				}
-				waitInBubble(time.Minute) // so that the next round stores the changes
+				waitInBubble(time.Minute) // after this time, the next round stores the changes
 				line.CrashAt(n, fault)
 				_, _ = dying.Round(context.Background())
 				died = line.Fired() > 0

@@ -17,15 +17,15 @@ type surveyReader struct{ r *Repository }
 // SurveyReader returns the reader for a survey of the mailboxes.
 func (r *Repository) SurveyReader() survey.Reader { return surveyReader{r} }
 
-// fileDamage stands for a document that is damaged in the file of an embedded engine, which does
-// not report its id.
+// fileDamage is used as the id of a document that is damaged in the file of an embedded engine: the engine
+// cannot report the id.
 const fileDamage = "|file"
 
 // Groups implements survey.Reader.
 func (s surveyReader) Groups() []domain.Group { return s.r.opts.Groups.All() }
 
-// Walk implements survey.Reader. Gates are read first, so that a mailbox has a line only when its head
-// was read, too.
+// Walk implements survey.Reader. It reads the gates before the heads. A mailbox without a head has
+// no line, so a line never lacks the gates.
 func (surveyReader) Walk() []survey.Query {
 	return []survey.Query{
 		{Container: bundlesContainer, Text: "SELECT * FROM c WHERE c.kind = '" + gateKind + "'"},
@@ -65,7 +65,7 @@ func (surveyReader) Recipient(container string, doc []byte) (domain.ActorID, boo
 // Apply implements survey.Reader.
 func (s surveyReader) Apply(record []byte, container string, doc []byte, isWalk bool) (next []byte, wanted []survey.Reference) {
 	var d surveyedDocument
-	_ = json.Unmarshal(doc, &d) // Recipient has parsed it before
+	_ = json.Unmarshal(doc, &d) // no error: Recipient has parsed the document before
 	r, err := decodeSurveyRecord(record)
 	if err != nil && !isWalk {
 		wanted = s.mailboxReferences(&d)
@@ -95,7 +95,7 @@ func (s surveyReader) Apply(record []byte, container string, doc []byte, isWalk 
 
 // mailboxReferences returns the head and the gates of a mailbox.
 func (s surveyReader) mailboxReferences(d *surveyedDocument) []survey.Reference {
-	recipient := d.Recipient + d.PartitionKey // one of them is empty
+	recipient := d.Recipient + d.PartitionKey // one of the two members is empty
 	refs := []survey.Reference{{Container: catalogContainer, Partition: recipient, ID: headID}}
 	for _, group := range s.Groups() {
 		refs = append(refs, survey.Reference{Container: bundlesContainer, Partition: recipient, ID: gateID(group)})

@@ -21,8 +21,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A deafReader ignores what the feeds return while isDeaf. Its lines are then like those of an account
-// that has lost writes since.
+// A deafReader ignores the results of the feeds while isDeaf is set. This leaves lines that are newer than
+// the store, as after an account has lost writes.
 type deafReader struct {
 	survey.Reader
 
@@ -36,7 +36,7 @@ func (d deafReader) Recipient(container string, doc []byte) (domain.ActorID, boo
 	return d.Reader.Recipient(container, doc)
 }
 
-// recheckedAt returns when the last recheck of all lines began, and whether it has ended.
+// recheckedAt returns the start time of the last recheck of all lines, and whether that recheck has ended.
 func recheckedAt(t testing.TB, node *Repository) (began time.Time, ended bool) {
 	t.Helper()
 	var doc struct {
@@ -50,7 +50,7 @@ func recheckedAt(t testing.TB, node *Repository) (began time.Time, ended bool) {
 	return doc.Recheck.Began, doc.Recheck.Ended
 }
 
-// recheckLines makes surveys recheck all lines, which takes more than six hours of simulated time.
+// recheckLines runs surveys until they have rechecked all lines, for more than six hours of simulated time.
 func recheckLines(t testing.TB, node *Repository, each func(), surveys ...*survey.Survey) {
 	t.Helper()
 	before, _ := recheckedAt(t, node)
@@ -83,7 +83,7 @@ func discardMailbox(t testing.TB, node *Repository, actor domain.ActorID) {
 	}
 }
 
-// requireNoLine demands that a mailbox is in no list.
+// requireNoLine requires that the list of a survey does not have a mailbox.
 func requireNoLine(t testing.TB, s *survey.Survey, actor domain.ActorID) {
 	t.Helper()
 	lines, err := s.Surveyed(context.Background())
@@ -95,8 +95,8 @@ func requireNoLine(t testing.TB, s *survey.Survey, actor domain.ActorID) {
 	}
 }
 
-// Writes are lost after they were surveyed, and nodes die at any request of the recheck. In the end the
-// lines fit the store.
+// The store loses writes after the survey has read them, and nodes die at random requests of the recheck.
+// In the end the lines equal the store.
 func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 	for seed := range uint64(16) {
 		inBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 			lost := f.actors[len(f.actors)-1]
 			f.actors = f.actors[:len(f.actors)-1]
 			discardMailbox(t, node, lost)
-			if gate := gateID(allGroups[rng.IntN(len(allGroups))]); rng.IntN(2) == 0 { // only a gate is lost
+			if gate := gateID(allGroups[rng.IntN(len(allGroups))]); rng.IntN(2) == 0 { // the store loses a gate only
 				_ = node.beginCall("test").Discard(context.Background(), node.db.bundles, f.actors[0].String(), gate)
 			}
 			waitInBubble(10 * time.Minute)
@@ -155,7 +155,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 	}
 }
 
-// Queries and reads of a recheck return old versions of documents that change. The lines stay as the
+// Queries and reads of a recheck return old versions of changing documents. The lines must stay as the
 // feeds have returned them.
 func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 	for seed := range uint64(4) {
@@ -167,7 +167,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 9))
 			line := &faulty.Transport{Next: r.engine.Transport()}
 			old := func() time.Duration { return time.Duration(rng.IntN(50)) * time.Second }
-			line.Break(func(_ int, req *http.Request) faulty.Fault { // only the feeds read new versions
+			line.Break(func(_ int, req *http.Request) faulty.Fault { // only the feeds return new versions
 				lag = func() time.Duration { return 0 }
 				if req.Header.Get("A-IM") == "" && req.Header.Get("x-ms-documentdb-partitionkey") != `["|survey"]` {
 					lag = old
@@ -181,7 +181,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 				require.True(t, isOwner)
 				lag = func() time.Duration { return 0 }
 			}
-			requireReadings := func() { // a later change would hide an old read
+			requireReadings := func() { // compares before a later change corrects a line
 				for _, actor := range f.actors {
 					in, err := node.Inspect(context.Background(), actor)
 					require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 			for range 20 {
 				f.step()
 			}
-			for _, actor := range f.actors { // permanently damaged, so they are rechecked every five minutes
+			for _, actor := range f.actors { // damaged mailboxes are rechecked every five minutes
 				_, err := node.beginCall("test").Put(context.Background(), node.db.bundles, actor.String(), "gate.?", "", map[string]string{"id": "gate.?", "kind": gateKind, "recipient": actor.String()})
 				require.NoError(t, err)
 			}
@@ -205,7 +205,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 					f.step()
 					round()
 				}
-				waitInBubble(2 * time.Minute) // what was read too early is read again
+				waitInBubble(2 * time.Minute) // the survey reads the changed documents again
 				round()
 				round()
 				requireReadings()
@@ -218,15 +218,15 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 	}
 }
 
-// A line that says that its mailbox is damaged is corrected within minutes if the document is removed,
-// or is repaired and the feed does not show that.
+// The line of a damaged mailbox is corrected within minutes after the damaged document was removed, or
+// after it was repaired and the feed did not return the repair.
 func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
 		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
 		ctx := context.Background()
 		var all []domain.ActorID
-		for range 150 { // more than are rechecked at once
+		for range 150 { // more mailboxes than one recheck reads
 			actor := repositorytest.NewActor()
 			all = append(all, actor)
 			_, err := node.Save(ctx, actor, repositorytest.Events(2, actor))
@@ -302,7 +302,7 @@ func TestSurvey_RecheckStaysWithinItsShare(t *testing.T) {
 		for ended := false; !ended; _, ended = recheckedAt(t, node) {
 			waitInBubble(10 * time.Second)
 			runRound(t, m.Survey)
-			waitInBubble(30 * time.Second) // the position is stored
+			waitInBubble(30 * time.Second) // after this time, the position of the recheck is stored
 			runRound(t, m.Survey)
 		}
 		took, spent := time.Since(began), m.units(t)-units
@@ -313,7 +313,7 @@ func TestSurvey_RecheckStaysWithinItsShare(t *testing.T) {
 	})
 }
 
-// A recheck continues at the position of the previous node, and does not begin again.
+// A recheck continues at the position that the previous node has stored.
 func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -362,7 +362,7 @@ func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 			_, err := node.beginCall("test").Read(ctx, node.db.cabinets, "|survey", "state", &doc)
 			require.NoError(t, err)
 			positions[string(doc.Recheck)] = true
-			s = newSurvey() // the previous process has died
+			s = newSurvey() // replaces a process that has died
 			waitInBubble(2 * time.Minute)
 			runRound(t, s)
 			waitInBubble(2 * time.Minute)

@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A surveyRecord is what a survey keeps of the head, the gates and the bundles of a mailbox. With it,
-// the line can be computed again when one of them changes, without a read of the others. A mailbox with
-// one cabinet takes about 70 bytes, each further cabinet about 35.
+// A surveyRecord has the state of the head, the gates and the bundles of a mailbox that a survey needs.
+// When one of these documents changes, the survey computes the line again without a read of the others. A
+// record with one cabinet takes about 70 bytes, and each further cabinet about 35 bytes.
 type surveyRecord struct {
 	hasHead  bool
 	groups   []surveyedGroup   // sorted by name
@@ -42,10 +42,10 @@ type surveyedGroup struct {
 
 // A surveyedCabinet is the state of a cabinet in head and gate.
 type surveyedCabinet struct {
-	hash     uint64 // hash of its name
+	hash     uint64 // hashOfCabinet of the cabinet's name
 	group    domain.Group
 	isInHead bool
-	received received // the part that the backlog needs: without a tail, but with marks of its events
+	received received // the members that the backlog needs: no tail, but marks of the events in the tail
 	isInGate bool
 	position position
 }
@@ -53,11 +53,11 @@ type surveyedCabinet struct {
 // A surveyedDamage is a document that cannot be read.
 type surveyedDamage struct{ document, reason string }
 
-// maxSurveyedMarks is the limit for the marks of a cabinet in a record. A head has fewer.
+// maxSurveyedMarks is the limit for the marks of a cabinet in a record. A head has fewer marks.
 const maxSurveyedMarks = 64
 
-// hashOfCabinet returns the hash of the name of a cabinet. A mailbox has up to 1,000 cabinets, of
-// which no two have the same 64 bits in practice.
+// hashOfCabinet returns the hash of the name of a cabinet. A mailbox has up to 1,000 cabinets, so two of
+// them practically never have the same 64 bits.
 func hashOfCabinet(name cabinetName) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // never fails
@@ -85,7 +85,7 @@ func (r *surveyRecord) ensureCabinet(name cabinetName, group domain.Group) *surv
 	return &r.cabinets[i]
 }
 
-// setDamage records why a document cannot be read; with "" it removes the record.
+// setDamage records the reason why a document cannot be read. An empty reason removes the damage from r.
 func (r *surveyRecord) setDamage(document, reason string) {
 	r.damages = slices.DeleteFunc(r.damages, func(d surveyedDamage) bool { return d.document == document })
 	if reason != "" && len(r.damages) < maxSurveyedDamages {
@@ -95,13 +95,13 @@ func (r *surveyRecord) setDamage(document, reason string) {
 
 const maxSurveyedDamages = 8
 
-// clipReason shortens a reason that is too long.
+// clipReason cuts reason to 400 bytes.
 func clipReason(reason string) string {
 	const limit = 400
 	return strings.ToValidUTF8(reason[:min(len(reason), limit)], "\uFFFD")
 }
 
-// setHead adopts the state in a head.
+// setHead updates r with the state in a head.
 func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group, error)) {
 	r.hasHead = true
 	for i := range r.cabinets {
@@ -110,7 +110,7 @@ func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group,
 	for name, last := range h.Cabinets {
 		group, err := groupOf(name)
 		if err != nil {
-			continue // this configuration does not have the origin, so it is not counted
+			continue // the configuration does not have the origin, so its events are not counted
 		}
 		c := r.ensureCabinet(name, group)
 		c.isInHead = true
@@ -122,7 +122,7 @@ func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group,
 	r.prune()
 }
 
-// allMarks returns the marks of a cabinet, together with marks for the events in its tail.
+// allMarks returns the marks of a cabinet and additional marks for the events in its tail.
 func (c received) allMarks() []mark {
 	marks := slices.Clone(c.Marks)
 	t, err := c.decodeTail(domain.CabinetKey{})
@@ -141,8 +141,8 @@ func (c received) allMarks() []mark {
 	return marks
 }
 
-// setGate adopts the state in a gate. isMovedBack reports that the gate was moved back: then the record
-// lacks marks that the head has.
+// setGate updates r with the state in a gate. isMovedBack reports that the gate was moved back: the record
+// now lacks marks, which the caller must read from the head.
 func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 	s := r.ensureGroup(group)
 	s.hasGate, s.frozen, s.removed = true, g.Frozen, g.Removed
@@ -154,7 +154,7 @@ func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 	if s.failing != s.open {
 		s.failing, s.failures, s.failingSince = domain.BundleID{}, 0, 0
 	}
-	r.damages = slices.DeleteFunc(r.damages, func(d surveyedDamage) bool { // of bundles that were closed since
+	r.damages = slices.DeleteFunc(r.damages, func(d surveyedDamage) bool { // damage of bundles that were closed since
 		id, err := domain.ParseBundleID(d.document)
 		return err == nil && !r.isOpen(id)
 	})
@@ -163,7 +163,7 @@ func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 		if c.group != group || !c.isInGate {
 			continue
 		}
-		c.isInGate = false // set again below if g names it
+		c.isInGate = false // set again below if g has the cabinet
 	}
 	for name, at := range g.At {
 		c := r.ensureCabinet(name, group)
@@ -180,12 +180,12 @@ func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 	return isMovedBack
 }
 
-// isOpen reports whether a gate has a bundle open.
+// isOpen reports whether a bundle is the open bundle of a gate in r.
 func (r *surveyRecord) isOpen(id domain.BundleID) bool {
 	return slices.ContainsFunc(r.groups, func(g surveyedGroup) bool { return g.open == id })
 }
 
-// setBundle adopts the state in a bundle, whose last write was at stored.
+// setBundle updates r with the state in a bundle. stored is the time of the last write of the bundle.
 func (r *surveyRecord) setBundle(d *bundleDoc, id domain.BundleID, group domain.Group, stored millis) {
 	s := r.ensureGroup(group)
 	s.lastPeek = max(s.lastPeek, millisOf(d.Opened))
@@ -204,14 +204,14 @@ func (r *surveyRecord) setBundle(d *bundleDoc, id domain.BundleID, group domain.
 	}
 }
 
-// keepHistory takes over from the previous record what came from bundles that are removed: the times of
-// the last Peek and Dequeue, and since when a domain fails.
+// keepHistory copies from the previous record the values of bundles that may have been removed: the times
+// of the last Peek and Dequeue, and the start of a domain's failures.
 func (r *surveyRecord) keepHistory(before *surveyRecord) {
 	for i := range before.groups {
 		old := &before.groups[i]
 		j := slices.IndexFunc(r.groups, func(g surveyedGroup) bool { return g.group == old.group })
 		if j < 0 || !r.groups[j].hasGate {
-			continue // its bundles are lost, too
+			continue // the store has lost the gate, and with it the bundles
 		}
 		g := &r.groups[j]
 		g.lastPeek = cmp.Or(g.lastPeek, old.lastPeek)
@@ -224,8 +224,8 @@ func (r *surveyRecord) keepHistory(before *surveyRecord) {
 	}
 }
 
-// prune removes the cabinets that are neither in the head nor in a gate, and the marks that are needed
-// only after a gate is moved back.
+// prune removes the cabinets that are neither in the head nor in a gate, and the marks below the positions
+// of the gates, which are needed only after a gate was moved back.
 func (r *surveyRecord) prune() {
 	r.cabinets = slices.DeleteFunc(r.cabinets, func(c surveyedCabinet) bool { return !c.isInHead && !c.isInGate })
 	for i := range r.cabinets {
@@ -242,7 +242,7 @@ func (r *surveyRecord) prune() {
 			}
 		}
 		marks = marks[min(begin, len(marks)):]
-		if n := len(marks); n > maxSurveyedMarks { // as a result, an age may be too high
+		if n := len(marks); n > maxSurveyedMarks { // dropping marks may make the computed age too high
 			marks = slices.Concat(marks[:1], marks[n-maxSurveyedMarks+1:])
 		}
 		c.received.Marks = marks
@@ -258,7 +258,7 @@ func (r *surveyRecord) positionOf(c *surveyedCabinet) position {
 	return c.received.sinceBase(at)
 }
 
-// toMailbox returns the line of the mailbox. isFrozen says that a group without a gate is frozen.
+// toMailbox returns the line of the mailbox. If isFrozen is true, groups without a gate are frozen.
 func (r *surveyRecord) toMailbox(recipient domain.ActorID, groups []domain.Group, isFrozen bool) domain.Mailbox {
 	m := domain.Mailbox{Recipient: recipient}
 	if len(r.damages) > 0 {
@@ -420,7 +420,8 @@ func (d *surveyDecoder) readNumber() int64 {
 	return n
 }
 
-// readCount reads a number of items, each of which takes at least a byte.
+// readCount reads a number of encoded items. It fails if the number is larger than the remaining bytes:
+// each item takes at least one byte.
 func (d *surveyDecoder) readCount() int {
 	n := d.readNumber()
 	if n < 0 || n > int64(len(d.b)) {
@@ -461,7 +462,7 @@ func (d *surveyDecoder) readBundleID() (id domain.BundleID) {
 	return id
 }
 
-// decodeSurveyRecord decodes what encode has encoded. A nil record is empty.
+// decodeSurveyRecord decodes the result of encode. A nil record is decoded as an empty one.
 func decodeSurveyRecord(record []byte) (*surveyRecord, error) {
 	r := &surveyRecord{}
 	if record == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyOf returns a survey of the store of a rig, with a connection of its own.
+// surveyOf returns a survey of the store of a rig, with a separate connection.
 func surveyOf(r *rig, node *Repository, opts survey.Options) *survey.Survey {
 	if opts.Clock == nil {
 		opts.Clock = node.opts.Clock
@@ -37,7 +37,7 @@ func requireLine(t testing.TB, s *survey.Survey, node *Repository, recipient dom
 	return line
 }
 
-// requireReading compares the line of a mailbox, which may be damaged, with the result of Inspect.
+// requireReading compares the line of a mailbox with the result of Inspect. The mailbox may be damaged.
 func requireReading(t testing.TB, s *survey.Survey, node *Repository, recipient domain.ActorID) *domain.Mailbox {
 	t.Helper()
 	ctx := context.Background()

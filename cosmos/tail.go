@@ -9,19 +9,19 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The newest events of a cabinet may stay in the head until there are enough for a page. They are the
-// tail of the cabinet: the slots from Paged to Fill of the drawer that the head names. The events in a
-// tail are committed and never change. A drawer whose events are all in a tail has no document yet.
+// The newest events of a cabinet may stay in the head until they are enough for a page. These events are
+// the tail of the cabinet: the slots from Paged up to Fill of the drawer in the head. The events in a tail
+// are committed and never change. A drawer whose events are all in a tail may have no document yet.
 
 // A tail is the decoded tail of a cabinet. A nil *tail is empty.
 type tail struct {
 	drawer string
 	paged  int // slot of the first event
 	events []storedEvent
-	saves  []saveRun // the stored spans that have saved them
+	saves  []saveRun // the stored spans in which the events were saved
 }
 
-// maxTail is the limit for the events of a tail that a node reads. A node that writes uses
+// maxTail is the limit for the events of a tail that a node reads. The limit for tails that it writes is
 // Options.TailEvents.
 const maxTail = 256
 
@@ -36,14 +36,14 @@ func (c received) inPages() int {
 // tailLen returns the number of events in the tail.
 func (c received) tailLen() int { return c.Fill - c.inPages() }
 
-// isPageless reports whether all events of the last drawer are in the tail: then it may have neither a
-// page nor a document.
+// isPageless reports whether all events of the last drawer are in the tail. Such a drawer may have neither
+// a page nor a document.
 func (c received) isPageless() bool { return len(c.Tail) > 0 && c.Paged == 0 }
 
-// decodeTail returns the tail of a cabinet, nil if it has none.
+// decodeTail returns the tail of a cabinet, or nil if the cabinet has no tail.
 func (c received) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
 	if len(c.Tail) == 0 {
-		return nil, nil //nolint:nilnil // there is no tail
+		return nil, nil //nolint:nilnil // a nil tail is empty
 	}
 	end := len(c.Tail) - 4
 	n := c.Fill - c.Paged
@@ -69,7 +69,7 @@ func (c received) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
 
 var errTail = errors.New("the events in a head cannot be decoded")
 
-// encodeTail packs events, the first of which is in slot c.Paged.
+// encodeTail encodes events for the tail. The first event is in slot c.Paged.
 func (c received) encodeTail(events []storedEvent) packed {
 	if len(events) == 0 {
 		return nil
@@ -78,8 +78,7 @@ func (c received) encodeTail(events []storedEvent) packed {
 	return binary.LittleEndian.AppendUint32(data, c.tailSum(data))
 }
 
-// tailSum returns the CRC-32C of packed events and of the members that determine their numbers and
-// slots.
+// tailSum returns the CRC-32C of encoded events and of the members that determine their numbers and slots.
 func (c received) tailSum(data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, fmt.Appendf(nil, "|%s|%d", c.Drawer, c.Paged))
 }
@@ -127,7 +126,7 @@ func (t *tail) slotEvents(from, until int) []storedEvent {
 	return t.events[from-t.paged : until-t.paged]
 }
 
-// weight returns the sum of the weights of events.
+// weightOf returns the sum of the weights of events.
 func weightOf(events []storedEvent) domain.Weight {
 	var sum domain.Weight
 	for i := range events {

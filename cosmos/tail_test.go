@@ -114,7 +114,7 @@ func TestAHead_HasFormat2AsLongAsItHasATail(t *testing.T) {
 	require.Equal(t, received{Drawer: "d", Fill: 5, Ordinal: 1, Sequence: 12, Total: 5, Marks: flushed.Cabinets["TimeSeries|x"].Marks}, flushed.Cabinets["TimeSeries|x"])
 }
 
-// A tails is a store whose nodes leave events in the head.
+// A tails is a store whose nodes keep tails in the head.
 type tails struct {
 	*testing.T
 	*rig
@@ -161,7 +161,7 @@ func TestASmallSave_IsOneRequestUntilItsTailIsFull(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: 4}, false)
 		events := repositorytest.Events(9, s.actor)
-		requests := []int{4, 1, 1, 1, 3, 1, 1, 1, 3} // the first Save reads head, gate and drawers; two more requests flush
+		requests := []int{4, 1, 1, 1, 3, 1, 1, 1, 3} // the first Save reads head, gate and drawers; a flush adds two requests
 		for i := range events {
 			s.line.Break(nil)
 			s.saveEvents(node, events[i:i+1])
@@ -267,7 +267,7 @@ func TestAPayloadOfASmallSave_OutlivesALostReplyAndAnotherSave(t *testing.T) {
 			}
 			return faulty.None
 		})
-		line.setBefore(atNth(2, isHeadReplacement, func() error { // before it is sent again
+		line.setBefore(atNth(2, isHeadReplacement, func() error { // runs before the write is sent again
 			s.saveEvents(other, second)
 			return nil
 		}))
@@ -312,12 +312,12 @@ func TestARefusedSmallSave_LeavesNoPayloads(t *testing.T) {
 	})
 }
 
-// A namedContent counts the objects that are put under each name and not deleted.
+// A namedContent records the names of the objects that were stored and not deleted.
 type namedContent struct {
 	repository.Content
 	mu      sync.Mutex
 	names   map[string]bool
-	refuses int // this Put and every later one fail; 0: none
+	refuses int // number of the first Put that fails, as do all later ones; 0: no Put fails
 	puts    int
 }
 
@@ -389,8 +389,8 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 }
 
 // TestASweep_RemovesADrawerBehindAGateInFront simulates a failover that lost acknowledged events.
-// The position of the gate is in the drawer of the lost events. The drawer of the head is an earlier
-// one and is only in the tail, so it is never closed by age.
+// The position of the gate is in the drawer of the lost events. The drawer in the head is an earlier
+// drawer with all its events in the tail, so it is never closed by its age.
 func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
 	k.saveEvents(2, repositorytest.Carrying(`{"a":1}`))
@@ -419,7 +419,7 @@ func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 		_, err := k.content.Open(t.Context(), e.PayloadAt)
 		require.Equal(t, domain.NotFound, domain.KindOf(err), "the drawer has no document, and its folder is removed nevertheless")
 	}
-	k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true) // it serves the recipient for the first time
+	k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true) // a new node, which has not served the recipient before
 	more := k.saveEvents(1)
 	require.Equal(t, more[0].ID, k.takeBundle().Events[0].ID)
 }
@@ -522,7 +522,7 @@ func TestAnEventSavedFetchedAndConfirmedAlone_CostsUpToItsLimit(t *testing.T) {
 			require.NoError(t, err)
 			_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
 			require.NoError(t, err)
-			node.Settle(t.Context(), s.actor) // the hints of the Dequeue are counted
+			node.Settle(t.Context(), s.actor) // waits for the hints of the Dequeue, so that the counts include them
 			<-time.After(time.Second)
 		}
 		lives()
@@ -542,7 +542,7 @@ func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: 2, DrawerCapacity: 5}, true)
-		for range 13 { // the third drawer
+		for range 13 { // the events reach the third drawer
 			s.saveEvents(node, repositorytest.Events(1, s.actor))
 			b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 			require.NoError(t, err)
@@ -560,9 +560,9 @@ func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 	})
 }
 
-// TestCheck_FindsNothingAfterBundlesOfATail leaves the entry of a drawer as it was when the first event
-// of its tail waited: a Dequeue of events in a tail changes no entry. The check, the next Peek and the
-// sweep find the drawer without it.
+// A Dequeue of events in a tail changes no entry, so the entry of the drawer keeps pointing at an
+// acknowledged event of the tail. The check must accept this, and the next Peek and the sweep find the
+// drawer without the entry.
 func TestCheck_FindsNothingAfterBundlesOfATail(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
 	k.saveEvents(6) // a large Save, which writes an entry
@@ -571,7 +571,7 @@ func TestCheck_FindsNothingAfterBundlesOfATail(t *testing.T) {
 	k.takeBundle()
 	k.takeBundle()
 	for range 6 {
-		k.saveEvents(1, repositorytest.Alone) // into this drawer and the next one
+		k.saveEvents(1, repositorytest.Alone) // fills this drawer and begins the next one
 		k.takeBundle()
 		report, err := k.node.Check(t.Context(), CheckOptions{Recipient: k.actor})
 		require.NoError(t, err)

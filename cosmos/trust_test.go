@@ -19,9 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// These tests cause the situations in which a protocol would fail if it lacked one of its rules.
+// Each of these tests causes a situation in which the protocol would fail without one of its rules.
 
-// A tap is the connection of one node, in which a test can intervene.
+// A tap is the connection of one node. A test can run a function before each request.
 type tap struct {
 	next faulty.Doer
 
@@ -55,8 +55,8 @@ func (r *rig) tappedNode(opts Options) (*Repository, *tap) {
 	return New(db, r.content, opts), line
 }
 
-// isHeadReplacement reports whether req replaces the head of a recipient: the first such request of a Save
-// reserves, the second commits.
+// isHeadReplacement reports whether req replaces the head of a recipient. The first replacement of a large
+// Save is the reservation, and the second one is the commit.
 func isHeadReplacement(req *http.Request) bool {
 	return req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/docs/"+headID)
 }
@@ -65,8 +65,7 @@ func isQuery(req *http.Request) bool { return req.Header.Get("x-ms-documentdb-qu
 
 func isWrite(req *http.Request) bool { return req.Method != http.MethodGet && !isQuery(req) }
 
-// atNth returns a function that calls do before the n-th request that matches, and does nothing before the
-// others.
+// atNth returns a function for setBefore that calls do at the n-th request that matches.
 func atNth(n int, matches func(*http.Request) bool, do func() error) func(*http.Request) error {
 	var mu sync.Mutex
 	seen := 0
@@ -106,7 +105,7 @@ func (s *trust) save(node *Repository, saver int, events []domain.Event) {
 	s.ledger.Saved(saver, events...)
 }
 
-// drainAll dequeues everything through a new node and compares it with the ledger.
+// drainAll dequeues all bundles through a new node and compares their events with the ledger.
 func (s *trust) drainAll() {
 	s.Helper()
 	require.NoError(s, s.auditMailbox(s.actor))
@@ -118,9 +117,9 @@ func (s *trust) drainAll() {
 func TestACountAboveTheHeadsFillIsNotTrusted(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tappedNode(Options{DrawerCapacity: 10, Retries: -1})
-	s.save(node, 0, repositorytest.Events(12, s.actor)) // one drawer, and two events in the next
+	s.save(node, 0, repositorytest.Events(12, s.actor)) // fills one drawer, and two slots of the next
 
-	var dead atomic.Bool // from the commit on
+	var dead atomic.Bool // set at the commit
 	commit := atNth(2, isHeadReplacement, func() error { dead.Store(true); return nil })
 	line.setBefore(func(req *http.Request) error {
 		if err := commit(req); err != nil || dead.Load() {
@@ -160,7 +159,7 @@ func TestACommitBeatsARollbackThatHasNotClaimedYet(t *testing.T) {
 		defer close(saved)
 		s.save(other, 1, repositorytest.Events(4, s.actor))
 	}()
-	<-undoes // it has read the intent, and is about to make its first write
+	<-undoes // the rollback has read the intent, and is about to make its first write
 	close(mayCommit)
 	saves.Wait()
 	close(mayUndo)
@@ -178,7 +177,7 @@ func TestAWatermarkAboveAnIntent_DoesNotProveItsCommit(t *testing.T) {
 	var saves sync.WaitGroup
 	saves.Go(func() { s.save(slow, 0, repositorytest.Events(3, s.actor)) })
 	<-commits
-	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // rolls back the other Save, and moves the watermark past its numbers
+	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // rolls back the other Save, and moves the watermark above the numbers of that Save
 	close(mayCommit)
 	saves.Wait()
 	s.drainAll()
@@ -194,8 +193,8 @@ func TestAnIndexThatAStaleReadMadeShort_IsNotUsed(t *testing.T) {
 	}
 }
 
-// rememberingByOldReads sends saved events again, to a node that has nothing in memory: its read of the
-// head is current, and its reads of the drawers are stale.
+// rememberingByOldReads sends saved events again, to a node with an empty memory. Its read of the head is
+// current, and its reads of the drawers are stale.
 func rememberingByOldReads(t *testing.T, age int, reads int32) {
 	var left atomic.Int32
 	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int {
@@ -222,8 +221,8 @@ func rememberingByOldReads(t *testing.T, age int, reads int32) {
 	s.drainAll()
 }
 
-// TestOldPointers_DoNotReorderCabinets saves into a drawer whose events are all taken but that has
-// room, and into the next one, and peeks with pointers of every age.
+// TestOldPointers_DoNotReorderCabinets saves into a drawer that has room and whose events are all
+// acknowledged, and into the next drawer. It peeks with stale entries of every age.
 func TestOldPointers_DoNotReorderCabinets(t *testing.T) {
 	for age := range 12 {
 		t.Run(fmt.Sprintf("pointers are %d commits old", age), func(t *testing.T) { peekingByOldPointers(t, age) })

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A check of a page with an impossible slot ended the process: it allocated as much as the page said.
-// So did a bundle without slots. The simulation found both.
+// The simulation found that a check of a page with an impossible slot ended the process, because the check
+// allocated memory for that number of slots. A bundle without slots had the same effect.
 func TestAnImpossibleNumber_IsDamageAndTakesNoMemory(t *testing.T) {
 	const huge = 1 << 45
 	for name, damage := range map[string]func(d *damaged){
@@ -63,8 +63,8 @@ func TestAnImpossibleNumber_IsDamageAndTakesNoMemory(t *testing.T) {
 	}
 }
 
-// A Save increments the count of the drawer that it fills by a patch, and Cosmos refuses to increment a
-// member that is not a number. That was returned as an unknown error, as the simulation found.
+// A Save increments the count of a drawer by a patch, and Cosmos refuses to increment a member that is not a
+// number. The simulation found that the refusal was returned as an unknown error.
 func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 	d := newDamaged(t)
 	drawers := d.readDrawers(d.main)
@@ -73,8 +73,8 @@ func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 }
 
-// A Peek for this bundle panicked, as the simulation found: it looked up the position in the gate of
-// the other group.
+// The simulation found that a Peek panicked: it searched for the position of the bundle in the gate of the
+// other group.
 func TestAnOpenBundleOfTheWrongGroup_IsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
@@ -86,8 +86,7 @@ func TestAnOpenBundleOfTheWrongGroup_IsDamage(t *testing.T) {
 	})
 }
 
-// A Peek for this bundle panicked, as the simulation found: it took the slots from a tail that did not
-// exist.
+// The simulation found that a Peek panicked: it read the slots of the bundle from a tail that did not exist.
 func TestAnOpenBundleWithARangeOfNoSlotsIsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
