@@ -249,7 +249,7 @@ func (c *call) fenceRemoval(ctx context.Context, recipient domain.ActorID, doc *
 	first := doc.Ranges[0].Ordinal
 	kept := maps.Clone(h.Retention)
 	if kept == nil {
-		kept = make(map[cabinetName]retained)
+		kept = make(map[cabinetName]retentionState)
 	}
 	t := kept[doc.Cabinet]
 	if h.cabinetFloor(doc.Cabinet) > first {
@@ -257,7 +257,7 @@ func (c *call) fenceRemoval(ctx context.Context, recipient domain.ActorID, doc *
 	}
 	t.Milestones = slices.DeleteFunc(slices.Clone(t.Milestones), func(m milestone) bool { return m.Below > first })
 	kept[doc.Cabinet] = t
-	_, err = c.writeRetention(ctx, h, &retention{of: kept})
+	_, err = c.writeRetention(ctx, h, &retentionPlan{of: kept})
 	return err
 }
 

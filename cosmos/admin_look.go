@@ -44,7 +44,7 @@ func (c *call) bundleAndRun(ctx context.Context, recipient domain.ActorID, id do
 	if err != nil {
 		return found, nil, err
 	}
-	events.head, events.asked = h, gates
+	events.head, events.gates = h, gates
 	return found, events, nil
 }
 

@@ -154,8 +154,8 @@ func (r *eventRange) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence
 	if h == nil { // evicted, because there were many others
 		h = r.head
 	}
-	gates := make(map[domain.Group]*gate, len(r.asked))
-	for group, g := range r.asked {
+	gates := make(map[domain.Group]*gate, len(r.gates))
+	for group, g := range r.gates {
 		gates[group] = g
 	}
 	var nextSaved millis
@@ -195,9 +195,9 @@ type behind struct {
 func (r *eventRange) behindNew(n int) behind {
 	backlog, seen := r.backlogAndWatermark(n)
 	b := behind{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
-	if all := r.call.r.opts.Groups.All(); len(r.asked) < len(all) {
+	if all := r.call.r.opts.Groups.All(); len(r.gates) < len(all) {
 		for _, group := range all {
-			if r.asked[group] != nil {
+			if r.gates[group] != nil {
 				b.Asked = append(b.Asked, group.String())
 			}
 		}

@@ -137,7 +137,7 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 			other := repositorytest.Event(k.actor, repositorytest.Typed("another"))
 			w := newWriter(k.node, k.actor)
 			w.head = h
-			p := w.makePlan(h, []numbered{{Event: &other, digest: other.Digest()}})
+			p := w.makePlan(h, []numberedEvent{{Event: &other, digest: other.Digest()}})
 			require.NoError(k, w.storeIntent(k.Context(), k.node.beginCall("test"), h, p))
 			k.runSweep()
 		},

@@ -278,7 +278,7 @@ func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
 		}},
 		{eventTwice, false, func(d *damaged) {
 			from := d.readPage(d.readDrawers(d.main)[2].ID, 0)
-			events := []numbered{{Event: &from[0].Event, digest: from[0].digest, sequence: 10}}
+			events := []numberedEvent{{Event: &from[0].Event, digest: from[0].digest, sequence: 10}}
 			data, _ := encodePage(events)
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/events", data)
 		}},
@@ -346,9 +346,9 @@ func TestCheck_FindsTheSameInLittleMemory(t *testing.T) {
 	again := d.readDrawers(d.main)[4]
 	page := d.readPage(again.ID, 0)
 	page[7].ID = twice[3].ID
-	numbers := make([]numbered, len(page))
+	numbers := make([]numberedEvent, len(page))
 	for i := range page {
-		numbers[i] = numbered{Event: &page[i].Event, digest: page[i].digest, sequence: page[i].Sequence}
+		numbers[i] = numberedEvent{Event: &page[i].Event, digest: page[i].digest, sequence: page[i].Sequence}
 	}
 	data, n := encodePage(numbers)
 	require.Len(t, page, n)

@@ -81,7 +81,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	// The next Peek repairs them.
 	c.r.hints.afterDequeue(bundle.Cabinet, doc, advanced.At[doc.Cabinet])
 	if doc.Next > 0 {
-		c.r.known.sawFirst(bundle.Cabinet, advanced.At[doc.Cabinet], doc.Next)
+		c.r.known.rememberFirst(bundle.Cabinet, advanced.At[doc.Cabinet], doc.Next)
 	}
 	closed.Behind = c.r.behindDequeued(recipient, doc, gates)
 	return closed, nil

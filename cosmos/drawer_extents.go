@@ -86,7 +86,7 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 	}
 	found, err := c.readExtents(ctx, cabinet, last, from, drawersPerBundle+1)
 	if err == nil {
-		c.r.known.sawSealed(cabinet, found)
+		c.r.known.rememberSealed(cabinet, found)
 	}
 	return found, err
 }

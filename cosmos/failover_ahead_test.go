@@ -69,7 +69,7 @@ func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
 	for _, p := range past {
 		f.restorePartition(p)
 	}
-	require.Empty(t, f.readHead().inFrontOf(f.readGates()))
+	require.Empty(t, f.readHead().findInFront(f.readGates()))
 	if what == 3 {
 		stored = idsOf(before[taken:kept])
 	} else if kept > 0 {

@@ -212,11 +212,11 @@ func goingBack(t *testing.T, opts Options, what, kept, taken int) {
 	if kept == 7 { // otherwise the next Save repairs it
 		_, err := f.checkMailbox(f.actor, true)
 		require.NoError(t, err)
-		require.Zero(t, len(f.readHead().inFrontOf(f.readGates())))
+		require.Zero(t, len(f.readHead().findInFront(f.readGates())))
 	}
 	after := repositorytest.Events(12, f.actor, repositorytest.Weighing(25_000))
 	f.saveEvents(other, after[:3], 1)
-	require.Empty(t, f.readHead().inFrontOf(f.readGates()))
+	require.Empty(t, f.readHead().findInFront(f.readGates()))
 	f.saveEvents(f.node(opts, true), after[3:8], 5)
 	f.saveEvents(other, after[8:], 2)
 

@@ -168,11 +168,11 @@ func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, 
 		return client.ErrStale // the event waits
 	}
 	own := candidates[i]
-	if err := own.lookInHead(); err != nil {
+	if err := own.setFirstFromHead(); err != nil {
 		return err
 	}
 	if !own.isInTail() {
-		if err := own.unlessLost(own.readFirst(ctx, c)); err != nil {
+		if err := own.recordLoss(own.readFirst(ctx, c)); err != nil {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, 
 	others := slices.Delete(candidates, i, i+1)
 	var unknown []*peekCandidate
 	for _, cand := range others {
-		if err := cand.lookInHead(); err != nil {
+		if err := cand.setFirstFromHead(); err != nil {
 			return err
 		}
 		if cand.first == 0 {
@@ -198,11 +198,11 @@ func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, 
 	looks := 0
 	for _, cand := range unknown {
 		switch {
-		case c.r.usesEntries() && cand.believesEntry():
+		case c.r.usesEntries() && cand.canTrustEntry():
 			cand.first = cand.entry.NextSequence
 		case looks < comparedCandidates:
 			looks++
-			if err := cand.unlessLost(cand.readFirst(ctx, c)); err != nil {
+			if err := cand.recordLoss(cand.readFirst(ctx, c)); err != nil {
 				return err
 			}
 		}

@@ -16,7 +16,7 @@ const whatToDoInFront = "the store has lost writes, by a failover or because a p
 // reading the head once more, after the gates. Where reads may be stale, only a write could prove it,
 // so a check or the next Save reports it there.
 func (c *call) reportInFront(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate, h *head) error {
-	if len(h.inFrontOf(gates)) == 0 {
+	if len(h.findInFront(gates)) == 0 {
 		c.r.inFront.remove(recipient)
 		return nil
 	}
@@ -27,7 +27,7 @@ func (c *call) reportInFront(ctx context.Context, recipient domain.ActorID, gate
 	if err != nil {
 		return err
 	}
-	if found := later.inFrontOf(gates); len(found) > 0 {
+	if found := later.findInFront(gates); len(found) > 0 {
 		c.r.known.forgetRecipient(recipient)
 		c.r.inFront.add(recipient, slices.Sorted(maps.Keys(found)))
 	}

@@ -63,7 +63,7 @@ func TestSave_CostsTheSameWithAnyNumberOfDrawers(t *testing.T) {
 			actor := repositorytest.NewActor()
 			events := repositorytest.Events(3*saves, actor)
 			cabinet := events[0].Cabinet()
-			r.storeFilters(cabinet, drawers, hashesOf(batchIDs([]*pending{{events: events}})))
+			r.storeFilters(cabinet, drawers, hashesOf(batchIDs([]*pendingSave{{events: events}})))
 			r.storeHead(actor, cabinet, drawers)
 			node := r.node(Options{}, true)
 			cost := func(node *Repository) (total saveCost) {
@@ -109,7 +109,7 @@ func (r *rig) storeHead(actor domain.ActorID, cabinet domain.CabinetKey, drawers
 
 // If the filters of two recipients do not fit into memory together, a Save costs as much as with one
 // recipient, plus the evicted filters that it reads again.
-func TestTwoLargeRecipientsInTurn_CostWhatOneCosts(t *testing.T) {
+func TestTwoLargeRecipients_CostAsMuchAsOne(t *testing.T) {
 	const saves, drawers = 30, 400
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	opts := Options{IndexBytes: 2 << 20}
@@ -120,7 +120,7 @@ func TestTwoLargeRecipientsInTurn_CostWhatOneCosts(t *testing.T) {
 		for range n {
 			actor := repositorytest.NewActor()
 			some := repositorytest.Events(2*saves, actor)
-			r.storeFilters(some[0].Cabinet(), drawers, hashesOf(batchIDs([]*pending{{events: some}})))
+			r.storeFilters(some[0].Cabinet(), drawers, hashesOf(batchIDs([]*pendingSave{{events: some}})))
 			r.storeHead(actor, some[0].Cabinet(), drawers)
 			actors, events = append(actors, actor), append(events, some)
 		}

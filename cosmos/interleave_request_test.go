@@ -16,14 +16,14 @@ import (
 // These tests run two of these calls on one bundle in content mode request: Answer, Fail, Acknowledge, an
 // operator's Release or Skip, a relay. Their requests to the store are interleaved in every order.
 
-// An asked is the bundle in content mode request of a world, with the results of the calls.
-type asked struct {
+// A requestedBundle is the bundle in content mode request of a world, with the results of the calls.
+type requestedBundle struct {
 	repositorytest.Peeked
 	objects  []string // the object in each result of Answer
 	refused  int      // calls of Answer and Fail after the bundle was closed
 	dequeued int
 	ordered  bool // an operator closed the bundle
-	told     []domain.Notice
+	notices  []domain.Notice
 }
 
 // withOpenRequest saves two events and opens a bundle of the first one. The bundle has an answer if
@@ -33,7 +33,7 @@ func withOpenRequest(isAnswered bool) func(w *world) {
 		node := w.node(Options{DrawerCapacity: 2, Random: seeded(99)}, false)
 		require.NoError(w, w.saveEvents(node, repositorytest.Events(2, w.actor, repositorytest.Alone)...))
 		var err error
-		w.asked.Peeked, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+		w.requested.Peeked, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
 		require.NoError(w, err)
 		if isAnswered {
 			require.NoError(w, answers("made-before").does(w, node))
@@ -46,45 +46,45 @@ func dequeuedBefore(w *world) {
 	withOpenRequest(true)(w)
 	node := w.node(Options{DrawerCapacity: 2, Random: seeded(98)}, false)
 	require.NoError(w, dequeues.does(w, node))
-	w.asked = asked{told: w.asked.told}
+	w.requested = requestedBundle{notices: w.requested.notices}
 	var err error
-	w.asked.Peeked, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+	w.requested.Peeked, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
 	require.NoError(w, err)
 	require.NoError(w, answers("made-before").does(w, node))
 }
 
 func answers(object string) party {
 	return party{name: "answer " + object, does: func(w *world, node *Repository) error {
-		b, err := node.Answer(context.Background(), w.actor, w.asked.ID, object, domain.Body{Length: int64(len(object))})
+		b, err := node.Answer(context.Background(), w.actor, w.requested.ID, object, domain.Body{Length: int64(len(object))})
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if domain.KindOf(err) == domain.NotFound {
-			w.asked.refused++
+			w.requested.refused++
 			return nil
 		}
-		w.asked.objects = append(w.asked.objects, b.Object)
+		w.requested.objects = append(w.requested.objects, b.Object)
 		return err
 	}}
 }
 
 var (
 	fails = party{name: "fail", does: func(w *world, node *Repository) error {
-		_, err := node.Fail(context.Background(), w.actor, w.asked.ID, domain.ContentFailure{Reason: "busy"})
+		_, err := node.Fail(context.Background(), w.actor, w.requested.ID, domain.ContentFailure{Reason: "busy"})
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if domain.KindOf(err) == domain.NotFound {
-			w.asked.refused++
+			w.requested.refused++
 			return nil
 		}
 		return err
 	}}
 	dequeues = party{name: "dequeue", does: func(w *world, node *Repository) error {
-		_, err := node.Acknowledge(context.Background(), w.actor, w.asked.ID)
+		_, err := node.Acknowledge(context.Background(), w.actor, w.requested.ID)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err == nil {
-			w.asked.dequeued++
-			w.taken = append(w.taken, w.asked.Peeked)
+			w.requested.dequeued++
+			w.taken = append(w.taken, w.requested.Peeked)
 		}
 		if errors.Is(err, repository.ErrUnanswered) || domain.KindOf(err) == domain.NotFound {
 			return nil
@@ -92,20 +92,20 @@ var (
 		return err
 	}}
 	releases = party{name: "release", does: func(w *world, node *Repository) error {
-		return w.noteOrder(node.Release(context.Background(), w.actor, w.asked.ID, becauseOfATest))
+		return w.noteOrder(node.Release(context.Background(), w.actor, w.requested.ID, becauseOfATest))
 	}}
 	skips = party{name: "skip and replay", does: func(w *world, node *Repository) error {
-		if err := node.Skip(context.Background(), w.actor, w.asked.ID, becauseOfATest); err != nil {
+		if err := node.Skip(context.Background(), w.actor, w.requested.ID, becauseOfATest); err != nil {
 			return w.noteOrder(err)
 		}
-		_, err := node.Replay(context.Background(), w.actor, w.asked.Group, becauseOfATest)
+		_, err := node.Replay(context.Background(), w.actor, w.requested.Group, becauseOfATest)
 		return err
 	}}
 	relays = party{name: "relay", does: func(w *world, node *Repository) error {
 		notices, err := repositorytest.DrainNotices(context.Background(), w.stores(node), w.actor)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.asked.told = append(w.asked.told, notices...)
+		w.requested.notices = append(w.requested.notices, notices...)
 		return err
 	}}
 )
@@ -116,17 +116,17 @@ func (w *world) noteOrder(err error) error {
 	if domain.KindOf(err) == domain.NotFound { // the bundle was dequeued
 		return nil
 	}
-	w.asked.ordered = w.asked.ordered || err == nil
+	w.requested.ordered = w.requested.ordered || err == nil
 	return err
 }
 
 // checkAnswers compares the results of the calls with the store.
-func (a *asked) checkAnswers(w *world, node *Repository) {
+func (a *requestedBundle) checkAnswers(w *world, node *Repository) {
 	if a.ID == (domain.BundleID{}) {
 		return
 	}
 	for _, object := range a.objects {
-		require.Equal(w, a.objects[0], object, "all are told of the first answer")
+		require.Equal(w, a.objects[0], object, "every caller has the first answer")
 	}
 	require.LessOrEqual(w, a.dequeued, 1)
 	b, _, err := node.Find(context.Background(), w.actor, a.ID)
@@ -137,23 +137,23 @@ func (a *asked) checkAnswers(w *world, node *Repository) {
 		require.Zero(w, b.ContentFailure)
 	}
 	if a.refused > 0 && isOpen {
-		require.Contains(w, partiesOf(w), skips.name, "nothing was too late")
+		require.Contains(w, partiesOf(w), skips.name, "no call came too late")
 	}
-	require.False(w, a.dequeued > 0 && len(a.objects) == 0, "what was dequeued was answered")
+	require.False(w, a.dequeued > 0 && len(a.objects) == 0, "a dequeued bundle has an answer")
 
 	left, err := repositorytest.DrainNotices(context.Background(), w.stores(node), w.actor)
 	require.NoError(w, err)
-	told := make(map[domain.BundleID]bool)
+	notified := make(map[domain.BundleID]bool)
 	last := int64(0)
-	for _, n := range append(a.told, left...) {
-		if !told[n.Bundle] {
+	for _, n := range append(a.notices, left...) {
+		if !notified[n.Bundle] {
 			require.Greater(w, n.Number, last)
 			last = n.Number
 		}
-		told[n.Bundle] = true
+		notified[n.Bundle] = true
 	}
-	require.Equal(w, a.dequeued > 0, told[a.ID], "whether a notice tells of it")
-	require.Len(w, told, len(w.taken), "and of what was dequeued before")
+	require.Equal(w, a.dequeued > 0, notified[a.ID], "a notice exists if the bundle was dequeued")
+	require.Len(w, notified, len(w.taken), "one notice for each dequeued bundle")
 }
 
 func partiesOf(w *world) (names []string) {

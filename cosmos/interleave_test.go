@@ -42,25 +42,25 @@ type party struct {
 type world struct {
 	*testing.T
 	*rig
-	actor  domain.ActorID
-	ledger repositorytest.Ledger
-	taken  []repositorytest.Peeked
-	asked  asked
-	shared *memory.Content
-	tails  []int                      // Options.TailEvents of the parties, assigned in turn; empty: no tails
-	kept   map[domain.BundleID]string // the object in the content folder of each peeked bundle
+	actor     domain.ActorID
+	ledger    repositorytest.Ledger
+	taken     []repositorytest.Peeked
+	requested requestedBundle
+	shared    *memory.Content
+	tails     []int                      // Options.TailEvents of the parties, assigned in turn; empty: no tails
+	kept      map[domain.BundleID]string // the object in the content folder of each peeked bundle
 
 	parties []party
 
 	path    []int // for the first choices of the run: the index of the waiting request that is sent next
 	options []int // the number of waiting requests at each choice
 	mu      sync.Mutex
-	waiting []*held
+	waiting []*heldRequest
 	running int
 }
 
-// A held request waits for its turn.
-type held struct {
+// A heldRequest is a request that waits for its turn.
+type heldRequest struct {
 	party int
 	key   string
 	turn  chan struct{}
@@ -75,7 +75,7 @@ type turnstile struct {
 }
 
 func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
-	h := &held{party: l.party, key: req.Method + " " + req.URL.Path + bodyOf(req), turn: make(chan struct{})}
+	h := &heldRequest{party: l.party, key: req.Method + " " + req.URL.Path + bodyOf(req), turn: make(chan struct{})}
 	l.w.mu.Lock()
 	l.w.waiting = append(l.w.waiting, h)
 	l.w.mu.Unlock()
@@ -142,7 +142,7 @@ func (w *world) run(parties []party) {
 			continue
 		}
 		// The party that sent the last request continues, unless the path chooses another request.
-		slices.SortStableFunc(w.waiting, func(a, b *held) int {
+		slices.SortStableFunc(w.waiting, func(a, b *heldRequest) int {
 			return cmp.Or(cmp.Compare(abs(a.party-last), abs(b.party-last)), cmp.Compare(a.key, b.key))
 		})
 		choice := 0
@@ -242,7 +242,7 @@ func countInterruptions(path []int) (n int) {
 func (w *world) checkStore() {
 	require.NoError(w, w.auditMailbox(w.actor))
 	node := w.node(Options{DrawerCapacity: 2, Exclusive: true}, false)
-	w.asked.checkAnswers(w, node)
+	w.requested.checkAnswers(w, node)
 	w.requireKept(node)
 	drained, err := repositorytest.Drain(context.Background(), w.stores(node), w.actor, allGroups)
 	require.NoError(w, err)
@@ -264,7 +264,7 @@ func (w *world) putObject(node *Repository) {
 	w.kept[next.Open.ID] = object
 }
 
-// requireKept fails the test if the object in the folder of the open bundle was removed.
+// requireKept requires that the object in the folder of each open bundle still exists.
 func (w *world) requireKept(node *Repository) {
 	queues, err := node.Queues(context.Background(), w.actor)
 	require.NoError(w, err)
@@ -385,7 +385,7 @@ func TestASweep_DisturbsNoCallInAnyOrder(t *testing.T) {
 		{"save behind what is still there", 1, 3, savesTwo},
 		{"save where all is acknowledged", 1, 5, savesTwo},
 		{"replay of a drawer that is about to go", 2, 2, replaysOne},
-		{"replay of one that is half gone", 2, 3, replaysOne},
+		{"replay of a bundle whose drawers are partly removed", 2, 3, replaysOne},
 		{"replay where all is acknowledged", 2, 5, replaysOne},
 		{"another sweep", 1, 4, sweeps},
 		{"another sweep of all", 1, 5, sweeps},

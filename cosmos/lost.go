@@ -41,7 +41,7 @@ func (d *drawerReader) skipLost(ctx context.Context, err error) (slotRange, erro
 		if look > 0 && !d.call.Pause(ctx, 0) {
 			return slotRange{}, err
 		}
-		next, nerr := d.nextSoundPage(ctx)
+		next, nerr := d.nextDecodablePage(ctx)
 		if nerr != nil {
 			return slotRange{}, nerr
 		}
@@ -96,8 +96,8 @@ func (d *drawerReader) pageStart(ctx context.Context) (int, error) {
 	return before.Until, err
 }
 
-// nextSoundPage returns the first slot at or after d.at whose page can be decoded, or the end of the pages.
-func (d *drawerReader) nextSoundPage(ctx context.Context) (int, error) {
+// nextDecodablePage returns the first slot at or after d.at whose page can be decoded, or the end of the pages.
+func (d *drawerReader) nextDecodablePage(ctx context.Context) (int, error) {
 	q := d.call.Query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: d.at})
 	for !q.IsDone() {
@@ -185,8 +185,8 @@ func (cand *peekCandidate) whyUnreadable(ctx context.Context, c *call, r *eventR
 		s.From, s.Ordinal, s.Drawer, cabinetKey(cand.cabinet), err)}
 }
 
-// whatToDoLost is the action that a log line about a lost page recommends.
-const whatToDoLost = "restore the page, or abandon its events by messagehub queue abandon"
+// lostPageAction is the action that a log line about a lost page recommends.
+const lostPageAction = "restore the page, or abandon its events by messagehub queue abandon"
 
 // reportLost reports the candidates whose next events are lost.
 func (c *call) reportLost(recipient domain.ActorID, candidates []*peekCandidate, groups []domain.Group) {

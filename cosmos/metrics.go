@@ -40,7 +40,7 @@ func newMetrics(reg prometheus.Registerer) *repairMetrics {
 	m := &repairMetrics{
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_repairs_total",
-			Help: "Repairs of what a request found: rollback (of another writer's intent), seal, pointer, raise (of a head above a gate in front of it).",
+			Help: "Repairs made by requests: rollback (of another writer's intent), seal, pointer (an entry in the catalog), raise (of a head above a gate in front of it).",
 		}, []string{"what"}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "messagehub_hints_dropped_total",
@@ -48,7 +48,7 @@ func newMetrics(reg prometheus.Registerer) *repairMetrics {
 		}),
 		swept: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_swept_total",
-			Help: "What the sweep has removed because it was acknowledged long enough ago: drawer, document (page or filter) in one, cabinet of which nothing is left, or bundle that was watched.",
+			Help: "Objects that sweeps have removed after the retention: drawer, document (a page or filter of a drawer), cabinet (without any drawers), or watched bundle.",
 		}, []string{"what"}),
 	}
 	for _, what := range append([]string{rollbackRepair, sealRepair, pointerRepair, raiseRepair}, repairedKinds...) {
@@ -59,23 +59,23 @@ func newMetrics(reg prometheus.Registerer) *repairMetrics {
 	}
 	m.refusedFormats = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "messagehub_newer_format_documents_total",
-		Help: "Documents read that have a format that only newer versions know; nothing was written to their mailboxes.",
+		Help: "Documents read in a format that only newer versions know; this node does not write to their mailboxes.",
 	})
 	m.newerMailboxes = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "messagehub_newer_format_mailboxes",
-		Help: "Mailboxes that this node leaves alone because a newer version has stored them in a format that it does not know, up to 1,000.",
+		Help: "Mailboxes that this node does not serve because a newer version stored them in a format that it does not know, up to 1,000.",
 	})
 	m.inFront = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "messagehub_gates_in_front",
-		Help: "Recipients of whom a Peek has found more acknowledged than received: the store has lost writes. Up to 1,000.",
+		Help: "Recipients for whom a Peek found more acknowledged than received events: the store has lost writes. Up to 1,000.",
 	})
 	m.lostPages = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "messagehub_lost_pages",
-		Help: "Recipients of whom a Peek has found a cabinet that waits because its next page is lost. Up to 1,000.",
+		Help: "Recipients for whom a Peek found a cabinet that is blocked because its next page is lost. Up to 1,000.",
 	})
 	m.lastSweep = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "messagehub_last_sweep_timestamp_seconds",
-		Help: "When the last sweep of any node began, as this node has read it, in seconds since 1970.",
+		Help: "Start of the last sweep by any node, as this node has read it, in seconds since 1970.",
 	}, nil)
 	if reg != nil {
 		reg.MustRegister(m.lastSweep, m.repairs, m.dropped, m.swept, m.refusedFormats, m.newerMailboxes, m.inFront, m.lostPages)

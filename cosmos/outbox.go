@@ -65,7 +65,7 @@ func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
 	c := r.beginCall("delivered")
 	// A crash before this write leaves the notice. The relay delivers it again.
 	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), idOfNotice(&n))
-	return c.Outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
+	return c.Outcome("delete the notice of bundle "+n.Bundle.String()+" from the outbox", err)
 }
 
 // waitingPages is the limit for the result pages that Waiting reads after it has found a recipient.
@@ -80,7 +80,7 @@ func (r *Repository) Waiting(ctx context.Context, before time.Time, limit int) (
 	if from != nil && (len(waiting) == 0 || err != nil) {
 		waiting, strays, err = r.findWaiting(ctx, before, limit, nil)
 	}
-	return waiting, client.Classify("look for notices that wait", errors.Join(err, strays))
+	return waiting, client.Classify("find waiting notices", errors.Join(err, strays))
 }
 
 // findWaiting also returns strays, an error that names notices in partitions that belong to no recipient.
@@ -112,7 +112,7 @@ func (r *Repository) findWaiting(ctx context.Context, before time.Time, limit in
 			}
 			recipient, err := domain.ParseActorID(d.Recipient)
 			if err != nil {
-				strays = domain.Errorf(domain.Damaged, "a notice lies in partition %q: %w", d.Recipient, err)
+				strays = domain.Errorf(domain.Damaged, "a notice is in partition %q: %w", d.Recipient, err)
 				continue
 			}
 			if !slices.Contains(waiting, recipient) {

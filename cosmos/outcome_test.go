@@ -136,7 +136,7 @@ func TestAnOutageOfTheContentStoreLeavesNothingBehind(t *testing.T) {
 	s.drainAll()
 }
 
-func TestAFaultOfOneCaller_DoesNotFailOthers(t *testing.T) {
+func TestAFaultOfOneCaller_DoesNotFailOtherCallers(t *testing.T) {
 	s := newTrust(t)
 	content := &pickyContent{Content: s.content}
 	s.content = content
@@ -224,7 +224,7 @@ func TestAPanic_FailsOneSaveAndNotTheRecipient(t *testing.T) {
 
 // Three Saves are queued behind another one. They cannot be stored together, so each is retried alone, and
 // the retry of one panics.
-func TestAPanicInASaveThatIsRetriedAlone_EndsNoOther(t *testing.T) {
+func TestAPanicInASaveThatIsRetriedAlone_FailsNoOtherSave(t *testing.T) {
 	s := newTrust(t)
 	content := &pickyContent{Content: s.content}
 	s.content = content
@@ -283,7 +283,7 @@ func (a busyAccount) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func TestACallWithoutTimeForTheRequestedWait_FailsAtOnce(t *testing.T) {
+func TestACallWithoutTimeForTheRequestedWait_FailsImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
 		db := s.account.ConnectBy(busyAccount{s.engine.Transport()})

@@ -23,7 +23,7 @@ type drawerPage struct {
 	Slot          int             `json:"slot"`
 	Until         int             `json:"until"` // the slot after the page
 	FirstSequence domain.Sequence `json:"firstSequence"`
-	Payloads      string          `json:"payloads,omitempty"` // name of an object in the content store
+	Payloads      string          `json:"payloads,omitempty"` // name of the object with the payloads in the content store
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
 	Saved         millis          `json:"saved,omitempty"` // the time of the first Save of these events
 	Events        packed          `json:"events"`          // see encodePage
@@ -58,8 +58,8 @@ const (
 	flagPayload
 )
 
-// A numbered is an event to which a plan has assigned a number and a slot.
-type numbered struct {
+// A numberedEvent is an event to which a plan has assigned a number and a slot.
+type numberedEvent struct {
 	*domain.Event
 	digest   domain.Digest
 	sequence domain.Sequence
@@ -70,7 +70,7 @@ type numbered struct {
 const maxPageBytes = 48 << 10
 
 // encodePage encodes the first n events, as many as fit into a page.
-func encodePage(events []numbered) (data []byte, n int) {
+func encodePage(events []numberedEvent) (data []byte, n int) {
 	data = make([]byte, 0, min(maxPageBytes, 64*len(events)+64))
 	data = append(data, eventsVersion)
 	types := make(typeNumbers)

@@ -17,10 +17,10 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func numberedEvents(events []domain.Event, first domain.Sequence, gap func() domain.Sequence) []numbered {
-	all := make([]numbered, len(events))
+func numberedEvents(events []domain.Event, first domain.Sequence, gap func() domain.Sequence) []numberedEvent {
+	all := make([]numberedEvent, len(events))
 	for i := range events {
-		all[i] = numbered{Event: &events[i], digest: events[i].Digest(), sequence: first}
+		all[i] = numberedEvent{Event: &events[i], digest: events[i].Digest(), sequence: first}
 		first += 1 + gap()
 	}
 	return all

@@ -69,12 +69,12 @@ func (c *call) nextBundle(ctx context.Context, recipient domain.ActorID, groups 
 	if err != nil {
 		return repository.Next{}, err
 	}
-	run.head, run.asked = h, gates
+	run.head, run.gates = h, gates
 	return repository.Next{Run: run, Waiting: waiting}, nil
 }
 
 // openBundle returns the open bundle of g. Where reads may be stale, it proves that the bundle is open.
-func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*gate, h *head) (repository.Next, error) {
+func (c *call) openBundle(ctx context.Context, g *gate, gates map[domain.Group]*gate, h *head) (repository.Next, error) {
 	readOpen := c.readOpen
 	if c.r.db.ReadsMayBeStale() {
 		readOpen = c.proveOpen
@@ -94,7 +94,7 @@ func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*
 	if err != nil {
 		return repository.Next{}, err
 	}
-	run.head, run.asked = h, asked
+	run.head, run.gates = h, gates
 	return repository.Next{Open: &b, Run: run}, nil
 }
 
@@ -138,7 +138,7 @@ func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*eventRange, er
 		if s.Ordinal > last.Ordinal || s.Drawer == last.Drawer && s.To > last.Fill {
 			return nil, client.ErrNotYetVisible
 		}
-		r.parts = append(r.parts, stretch{slotRange: s})
+		r.parts = append(r.parts, weightedRange{slotRange: s})
 	}
 	var err error
 	if r.tail, err = last.decodeTail(b.Cabinet); err != nil {
@@ -177,8 +177,8 @@ func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*
 		if err != nil {
 			return nil, 0, domain.Errorf(domain.Damaged, "actor %s has events of an origin that this configuration does not name: %w", recipient, err)
 		}
-		g, asked := gates[group]
-		if !asked {
+		g, isRequested := gates[group]
+		if !isRequested {
 			continue
 		}
 		at := g.positionIn(name, last)
@@ -202,14 +202,14 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 	}
 	if len(candidates) == 1 {
 		cand := candidates[0]
-		if err := cand.unlessLost(cand.readFirst(ctx, c)); err != nil { // a single candidate needs no entry
+		if err := cand.recordLoss(cand.readFirst(ctx, c)); err != nil { // a single candidate needs no entry
 			return nil, err
 		}
 		return cand.run, cand.lost
 	}
 	var others []*peekCandidate // the candidates whose first events the head does not state
 	for _, cand := range candidates {
-		if err := cand.lookInHead(); err != nil {
+		if err := cand.setFirstFromHead(); err != nil {
 			return nil, err
 		}
 		if cand.first == 0 {
@@ -222,11 +222,11 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
 	for _, cand := range others {
-		if cand.believesEntry() {
+		if cand.canTrustEntry() {
 			cand.first = cand.entry.NextSequence
 			continue
 		}
-		g.Go(func() error { return cand.unlessLost(cand.readAndRepair(gctx, c)) })
+		g.Go(func() error { return cand.recordLoss(cand.readAndRepair(gctx, c)) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 		if cand.run != nil {
 			return cand.run, nil
 		}
-		if err := cand.unlessLost(cand.readAndRepair(ctx, c)); err != nil {
+		if err := cand.recordLoss(cand.readAndRepair(ctx, c)); err != nil {
 			return nil, err
 		}
 	}
@@ -249,8 +249,8 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 // isLost reports whether the candidate's first event is known to be lost.
 func (cand *peekCandidate) isLost() bool { return cand.lost != nil }
 
-// unlessLost records err in cand and returns nil if err is a lostError. It returns any other error.
-func (cand *peekCandidate) unlessLost(err error) error {
+// recordLoss records err in cand and returns nil if err is a lostError. It returns any other error.
+func (cand *peekCandidate) recordLoss(err error) error {
 	if isLost(err) {
 		cand.lost = err
 		return nil
@@ -267,17 +267,17 @@ func isInTail(last received, at position) bool {
 // isInTail reports whether the candidate's first event is in the tail.
 func (cand *peekCandidate) isInTail() bool { return isInTail(cand.last, cand.at) }
 
-// lookInHead sets cand.first if the head states the number of the first event, otherwise to 0.
-func (cand *peekCandidate) lookInHead() (err error) {
+// setFirstFromHead sets cand.first if the head states the number of the first event, otherwise to 0.
+func (cand *peekCandidate) setFirstFromHead() (err error) {
 	cand.first = cand.last.frontBehind(cand.at)
 	if cand.isInTail() {
-		cand.first, err = cand.firstOfTail()
+		cand.first, err = cand.firstInTail()
 	}
 	return err
 }
 
-// firstOfTail returns the number of the first waiting event in the tail.
-func (cand *peekCandidate) firstOfTail() (domain.Sequence, error) {
+// firstInTail returns the number of the first waiting event in the tail.
+func (cand *peekCandidate) firstInTail() (domain.Sequence, error) {
 	t, err := cand.last.decodeTail(cand.cabinet)
 	if err != nil {
 		return 0, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cand.cabinet), err)
@@ -290,10 +290,10 @@ func (cand *peekCandidate) firstOfTail() (domain.Sequence, error) {
 	return 0, domain.Errorf(domain.Damaged, "cabinet %s: its last number %d is not in its tail", cabinetKey(cand.cabinet), cand.last.Sequence)
 }
 
-// believesEntry reports whether the candidate's entry may determine its first event. Only the entry of the
+// canTrustEntry reports whether the candidate's entry may determine its first event. Only the entry of the
 // drawer at the gate's position may do so: a flush writes no entries, so the entry of a later drawer does
 // not prove that no event waits in an earlier drawer.
-func (cand *peekCandidate) believesEntry() bool {
+func (cand *peekCandidate) canTrustEntry() bool {
 	return cand.entry != nil && cand.entry.Ordinal == max(cand.at.Ordinal, cand.floor, 1) &&
 		cand.entry.NextSequence > cand.at.Sequence && cand.at.Sequence >= cand.at.Doubt
 }

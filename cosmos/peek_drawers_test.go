@@ -26,9 +26,9 @@ func TestPeek_CostsTheSameInOneDrawerAndInSeveral(t *testing.T) {
 	}
 }
 
-// TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers saves into the last drawer of a cabinet after a node has
+// TestPeek_FindsEventsSavedAfterTheDrawersWereRead saves into the last drawer of a cabinet after a node has
 // read the drawers of that cabinet, and peeks with the same node.
-func TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers(t *testing.T) {
+func TestPeek_FindsEventsSavedAfterTheDrawersWereRead(t *testing.T) {
 	k := newKeeper(t, 10)
 	var saved []domain.Event
 	for range 2 {

@@ -26,9 +26,9 @@ func (c *call) chooseInOrder(ctx context.Context, candidates []*peekCandidate) (
 			continue
 		}
 		g.Go(func() error {
-			err := cand.unlessLost(cand.readFirst(gctx, c))
+			err := cand.recordLoss(cand.readFirst(gctx, c))
 			if err == nil && !cand.isLost() {
-				c.r.known.sawFirst(cand.cabinet, cand.at, cand.first)
+				c.r.known.rememberFirst(cand.cabinet, cand.at, cand.first)
 			}
 			return err
 		})
@@ -38,7 +38,7 @@ func (c *call) chooseInOrder(ctx context.Context, candidates []*peekCandidate) (
 	}
 	var chosen *peekCandidate
 	for chosen == nil || chosen.run == nil {
-		sound := withoutGroupsThatLost(candidates)
+		sound := dropGroupsWithLosses(candidates)
 		if len(sound) == 0 {
 			return nil, candidates[slices.IndexFunc(candidates, (*peekCandidate).isLost)].lost
 		}
@@ -46,7 +46,7 @@ func (c *call) chooseInOrder(ctx context.Context, candidates []*peekCandidate) (
 		if chosen.run != nil {
 			break
 		}
-		if err := chosen.unlessLost(chosen.readFirst(ctx, c)); err != nil {
+		if err := chosen.recordLoss(chosen.readFirst(ctx, c)); err != nil {
 			return nil, err
 		}
 	}
@@ -58,9 +58,9 @@ func (c *call) chooseInOrder(ctx context.Context, candidates []*peekCandidate) (
 	return chosen.run, nil
 }
 
-// withoutGroupsThatLost removes all candidates of a group if one of its cabinets has lost its first event:
+// dropGroupsWithLosses removes all candidates of a group if one of its cabinets has lost its first event:
 // no event of the group may overtake the lost event.
-func withoutGroupsThatLost(candidates []*peekCandidate) []*peekCandidate {
+func dropGroupsWithLosses(candidates []*peekCandidate) []*peekCandidate {
 	return slices.DeleteFunc(slices.Clone(candidates), func(cand *peekCandidate) bool {
 		return slices.ContainsFunc(candidates, func(other *peekCandidate) bool { return other.isLost() && other.group == cand.group })
 	})

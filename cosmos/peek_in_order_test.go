@@ -14,7 +14,7 @@ import (
 
 // The order of the recipient must not depend on entries of the catalog, which are missing or too high in
 // these cases.
-func TestTheOrderOfTheRecipient_DependsOnNoPointer(t *testing.T) {
+func TestTheOrderOfTheRecipient_DependsOnNoEntry(t *testing.T) {
 	inOrder := Options{DrawerCapacity: 2, Exclusive: true, Ordering: domain.ByRecipient}
 	for name, spoil := range map[string]func(s *trust, node *Repository, e catalogEntry){
 		"gone": func(s *trust, node *Repository, e catalogEntry) {

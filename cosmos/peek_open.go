@@ -18,7 +18,7 @@ import (
 func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from repository.Run) (domain.Bundle, error) {
 	run, ok := from.(*eventRange)
 	if !ok {
-		return bundle, domain.Errorf(domain.Invalid, "add bundle: the run is not of this store")
+		return bundle, domain.Errorf(domain.Invalid, "add bundle: the run belongs to another store")
 	}
 	if bundle.Count < 1 || bundle.Count > run.yielded {
 		return bundle, domain.Errorf(domain.Invalid, "add bundle: it takes %d events of the %d that the run has yielded", bundle.Count, run.yielded)

@@ -56,7 +56,7 @@ func (s *trust) deleteDocument(container *azcosmos.ContainerClient, key, id stri
 	require.NoError(s, err)
 }
 
-func TestAPointerThatIsTooLowDoesNotWinTheChoice(t *testing.T) {
+func TestAnEntryThatIsTooLow_DoesNotWinTheChoice(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false) // the node writes no hints, so no Dequeue changes the entries
 	ids := s.saveInTwoCabinets(node)
@@ -68,7 +68,7 @@ func TestAPointerThatIsTooLowDoesNotWinTheChoice(t *testing.T) {
 	assert.Equal(t, ids[2], s.dequeueNext(node))
 }
 
-func TestAMissingPointer_IsRestored(t *testing.T) {
+func TestAMissingEntry_IsRestored(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	ids := s.saveInTwoCabinets(node)
@@ -80,7 +80,7 @@ func TestAMissingPointer_IsRestored(t *testing.T) {
 	assert.Equal(t, ids[2], s.dequeueNext(node))
 }
 
-func TestAPointerToAFinishedDrawer_IsRemoved(t *testing.T) {
+func TestAnEntryOfAFinishedDrawer_IsRemoved(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{DrawerCapacity: 1, Exclusive: true}, false)
 	ids := s.saveInTwoCabinets(node)
@@ -130,7 +130,7 @@ func TestAnUnreadableOpenBundleIsReportedAsDamage(t *testing.T) {
 	require.ErrorContains(t, err, "lacks slot 1")
 }
 
-func TestAPointerThatARollbackLeftBehindDoesNotWinTheChoice(t *testing.T) {
+func TestAnEntryOfARolledBackSave_DoesNotWinTheChoice(t *testing.T) {
 	s := newTrust(t)
 	dying, line := s.tappedNode(Options{DrawerCapacity: 10, Retries: -1})
 	line.setBefore(atNth(1, isHeadReplacement, func() error { return faulty.ErrLost })) // the first Save creates the head, and commits by replacing it

@@ -20,7 +20,7 @@ type eventRange struct {
 	call    *call
 	group   domain.Group
 	cabinet domain.CabinetKey
-	parts   []stretch // one for each drawer; at most drawersPerBundle
+	parts   []weightedRange // one for each drawer; at most drawersPerBundle
 
 	tail *tail // the tail of the cabinet in the head on which the range is based, or nil
 
@@ -30,7 +30,7 @@ type eventRange struct {
 	first *chunk // the events that peekFirst has read; forEach yields them without another read
 
 	head   *head                  // the head on which the range is based
-	asked  map[domain.Group]*gate // the gates of all requested groups
+	gates  map[domain.Group]*gate // the gates of all requested groups
 	before domain.Sequence        // the range ends before this number, so that it overtakes no event of another cabinet; 0: no limit
 	open   *bundleDoc             // the open bundle with this range, or nil
 	saves  pageSaves              // spans of the pages that were read; empty if spans are not stored
@@ -40,8 +40,8 @@ type eventRange struct {
 	beyond  *repository.StoredEvent // the event after last in the same drawer, or nil if it was not read
 }
 
-// A stretch is a range of slots of one drawer, with an estimate of its weight.
-type stretch struct {
+// A weightedRange is a range of slots of one drawer, with an estimate of its weight.
+type weightedRange struct {
 	slotRange
 	weight domain.Weight
 }
@@ -78,7 +78,7 @@ func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.Ca
 		return nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
 	}
 	for _, e := range extents {
-		s := stretch{slotRange: slotRange{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit}, weight: e.weight}
+		s := weightedRange{slotRange: slotRange{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit}, weight: e.weight}
 		if e.ordinal == at.Ordinal {
 			s.From = at.Slot
 			if e.count > 0 {
@@ -133,7 +133,7 @@ func (r *eventRange) Events(ctx context.Context) iter.Seq2[repository.StoredEven
 	}
 }
 
-var errStopped = errors.New("the reader of a run has enough")
+var errStopped = errors.New("the reader of a run has stopped")
 
 // sequentialEvents is the number of events that are read from the first drawer before the other drawers
 // are read concurrently.

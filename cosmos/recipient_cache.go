@@ -109,8 +109,8 @@ func (k *recipientCache) newestHead(recipient domain.ActorID) *head {
 	return e.Value.(*knownRecipient).head
 }
 
-// sawFirst remembers the first event after a position.
-func (k *recipientCache) sawFirst(cabinet domain.CabinetKey, at position, first domain.Sequence) {
+// rememberFirst remembers the first event after a position.
+func (k *recipientCache) rememberFirst(cabinet domain.CabinetKey, at position, first domain.Sequence) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if e := k.of[cabinet.Recipient]; e != nil {
@@ -137,9 +137,9 @@ func (k *recipientCache) firstSequence(cabinet domain.CabinetKey, at position) d
 // extentsSize is the size of the sealed drawers of a cabinet, in units of maxKnown.
 const extentsSize = 3
 
-// sawSealed remembers the sealed drawers at the beginning of found, which are consecutive drawers. A drawer
+// rememberSealed remembers the sealed drawers at the beginning of found, which are consecutive drawers. A drawer
 // that is not sealed may still be filled, so it is not remembered.
-func (k *recipientCache) sawSealed(cabinet domain.CabinetKey, found []extent) {
+func (k *recipientCache) rememberSealed(cabinet domain.CabinetKey, found []extent) {
 	n := 0
 	for n < len(found) && found[n].sealed {
 		n++

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// kindsOf returns one event for each of the given number of content types.
-func kindsOf(actor domain.ActorID, kinds int) []domain.Event {
+// eventsOfKinds returns one event for each of the given number of content types.
+func eventsOfKinds(actor domain.ActorID, kinds int) []domain.Event {
 	events := make([]domain.Event, kinds)
 	for i := range events {
 		events[i] = repositorytest.Event(actor, repositorytest.Typed(fmt.Sprint("kind-", i)))
@@ -39,14 +39,14 @@ func TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 			opts := Options{TailEvents: tc.tails, SweepEvery: -1}
 			node := r.node(opts, true)
 			for range tc.batches {
-				_, err := node.Save(t.Context(), actor, kindsOf(actor, tc.kinds))
+				_, err := node.Save(t.Context(), actor, eventsOfKinds(actor, tc.kinds))
 				require.NoError(t, err)
 				node.Settle(t.Context(), actor)
 			}
 			rng := rand.New(rand.NewPCG(1, 2))
 			save := func(by *Repository) saveCost {
 				requests, units := r.engine.Requests(), r.engine.RequestUnits()
-				_, err := by.Save(context.Background(), actor, kindsOf(actor, tc.kinds)[rng.IntN(tc.kinds):][:1])
+				_, err := by.Save(context.Background(), actor, eventsOfKinds(actor, tc.kinds)[rng.IntN(tc.kinds):][:1])
 				require.NoError(t, err)
 				by.Settle(context.Background(), actor)
 				return saveCost{r.engine.Requests() - requests, r.engine.RequestUnits() - units}
@@ -81,7 +81,7 @@ func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 			first := s.node(opts, true)
 			var all []domain.Event
 			save := func(by *Repository, n int) {
-				events := kindsOf(s.actor, kinds)[:n]
+				events := eventsOfKinds(s.actor, kinds)[:n]
 				all = append(all, events...)
 				s.save(by, 0, events)
 				by.Settle(t.Context(), s.actor)
@@ -114,7 +114,7 @@ func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 func storeFilter(t *testing.T, s *trust, node *Repository, kinds int) (events []domain.Event) {
 	t.Helper()
 	for range 30 {
-		some := kindsOf(s.actor, kinds)
+		some := eventsOfKinds(s.actor, kinds)
 		events = append(events, some...)
 		s.save(node, 0, some)
 		node.Settle(t.Context(), s.actor)
@@ -169,7 +169,7 @@ func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
 	all := storeFilter(t, s, node, 9)
 	replaceFilter(t, node, s.actor, func([]filteredDrawer) []byte { return []byte("none") })
 	other := s.node(Options{SweepEvery: -1}, true)
-	s.save(other, 0, kindsOf(s.actor, 1))
+	s.save(other, 0, eventsOfKinds(s.actor, 1))
 	other.Settle(t.Context(), s.actor)
 	drawers, _, _, err := node.beginCall("test").readRecipientFilter(t.Context(), s.actor)
 	require.NoError(t, err)
@@ -192,10 +192,10 @@ func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 		return encodeDrawers(drawers)
 	})
 	silent := s.node(Options{SweepEvery: -1}, false)
-	more := kindsOf(s.actor, 9)
+	more := eventsOfKinds(s.actor, 9)
 	s.save(silent, 0, more)
 	for _, by := range []*Repository{s.node(Options{SweepEvery: -1}, false), s.node(Options{SweepEvery: -1}, true)} {
-		s.save(by, 0, kindsOf(s.actor, 1))
+		s.save(by, 0, eventsOfKinds(s.actor, 1))
 		by.Settle(t.Context(), s.actor)
 		saved, err := by.Save(t.Context(), s.actor, append(more, all...))
 		require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 
 // The filter of a recipient covers the small drawers. After a drawer has become too large, the filter still
 // covers its first events only.
-func TestADrawerTooLargeForTheRecipientFilter_HasItsOwn(t *testing.T) {
+func TestADrawerTooLargeForTheRecipientFilter_HasItsOwnFilter(t *testing.T) {
 	const kinds = 9
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	actor := repositorytest.NewActor()
@@ -225,7 +225,7 @@ func TestADrawerTooLargeForTheRecipientFilter_HasItsOwn(t *testing.T) {
 	for range 120 {
 		var events []domain.Event
 		for range 24 {
-			events = append(events, kindsOf(actor, kinds)...)
+			events = append(events, eventsOfKinds(actor, kinds)...)
 		}
 		_, err := node.Save(t.Context(), actor, events)
 		require.NoError(t, err)

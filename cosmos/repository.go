@@ -44,9 +44,8 @@ type Options struct {
 	// nodes that share a store with older versions: those do not serve a recipient after one of its
 	// cabinets was removed.
 	KeepCabinets bool
-	// Unfiltered applies to a node that does not know a recipient. If up to this number of its cabinets
-	// are unread, the node reads each cabinet instead of the filter of the recipient. Default 2,
-	// negative: 0.
+	// Unfiltered is the limit up to which a node reads unknown cabinets of a recipient one by one. If more
+	// cabinets are unknown to the node, it reads the filter of the recipient. Default 2, negative: 0.
 	Unfiltered int
 	// StoreTraces stores the span in which events are saved, and the span of the Peek that opens a bundle,
 	// if the span is sampled. Nodes may have different values.
@@ -129,7 +128,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 	r := &Repository{db: openContainers(db), content: content, opts: opts, metrics: newMetrics(opts.Registerer)}
 	r.newer = newNewerMailboxes(&opts, r.metrics)
 	r.inFront = newAlarm(opts.Logger, r.metrics.inFront, "a gate is in front of its head: events may be lost", whatToDoInFront)
-	r.lostPages = newAlarm(opts.Logger, r.metrics.lostPages, "a page is lost, and its cabinet waits", whatToDoLost)
+	r.lostPages = newAlarm(opts.Logger, r.metrics.lostPages, "a page is lost, and its cabinet waits", lostPageAction)
 	r.client = client.New(db, client.Options{
 		Containers: Containers(), Retries: opts.Retries, Formats: r.newer,
 		BackgroundUnits: opts.SweepUnits,
@@ -148,7 +147,7 @@ func (r *Repository) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return r.hints.run(ctx) })
 	if r.opts.Retention > 0 && r.opts.SweepEvery > 0 {
-		g.Go(func() error { r.sweepAgainAndAgain(ctx); return nil })
+		g.Go(func() error { r.runSweeps(ctx); return nil })
 	}
 	return g.Wait()
 }

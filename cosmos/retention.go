@@ -49,8 +49,8 @@ import (
 // refers to the object. This can happen if a Peek that lost its race was paused for longer than the
 // retention.
 
-// retained states which drawers of a cabinet are still retained.
-type retained struct {
+// A retentionState states which drawers of a cabinet are still retained.
+type retentionState struct {
 	Floor      int         `json:"floor,omitempty"`      // drawers with a smaller ordinal were removed, or a sweep is removing them
 	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal were removed
 	Closed     string      `json:"closed,omitempty"`     // set until it is removed: the drawer that was filled last when the floor rose above it; it may have no document
@@ -84,7 +84,7 @@ func acknowledgedBelow(last received, at position) int {
 }
 
 // isDue reports whether the next milestone may be made at now.
-func (t retained) isDue(now time.Time, grace time.Duration) bool {
+func (t retentionState) isDue(now time.Time, grace time.Duration) bool {
 	n := len(t.Milestones)
 	return n == 0 || now.UnixMilli()-t.Milestones[n-1].At >= (grace/milestonesPerGrace).Milliseconds()
 }
@@ -92,9 +92,9 @@ func (t retained) isDue(now time.Time, grace time.Duration) bool {
 // advanceTo returns the retention at now, computed from t: with a milestone for the acknowledged drawers,
 // and with the floor raised to the milestones that are older than grace. last is the state of the cabinet
 // in the head, and at is the position of the gate. With a stale gate, drawers are only retained longer.
-func (t retained) advanceTo(last received, at position, now time.Time, grace time.Duration) retained {
+func (t retentionState) advanceTo(last received, at position, now time.Time, grace time.Duration) retentionState {
 	below := acknowledgedBelow(last, at)
-	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared, Closed: t.Closed, Unknown: t.Unknown}
+	next := retentionState{Floor: max(t.Floor, 1), Cleared: t.Cleared, Closed: t.Closed, Unknown: t.Unknown}
 	latest := next.Floor
 	for _, m := range t.Milestones {
 		if m.Filled != 0 && m.Filled != last.Total {
@@ -125,7 +125,7 @@ func (t retained) advanceTo(last received, at position, now time.Time, grace tim
 }
 
 // isEqual reports whether t and u are equal.
-func (t retained) isEqual(u retained) bool {
+func (t retentionState) isEqual(u retentionState) bool {
 	if max(t.Floor, 1) != max(u.Floor, 1) || max(t.Cleared, 1) != max(u.Cleared, 1) || t.Closed != u.Closed || len(t.Milestones) != len(u.Milestones) {
 		return false
 	}
@@ -142,9 +142,9 @@ func (m milestone) isEqual(o milestone) bool {
 	return m.Below == o.Below && m.Filled == o.Filled && m.At == o.At
 }
 
-// A retention is the change of a head that a sweep plans.
-type retention struct {
-	of     map[cabinetName]retained
+// A retentionPlan is the change of a head that a sweep plans.
+type retentionPlan struct {
+	of     map[cabinetName]retentionState
 	raised map[domain.Group]bool // groups in which a floor rises; their gates must be proved before the write
 	closed []cabinetName         // cabinets whose last drawer the plan closes: no later Save fills it
 	fresh  bool                  // the plan differs from the state in the head
@@ -160,8 +160,8 @@ type retention struct {
 // A drawer is closed if the position of its gate is in the drawer and a milestone is due. With a gate that
 // has moved since, a drawer is closed too late; with a gate that was read before a Replay, a drawer is
 // closed in which events wait again. Closing removes no event, so the gate is not proved.
-func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration, mayClose, mayRemove bool) (*retention, error) {
-	p := &retention{of: make(map[cabinetName]retained, len(h.Cabinets)), raised: make(map[domain.Group]bool)}
+func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration, mayClose, mayRemove bool) (*retentionPlan, error) {
+	p := &retentionPlan{of: make(map[cabinetName]retentionState, len(h.Cabinets)), raised: make(map[domain.Group]bool)}
 	for name, last := range h.Cabinets {
 		recipient, err := domain.ParseActorID(h.PartitionKey)
 		if err != nil {
@@ -183,7 +183,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		}
 		mayClose := mayClose && !h.isFilling(name)
 		if mayClose && last.Drawer != "" && at.Ordinal == last.Ordinal && before.isDue(now, grace) {
-			if len(last.Tail) > 0 { // the ids of its events must be retained as long as ids in pages
+			if len(last.Tail) > 0 { // the ids of events in the tail must be retained as long as ids in pages
 				p.flushed = append(p.flushed, name)
 			}
 			last.Drawer, last.Fill, last.Paged, last.Tail, last.Saves = "", 0, 0, nil, nil
@@ -196,7 +196,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 				next.Closed = last.Drawer
 				p.closed = append(p.closed, name)
 			} else {
-				next.Floor = max(before.Floor, last.Ordinal) // the drawer may not be closed now; a later sweep does
+				next.Floor = max(before.Floor, last.Ordinal) // the drawer may not be closed now; a later sweep closes it
 			}
 		}
 		if next.Floor > max(before.Floor, 1) {

@@ -25,8 +25,8 @@ const maxExpiredAtOnce = 5_000
 // patchUnits is the approximate cost of a patch of a bundle.
 const patchUnits = 15
 
-// An unexpiring is the document of a bundle that does not expire, or the document of a gate.
-type unexpiring struct {
+// An unexpiringDoc is the document of a bundle that does not expire, or the document of a gate.
+type unexpiringDoc struct {
 	ID      string      `json:"id"`
 	Kind    string      `json:"kind"`
 	State   string      `json:"state"`
@@ -35,7 +35,7 @@ type unexpiring struct {
 	client.FormatNumber
 }
 
-func (u *unexpiring) DocumentKind() client.DocumentKind {
+func (u *unexpiringDoc) DocumentKind() client.DocumentKind {
 	if u.Kind == gateKind {
 		return gateDocument
 	}
@@ -65,9 +65,9 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 		if err != nil {
 			return n, err
 		}
-		var closed []unexpiring
+		var closed []unexpiringDoc
 		for _, item := range items {
-			var doc unexpiring
+			var doc unexpiringDoc
 			switch err := c.Decode(item, key, &doc); {
 			case err != nil:
 				return n, err
@@ -110,7 +110,7 @@ const ifUnexpiring = "NOT IS_DEFINED(c.ttl) AND NOT IS_DEFINED(c.expires)"
 
 // expireBatch sets the time to live of closed bundles, as if they were closed now. The batch is refused if
 // a Replay has reopened a bundle, even if that bundle was watched and closed again since.
-func (c *call) expireBatch(ctx context.Context, key string, bundles []unexpiring) error {
+func (c *call) expireBatch(ctx context.Context, key string, bundles []unexpiringDoc) error {
 	now := c.r.opts.Clock()
 	// A crash after this write leaves bundles that expire. The next sweep continues with the remaining
 	// bundles.

@@ -32,7 +32,7 @@ func (k *keeper) listUnexpiring() map[string][]string {
 	return found
 }
 
-func TestBundleClosedUnderForever_ExpiresAfterTheSettingChanged(t *testing.T) {
+func TestBundleUnderUnlimitedRetention_ExpiresAfterTheSettingChanged(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	for range 3 {
 		k.saveEvents(1)
@@ -70,7 +70,7 @@ func (k *keeper) saveAndOpen() repositorytest.Peeked {
 	return b
 }
 
-func TestSweep_LooksForUnexpiringBundlesUntilThereAreNone(t *testing.T) {
+func TestSweep_SearchesUnexpiringBundlesUntilNoneIsFound(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	k.saveEvents(1)
 	k.takeBundle()
@@ -114,7 +114,7 @@ func TestSweep_GivesNoTimeToLiveToABundleThatIsReplayed(t *testing.T) {
 	require.Equal(t, b.ID, k.takeBundle().ID)
 }
 
-func TestSweepThatBreaksAnywhere_ExpiresClosedBundlesInTheEnd(t *testing.T) {
+func TestSweep_ExpiresClosedBundlesDespiteACrashAtAnyRequest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n := 1; ; n++ {
 			k := newKeeperFor(t, 3, -1)

@@ -169,7 +169,7 @@ func (c *call) proveCurrent(ctx context.Context, g *gate) error {
 // writeRetention writes p to the head. Unless p closes a drawer or removes a cabinet, the write does not
 // delay a Save: it is a patch whose only condition is the fence, and a Save in flight continues with the
 // current head.
-func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {
+func (c *call) writeRetention(ctx context.Context, h *head, p *retentionPlan) (*head, error) {
 	// A crash after this write leaves one of these states: milestones, which any node uses; drawers below
 	// a floor, which no reader uses and the next sweep deletes; a cabinet whose last drawer is closed but
 	// not sealed, as after a rollback: the next reader seals that drawer, and the next Save begins another
@@ -215,7 +215,7 @@ func fenceIs(fence string) string {
 // clearDrawers removes the drawers below the floors of h. h may be stale: floors never sink.
 func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *head) (Swept, error) {
 	var swept Swept
-	cleared := make(map[cabinetName]retained, len(h.Retention))
+	cleared := make(map[cabinetName]retentionState, len(h.Retention))
 	fresh := false
 	for name, t := range h.Retention {
 		if t.Cleared < t.Floor {
@@ -235,7 +235,7 @@ func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *he
 	}
 	// A crash before this write leaves cabinets that are cleared but not marked as cleared. The next
 	// sweep finds no drawers below their floors and marks them.
-	_, err := c.writeRetention(ctx, h, &retention{of: cleared})
+	_, err := c.writeRetention(ctx, h, &retentionPlan{of: cleared})
 	if errors.Is(err, client.ErrStale) {
 		err = nil // the retention has changed: the next sweep marks the cabinets
 	}
@@ -244,7 +244,7 @@ func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *he
 
 // clearCabinet removes the drawers below the floor of t: all drawers that have a document, and t.Closed,
 // which may have none.
-func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t retained, swept *Swept) error {
+func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t retentionState, swept *Swept) error {
 	drawers, err := client.All[drawer](ctx, c.Query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT c.id, c.ordinal, c.v FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@floor", Value: t.Floor}))
@@ -325,7 +325,7 @@ func (c *call) clearItems(ctx context.Context, key, query string, params ...azco
 		switch {
 		case client.IsRefused(err): // another sweep has deleted documents, or an earlier attempt of this batch was applied
 			if !c.Pause(ctx, 0) {
-				return n, domain.Errorf(domain.Busy, "sweep partition %s: others sweep it too: %w", key, err)
+				return n, domain.Errorf(domain.Busy, "sweep partition %s: another sweep keeps deleting its documents: %w", key, err)
 			}
 			q = nil
 			continue
@@ -390,8 +390,8 @@ func (r *Repository) isDue(ctx context.Context) bool {
 	return true
 }
 
-// sweepAgainAndAgain sweeps whenever a sweep is due, until ctx ends.
-func (r *Repository) sweepAgainAndAgain(ctx context.Context) {
+// runSweeps sweeps whenever a sweep is due, until ctx ends.
+func (r *Repository) runSweeps(ctx context.Context) {
 	const looks = 4 // checks in each interval between sweeps
 	for client.Sleep(ctx, r.opts.SweepEvery/(2*looks)+r.client.Jitter(r.opts.SweepEvery/looks)) {
 		if !r.isDue(ctx) {

@@ -70,7 +70,7 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 			{grace, filling(9, 1, 81), at(6, 0, 50), 2, []int{4, 5, 6}},
 			{grace + grace/4, filling(9, 1, 81), at(6, 0, 50), 4, []int{5, 6}},
 		}},
-		{"a gate that was moved back holds the floor, and what it passes again is kept anew", []step{
+		{"a gate that was moved back holds the floor, and the retention of events that it passes again restarts", []step{
 			{0, filling(9, 1, 81), at(4, 0, 30), 1, []int{4}},
 			{grace - time.Millisecond, filling(9, 1, 81), at(2, 0, 10), 1, []int{2}},
 			{grace, filling(9, 1, 81), at(2, 0, 10), 2, nil},
@@ -88,7 +88,7 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var r retained
+			var r retentionState
 			for i, s := range tc.steps {
 				r = r.advanceTo(s.last, s.at, noon.Add(s.after), grace)
 				var milestones []int
@@ -357,9 +357,9 @@ func TestUnlimitedRetention_RemovesNothing(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// TestAHubInSteadyUseStaysFlat simulates thirty days of a hub that receives and delivers
+// TestStoredData_DoesNotGrowInSteadyUse simulates thirty days of a hub that receives and delivers
 // MESSAGEHUB_RETENTION_EVENTS events a day.
-func TestAHubInSteadyUseStaysFlat(t *testing.T) {
+func TestStoredData_DoesNotGrowInSteadyUse(t *testing.T) {
 	t.Parallel()
 	perDay, capacity := 2000, 100
 	if raced {
@@ -394,8 +394,8 @@ func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 		documents[d], bytes[d] = k.countStored()
 		t.Logf("day %2d: %7d documents, %10d bytes", d+1, documents[d], bytes[d])
 	}
-	// Drawers are removed every quarter of the retention, so the test compares the maxima of about ten
-	// days.
+	// Sweeps remove drawers about every quarter of the retention, so the amount of data varies from
+	// day to day. The test compares the maxima of about ten days each.
 	early, late := slices.Max(documents[8:18]), slices.Max(documents[21:])
 	require.LessOrEqual(t, late, early+early/50)
 	early, late = slices.Max(bytes[8:18]), slices.Max(bytes[21:])

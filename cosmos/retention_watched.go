@@ -50,7 +50,7 @@ func (*dueBundle) DocumentKind() client.DocumentKind { return bundleDocument }
 func (d *dueBundle) removalNotice(now millis) (*noticeDoc, error) {
 	recipient, err := domain.ParseActorID(d.Recipient)
 	if err != nil {
-		return nil, domain.Errorf(domain.Damaged, "bundle %s lies in partition %q: %w", d.ID, d.Recipient, err)
+		return nil, domain.Errorf(domain.Damaged, "bundle %s is in partition %q: %w", d.ID, d.Recipient, err)
 	}
 	cabinet, err := cabinetOf(recipient, d.Cabinet)
 	if err != nil {

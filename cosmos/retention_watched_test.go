@@ -114,7 +114,7 @@ func TestSweep_DoesNotRemoveAWatchedBundleThatIsReplayed(t *testing.T) {
 }
 
 // An operator's order reads the bundle before it is watched, and writes the bundle after that.
-func TestAWatchInTheMiddleOfAnOrder_IsNotifiedOfTheRemoval(t *testing.T) {
+func TestAWatchDuringAnOperatorsOrder_IsNotifiedOfTheRemoval(t *testing.T) {
 	for name, order := range map[string]func(k *keeper, node *Repository, id domain.BundleID) error{
 		"Skip": func(k *keeper, node *Repository, id domain.BundleID) error {
 			return node.Skip(k.Context(), k.actor, id, becauseOfATest)
@@ -139,7 +139,7 @@ func TestAWatchInTheMiddleOfAnOrder_IsNotifiedOfTheRemoval(t *testing.T) {
 	}
 }
 
-func TestWatchedBundleClosedUnderForever_IsRemovedAfterTheSettingChanged(t *testing.T) {
+func TestWatchedBundleUnderUnlimitedRetention_IsRemovedAfterTheSettingChanged(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	b := k.openWatched()
 	k.dequeueWatched(b)

@@ -56,7 +56,7 @@ func (w *recipientWriter) runRound(ctx context.Context) {
 	}
 	err := w.saveBatch(ctx)
 	if err != nil && len(w.batch) > 1 && !isTransient(err) {
-		w.oneByOne(ctx)
+		w.saveOneByOne(ctx)
 	} else {
 		w.failBatch(err)
 	}
@@ -64,9 +64,9 @@ func (w *recipientWriter) runRound(ctx context.Context) {
 	w.index.shrink(w.r.indexLimit()) // needed here if callers overlap, because a writer that is never idle is not released
 }
 
-// oneByOne stores each Save of the batch separately, after the batch has failed: one Save may have caused
+// saveOneByOne stores each Save of the batch separately, after the batch has failed: one Save may have caused
 // the error, and the remaining Saves must not fail because of it.
-func (w *recipientWriter) oneByOne(ctx context.Context) {
+func (w *recipientWriter) saveOneByOne(ctx context.Context) {
 	all := w.batch
 	w.alone = true
 	for i := range all {
@@ -171,7 +171,7 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 }
 
 // findNewEvents returns the events of the batch that are new to the recipient.
-func (w *recipientWriter) findNewEvents(ctx context.Context, c *call) ([]numbered, error) {
+func (w *recipientWriter) findNewEvents(ctx context.Context, c *call) ([]numberedEvent, error) {
 	ids := batchIDs(w.batch)
 	if err := w.refreshIndex(ctx, c, ids); err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (w *recipientWriter) findNewEvents(ctx context.Context, c *call) ([]numbere
 
 // isRefused reports whether dedupBatch has refused a Save of the batch.
 func (w *recipientWriter) isRefused() bool {
-	return slices.ContainsFunc(w.batch, func(p *pending) bool { return p.refused != nil })
+	return slices.ContainsFunc(w.batch, func(p *pendingSave) bool { return p.refused != nil })
 }
 
 // storeIntent stores the payloads of p before the intent. If the content store is unavailable, the Save
@@ -298,7 +298,7 @@ func (w *recipientWriter) planNext(committed *head, p *savePlan) (next *head, fo
 }
 
 // makePlan assigns the numbers and slots after those in h to the new events.
-func (w *recipientWriter) makePlan(h *head, fresh []numbered) *savePlan {
+func (w *recipientWriter) makePlan(h *head, fresh []numberedEvent) *savePlan {
 	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.client.NewID)
 	p.intent.Saved = millisOf(w.r.opts.Clock())
 	p.batches = sync.OnceValue(p.pageBatches)
@@ -341,7 +341,7 @@ func (w *recipientWriter) readHead(ctx context.Context, c *call) error {
 	w.head, w.headIsRead = h, true
 	w.forgetAbandoned(h)
 	if h.Watermark < w.newest { // a stale read, or the store has lost a newer head
-		w.compared, w.looked = nil, nil
+		w.compared, w.probed = nil, nil
 		if !w.r.db.ReadsMayBeStale() {
 			w.forgetLost(ctx, h)
 		}
@@ -365,12 +365,12 @@ func (w *recipientWriter) forgetLost(ctx context.Context, h *head) {
 		"recipient", w.recipient.String(), "watermark", int64(h.Watermark), "before", int64(w.newest))
 	w.r.known.forgetRecipient(w.recipient)
 	w.index, w.newest = newIndex(w.recipient, w.r.indexLimit()), h.Watermark
-	w.compared, w.looked = nil, nil
+	w.compared, w.probed = nil, nil
 }
 
 // errIntentUnchanged reports that the head was not replaced because another process has changed it, but
 // that the head still has the same intent: it was marked as wanted, or the retention has changed.
-var errIntentUnchanged = errors.New("the head has changed under an intent that stands")
+var errIntentUnchanged = errors.New("the head has changed, but its intent has not")
 
 // writeHead replaces w.head by h, or fails with client.ErrStale if w.head is not current. A 409 or 412 is
 // ambiguous: an earlier attempt of this write may have been applied. So writeHead reads the head back. If

@@ -74,7 +74,7 @@ func (w *recipientWriter) unprobedCabinets() map[domain.CabinetKey]bool {
 			if cabinet == last {
 				continue
 			}
-			if last = cabinet; !w.looked[cabinet] {
+			if last = cabinet; !w.probed[cabinet] {
 				if found == nil {
 					found = make(map[domain.CabinetKey]bool)
 				}
@@ -85,8 +85,8 @@ func (w *recipientWriter) unprobedCabinets() map[domain.CabinetKey]bool {
 	return found
 }
 
-// lookAhead returns the cabinets that have a drawer ahead of w.head.
-func (w *recipientWriter) lookAhead(ctx context.Context, c *call, cabinets map[domain.CabinetKey]bool) (map[domain.CabinetKey]bool, error) {
+// findAhead returns the cabinets that have a drawer ahead of w.head.
+func (w *recipientWriter) findAhead(ctx context.Context, c *call, cabinets map[domain.CabinetKey]bool) (map[domain.CabinetKey]bool, error) {
 	var mu sync.Mutex
 	found := make(map[domain.CabinetKey]bool)
 	g, ctx := errgroup.WithContext(ctx)
@@ -113,7 +113,7 @@ func (w *recipientWriter) refreshIndex(ctx context.Context, c *call, ids []domai
 	var lookErr error
 	cabinets := w.unprobedCabinets()
 	if len(cabinets) > 0 {
-		look.Go(func() { ahead, lookErr = w.lookAhead(ctx, c, cabinets) })
+		look.Go(func() { ahead, lookErr = w.findAhead(ctx, c, cabinets) })
 	}
 	err := w.index.refresh(ctx, c, w.head, ids)
 	look.Wait()
@@ -125,10 +125,10 @@ func (w *recipientWriter) refreshIndex(ctx context.Context, c *call, ids []domai
 	case err != nil:
 		return err
 	}
-	if w.looked == nil {
-		w.looked = cabinets
+	if w.probed == nil {
+		w.probed = cabinets
 	} else {
-		maps.Copy(w.looked, cabinets)
+		maps.Copy(w.probed, cabinets)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (w *recipientWriter) raiseLosses(ctx context.Context, c *call) error {
 	if err := c.readGates(ctx, w.recipient, w.r.opts.Groups.All(), gates); err != nil {
 		return err
 	}
-	lost := w.head.inFrontOf(gates)
+	lost := w.head.findInFront(gates)
 	if lost == nil {
 		lost = make(map[cabinetName]position)
 	}
@@ -160,7 +160,7 @@ func (w *recipientWriter) raiseLosses(ctx context.Context, c *call) error {
 			}
 		}
 	}
-	ahead, err := w.lookAhead(ctx, c, cabinets)
+	ahead, err := w.findAhead(ctx, c, cabinets)
 	if err != nil {
 		return err
 	}

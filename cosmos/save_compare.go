@@ -19,9 +19,9 @@ func (at position) isInFront(last received) bool {
 		last.Drawer != "" && at.Ordinal == last.Ordinal && at.Slot > last.Fill
 }
 
-// inFrontOf returns the cabinets in which one of the gates is in front of a head, with the
+// findInFront returns the cabinets in which one of the gates is in front of a head, with the
 // positions of the gates.
-func (h *head) inFrontOf(gates map[domain.Group]*gate) map[cabinetName]position {
+func (h *head) findInFront(gates map[domain.Group]*gate) map[cabinetName]position {
 	var found map[cabinetName]position
 	add := func(name cabinetName, at position) {
 		if found == nil {
@@ -42,13 +42,13 @@ func (h *head) inFrontOf(gates map[domain.Group]*gate) map[cabinetName]position 
 	return found
 }
 
-// removedCabinets is the key in the result of inFrontOf for the cabinets that were removed from a gate.
+// removedCabinets is the key in the result of findInFront for the cabinets that were removed from a gate.
 const removedCabinets cabinetName = ""
 
 // readHeadAndGates reads w.head unless it is set. Concurrently it reads the gates of the groups of the
 // batch that were not compared with the head yet.
 func (w *recipientWriter) readHeadAndGates(ctx context.Context, c *call) (map[domain.Group]*gate, error) {
-	if w.reserved == nil && w.isOld.Swap(false) {
+	if w.reserved == nil && w.mustReadHead.Swap(false) {
 		w.head = nil
 	}
 	groups, err := w.uncomparedGroups()
@@ -99,7 +99,7 @@ func (w *recipientWriter) compareGates(ctx context.Context, c *call, gates map[d
 	if w.head.Watermark > w.head.Reserved { // visible numbers would be assigned again
 		return domain.Errorf(domain.Damaged, "head of %s: the watermark %d is above the reserved number %d", w.recipient, w.head.Watermark, w.head.Reserved)
 	}
-	if len(w.head.inFrontOf(gates)) > 0 || w.head.isRaised() {
+	if len(w.head.findInFront(gates)) > 0 || w.head.isRaised() {
 		return w.raiseLosses(ctx, c)
 	}
 	if len(gates) > 0 && w.compared == nil {

@@ -111,7 +111,7 @@ func countUp(part *drawerPart, weight domain.Weight, intent string) azcosmos.Pat
 
 // sumWeights returns the sum of the weights of events, but at most maxWeighed: numbers in Cosmos are
 // floating point, exact up to 2^53, and the sum is only an estimate for reading ahead.
-func sumWeights(events []numbered) domain.Weight {
+func sumWeights(events []numberedEvent) domain.Weight {
 	var sum domain.Weight
 	for _, e := range events {
 		sum = min(sum.Add(e.Weight), maxWeighed)

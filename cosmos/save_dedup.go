@@ -11,7 +11,7 @@ import (
 type digestLookup func(domain.EventID) (domain.Digest, bool, error)
 
 // batchIDs returns the ids of the events in batch.
-func batchIDs(batch []*pending) []domain.EventID {
+func batchIDs(batch []*pendingSave) []domain.EventID {
 	var ids []domain.EventID
 	for _, p := range batch {
 		for i := range p.events {
@@ -24,7 +24,7 @@ func batchIDs(batch []*pending) []domain.EventID {
 // dedupBatch returns the events of batch that are new to the recipient, in order. It records in each Save
 // the conflicts, the duplicates, and the error if the Save is refused. before is the plan of preceding
 // events that are not in the index yet, or nil.
-func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, received digestLookup) ([]numbered, error) {
+func (w *recipientWriter) dedupBatch(batch []*pendingSave, before *savePlan, received digestLookup) ([]numberedEvent, error) {
 	most := 0
 	for _, p := range batch {
 		most += len(p.events)
@@ -37,7 +37,7 @@ func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, receive
 			}
 		}
 	}
-	var fresh []numbered
+	var fresh []numberedEvent
 	cabinets := w.cabinetsWith(before)
 	for _, p := range batch {
 		p.saved, p.refused, p.fresh = repository.Saved{}, cabinets.addCabinets(w.recipient, p.events), nil
@@ -56,7 +56,7 @@ func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, receive
 			switch {
 			case !known:
 				seen[e.ID] = p.digests[i]
-				fresh = append(fresh, numbered{Event: e, digest: p.digests[i], save: p.span})
+				fresh = append(fresh, numberedEvent{Event: e, digest: p.digests[i], save: p.span})
 				p.saved.Accepted++
 				p.fresh = append(p.fresh, i)
 			case digest != p.digests[i]:

@@ -85,13 +85,13 @@ func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.Even
 	return g.Wait()
 }
 
-// find returns those of the ids that the recipient had received at the last refresh, with their digests. It
-// reads the drawers that may have these ids.
+// find returns the digests of the received events with the given ids, as of the last refresh. It reads the
+// drawers that may have these events.
 func (x *index) find(ctx context.Context, c *call, ids []domain.EventID) (map[domain.EventID]domain.Digest, error) {
 	found := make(map[domain.EventID]domain.Digest)
 	var unknown []domain.EventID
 	for _, id := range ids {
-		if digest, ok := x.inMemory(id); ok {
+		if digest, ok := x.findInMemory(id); ok {
 			found[id] = digest
 		} else {
 			unknown = append(unknown, id)
@@ -132,8 +132,8 @@ func (x *index) find(ctx context.Context, c *call, ids []domain.EventID) (map[do
 	return found, nil
 }
 
-// inMemory returns the digest of an event if that digest is in memory.
-func (x *index) inMemory(id domain.EventID) (domain.Digest, bool) {
+// findInMemory returns the digest of an event if that digest is in memory.
+func (x *index) findInMemory(id domain.EventID) (domain.Digest, bool) {
 	for _, cab := range x.cabinets {
 		if digest, ok := cab.open.ids[id]; ok {
 			return digest, true
@@ -147,7 +147,7 @@ var errNotRecalled = errors.New("the event may be in a drawer that is not in mem
 
 // lookUpCached is a digestLookup without requests. It returns errNotRecalled if a request is needed.
 func (x *index) lookUpCached(id domain.EventID) (domain.Digest, bool, error) {
-	if digest, ok := x.inMemory(id); ok {
+	if digest, ok := x.findInMemory(id); ok {
 		return digest, true, nil
 	}
 	hash := hashOf(id)

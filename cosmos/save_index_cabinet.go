@@ -17,7 +17,7 @@ type cabinetIndex struct {
 	blocks []block  // the blocks that cover the drawers from floor to sealed
 
 	open     openDrawer
-	left     openDrawer // the drawer that was filled before open, if it was not full
+	previous openDrawer // the drawer that was filled before open, if it was not full
 	resident map[blockSegment]*residentFilter
 	bytes    int // size of the filters in resident
 	uses     useTime
@@ -45,7 +45,7 @@ func (cab *cabinetIndex) observe(last received, floor int) {
 	}
 	if !isOpen {
 		if cab.open.drawer != "" {
-			cab.left = cab.open
+			cab.previous = cab.open
 		}
 		cab.open = openDrawer{drawer: last.Drawer, ordinal: last.Ordinal, stored: &storedFilter{}}
 	}
@@ -67,7 +67,7 @@ func (cab *cabinetIndex) isComplete() bool {
 // query, the filters for the first hashes.
 func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) error {
 	if n := cab.last.inPages(); len(cab.blocks) == 0 && costOfPages(n, n) <= maxUnread {
-		cab.open.looked = true // no filter is stored for so few pages
+		cab.open.isFilterRead = true // no filter is stored for so few pages
 	}
 	if err := cab.fetchFilters(ctx, c, hashes[:cab.countFitting(hashes)]); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
 // add adds the events of a committed part. If the drawer of the part is new, the previous drawer is full,
 // and add queues a hint that seals it, so its next reader need not. If inTail is true, the events are in
 // the tail.
-func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numbered, inTail bool) {
+func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numberedEvent, inTail bool) {
 	last := received{Drawer: part.Drawer, Ordinal: part.Ordinal, Fill: part.endSlot()}
 	if part.New {
 		before := cab.open
@@ -142,7 +142,7 @@ func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numbered,
 				r.hints.leaveSealed(cab.cabinet, f, before.stored, cab.mergeBehind(f.ordinal), cab.floor)
 			}
 		}
-		cab.open.looked = true // no filter is stored for a new drawer
+		cab.open.isFilterRead = true // no filter is stored for a new drawer
 	}
 	if cab.open.drawer != part.Drawer || cab.open.fill != part.Slot {
 		return // the index lacks events before the part: refresh reads all of them

@@ -53,8 +53,8 @@ func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents [
 		}
 		known := openDrawer{drawer: e.drawer, ordinal: e.ordinal, stored: &storedFilter{}}
 		known.adoptStored(f, e.limit, e.limit)
-		if cab.left.drawer == e.drawer && cab.left.fill > known.fill {
-			known = cab.left
+		if cab.previous.drawer == e.drawer && cab.previous.fill > known.fill {
+			known = cab.previous
 		}
 		g.Go(func() (err error) {
 			filters[i], err = c.completeFilter(ctx, cab.cabinet, e, &known, f != nil)

@@ -29,7 +29,7 @@ func (cab *cabinetIndex) markUsed(f *residentFilter) {
 
 // size returns an estimate of the memory of cab in bytes.
 func (cab *cabinetIndex) size() int {
-	return 256 + cab.bytes + cab.open.size() + cab.left.size()
+	return 256 + cab.bytes + cab.open.size() + cab.previous.size()
 }
 
 func (f *residentFilter) size() int {
@@ -44,8 +44,8 @@ func (cab *cabinetIndex) admitFilter(at blockSegment, f *residentFilter) {
 	cab.markUsed(f)
 	cab.resident[at] = f
 	cab.bytes += f.size()
-	if cab.left.ordinal == at.firstOrdinal() && at.level == 0 {
-		cab.left = openDrawer{}
+	if cab.previous.ordinal == at.firstOrdinal() && at.level == 0 {
+		cab.previous = openDrawer{}
 	}
 }
 

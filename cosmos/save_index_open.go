@@ -10,17 +10,17 @@ import (
 // below fill. The events in slots below from are known only as fingerprints, from a stored filter or to
 // save memory. The events in later slots are known with their digests.
 type openDrawer struct {
-	drawer  string // "": no drawer is open
-	ordinal int
-	looked  bool // the stored filter was read, or does not exist
-	fill    int
-	hasLost bool // some of the events are lost and their ids are unknown, so the filter must not be stored
-	from    int
-	filter  *fingerprintSet // nil if from is 0
-	ids     map[domain.EventID]domain.Digest
-	stored  *storedFilter
-	misfit  azcore.ETag // etag of a stored filter that must be replaced
-	unread  int         // costOfPages of the events that the stored filter does not cover; small Saves count more
+	drawer       string // "": no drawer is open
+	ordinal      int
+	isFilterRead bool // the stored filter was read, or does not exist
+	fill         int
+	hasLost      bool // some of the events are lost and their ids are unknown, so the filter must not be stored
+	from         int
+	filter       *fingerprintSet // nil if from is 0
+	ids          map[domain.EventID]domain.Digest
+	stored       *storedFilter
+	misfit       azcore.ETag // etag of a stored filter that must be replaced
+	unread       int         // costOfPages of the events that the stored filter does not cover; small Saves count more
 }
 
 // maxUnread limits the pages that the stored filter of a drawer does not cover: sixteen pages of a few
@@ -52,7 +52,7 @@ const (
 // failover has lost a newer head and other events will fill these slots. The slots from inPages on are in
 // a tail. Older versions store filters that cover slots of a tail; such a filter is replaced.
 func (o *openDrawer) adoptStored(f *readFilter, limit, inPages int) {
-	o.looked = true
+	o.isFilterRead = true
 	switch {
 	case f == nil:
 	case f.doc.Drawer != o.drawer || f.doc.Count < 0 || f.doc.Count > limit:

@@ -152,7 +152,7 @@ func (cab *cabinetIndex) fetchFilters(ctx context.Context, c *call, hashes []uin
 			}
 		}
 		open := drawerSegment(cab.open.ordinal)
-		if cab.open.drawer != "" && !cab.open.looked {
+		if cab.open.drawer != "" && !cab.open.isFilterRead {
 			missing[open] = true
 		}
 		if len(missing) == 0 {
@@ -166,7 +166,7 @@ func (cab *cabinetIndex) fetchFilters(ctx context.Context, c *call, hashes []uin
 		for _, at := range wanted {
 			f := found[at]
 			switch {
-			case at == open && cab.open.drawer != "" && !cab.open.looked:
+			case at == open && cab.open.drawer != "" && !cab.open.isFilterRead:
 				cab.open.adoptStored(f, cab.last.Fill, cab.last.inPages())
 			case f != nil && (at.level > 0 || f.doc.Sealed):
 				cab.admitFilter(at, &residentFilter{set: f.set})

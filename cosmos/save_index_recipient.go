@@ -29,7 +29,7 @@ func (cab *cabinetIndex) hasPagesBehind() bool { return cab.open.fill < cab.last
 // hasUnreadPages reports whether the drawer that is being filled has pages, and neither these pages nor
 // their filter were read.
 func (cab *cabinetIndex) hasUnreadPages() bool {
-	return cab.open.drawer != "" && !cab.open.looked && cab.hasPagesBehind()
+	return cab.open.drawer != "" && !cab.open.isFilterRead && cab.hasPagesBehind()
 }
 
 // adoptFilter reads the filter of the recipient if the pages of more than Options.Unfiltered cabinets are
@@ -63,7 +63,7 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 		}
 		// A drawer that is too large for the filter of the recipient has its own filter, which covers
 		// more slots.
-		cab.open.looked = inPages-cab.open.fill <= fewSmallPages*max(c.r.opts.TailEvents, 1)
+		cab.open.isFilterRead = inPages-cab.open.fill <= fewSmallPages*max(c.r.opts.TailEvents, 1)
 	}
 	return nil
 }

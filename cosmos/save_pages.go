@@ -115,7 +115,7 @@ func (w *recipientWriter) deleteObjects(ctx context.Context, names []string) {
 }
 
 // pagesOf divides the events of a part into pages.
-func pagesOf(it *intent, object string, part *drawerPart, events []numbered) []*drawerPage {
+func pagesOf(it *intent, object string, part *drawerPart, events []numberedEvent) []*drawerPage {
 	var pages []*drawerPage
 	slot, payloadsFrom := part.Slot, int64(0)
 	for len(events) > 0 {
@@ -141,7 +141,7 @@ func pagesOf(it *intent, object string, part *drawerPart, events []numbered) []*
 }
 
 // payloadsOf returns the concatenated payloads of events, or nil.
-func payloadsOf(events []numbered) io.Reader {
+func payloadsOf(events []numberedEvent) io.Reader {
 	var readers []io.Reader
 	for _, e := range events {
 		if len(e.Payload) > 0 {

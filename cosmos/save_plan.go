@@ -7,7 +7,7 @@ import (
 // A savePlan is an intent together with its events.
 type savePlan struct {
 	intent *intent
-	events [][]numbered // the events of each part
+	events [][]numberedEvent // the events of each part
 
 	batches func() []pageBatch // pageBatches; the pages are encoded once
 	fronts  []bool             // true for a part whose first event the commit stores as a front; nil: no part
@@ -15,7 +15,7 @@ type savePlan struct {
 
 // planSave assigns sequence numbers and slots to events: the numbers and slots after those in h. The events
 // must be in order and new to the recipient.
-func planSave(h *head, events []numbered, capacity int, owner string, newID func() string) *savePlan {
+func planSave(h *head, events []numberedEvent, capacity int, owner string, newID func() string) *savePlan {
 	p := &savePlan{intent: &intent{
 		ID: newID(), Owner: owner,
 		First: h.Reserved + 1, Last: h.Reserved + domain.Sequence(len(events)),

@@ -20,7 +20,7 @@ func TestPlanFillsTheLastDrawerAndThenNewOnes(t *testing.T) {
 	}}
 	names := 0
 	newID := func() string { names++; return fmt.Sprintf("new%d", names) }
-	events := []numbered{{Event: &series}, {Event: &charges}, {Event: &series}, {Event: &series}, {Event: &series}, {Event: &series}}
+	events := []numberedEvent{{Event: &series}, {Event: &charges}, {Event: &series}, {Event: &series}, {Event: &series}, {Event: &series}}
 
 	p := planSave(h, events, 3, "me", newID)
 

@@ -63,7 +63,7 @@ func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabin
 	// A crash after this write leaves the aborted intent, whose rollback any writer completes. Raise stays
 	// set in the head, and the next writer raises the numbers.
 	if err := w.writeHead(ctx, c, next); err != nil {
-		return lookAgain(err)
+		return asStale(err)
 	}
 	w.index = newIndex(w.recipient, w.r.indexLimit()) // the old index may have lost events
 	c.AddRetries(len(it.Parts))

@@ -24,7 +24,7 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 		last := next.cabinetState(name)
 		last.Front = front{} // the number of the front may belong to a lost event
 		at = last.sinceBase(at)
-		waiting, sequence, err := c.storedBehind(ctx, cabinet, last, next.cabinetFloor(name), at)
+		waiting, sequence, err := c.countBehind(ctx, cabinet, last, next.cabinetFloor(name), at)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 	// A crash before this write leaves a head with sealed drawers, in which Raise is set. The next writer
 	// makes this write.
 	if err := w.writeHead(ctx, c, next); err != nil {
-		return lookAgain(err)
+		return asStale(err)
 	}
 	w.index = newIndex(w.recipient, w.r.indexLimit())
 	w.r.known.forgetRecipient(w.recipient)
@@ -47,9 +47,9 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 	return client.ErrStale
 }
 
-// storedBehind returns the number of events that are stored in sealed drawers after a position, and an
+// countBehind returns the number of events that are stored in sealed drawers after a position, and an
 // upper bound of their sequence numbers.
-func (c *call) storedBehind(ctx context.Context, cabinet domain.CabinetKey, last received, floor int, at position) (waiting int64, sequence domain.Sequence, err error) {
+func (c *call) countBehind(ctx context.Context, cabinet domain.CabinetKey, last received, floor int, at position) (waiting int64, sequence domain.Sequence, err error) {
 	from := max(at.Ordinal, floor)
 	extents, err := c.readExtents(ctx, cabinet, last, from, 0)
 	if err != nil {

@@ -74,9 +74,9 @@ func (w *recipientWriter) awaitIntent(ctx context.Context, c *call) error {
 	return client.ErrStale
 }
 
-// An undoing remembers which drawers of an intent were sealed, so that an attempt of a rollback of many
-// drawers continues the work of the previous attempt.
-type undoing struct {
+// A rollbackProgress remembers which drawers of an intent were sealed, so that an attempt of a rollback of
+// many drawers continues the work of the previous attempt.
+type rollbackProgress struct {
 	intent string
 	mu     sync.Mutex
 	sealed map[string]bool // by id of the drawer
@@ -90,17 +90,17 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 		// A crash after this write leaves the claimed intent. The owner cannot commit it, and the next
 		// writer continues the rollback.
 		if err := w.writeHead(ctx, c, w.head.claimIntent()); err != nil {
-			return lookAgain(err)
+			return asStale(err)
 		}
 	}
-	if w.undoing.intent != it.ID {
-		w.undoing.intent, w.undoing.sealed = it.ID, make(map[string]bool)
+	if w.rollback.intent != it.ID {
+		w.rollback.intent, w.rollback.sealed = it.ID, make(map[string]bool)
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for i := range it.Parts {
 		p := &it.Parts[i]
-		if w.undoing.hasDrawer(p.Drawer) {
+		if w.rollback.hasDrawer(p.Drawer) {
 			continue
 		}
 		g.Go(func() error {
@@ -108,7 +108,7 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 			// crash after this write leaves some drawers sealed; the next writer seals the remaining ones.
 			err := w.r.beginCall("rollback").sealAt(gctx, w.recipient.String()+"|"+p.Cabinet, p, it.ID)
 			if err == nil {
-				w.undoing.addDrawer(p.Drawer)
+				w.rollback.addDrawer(p.Drawer)
 			}
 			return err
 		})
@@ -119,30 +119,30 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	// A crash after this write leaves a complete rollback. Only the log line and the metric are
 	// missing.
 	if err := w.writeHead(ctx, c, w.head.clearIntent()); err != nil {
-		return lookAgain(err)
+		return asStale(err)
 	}
-	w.undoing.intent, w.undoing.sealed = "", nil
+	w.rollback.intent, w.rollback.sealed = "", nil
 	w.r.metrics.repairs.WithLabelValues(rollbackRepair).Inc()
 	w.r.opts.Logger.InfoContext(ctx, "rolled back an unfinished save",
 		"recipient", w.recipient.String(), "intent", it.ID, "owner", it.Owner, "first", int64(it.First), "last", int64(it.Last))
 	return client.ErrStale
 }
 
-// lookAgain returns client.ErrStale instead of errIntentUnchanged: a rollback reads a changed head again.
-func lookAgain(err error) error {
+// asStale returns client.ErrStale instead of errIntentUnchanged: a rollback reads a changed head again.
+func asStale(err error) error {
 	if errors.Is(err, errIntentUnchanged) {
 		return client.ErrStale
 	}
 	return err
 }
 
-func (u *undoing) hasDrawer(drawer string) bool {
+func (u *rollbackProgress) hasDrawer(drawer string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.sealed[drawer]
 }
 
-func (u *undoing) addDrawer(drawer string) {
+func (u *rollbackProgress) addDrawer(drawer string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sealed[drawer] = true

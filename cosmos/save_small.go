@@ -28,7 +28,7 @@ const (
 // makeRoom flushes the tails that have no room for the fresh events. It returns the plan of the events and
 // base, the head on which the plan is based: w.head without the flushed tails. next is the head with the
 // events of a small Save, or nil if the Save is large.
-func (w *recipientWriter) makeRoom(ctx context.Context, c *call, fresh []numbered) (base *head, p *savePlan, next *head, err error) {
+func (w *recipientWriter) makeRoom(ctx context.Context, c *call, fresh []numberedEvent) (base *head, p *savePlan, next *head, err error) {
 	base = w.head
 	for {
 		p = w.makePlan(base, fresh)
@@ -155,7 +155,7 @@ func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p 
 			for _, save := range w.batch {
 				save.endAttempt()
 			}
-			w.askForHead(ctx, c)
+			w.requestHead(ctx, c)
 		}
 		return err
 	}
@@ -168,15 +168,15 @@ func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p 
 	return nil
 }
 
-// refusalsBeforeAsking is the number of refusals after which a small Save marks the head as wanted. Small
+// refusalsBeforeRequest is the number of refusals after which a small Save marks the head as wanted. Small
 // Saves leave no intent in the head, so other nodes cannot see that this node waits.
-const refusalsBeforeAsking = 2
+const refusalsBeforeRequest = 2
 
-// askForHead counts a refusal. At the limit it marks the head as wanted, so that another node that writes
+// requestHead counts a refusal. At the limit it marks the head as wanted, so that another node that writes
 // the head continually pauses once.
-func (w *recipientWriter) askForHead(ctx context.Context, c *call) {
+func (w *recipientWriter) requestHead(ctx context.Context, c *call) {
 	w.refusals++
-	if w.refusals != refusalsBeforeAsking {
+	if w.refusals != refusalsBeforeRequest {
 		return
 	}
 	ops := client.NewPatch(headDocument)

@@ -101,7 +101,7 @@ func decodeSaves(data []byte, from int) []saveRun {
 }
 
 // savesOf returns the spans of events as runs. slot is the slot of the first event.
-func savesOf(events []numbered, slot int) []saveRun {
+func savesOf(events []numberedEvent, slot int) []saveRun {
 	var runs []saveRun
 	for i := range events {
 		if span := events[i].save; span != nil {

@@ -16,8 +16,8 @@ import (
 // The Saves of one recipient in one process are queued. At the end of a round, the next round stores the
 // queued Saves together; see client.Leader.
 
-// A pending is a Save that waits for its outcome.
-type pending struct {
+// A pendingSave is a Save that waits for its outcome.
+type pendingSave struct {
 	events  []domain.Event
 	digests []domain.Digest
 	span    *domain.TraceContext // span of the request; nil if spans are not stored
@@ -28,8 +28,8 @@ type pending struct {
 	saved     repository.Saved
 }
 
-func newPending(events []domain.Event) *pending {
-	p := &pending{
+func newPending(events []domain.Event) *pendingSave {
+	p := &pendingSave{
 		events:    events,
 		digests:   make([]domain.Digest, len(events)),
 		attempted: make([]bool, len(events)),
@@ -41,14 +41,14 @@ func newPending(events []domain.Event) *pending {
 }
 
 // beginAttempt records that a commit with the fresh events is about to be written.
-func (p *pending) beginAttempt() {
+func (p *pendingSave) beginAttempt() {
 	for _, i := range p.fresh {
 		p.attempted[i] = true
 	}
 }
 
 // endAttempt records that the commit with the fresh events was not applied.
-func (p *pending) endAttempt() {
+func (p *pendingSave) endAttempt() {
 	for _, i := range p.fresh {
 		p.attempted[i] = false
 	}
@@ -59,23 +59,23 @@ type recipientWriter struct {
 	r         *Repository
 	recipient domain.ActorID
 
-	leader *client.Leader[*pending]
+	leader *client.Leader[*pendingSave]
 
 	// Only the caller that is the leader may use the following fields.
 	head     *head // the head that was last read or written; nil if it must be read
 	index    *index
-	batch    []*pending // the Saves of this round
-	reserved *savePlan  // the plan of batch, if the previous commit has reserved its intent
+	batch    []*pendingSave // the Saves of this round
+	reserved *savePlan      // the plan of batch, if the previous commit has reserved its intent
 	foreign  firstSeen
-	undoing  undoing
+	rollback rollbackProgress
 
 	headIsRead bool // the head was read in this round
 
 	yields bool // the next round lets another process write the head first
-	alone  bool // oneByOne stores the Saves of this round
+	alone  bool // saveOneByOne stores the Saves of this round
 
 	compared  map[domain.Group]bool      // groups whose gates were compared with the head and are not in front of it
-	looked    map[domain.CabinetKey]bool // cabinets that were queried and have no drawer ahead of the head
+	probed    map[domain.CabinetKey]bool // cabinets that were queried and have no drawer ahead of the head
 	abandoned string                     // Abandoned in the head on which the index is based
 	newest    domain.Sequence            // the highest watermark of a head that was read or written
 
@@ -85,13 +85,13 @@ type recipientWriter struct {
 	refusals   int                           // how often a write of this batch was refused
 	savedSmall time.Time                     // when the last small Save ended; zero if another Save has followed
 
-	isOld atomic.Bool // an operator's action on this node has changed the head, so it must be read again
+	mustReadHead atomic.Bool // an operator's action on this node has changed the head, so it must be read again
 
 	users int // guarded by writers.mu
 	bytes int // guarded by writers.mu
 }
 
-// saveTimeout limits the duration of a round, which continues if the context of its caller has ended.
+// saveTimeout limits the duration of a round. A round does not end with the context of a caller.
 const saveTimeout = 20 * time.Second
 
 // maxRound is the limit for the events of the Saves that one round stores together.
@@ -100,12 +100,12 @@ const maxRound = 10_000
 // newWriter returns a writer with an empty index and without a head.
 func newWriter(r *Repository, recipient domain.ActorID) *recipientWriter {
 	w := &recipientWriter{r: r, recipient: recipient, index: newIndex(recipient, r.indexLimit())}
-	w.leader = client.NewLeader[*pending]("save", saveTimeout, w.runRound, w.reset)
+	w.leader = client.NewLeader[*pendingSave]("save", saveTimeout, w.runRound, w.reset)
 	return w
 }
 
 // save queues p, waits for the round that stores it, and returns the result of p.
-func (w *recipientWriter) save(ctx context.Context, p *pending) (repository.Saved, error) {
+func (w *recipientWriter) save(ctx context.Context, p *pendingSave) (repository.Saved, error) {
 	if err := w.leader.Do(ctx, p); err != nil {
 		return repository.Saved{}, err
 	}
@@ -115,7 +115,7 @@ func (w *recipientWriter) save(ctx context.Context, p *pending) (repository.Save
 // reset drops the leader's state after a panic.
 func (w *recipientWriter) reset() {
 	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient, w.r.indexLimit())
-	w.compared, w.looked = nil, nil
+	w.compared, w.probed = nil, nil
 	w.alone = false
 	w.objects, w.superseded, w.savedSmall = nil, nil, time.Time{}
 }
@@ -127,7 +127,7 @@ func (w *recipientWriter) takeBatch() {
 		events += len(p.events)
 	}
 	first := len(w.batch) == 0
-	w.batch = append(w.batch, w.leader.Take(func(p *pending) bool {
+	w.batch = append(w.batch, w.leader.Take(func(p *pendingSave) bool {
 		fits := first || events+len(p.events) <= maxRound
 		first, events = false, events+len(p.events)
 		return fits
@@ -135,7 +135,7 @@ func (w *recipientWriter) takeBatch() {
 }
 
 // completeBatch returns the outcomes to the callers of batch.
-func (w *recipientWriter) completeBatch(batch []*pending, err error) {
+func (w *recipientWriter) completeBatch(batch []*pendingSave, err error) {
 	for _, p := range batch {
 		w.leader.Complete(p, cmp.Or(p.refused, err))
 	}
@@ -175,7 +175,7 @@ func (ws *writers) forgetHead(recipient domain.ActorID) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if e, ok := ws.of[recipient]; ok {
-		e.Value.(*recipientWriter).isOld.Store(true)
+		e.Value.(*recipientWriter).mustReadHead.Store(true)
 	}
 }
 

@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A sharing is a hub with a content store that it shares with domains, and one that it does not share. The
+// A sharedHub is a hub with a content store that it shares with domains, and one that it does not share. The
 // list of ids of a bundle is in the shared store, and the content of the bundle in the other store, both
 // in the folder of the bundle's run.
-type sharing struct {
+type sharedHub struct {
 	*keeper
 	shared *memory.Content
 }
 
-func newSharing(t *testing.T, capacity int) *sharing {
-	s := &sharing{&keeper{T: t, actor: repositorytest.NewActor()}, memory.NewContent()}
+func newSharing(t *testing.T, capacity int) *sharedHub {
+	s := &sharedHub{&keeper{T: t, actor: repositorytest.NewActor()}, memory.NewContent()}
 	*s.keeper = *newKeeper(t, capacity)
 	s.node = s.rig.node(Options{DrawerCapacity: capacity, SweepEvery: -1, Clock: s.clock, Shared: s.shared}, true)
 	return s
@@ -31,7 +31,7 @@ func newSharing(t *testing.T, capacity int) *sharing {
 
 // openAnswered opens a bundle of waiting events with its list of ids, as the hub does, and stores its
 // content.
-func (s *sharing) openAnswered() domain.Bundle {
+func (s *sharedHub) openAnswered() domain.Bundle {
 	s.Helper()
 	next, err := s.node.NextUnacknowledged(s.Context(), s.actor, allGroups)
 	require.NoError(s, err)
@@ -49,7 +49,7 @@ func (s *sharing) openAnswered() domain.Bundle {
 	return b
 }
 
-func (s *sharing) closes(b domain.Bundle) {
+func (s *sharedHub) closes(b domain.Bundle) {
 	s.Helper()
 	_, err := s.node.Acknowledge(s.Context(), s.actor, b.ID)
 	require.NoError(s, err)
@@ -58,7 +58,7 @@ func (s *sharing) closes(b domain.Bundle) {
 
 // requireShared requires that the lists and the contents of bundles exist if want is true, and that they do
 // not exist otherwise.
-func (s *sharing) requireShared(want bool, bundles ...domain.Bundle) {
+func (s *sharedHub) requireShared(want bool, bundles ...domain.Bundle) {
 	s.Helper()
 	for _, b := range bundles {
 		for store, name := range map[repository.Content]string{s.shared: b.List, s.content: b.Object} {

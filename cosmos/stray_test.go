@@ -41,7 +41,7 @@ func TestStrayDocuments_AffectNoRecipient(t *testing.T) {
 	require.EqualValues(t, 1, report.Recipients)
 	damage := 0
 	for _, f := range report.Findings {
-		if f.Damage { // other findings are hints that this node does not write
+		if f.Damage { // the other findings report missing hints, because this node writes none
 			require.Equal(t, unreadable, f.Kind)
 			require.Equal(t, "a head", f.Where)
 			damage++

@@ -75,11 +75,11 @@ type surveyMinutes struct {
 	behind    time.Duration
 }
 
-// changes is a function that changes a mailbox without an open bundle, and returns the number of
+// A mailboxChange changes a mailbox without an open bundle, and returns the number of
 // documents of the containers catalog and bundles that it has changed.
-type changes func(node *Repository, r *rig, actor domain.ActorID) int
+type mailboxChange func(node *Repository, r *rig, actor domain.ActorID) int
 
-func saveOne(t testing.TB) changes {
+func saveOne(t testing.TB) mailboxChange {
 	return func(node *Repository, _ *rig, actor domain.ActorID) int {
 		_, err := node.Save(context.Background(), actor, repositorytest.Events(1, actor))
 		require.NoError(t, err)
@@ -87,7 +87,7 @@ func saveOne(t testing.TB) changes {
 	}
 }
 
-func savePeekAndDequeue(t testing.TB) changes {
+func savePeekAndDequeue(t testing.TB) mailboxChange {
 	return func(node *Repository, r *rig, actor domain.ActorID) int {
 		n := saveOne(t)(node, r, actor)
 		b, err := repositorytest.Peek(context.Background(), r.stores(node), actor, allGroups, domain.BundleID{})
@@ -133,7 +133,7 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 	defer func() { stop(); done.Wait() }()
 	for _, kind := range []struct {
 		name string
-		do   changes
+		do   mailboxChange
 	}{{"a Save of one event each", saveOne(t)}, {"Save, Peek and Dequeue each", savePeekAndDequeue(t)}} {
 		waitInBubble(5 * time.Minute)
 		found := surveyMinutes{name: kind.name}

@@ -79,7 +79,7 @@ func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 
 // A process that dies while it writes a snapshot leaves parts of the snapshot. The next process removes
 // these parts.
-func TestSurvey_RemovesWhatADeadNodeLeft(t *testing.T) {
+func TestSurvey_RemovesTheSnapshotPartsOfADeadNode(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
 		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
@@ -244,7 +244,7 @@ func TestSurvey_BelongsToOneNodeAtATime(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, isOwner)
 		require.Equal(t, []int{1, 0}, []int{age(a), age(b)})
-		waitInBubble(2 * time.Minute) // a pauses until its lease has expired
+		waitInBubble(2 * time.Minute) // node a is paused until its lease has expired
 		isOwner, err = b.Round(context.Background())
 		require.NoError(t, err)
 		require.True(t, isOwner)

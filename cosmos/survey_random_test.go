@@ -255,7 +255,7 @@ func TestSurvey_SeesWhatChangesDuringItsFirstWalk(t *testing.T) {
 	})
 }
 
-func TestSurvey_AMailboxThatCannotBeReadIsALine(t *testing.T) {
+func TestSurvey_ListsAMailboxThatCannotBeRead(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
 	ctx := context.Background()

@@ -424,7 +424,7 @@ func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 	require.Equal(t, more[0].ID, k.takeBundle().Events[0].ID)
 }
 
-func TestAReplay_OfABundleFromATail(t *testing.T) {
+func TestAReplay_ReturnsTheEventsOfATail(t *testing.T) {
 	s := newTails(t)
 	node := s.node(Options{TailEvents: 4}, true)
 	events := repositorytest.Events(3, s.actor)

@@ -183,19 +183,19 @@ func TestAWatermarkAboveAnIntent_DoesNotProveItsCommit(t *testing.T) {
 	s.drainAll()
 }
 
-func TestAnIndexThatAStaleReadMadeShort_IsNotUsed(t *testing.T) {
+func TestAnIndexFromStaleReads_IsNotUsed(t *testing.T) {
 	for age := range 19 {
 		for reads := range int32(8) {
 			t.Run(fmt.Sprintf("%d reads are %d commits old", reads, age), func(t *testing.T) {
-				rememberingByOldReads(t, age, reads)
+				saveAfterStaleReads(t, age, reads)
 			})
 		}
 	}
 }
 
-// rememberingByOldReads sends saved events again, to a node with an empty memory. Its read of the head is
+// saveAfterStaleReads sends saved events again, to a node with an empty memory. Its read of the head is
 // current, and its reads of the drawers are stale.
-func rememberingByOldReads(t *testing.T, age int, reads int32) {
+func saveAfterStaleReads(t *testing.T, age int, reads int32) {
 	var left atomic.Int32
 	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int {
 		if left.Add(-1) >= 0 {
@@ -221,15 +221,15 @@ func rememberingByOldReads(t *testing.T, age int, reads int32) {
 	s.drainAll()
 }
 
-// TestOldPointers_DoNotReorderCabinets saves into a drawer that has room and whose events are all
+// TestStaleEntries_DoNotReorderCabinets saves into a drawer that has room and whose events are all
 // acknowledged, and into the next drawer. It peeks with stale entries of every age.
-func TestOldPointers_DoNotReorderCabinets(t *testing.T) {
+func TestStaleEntries_DoNotReorderCabinets(t *testing.T) {
 	for age := range 12 {
-		t.Run(fmt.Sprintf("pointers are %d commits old", age), func(t *testing.T) { peekingByOldPointers(t, age) })
+		t.Run(fmt.Sprintf("pointers are %d commits old", age), func(t *testing.T) { peekWithStaleEntries(t, age) })
 	}
 }
 
-func peekingByOldPointers(t *testing.T, age int) {
+func peekWithStaleEntries(t *testing.T, age int) {
 	var now atomic.Int32
 	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int { return int(now.Load()) }})}
 	tiny, x, y := Options{DrawerCapacity: 2}, repositorytest.Typed("x"), repositorytest.Typed("y")
