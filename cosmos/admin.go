@@ -249,7 +249,7 @@ func (c *call) fenceRemoval(ctx context.Context, recipient domain.ActorID, doc *
 	first := doc.Ranges[0].Ordinal
 	kept := maps.Clone(h.Retention)
 	if kept == nil {
-		kept = make(map[cabinetName]retentionState)
+		kept = make(map[cabinetName]retained)
 	}
 	t := kept[doc.Cabinet]
 	if h.cabinetFloor(doc.Cabinet) > first {

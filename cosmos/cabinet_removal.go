@@ -40,7 +40,7 @@ import (
 // the head as it was.
 
 // isGone reports whether nothing is left of a cabinet.
-func (t retentionState) isGone(last received) bool {
+func (t retained) isGone(last received) bool {
 	return last.Drawer == "" && t.Closed == "" && t.Floor > last.Ordinal && t.Cleared >= t.Floor
 }
 
@@ -84,7 +84,7 @@ func (h *head) cabinetFloor(name cabinetName) int {
 }
 
 // cabinetRetention returns the retention of a cabinet. Nothing is left below its base.
-func (h *head) cabinetRetention(name cabinetName) retentionState {
+func (h *head) cabinetRetention(name cabinetName) retained {
 	t := h.Retention[name]
 	if base := h.Cabinets[name].BaseOrdinal; base > 0 {
 		t.Floor, t.Cleared = max(t.Floor, base+1), max(t.Cleared, base+1)

@@ -17,17 +17,17 @@ import (
 // Its transitions are the methods below: each returns the successor and does not change its receiver.
 // The writer gives each successor its WriteID (see writeHead).
 type head struct {
-	ID           string                         `json:"id"` // always "head"
-	PartitionKey string                         `json:"partitionKey"`
-	WriteID      headWriteID                    `json:"operation"` // id of the last write
-	Reserved     domain.Sequence                `json:"reserved"`  // the highest number that was ever assigned
-	Watermark    domain.Sequence                `json:"watermark"` // the highest number that is visible
-	Intent       *intent                        `json:"intent,omitempty"`
-	Wanted       string                         `json:"wanted,omitempty"` // the process that waits for the end of the intent
-	Undone       int                            `json:"undone,omitempty"` // number of intents that were rolled back since the last commit without a waiting writer
-	Cabinets     map[cabinetName]received       `json:"cabinets"`
-	Retention    map[cabinetName]retentionState `json:"retention,omitempty"`
-	Fence        string                         `json:"fence,omitempty"` // id of the last write of Retention
+	ID           string                   `json:"id"` // always "head"
+	PartitionKey string                   `json:"partitionKey"`
+	WriteID      headWriteID              `json:"operation"` // id of the last write
+	Reserved     domain.Sequence          `json:"reserved"`  // the highest number that was ever assigned
+	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
+	Intent       *intent                  `json:"intent,omitempty"`
+	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the end of the intent
+	Undone       int                      `json:"undone,omitempty"` // number of intents that were rolled back since the last commit without a waiting writer
+	Cabinets     map[cabinetName]received `json:"cabinets"`
+	Retention    map[cabinetName]retained `json:"retention,omitempty"`
+	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
 
 	// The highest ordinal and the highest total of the cabinets that were removed. A new cabinet
 	// continues after them.
@@ -232,7 +232,7 @@ func (h *head) clearIntent() *head {
 // setRetention returns h with another retention, identified by its fence, and without the cabinets in
 // removed. The next Save to a cabinet in closed begins a new drawer; the tail of that cabinet, whose
 // events are all acknowledged, is dropped.
-func (h *head) setRetention(kept map[cabinetName]retentionState, fence string, closed, removed []cabinetName) *head {
+func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed, removed []cabinetName) *head {
 	c := h.clone()
 	c.Retention, c.Fence = kept, fence
 	for _, name := range closed {

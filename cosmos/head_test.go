@@ -79,7 +79,7 @@ func TestHeadIntentStands_UntilItIsClaimedOrReplaced(t *testing.T) {
 }
 
 func TestHeadSetRetention_ClosesLastDrawersAndKeepsTheWriteID(t *testing.T) {
-	kept := map[cabinetName]retentionState{"c": {Floor: 5}}
+	kept := map[cabinetName]retained{"c": {Floor: 5}}
 	next := transitionHead().setRetention(kept, "f", []cabinetName{"c"}, nil)
 	assert.Equal(t, kept, next.Retention)
 	assert.Equal(t, "f", next.Fence)

@@ -13,8 +13,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// These tests run two of these calls on one bundle in content mode request: Answer, Fail, Acknowledge, an
-// operator's Release or Skip, a relay. Their requests to the store are interleaved in every order.
+// These tests run calls concurrently on one bundle in content mode request: Answer, Fail, Acknowledge, the
+// Release or Skip of an operator, and a relay. The requests of the calls to the store are interleaved in
+// every order.
 
 // A requestedBundle is the bundle in content mode request of a world, with the results of the calls.
 type requestedBundle struct {

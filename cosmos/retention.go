@@ -49,8 +49,8 @@ import (
 // refers to the object. This can happen if a Peek that lost its race was paused for longer than the
 // retention.
 
-// A retentionState states which drawers of a cabinet are still retained.
-type retentionState struct {
+// A retained states which drawers of a cabinet are still retained.
+type retained struct {
 	Floor      int         `json:"floor,omitempty"`      // drawers with a smaller ordinal were removed, or a sweep is removing them
 	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal were removed
 	Closed     string      `json:"closed,omitempty"`     // set until it is removed: the drawer that was filled last when the floor rose above it; it may have no document
@@ -84,7 +84,7 @@ func acknowledgedBelow(last received, at position) int {
 }
 
 // isDue reports whether the next milestone may be made at now.
-func (t retentionState) isDue(now time.Time, grace time.Duration) bool {
+func (t retained) isDue(now time.Time, grace time.Duration) bool {
 	n := len(t.Milestones)
 	return n == 0 || now.UnixMilli()-t.Milestones[n-1].At >= (grace/milestonesPerGrace).Milliseconds()
 }
@@ -92,9 +92,9 @@ func (t retentionState) isDue(now time.Time, grace time.Duration) bool {
 // advanceTo returns the retention at now, computed from t: with a milestone for the acknowledged drawers,
 // and with the floor raised to the milestones that are older than grace. last is the state of the cabinet
 // in the head, and at is the position of the gate. With a stale gate, drawers are only retained longer.
-func (t retentionState) advanceTo(last received, at position, now time.Time, grace time.Duration) retentionState {
+func (t retained) advanceTo(last received, at position, now time.Time, grace time.Duration) retained {
 	below := acknowledgedBelow(last, at)
-	next := retentionState{Floor: max(t.Floor, 1), Cleared: t.Cleared, Closed: t.Closed, Unknown: t.Unknown}
+	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared, Closed: t.Closed, Unknown: t.Unknown}
 	latest := next.Floor
 	for _, m := range t.Milestones {
 		if m.Filled != 0 && m.Filled != last.Total {
@@ -125,7 +125,7 @@ func (t retentionState) advanceTo(last received, at position, now time.Time, gra
 }
 
 // isEqual reports whether t and u are equal.
-func (t retentionState) isEqual(u retentionState) bool {
+func (t retained) isEqual(u retained) bool {
 	if max(t.Floor, 1) != max(u.Floor, 1) || max(t.Cleared, 1) != max(u.Cleared, 1) || t.Closed != u.Closed || len(t.Milestones) != len(u.Milestones) {
 		return false
 	}
@@ -144,7 +144,7 @@ func (m milestone) isEqual(o milestone) bool {
 
 // A retentionPlan is the change of a head that a sweep plans.
 type retentionPlan struct {
-	of     map[cabinetName]retentionState
+	of     map[cabinetName]retained
 	raised map[domain.Group]bool // groups in which a floor rises; their gates must be proved before the write
 	closed []cabinetName         // cabinets whose last drawer the plan closes: no later Save fills it
 	fresh  bool                  // the plan differs from the state in the head
@@ -161,7 +161,7 @@ type retentionPlan struct {
 // has moved since, a drawer is closed too late; with a gate that was read before a Replay, a drawer is
 // closed in which events wait again. Closing removes no event, so the gate is not proved.
 func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration, mayClose, mayRemove bool) (*retentionPlan, error) {
-	p := &retentionPlan{of: make(map[cabinetName]retentionState, len(h.Cabinets)), raised: make(map[domain.Group]bool)}
+	p := &retentionPlan{of: make(map[cabinetName]retained, len(h.Cabinets)), raised: make(map[domain.Group]bool)}
 	for name, last := range h.Cabinets {
 		recipient, err := domain.ParseActorID(h.PartitionKey)
 		if err != nil {

@@ -215,7 +215,7 @@ func fenceIs(fence string) string {
 // clearDrawers removes the drawers below the floors of h. h may be stale: floors never sink.
 func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *head) (Swept, error) {
 	var swept Swept
-	cleared := make(map[cabinetName]retentionState, len(h.Retention))
+	cleared := make(map[cabinetName]retained, len(h.Retention))
 	fresh := false
 	for name, t := range h.Retention {
 		if t.Cleared < t.Floor {
@@ -244,7 +244,7 @@ func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *he
 
 // clearCabinet removes the drawers below the floor of t: all drawers that have a document, and t.Closed,
 // which may have none.
-func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t retentionState, swept *Swept) error {
+func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t retained, swept *Swept) error {
 	drawers, err := client.All[drawer](ctx, c.Query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT c.id, c.ordinal, c.v FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@floor", Value: t.Floor}))

@@ -88,7 +88,7 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var r retentionState
+			var r retained
 			for i, s := range tc.steps {
 				r = r.advanceTo(s.last, s.at, noon.Add(s.after), grace)
 				var milestones []int

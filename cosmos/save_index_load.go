@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A loadedDrawer has the ids and digests of the events in the slots of a drawer below until.
+// A loadedDrawer has the ids and digests of the events of a drawer, in the slots below until.
 type loadedDrawer struct {
 	ids     map[domain.EventID]domain.Digest
 	until   int

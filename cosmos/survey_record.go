@@ -211,7 +211,7 @@ func (r *surveyRecord) keepHistory(before *surveyRecord) {
 		old := &before.groups[i]
 		j := slices.IndexFunc(r.groups, func(g surveyedGroup) bool { return g.group == old.group })
 		if j < 0 || !r.groups[j].hasGate {
-			continue // the store has lost the gate, and with it the bundles
+			continue // the gate is lost, so its bundles are lost as well
 		}
 		g := &r.groups[j]
 		g.lastPeek = cmp.Or(g.lastPeek, old.lastPeek)
