@@ -49,7 +49,7 @@ import (
 // refers to the object. This can happen if a Peek that lost its race was paused for longer than the
 // retention.
 
-// A retained states which drawers of a cabinet are still retained.
+// retained is the retention of a cabinet: which drawers exist, and since when drawers are acknowledged.
 type retained struct {
 	Floor      int         `json:"floor,omitempty"`      // drawers with a smaller ordinal were removed, or a sweep is removing them
 	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal were removed
