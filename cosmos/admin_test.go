@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// After operators' orders, hints are too high and stale reads show states that no longer hold.
+// These tests give operators' orders, after which hints may be too high, and stale reads return
+// outdated states.
 
 var becauseOfATest = repository.AdminAction{Who: "a test", Why: "to see its effect"}
 
@@ -41,7 +42,7 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 
 	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.Charges), becauseOfATest)
 	require.NoError(t, err)
-	s.save(node, 0, []domain.Event{later}) // the Save treats the drawer as one without waiting events, and points at number 3
+	s.save(node, 0, []domain.Event{later}) // the Save finds no waiting events in the drawer, so the entry points at number 3
 	require.NoError(t, node.Release(t.Context(), s.actor, b.ID, becauseOfATest))
 
 	require.Equal(t, first.ID, s.dequeueNext(node), "H4: number 1 comes before number 2")
@@ -49,8 +50,8 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 	require.Equal(t, later.ID, s.dequeueNext(node))
 }
 
-// An aging makes the next matching plain reads stale by a number of commits.
-type aging struct {
+// staleReads makes the next plain reads stale by a number of commits.
+type staleReads struct {
 	left, age atomic.Int32
 }
 
@@ -128,7 +129,7 @@ func TestAnOrderWithALostReply_SucceedsDespiteStaleReads(t *testing.T) {
 					require.NoError(t, err)
 					nth := int32(1)
 					if what == replayOrder {
-						nth = 2 // the first is the Dequeue
+						nth = 2 // the first batch is that of the Dequeue
 					}
 					var seen atomic.Int32
 					s.line.Break(func(_ int, req *http.Request) faulty.Fault {

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A distantContent is a content store that takes some time to open an object.
+// A distantContent is a content store in which opening an object takes some time.
 type distantContent struct {
 	repository.Content
 	opening time.Duration
@@ -30,7 +30,8 @@ func (c distantContent) Open(ctx context.Context, at repository.Section) (io.Rea
 	return c.Content.Open(ctx, at)
 }
 
-// The largest bundle has 51,200 events, and its body may take 5 s. This bundle has a twentieth of them.
+// The largest bundle has 51,200 events, and its body may take 5 s. This bundle has a twentieth of these
+// events.
 func TestBody_OfSingleSavesTakesAFractionOfASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

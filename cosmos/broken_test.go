@@ -22,12 +22,12 @@ import (
 )
 
 // The breakage test breaks every request of an operation once, in every way, and repeats the operation
-// as a caller would. Then it checks everything that is stored and delivered.
+// as a caller would. Then the test checks all stored and delivered data.
 
-// A broken is an operation on a node that is repeated until it succeeds.
-type broken struct {
+// A brokenOperation is an operation on a node that is repeated until it succeeds.
+type brokenOperation struct {
 	name      string
-	prepare   func(s *breakage) // runs before it, with an unbroken connection
+	prepare   func(s *breakage) // runs before the operation, with an unbroken connection
 	act       func(s *breakage, node *Repository) error
 	then      func(s *breakage) // checks the result, with an unbroken connection
 	rollbacks bool              // the operation finds something to roll back
@@ -48,13 +48,13 @@ type breakage struct {
 	asked domain.SubscriptionID
 }
 
-// requestDequeues adds a request for the dequeues of the recipient.
+// requestDequeues requests notices of the recipient's Dequeues for a subscription.
 func (s *breakage) requestDequeues(node *Repository) error {
 	_, err := node.RequestDequeues(context.Background(), s.actor, s.asked)
 	return err
 }
 
-// openOnRequest opens a bundle that waits for its domain.
+// openOnRequest opens a bundle that waits for content from its domain.
 func (s *breakage) openOnRequest() {
 	node := s.node(s.opts, false)
 	s.requireNoError(s.save(node, s.makeEvents(2)))
@@ -63,14 +63,14 @@ func (s *breakage) openOnRequest() {
 	s.requireNoError(err)
 }
 
-// openAnswered opens a bundle and answers it.
+// openAnswered opens a bundle and stores the answer of its domain.
 func (s *breakage) openAnswered() {
 	s.openOnRequest()
 	_, err := s.node(s.opts, false).Answer(context.Background(), s.actor, s.open.ID, "made", domain.Body{})
 	s.requireNoError(err)
 }
 
-// openWatched opens a bundle and watches it.
+// openWatched opens a bundle and adds a watch.
 func (s *breakage) openWatched() repositorytest.Peeked {
 	node := s.node(s.opts, false)
 	s.requireNoError(s.save(node, s.batch))
@@ -81,7 +81,7 @@ func (s *breakage) openWatched() repositorytest.Peeked {
 	return b
 }
 
-// openGone opens a bundle, answers it and marks its content as gone.
+// openGone opens a bundle, stores an answer and marks the content as gone.
 func (s *breakage) openGone() {
 	s.openAnswered()
 	_, err := s.node(s.opts, false).MarkGone(context.Background(), s.actor, s.open.ID, "made")
@@ -98,14 +98,14 @@ func (s *breakage) readOpenBundle() domain.Bundle {
 // dequeueOpen closes the open bundle.
 func (s *breakage) dequeueOpen(node *Repository) error {
 	_, err := node.Acknowledge(context.Background(), s.actor, s.open.ID)
-	if err == nil || domain.KindOf(err) == domain.NotFound { // the repeated call finds what the first has done
+	if err == nil || domain.KindOf(err) == domain.NotFound { // an earlier attempt has closed the bundle
 		s.taken = append(s.taken, s.open)
 		return nil
 	}
 	return err
 }
 
-// save saves events, and remembers the request and the answer.
+// save saves events, and records the request and its result in the ledger.
 func (s *breakage) save(node *Repository, events []domain.Event) error {
 	s.ledger.Unsure(0, events...)
 	saved, err := node.Save(context.Background(), s.actor, events)
@@ -176,8 +176,8 @@ var brokenOperations = []broken{
 	{
 		name: "peek whose pointers are all wrong",
 		prepare: func(s *breakage) {
-			node := s.node(s.opts, false)                   // leaves no hints
-			s.requireNoError(s.save(node, s.makeEvents(6))) // several drawers in each cabinet
+			node := s.node(s.opts, false)                   // this node writes no hints
+			s.requireNoError(s.save(node, s.makeEvents(6))) // fills several drawers in each cabinet
 			b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 			s.requireNoError(err)
 			_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
@@ -194,7 +194,7 @@ var brokenOperations = []broken{
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
 			s.requireNoError(s.save(node, s.batch))
-			for range 2 { // and a third bundle stays
+			for range 2 { // a third bundle remains
 				b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 				s.requireNoError(err)
 				_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
@@ -347,7 +347,7 @@ var brokenOperations = []broken{
 			node.opts.Clock = func() time.Time { return time.Now().Add(8 * day) }
 			_, err := node.SweepRecipient(context.Background(), s.actor)
 			if err == nil {
-				_, err = node.SweepRecipient(context.Background(), s.actor) // the sweep has to find what was refused
+				_, err = node.SweepRecipient(context.Background(), s.actor) // this sweep repeats the writes that were refused
 			}
 			return err
 		},
@@ -438,10 +438,11 @@ func (b breaking) String() string {
 }
 
 // breakings returns the ways in which each request is broken. Package client returns the same kind of
-// error for several faults, which its tests prove. So each kind, of a request that was carried out and
-// of one that was not, is retried both by the node and by the caller, and the faults of a kind take
-// turns. MESSAGEHUB_EVERY_CASE=1 combines all of them, as make campaign does. Under the race detector
-// fewer faults suffice: all execute the same lines.
+// error for several faults, as its tests prove. So the list contains each kind of error with both
+// retries, by the node and by the caller, and uses the faults of a kind in turn. Requests that were
+// applied and requests that were not are different kinds. MESSAGEHUB_EVERY_CASE=1, as in make campaign,
+// combines every fault with both retries. Under the race detector fewer faults suffice: all faults
+// execute the same lines.
 func breakings() []breaking {
 	if raced {
 		return []breaking{{faulty.ForeignPrecondition, -1}, {faulty.ReplyLostAfter, 0}}
@@ -488,7 +489,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 	}
 }
 
-// breakOnce breaks request n and reports whether there was one.
+// breakOnce breaks request n of an operation, and reports whether the operation makes at least n requests.
 func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool {
 	s := &breakage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	s.opts = Options{DrawerCapacity: 2, Exclusive: true}

@@ -33,7 +33,7 @@ func (k *keeper) readGates() map[domain.Group]*gate {
 	return gates
 }
 
-// takeAll peeks and dequeues until nothing waits.
+// takeAll peeks and dequeues until no event waits.
 func (k *keeper) takeAll() []repositorytest.Peeked {
 	all, err := repositorytest.Drain(k.Context(), k.stores(k.node), k.actor, allGroups)
 	require.NoError(k, err)
@@ -95,7 +95,7 @@ func TestCabinet_IsRemovedWhenAllItsEventsAre(t *testing.T) {
 	}
 }
 
-// takeAllEvents takes all events and returns their number.
+// takeAllEvents dequeues all events and returns their number.
 func (k *keeper) takeAllEvents() int {
 	n := 0
 	for _, b := range k.takeAll() {
@@ -159,7 +159,7 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 
 func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	k := newKeeper(t, 3)
-	k.rig = newRig(t, embedded.Options{}) // its clock does not advance, so the bundle does not expire
+	k.rig = newRig(t, embedded.Options{}) // the clock of the engine does not advance, so the bundle does not expire
 	k.node = k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}, true)
 	b := k.saveEvents(1)[0]
 	taken := k.takeBundle()
@@ -183,8 +183,8 @@ func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 }
 
 // TestStaleHead_BringsNoAcknowledgedEventBack compares every head that was ever stored with the later
-// gates. A cabinet becomes a candidate for a bundle at its first waiting event, and it must be one only
-// if an event of it waits in that head.
+// gates. A cabinet must be a candidate for a bundle, with its first waiting event, if and only if one of
+// its events waits in that head.
 func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 	rounds := 150
 	if raced {
@@ -262,8 +262,9 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 	}
 }
 
-// afterSweeps acknowledges everything and sweeps several times. After one sweep nothing is left of the
-// cabinet, after two the head does not name it, after three the gate has no position.
+// afterSweeps acknowledges all events and sweeps several times. The first sweep deletes the drawers of
+// the cabinet, the second removes the cabinet from the head, the third removes its position from the
+// gate.
 func afterSweeps(sweeps int) func(w *world) {
 	return func(w *world) {
 		withAcknowledged(5)(w)
@@ -325,9 +326,8 @@ func TestRemoval_DisturbsNoCallInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestSave_AcceptsNewKindsOnceOldOnesAreGone fills a recipient with as many kinds as it may have. A
-// node that was refused another kind accepts it after the removal, although it has the old head in its
-// memory.
+// TestSave_AcceptsNewKindsOnceOldOnesAreGone fills a recipient with the maximum number of kinds. A node
+// that refused one more kind accepts it after the removal, although the node has the old head in memory.
 func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	k := newKeeper(t, 3)
 	var kinds []domain.Event
@@ -364,8 +364,8 @@ func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 }
 
 // TestRemoval_SurvivesACrashAtEachRequest ends a node at each request of the sweeps that remove two
-// cabinets: before the request is carried out, and after it. Then another node saves to one of the
-// cabinets, delivers, and continues the sweeps.
+// cabinets, before and after the request is applied. Another node then saves to one of the cabinets,
+// delivers the event, and continues the sweeps.
 func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for at, died := 1, true; died; at++ {
@@ -407,8 +407,8 @@ func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestFailover_ToBeforeARemovalLosesNothing restores a head from before cabinets came and went, and
-// keeps the gate. New events have numbers above those that were removed from the gate.
+// TestFailover_ToBeforeARemovalLosesNothing restores a head from before cabinets were created and removed,
+// but not the gate. New events have numbers above the positions that were removed from the gate.
 func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	k := newKeeper(t, 3)
 	f := &failover{T: t, rig: k.rig, actor: k.actor, opts: Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}}
@@ -433,11 +433,11 @@ func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	require.True(t, report.Clean(), "%v", report.Findings)
 }
 
-// A large Save to an empty cabinet is in flight when the sweep removes that cabinet and one with higher
-// ordinals.
+// A large Save to an empty cabinet is in flight when a sweep removes this cabinet and another cabinet
+// with higher ordinals.
 func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	k := newKeeper(t, 3)
-	// a first removal, so that the head has RemovedOrdinal
+	// A first removal sets RemovedOrdinal in the head.
 	k.saveEvents(1, repositorytest.Typed("zero"))
 	k.takeAll()
 	k.sweepAcknowledged()
@@ -458,7 +458,7 @@ func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	}
 	require.Len(t, k.readHead().Cabinets, 2)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.setBefore(atNth(2, isHeadReplacement, func() error { // before the commit
+	line.setBefore(atNth(2, isHeadReplacement, func() error { // the sweep runs before the commit
 		_, err := k.node.Sweep(t.Context())
 		h := k.readHead()
 		t.Logf("removed up to %d, cabinets %v", h.RemovedOrdinal, h.Cabinets)

@@ -19,29 +19,29 @@ type scan struct {
 	name    cabinetName
 	cabinet domain.CabinetKey
 	last    received
-	tail    *tail // nil: all events are in pages
+	tail    *tail // nil if all events are in pages
 	floor   int
 	at      position
 	bundle  *bundleDoc // the open bundle, or nil
-	idsOnly bool       // everything else was checked before
+	idsOnly bool       // an earlier pass has checked everything else
 
 	seen []*drawerSeen // drawers that hold visible events, in order
 }
 
-// A drawerSeen is what was read of a drawer.
+// A drawerSeen collects the results of reading a drawer.
 type drawerSeen struct {
 	id      string
 	ordinal int
 	limit   int // number of slots that hold visible events
-	paged   int // how many of these slots are in pages; the others are in the tail
+	paged   int // number of visible slots in pages; the remaining ones are in the tail
 	sealed  bool
 
 	events  int // read
 	first   domain.Sequence
 	last    domain.Sequence
 	next    domain.Sequence // number of the first unacknowledged event, or 0
-	waiting int64           // how many are not acknowledged
-	bundled int64           // how many of these are not after the open bundle
+	waiting int64           // number of unacknowledged events
+	bundled int64           // number of unacknowledged events up to the end of the open bundle
 }
 
 func (s *scan) locateDrawer(d *drawerSeen) string {
@@ -63,7 +63,7 @@ func (s *scan) checkCabinet(ctx context.Context) error {
 	return nil
 }
 
-// readAll reads the drawers, several at a time.
+// readAll reads the drawers, several of them concurrently.
 func (s *scan) readAll(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, d := range s.seen {
@@ -130,7 +130,7 @@ func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
 		case d.Count < seen.paged || d.Sealed && d.Count != s.last.Fill:
 			s.l.addFinding("H8", drawerShort, s.locateDrawer(seen), nil, "the head says that it holds %d events, %d of them in pages, it says %d", s.last.Fill, seen.paged, d.Count)
 		}
-	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // a drawer that a sweep has closed is sealed by its next reader
+	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // the next reader seals a drawer that a sweep has closed
 		s.l.addFinding("H8", drawerUnsealed, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 			_, err := c.sealDrawer(ctx, key, d.ID)
 			return err
@@ -143,7 +143,7 @@ func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
 	case d.Ordinal == s.at.Ordinal:
 		position = s.at.Slot
 	}
-	if d.Position > position { // a position that is too low only costs a read: a Dequeue of events in a tail leaves it
+	if d.Position > position { // a Dequeue of events in a tail may leave a position too low, which only costs a read
 		s.l.addFinding("H9", positionWrong, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 			ops := client.NewPatch(drawerDocument, fmt.Sprintf("c.position = %d", d.Position))
 			ops.AppendSet("/position", position)
@@ -184,8 +184,8 @@ func (s *scan) checkTotals() {
 		bundled += d.bundled
 	}
 	s.checkFront()
-	isInFront := s.at.isInFront(s.last) // which is reported separately
-	// A head that was raised above a gate has numbers of lost events.
+	isInFront := s.at.isInFront(s.last) // a gate in front of the head is reported separately
+	// A head that was raised above a gate counts lost events, which no drawer has.
 	isRaised := s.last.Drawer == "" && last < s.last.Sequence && s.at.Sequence >= s.last.Sequence
 	if len(s.seen) > 0 && last != s.last.Sequence && !isInFront && !isRaised {
 		s.l.addFinding("H1", countWrong, fmt.Sprintf("cabinet %s, number %d", s.name, s.last.Sequence), nil, "its last event is number %d, the head says %d", last, s.last.Sequence)

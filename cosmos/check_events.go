@@ -9,14 +9,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// pagesAtOnce is the number of pages that are read in one request: half a megabyte, when they are full.
+// pagesAtOnce is the number of pages read in one request: half a megabyte if the pages are full.
 const pagesAtOnce = 8
 
 // readDrawer reads and checks the pages of a drawer.
 func (s *scan) readDrawer(ctx context.Context, d *drawerSeen) error {
 	q := s.l.beginCall().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
-	slot := 0 // the next slot
+	slot := 0 // the first slot that was not read yet
 	hashes := make([]uint64, 0, min(d.limit, maxRound))
 	for !q.IsDone() && slot < d.paged {
 		items, err := q.Next(ctx, pagesAtOnce)
@@ -29,13 +29,13 @@ func (s *scan) readDrawer(ctx context.Context, d *drawerSeen) error {
 				return err
 			}
 			if p.Slot >= d.paged {
-				break // of a Save that was not committed, or of a flush that is not in the head yet
+				break // a page of an uncommitted Save, or of a flush that the head does not note yet
 			}
 			if slot, err = s.checkPage(d, &p, slot, &hashes); err != nil {
 				return err
 			}
 		}
-		q.UseCall(s.l.beginCall().Call) // a budget for each request
+		q.UseCall(s.l.beginCall().Call) // each request gets a budget
 	}
 	if slot < d.paged && !s.idsOnly {
 		s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are not there", slot, d.paged-1)
@@ -70,8 +70,8 @@ func (s *scan) readTail(d *drawerSeen, hashes *[]uint64) {
 	s.l.ids.add(ids)
 }
 
-// checkPage checks a page and returns the slot after it. It appends the hashes of the ids. It fails
-// only with NewerFormat.
+// checkPage checks a page and returns the slot after its events. It appends the hashes of the ids to
+// hashes. Its only error is NewerFormat.
 func (s *scan) checkPage(d *drawerSeen, p *drawerPage, slot int, hashes *[]uint64) (int, error) {
 	where := fmt.Sprintf("page %s of %s", p.ID, s.locateDrawer(d))
 	if !s.idsOnly {
@@ -132,7 +132,7 @@ func (s *scan) checkEvent(d *drawerSeen, where string, slot int, sequence domain
 	}
 }
 
-// inBundle compares the first and the last number of the open bundle with the event in a slot.
+// inBundle compares an event in a slot with the first and the last number of the open bundle.
 func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 	first, last := s.bundle.Ranges[0], s.bundle.Ranges[len(s.bundle.Ranges)-1]
 	if d.id == first.Drawer && slot == first.From && sequence != s.bundle.First ||
@@ -142,7 +142,7 @@ func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 	}
 }
 
-// findSuspects looks for suspects in a drawer and records their slots.
+// findSuspects records in places the slots of the drawer whose events have suspect ids.
 func (s *scan) findSuspects(ctx context.Context, d *drawerSeen, suspects map[uint64]bool, places map[domain.EventID][]string) error {
 	q := s.l.beginCall().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
@@ -156,7 +156,7 @@ func (s *scan) findSuspects(ctx context.Context, d *drawerSeen, suspects map[uin
 			if err := q.Decode(item, &p); err != nil {
 				return err
 			}
-			_ = p.decodeEvents(s.cabinet, func(slot int, e *storedEvent) bool { // damage was reported in the first pass
+			_ = p.decodeEvents(s.cabinet, func(slot int, e *storedEvent) bool { // the first pass has reported damage
 				if slot < d.paged && suspects[fingerprintOf(e.ID)] {
 					places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot))
 				}

@@ -9,8 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// checkFilters compares the filters of a drawer with the hashes of the ids that were read, in slot
-// order.
+// checkFilters compares the filters of a drawer with the hashes of its ids, which are in slot order.
 func (s *scan) checkFilters(ctx context.Context, d *drawerSeen, hashes []uint64) error {
 	s.recipientFilter(d, hashes)
 	if err := s.drawerFilter(ctx, d, hashes); err != nil || !d.sealed {
@@ -19,7 +18,7 @@ func (s *scan) checkFilters(ctx context.Context, d *drawerSeen, hashes []uint64)
 	return s.olderFilter(ctx, d, hashes)
 }
 
-// drawerFilter checks the filter of a drawer, if one is stored.
+// drawerFilter checks the stored filter of a drawer, if it exists.
 func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
 	c, at := s.l.beginCall(), drawerSegment(d.ordinal)
 	var doc blockFilterDoc
@@ -68,7 +67,7 @@ func (l *recipientCheck) readFilter(ctx context.Context) error {
 // recipientFilterPlace is the place of a finding in the filter of a recipient.
 const recipientFilterPlace = "filter of the recipient"
 
-// recipientFilter checks the part of the recipient's filter that covers a drawer, if there is one.
+// recipientFilter checks the part of the recipient's filter that covers a drawer, if it exists.
 func (s *scan) recipientFilter(d *drawerSeen, hashes []uint64) {
 	f := s.l.filtered[d.id]
 	if f == nil || newFingerprintSet(drawerSegment(d.ordinal), f.keys).holdsAll(hashes[:min(f.count, len(hashes))]) {
@@ -83,7 +82,7 @@ func (f *fingerprintSet) holdsAll(hashes []uint64) bool {
 	return !slices.ContainsFunc(hashes, func(hash uint64) bool { return len(f.appendOrdinals(hash, nil)) == 0 })
 }
 
-// olderFilter checks the filter of a sealed drawer that an older version has left, if there is one.
+// olderFilter checks the filter that an older version stored for a sealed drawer, if it exists.
 func (s *scan) olderFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
 	c, want := s.l.beginCall(), newFilter(d.limit)
 	var doc filterDoc

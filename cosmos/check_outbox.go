@@ -14,10 +14,10 @@ func (l *recipientCheck) readNotices(ctx context.Context) ([]*noticeDoc, error) 
 		"SELECT * FROM c WHERE c.kind = @kind", azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}))
 }
 
-// checkOutbox compares notices with the gates, whose generations number them, and with the open
-// bundles. A notice says that a bundle was closed, so only a later Replay can have opened that bundle
-// again. A notice without its bundle is not a finding: it stays until it can be delivered, however long
-// that takes.
+// checkOutbox compares notices with the gates, whose generations are the numbers of notices, and with the
+// open bundles. A notice states that a bundle was closed, so if its bundle is open, a later Replay must
+// have opened it. A notice without its bundle is not a finding: notices remain until they are delivered,
+// even if the bundle is removed before.
 func (l *recipientCheck) checkOutbox(notices []*noticeDoc, open map[cabinetName]*bundleDoc) {
 	opening := make(map[string]int64, len(open))
 	for _, d := range open {

@@ -19,17 +19,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A recipientCheck reads everything that is stored of a recipient once.
+// A recipientCheck reads all documents of a recipient once.
 type recipientCheck struct {
 	c         *mailboxChecker
 	recipient domain.ActorID
 
 	h     *head
 	gates map[domain.Group]*gate
-	moved bool // head or gates changed meanwhile
+	moved bool // head or gates changed during the check, or the head has an intent
 	ids   *idSet
 
-	filtered   map[string]*filteredDrawer // the filter of the recipient, by drawer
+	filtered   map[string]*filteredDrawer // the parts of the recipient's filter, by drawer
 	filterETag azcore.ETag
 
 	open int64
@@ -39,21 +39,21 @@ type recipientCheck struct {
 	at       map[spot]bool // the spots of the findings
 	drawers  int64
 	events   int64
-	reading  chan struct{} // limits the number of drawers that are read at once
+	reading  chan struct{} // limits the number of drawers that are read concurrently
 }
 
-// A spot identifies a finding among those of one recipient.
+// A spot identifies a finding among the findings of one recipient.
 type spot struct{ kind, where string }
 
 func newLook(c *mailboxChecker, recipient domain.ActorID) *recipientCheck {
 	return &recipientCheck{c: c, recipient: recipient, at: make(map[spot]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// addFinding adds a finding. A finding without a repair is damage. Its place must distinguish it from
-// what looks the same a moment later, because a finding counts only if it is made twice: so the place
-// names the bundle of the gate, for example, and not just the gate, which may have another bundle open.
-// It keeps only the first finding of a place, and up to maxFindings in all, because one wrong number
-// can make a million events look wrong.
+// addFinding adds a finding. A finding without a repair is damage. A finding counts only if two checks
+// have it with the same kind and place, so where must distinguish it from a similar finding a moment
+// later: it names the bundle of a gate, for example, and not just the gate, which may open another
+// bundle. addFinding stores only the first finding of a kind and place, and up to maxFindings in total,
+// because one wrong number can make a million events look wrong.
 func (l *recipientCheck) addFinding(rule, kind, where string, repair func(context.Context, *call) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,20 +73,21 @@ func (l *recipientCheck) addFinding(rule, kind, where string, repair func(contex
 
 func (l *recipientCheck) hasFinding(f *finding) bool { return l.at[spot{f.Kind, f.Where}] }
 
-// agreesWith reports whether l has the same findings as another check, and nothing changed during l.
+// agreesWith reports whether l has the same findings as another check, and the mailbox did not change
+// during either check.
 func (l *recipientCheck) agreesWith(other *recipientCheck) bool {
 	return other != nil && !l.moved && !other.moved && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
 }
 
-// mayBeOld reports whether l has found damage which may only mean that a part of the store lags behind
-// the others by some seconds. Then all checks are made, and each must have found it.
+// mayBeOld reports whether l has found damage that stale reads can explain, because one part of the store
+// lags behind the other parts by some seconds. Such damage counts only if all maxChecks checks find it.
 func (l *recipientCheck) mayBeOld() bool {
 	return l.c.r.db.ReadsMayBeStale() && slices.ContainsFunc(l.findings, func(f finding) bool { return f.Damage })
 }
 
-// confirmedBy returns the findings that the other check has also made. If the mailbox has changed
-// during the check, findings about hints are left out, because hints may be updated later. Findings
-// about a tail remain: a tail is in the head, which is not a hint.
+// confirmedBy returns the findings that the other check also has. If the mailbox changed during l,
+// confirmedBy omits findings about hints, because hints may be updated later. It does not omit findings
+// about a tail, which is in the head and so is not a hint.
 func (l *recipientCheck) confirmedBy(other *recipientCheck) []finding {
 	if other == nil {
 		return nil
@@ -103,7 +104,7 @@ func (l *recipientCheck) confirmedBy(other *recipientCheck) []finding {
 // checkAll checks head, gates, cabinets and catalog.
 func (l *recipientCheck) checkAll(ctx context.Context) error {
 	c := l.beginCall()
-	notices, err := l.readNotices(ctx) // before the gates, so that no notice is newer than they are
+	notices, err := l.readNotices(ctx) // read before the gates, so that no notice is newer than its gate
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (l *recipientCheck) checkAll(ctx context.Context) error {
 
 func (l *recipientCheck) beginCall() *call { return l.c.r.beginCall("check") }
 
-// checkUnchanged records whether head and gates have changed since they were read.
+// checkUnchanged records in l.moved whether head or gates have changed since they were read.
 func (l *recipientCheck) checkUnchanged(ctx context.Context) error {
 	if len(l.findings) == 0 {
 		return nil
@@ -233,7 +234,7 @@ func (l *recipientCheck) checkBundles(ctx context.Context) (map[cabinetName]*bun
 	return open, nil
 }
 
-// readAgain reads the ids for which the earlier passes had no room.
+// readAgain reads the events again for the ids that did not fit into memory in earlier passes.
 func (l *recipientCheck) readAgain(ctx context.Context, scans map[cabinetName]*scan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
@@ -262,7 +263,7 @@ func (l *recipientCheck) checkCabinets(ctx context.Context, bundles map[cabinetN
 		}
 		scans[name] = s
 	}
-	g, ctx := errgroup.WithContext(ctx) // so that a failure ends the others, too
+	g, ctx := errgroup.WithContext(ctx) // a failure of one scan ends the other scans
 	g.SetLimit(drawersPerBundle)
 	for _, s := range scans {
 		g.Go(func() error { return s.checkCabinet(ctx) })
@@ -302,13 +303,14 @@ func (l *recipientCheck) checkCatalog(ctx context.Context, scans map[cabinetName
 	return nil
 }
 
-// checkEntries compares the entries of one cabinet with its drawers, as they were read.
+// checkEntries compares the entries of one cabinet with its drawers, as scan s has read them.
 func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*catalogEntry) {
 	container := l.c.r.db.catalog
 	for _, d := range s.seen {
 		if d.next == 0 {
-			// No event waits in the drawer. Its entry may be left, because bundles of a tail change
-			// none: Peek verifies it, and the sweep deletes it with the drawer.
+			// No event waits in the drawer, but its entry may remain, because a Dequeue of events in a
+			// tail changes no entries. Peek verifies such an entry, and the sweep deletes it with the
+			// drawer.
 			delete(byDrawer, d.id)
 			continue
 		}
@@ -318,9 +320,9 @@ func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*
 		e := byDrawer[d.id]
 		delete(byDrawer, d.id)
 		switch where := "entry " + d.id; {
-		case e == nil: // small Saves to a drawer write none
-		case e.NextSequence < d.next && d.id == s.last.Drawer: // events were taken from the tail
-		case e.NextSequence < d.next && s.last.frontBehind(s.at) == d.next: // then no Save raises it
+		case e == nil: // small Saves to a drawer write no entry
+		case e.NextSequence < d.next && d.id == s.last.Drawer: // a Dequeue of events in the tail raises no entry
+		case e.NextSequence < d.next && s.last.frontBehind(s.at) == d.next: // with a front, no Save raises the entry
 		case e.NextSequence < d.next:
 			l.addFinding("H10", entryLow, where, replaceEntry(container, key, want.replacementFor(e), e.ETag), "it says that number %d waits, but the first is %d", e.NextSequence, d.next)
 		case e.NextSequence > d.next || e.Ordinal != d.ordinal || e.ContentType != want.ContentType:
@@ -338,7 +340,7 @@ func (l *recipientCheck) isIntended(drawer string) bool {
 	return slices.ContainsFunc(l.h.Intent.Parts, func(p drawerPart) bool { return p.Drawer == drawer })
 }
 
-// findDuplicates finds the events whose ids seem to exist twice.
+// findDuplicates compares the suspect ids in full, and reports the ids that exist twice.
 func (l *recipientCheck) findDuplicates(ctx context.Context, scans map[cabinetName]*scan) error {
 	suspects := l.ids.suspects
 	if len(suspects) == 0 {

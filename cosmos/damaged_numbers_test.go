@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A storeImage has all documents of a store, to restore them after each damage.
+// A storeImage is a store with a copy of all its documents, which are restored after each damage.
 type storeImage struct {
 	*testing.T
 	*rig
@@ -44,8 +44,8 @@ const (
 	imageTail     = 2
 )
 
-// newStoreImage fills a store with documents of every kind. With hasIntent, one head has an intent of a
-// process that has ended.
+// newStoreImage fills a store with documents of every kind. If hasIntent is true, the head has an intent
+// of a process that has ended.
 func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	s := &storeImage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	opts := Options{DrawerCapacity: imageCapacity, TailEvents: imageTail, SweepEvery: -1}
@@ -96,7 +96,7 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	return s
 }
 
-// reads returns all stored documents.
+// readDocuments returns all stored documents.
 func (s *storeImage) reads() map[docPlace]imageDoc {
 	s.Helper()
 	node := s.admin
@@ -134,7 +134,7 @@ func (s *storeImage) writes(at docPlace, body map[string]any) {
 	require.NoError(s, err)
 }
 
-// restores restores all documents that have changed.
+// restoreDocuments restores all documents that have changed.
 func (s *storeImage) restores() {
 	s.Helper()
 	now := s.reads()
@@ -208,9 +208,9 @@ func withNumber(t *testing.T, body map[string]any, path []string, n int64) map[s
 // drawers in which one number is damaged.
 const maxRequestsOfDamage = 500
 
-// A number in a document may decide how much is read, created or allocated. Whatever it is, no call
-// panics, and each ends within a limit of requests. A call that succeeds may have acted on the damaged
-// number.
+// A number in a document may determine how much a call reads, creates or allocates. With any damaged
+// number, no call may panic, and each call must end within a limit of requests. A call may succeed with
+// a wrong result.
 func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 	for _, hasIntent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 					values := []int64{-1, 0, n + 1, n * 1000, 1 << 33, 1 << 52}
 					switch {
 					case raced:
-						values = []int64{-1} // the same lines are executed whatever the number
+						values = []int64{-1} // all values execute the same lines
 					case !triesEveryCase:
 						values = []int64{-1, n + 1, 1 << 33}
 					}
@@ -252,7 +252,7 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 	}
 }
 
-// kindOf returns the kind of a document. The drawer that the head names has a kind of its own.
+// kindOf returns the kind of a document. Sealed drawers, and other drawers, are two kinds.
 func (s *storeImage) kindOf(at docPlace) string {
 	if body := s.docs[at].body; body["kind"] != nil {
 		return body["kind"].(string)
@@ -273,12 +273,12 @@ func (s *storeImage) kindOf(at docPlace) string {
 	return kind
 }
 
-// isOfIntent reports whether a number is used only while there is an intent.
+// isOfIntent reports whether a number is used only while the head has an intent.
 func isOfIntent(name string) bool {
 	return strings.HasPrefix(name, "head intent") || name == "head undone"
 }
 
-// absentNumbers returns the paths of the numbers that a document leaves out while they are 0.
+// absentNumbers returns the paths of the numbers that a document omits while they are 0.
 func (s *storeImage) absentNumbers(at docPlace) (paths [][]string) {
 	name := nameOf(domain.CabinetKey{Recipient: s.actor, Origin: domain.TimeSeries, ContentType: repositorytest.Event(s.actor).ContentType})
 	switch s.kindOf(at) {
@@ -309,7 +309,7 @@ func numberName(path []string) string {
 	return strings.Join(named, "/")
 }
 
-// suffers makes every call on a store with one damaged number, and returns the largest number of
+// measureCalls makes every call on a store with one damaged number, and returns the largest number of
 // requests of a call.
 func (s *storeImage) suffers(at docPlace, path []string, before, value int64) (most int64) {
 	s.Helper()
@@ -357,7 +357,7 @@ func (s *storeImage) suffers(at docPlace, path []string, before, value int64) (m
 		}},
 	} {
 		switch {
-		case c.name == checkAndRepair && value >= 0 && value != before*1000: // the most expensive call gets two of the six values
+		case c.name == checkAndRepair && value >= 0 && value != before*1000: // the most expensive call is tried with two of the six values
 			continue
 		case c.name != peekNext:
 			s.writes(at, damaged)
