@@ -12,7 +12,7 @@ import (
 // if and only if the gate moves past it.
 func (r *Repository) Abandon(ctx context.Context, cabinet domain.CabinetKey, by repository.AdminAction) (repository.Loss, error) {
 	var loss repository.Loss
-	err := r.carryOut(ctx, cabinet.Recipient, abandonOrder, by, func(c *call, writeID string) (*decision, error) {
+	err := r.executeOrder(ctx, cabinet.Recipient, abandonOrder, by, func(c *call, writeID string) (*decision, error) {
 		g, at, found, err := c.findLoss(ctx, cabinet)
 		if err != nil {
 			return nil, err
@@ -124,21 +124,21 @@ func (c *call) findLoss(ctx context.Context, cabinet domain.CabinetKey) (*gate, 
 	return g, behind, loss, nil
 }
 
-// A soundEvent is a readable event, with the number of slots from its slot to the end of its drawer.
-type soundEvent struct {
+// A readableEvent is a readable event, with the number of slots from its slot to the end of its drawer.
+type readableEvent struct {
 	repository.StoredEvent
 	remaining int
 }
 
 // readLoss adds the lost slots at the front of s to loss, and returns the event after them, or nil if
 // all slots of s are lost.
-func (c *call) readLoss(ctx context.Context, cabinet domain.CabinetKey, s slotRange, t *tail, loss *repository.Loss) (*soundEvent, error) {
+func (c *call) readLoss(ctx context.Context, cabinet domain.CabinetKey, s slotRange, t *tail, loss *repository.Loss) (*readableEvent, error) {
 	read := c.readDrawer(cabinet, s, t)
 	for !read.isDone() {
 		at := read.at
 		events, err := read.readNext(ctx)
 		if err == nil {
-			return &soundEvent{events[0].StoredEvent, s.To - at}, nil
+			return &readableEvent{events[0].StoredEvent, s.To - at}, nil
 		}
 		lost, err := read.skipLost(ctx, err)
 		if err != nil {

@@ -164,7 +164,7 @@ func TestLostPage_EndsTheBundleBeforeIt(t *testing.T) {
 }
 
 func TestAbandon_MayStopAtAnyRequest(t *testing.T) {
-	eachStop(t, 5, false, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
+	stopAtEachRequest(t, 5, false, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
 		f, events := newStoreWithLosses(t, embedded.Options{}, func(f *failover, drawers []string) { f.deleteDocument(drawers[0], 0) })
 		abandon := func(node *Repository) error {
 			_, err := node.Abandon(t.Context(), f.main, order)

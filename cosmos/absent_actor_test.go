@@ -44,8 +44,8 @@ func (r *rig) countDocuments(recipient domain.ActorID) int {
 	return n
 }
 
-// absentQuestions are calls about a bundle or an actor that does not exist.
-var absentQuestions = map[string]func(context.Context, *Repository, domain.ActorID) error{
+// absentCalls are calls about a bundle or an actor that does not exist.
+var absentCalls = map[string]func(context.Context, *Repository, domain.ActorID) error{
 	"Dequeue": func(ctx context.Context, r *Repository, actor domain.ActorID) error {
 		_, err := r.Acknowledge(ctx, actor, repositorytest.NewBundleID())
 		return err
@@ -77,7 +77,7 @@ func TestCallForAnAbsentActor_WritesNothingAndIsCheap(t *testing.T) {
 		for _, more := range []int{0, 150} { // a batch has at most 100 documents
 			s := newRig(t, embedded.Options{Consistency: consistency})
 			node := s.node(Options{Groups: manyGroups(t, more)}, false)
-			for name, ask := range absentQuestions {
+			for name, ask := range absentCalls {
 				actor := repositorytest.NewActor()
 				requests, before := s.engine.Requests(), s.engine.RequestUnits()
 				err := ask(t.Context(), node, actor)

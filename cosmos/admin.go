@@ -56,8 +56,8 @@ func patchInBatch(id string, ops azcosmos.PatchOperations) batchWrite {
 	return func(b *azcosmos.TransactionalBatch) { b.PatchItem(id, ops, nil) }
 }
 
-// carryOut calls decide, which reads the stored state, and writes its decision together with a record.
-func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, what string, by repository.AdminAction,
+// executeOrder calls decide, which reads the stored state, and writes its decision together with a record.
+func (r *Repository) executeOrder(ctx context.Context, recipient domain.ActorID, what string, by repository.AdminAction,
 	decide func(c *call, id string) (*decision, error),
 ) error {
 	if err := by.Check(); err != nil {
@@ -110,8 +110,8 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 
 // Release implements repository.Admin.
 func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
-	return r.carryOut(ctx, recipient, releaseOrder, by, func(c *call, writeID string) (*decision, error) {
-		doc, g, err := c.openOf(ctx, recipient, id)
+	return r.executeOrder(ctx, recipient, releaseOrder, by, func(c *call, writeID string) (*decision, error) {
+		doc, g, err := c.readOpenAndGate(ctx, recipient, id)
 		if err != nil {
 			return nil, err
 		}
@@ -124,8 +124,8 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 
 // Skip implements repository.Admin.
 func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
-	return r.carryOut(ctx, recipient, skipOrder, by, func(c *call, writeID string) (*decision, error) {
-		doc, g, err := c.openOf(ctx, recipient, id)
+	return r.executeOrder(ctx, recipient, skipOrder, by, func(c *call, writeID string) (*decision, error) {
+		doc, g, err := c.readOpenAndGate(ctx, recipient, id)
 		if err != nil {
 			return nil, err
 		}
@@ -136,8 +136,8 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 	})
 }
 
-// openOf returns an open bundle and the gate that names it as open.
-func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, *gate, error) {
+// readOpenAndGate returns an open bundle and the gate that names it as open.
+func (c *call) readOpenAndGate(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, *gate, error) {
 	doc, gates, err := c.bundleAndGates(ctx, recipient, id)
 	if err != nil {
 		return nil, nil, err
@@ -166,8 +166,8 @@ func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.B
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.AdminAction) (domain.Bundle, error) {
 	r.hints.awaitHints(ctx, recipient)
 	var bundle domain.Bundle
-	err := r.carryOut(ctx, recipient, replayOrder, by, func(c *call, writeID string) (*decision, error) {
-		doc, g, err := c.lastOf(ctx, recipient, group)
+	err := r.executeOrder(ctx, recipient, replayOrder, by, func(c *call, writeID string) (*decision, error) {
+		doc, g, err := c.readLastClosed(ctx, recipient, group)
 		if err != nil {
 			return nil, err
 		}
@@ -192,8 +192,8 @@ func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group
 	return bundle, err
 }
 
-// lastOf returns the bundle of a group that was closed most recently, and the gate of the group.
-func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domain.Group) (*bundleDoc, *gate, error) {
+// readLastClosed returns the bundle of a group that was closed most recently, and the gate of the group.
+func (c *call) readLastClosed(ctx context.Context, recipient domain.ActorID, group domain.Group) (*bundleDoc, *gate, error) {
 	gates := make(map[domain.Group]*gate)
 	if err := c.readGates(ctx, recipient, []domain.Group{group}, gates); err != nil {
 		return nil, nil, err
@@ -221,7 +221,7 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 		if there {
 			return nil, nil, client.ErrStale
 		}
-		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last one of group %s, is no longer retained", g.Last, group)
+		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last bundle of group %s, is no longer retained", g.Last, group)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -305,7 +305,7 @@ func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repo
 // or Dequeue that has read an older gate fails. For an actor without a mailbox it returns NotFound, so
 // an order with a wrong id stores nothing.
 func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.AdminAction) error {
-	return r.carryOut(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
+	return r.executeOrder(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
 		gates, h, err := c.readGatesAndHead(ctx, recipient, r.opts.Groups.All())
 		if err != nil {
 			return nil, err

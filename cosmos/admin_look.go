@@ -70,7 +70,7 @@ func (c *call) readRetained(ctx context.Context, recipient domain.ActorID, id do
 // Look implements repository.Admin. It writes only the record: a write of the bundle would extend
 // its retention.
 func (r *Repository) Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
-	return r.carryOut(ctx, recipient, lookOrder, by, func(c *call, _ string) (*decision, error) {
+	return r.executeOrder(ctx, recipient, lookOrder, by, func(c *call, _ string) (*decision, error) {
 		doc, err := c.readRetained(ctx, recipient, id)
 		if err != nil {
 			return nil, err

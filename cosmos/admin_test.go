@@ -29,7 +29,7 @@ func groupOf(t *testing.T, origin domain.Origin) domain.Group {
 	return group
 }
 
-func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
+func TestReplay_KeepsTheOrderThoughAnEntryIsTooHigh(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, true)
 	first := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
@@ -55,7 +55,7 @@ type staleReads struct {
 	left, age atomic.Int32
 }
 
-func (a *aging) commitsBehind() int {
+func (a *staleReads) commitsBehind() int {
 	if a.left.Load() > 0 && a.left.Add(-1) >= 0 {
 		return int(a.age.Load())
 	}
@@ -65,7 +65,7 @@ func (a *aging) commitsBehind() int {
 func TestDequeue_OfAReplayedBundleSucceedsDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for reads := range int32(3) {
-			var old aging
+			var old staleReads
 			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 			node := s.node(small, false)
 			s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -83,7 +83,7 @@ func TestDequeue_OfAReplayedBundleSucceedsDespiteStaleReads(t *testing.T) {
 func TestReplay_SucceedsDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for reads := range int32(3) {
-			var old aging
+			var old staleReads
 			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 			node := s.node(small, false)
 			s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -121,7 +121,7 @@ func TestAnOrderWithALostReply_SucceedsDespiteStaleReads(t *testing.T) {
 		for age := range int32(6) {
 			for reads := range int32(4) {
 				synctest.Test(t, func(t *testing.T) {
-					var old aging
+					var old staleReads
 					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 					node := s.node(small, false)
 					s.save(node, 0, repositorytest.Events(1, s.actor))

@@ -40,7 +40,7 @@ func inEveryAge(t *testing.T, test func(s *trust, makeOld func())) {
 		for reads := range int32(4) {
 			t.Run(fmt.Sprintf("%d reads are %d commits old", reads, age), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					var old aging
+					var old staleReads
 					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 					test(s, func() { old.age.Store(age); old.left.Store(reads) })
 				})

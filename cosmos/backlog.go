@@ -57,7 +57,9 @@ const (
 	allMarks = 256 // limit for the marks of one head, while it has up to 128 cabinets
 )
 
-func marksOf(cabinets int) int { return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1))) }
+func marksPerCabinet(cabinets int) int {
+	return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1)))
+}
 
 // withMark returns the marks of a cabinet with a new mark for an event and the time saved. If the
 // cabinet then has more than limit marks, withMark removes the mark whose removal changes the age of the

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestMarksNeverMakeAnEventYounger(t *testing.T) {
+func TestMarks_NeverUnderstateAnAge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(minMarks, maxMarks).Draw(t, "most")
 		var c received
@@ -81,10 +81,10 @@ func TestMarksOfManySavesAreSpacedByAge(t *testing.T) {
 }
 
 func TestAHeadOfManyCabinetsHasFewMarks(t *testing.T) {
-	assert.Equal(t, maxMarks, marksOf(0))
-	assert.Equal(t, maxMarks, marksOf(16))
-	assert.Equal(t, 4, marksOf(64))
-	assert.Equal(t, minMarks, marksOf(maxCabinets))
+	assert.Equal(t, maxMarks, marksPerCabinet(0))
+	assert.Equal(t, maxMarks, marksPerCabinet(16))
+	assert.Equal(t, 4, marksPerCabinet(64))
+	assert.Equal(t, minMarks, marksPerCabinet(maxCabinets))
 }
 
 // The expected numbers of requests are those of a hub that did not report the backlog.
@@ -136,15 +136,15 @@ func TestTheBacklog_NeedsNoRequest(t *testing.T) {
 	}
 }
 
-// An hours is a clock that a test moves by hours.
-type hours struct{ now time.Time }
+// A steppedClock is a clock that a test moves by hours.
+type steppedClock struct{ now time.Time }
 
-func (h *hours) clock() time.Time { return h.now }
-func (h *hours) addHours(n int)   { h.now = h.now.Add(time.Duration(n) * time.Hour) }
+func (h *steppedClock) clock() time.Time { return h.now }
+func (h *steppedClock) addHours(n int)   { h.now = h.now.Add(time.Duration(n) * time.Hour) }
 
 func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 	s := newTrust(t)
-	h := &hours{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	h := &steppedClock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	node := s.node(Options{Exclusive: true, Clock: h.clock}, true)
 	ctx := context.Background()
 	peek := func() repositorytest.Peeked {

@@ -63,16 +63,16 @@ const maxFilterBytes = 1_300_000
 // filtersPerQuery is the number of filters that are read in one request: 3 MB when they are full.
 const filtersPerQuery = 100
 
-// A readFilter is a stored filter: its document, and the set decoded from it.
-type readFilter struct {
+// A loadedFilter is a stored filter: its document, and the set decoded from it.
+type loadedFilter struct {
 	doc *blockFilterDoc
 	set *fingerprintSet
 }
 
 // readBlockFilters returns the stored filters of segments, by segment. A damaged filter counts as
 // missing.
-func (c *call) readBlockFilters(ctx context.Context, cabinet domain.CabinetKey, segments []blockSegment) (map[blockSegment]*readFilter, error) {
-	found := make(map[blockSegment]*readFilter, len(segments))
+func (c *call) readBlockFilters(ctx context.Context, cabinet domain.CabinetKey, segments []blockSegment) (map[blockSegment]*loadedFilter, error) {
+	found := make(map[blockSegment]*loadedFilter, len(segments))
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
@@ -83,7 +83,7 @@ func (c *call) readBlockFilters(ctx context.Context, cabinet domain.CabinetKey, 
 			defer mu.Unlock()
 			for s, doc := range docs {
 				if set, err := decodeFingerprints(s, doc.Fingerprints); err == nil {
-					found[s] = &readFilter{doc, set}
+					found[s] = &loadedFilter{doc, set}
 				}
 			}
 			return err

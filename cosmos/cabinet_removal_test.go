@@ -33,8 +33,8 @@ func (k *keeper) readGates() map[domain.Group]*gate {
 	return gates
 }
 
-// takeAll peeks and dequeues until no event waits.
-func (k *keeper) takeAll() []repositorytest.Peeked {
+// dequeueAll peeks and dequeues until no event waits.
+func (k *keeper) dequeueAll() []repositorytest.Peeked {
 	all, err := repositorytest.Drain(k.Context(), k.stores(k.node), k.actor, allGroups)
 	require.NoError(k, err)
 	k.node.Settle(k.Context(), k.actor)
@@ -50,7 +50,7 @@ func (k *keeper) sweepAcknowledged() {
 	}
 }
 
-func TestCabinet_IsRemovedWhenAllItsEventsAre(t *testing.T) {
+func TestCabinet_IsRemovedAfterAllItsEvents(t *testing.T) {
 	for tails, opts := range map[string]Options{"with tails": {TailEvents: DefaultTailEvents}, "without tails": {}} {
 		t.Run(tails, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +69,7 @@ func TestCabinet_IsRemovedWhenAllItsEventsAre(t *testing.T) {
 				if life > 0 {
 					require.NoError(t, k.auditMailbox(k.actor))
 				}
-				k.takeAll()
+				k.dequeueAll()
 				k.saveEvents(1, repositorytest.Typed("stays"))
 				k.sweepAcknowledged()
 				h := k.readHead()
@@ -89,22 +89,22 @@ func TestCabinet_IsRemovedWhenAllItsEventsAre(t *testing.T) {
 			again, err := k.node.Save(t.Context(), k.actor, events[:4])
 			require.NoError(t, err)
 			require.Equal(t, 4, again.Accepted, "they are new again, after the retention")
-			require.Equal(t, 5, k.takeAllEvents())
+			require.Equal(t, 5, k.dequeueAllEvents())
 			require.NoError(t, k.repairMailbox(k.actor))
 		})
 	}
 }
 
-// takeAllEvents dequeues all events and returns their number.
-func (k *keeper) takeAllEvents() int {
+// dequeueAllEvents dequeues all events and returns their number.
+func (k *keeper) dequeueAllEvents() int {
 	n := 0
-	for _, b := range k.takeAll() {
+	for _, b := range k.dequeueAll() {
 		n += b.Count
 	}
 	return n
 }
 
-func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
+func TestCabinet_RemainsWhileItIsInUse(t *testing.T) {
 	for name, leave := range map[string]func(k *keeper){
 		"an event waits": func(k *keeper) {
 			k.saveEvents(1)
@@ -115,7 +115,7 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 		},
 		"an event was dequeued within the retention": func(k *keeper) {
 			k.saveEvents(1)
-			k.takeAll()
+			k.dequeueAll()
 			for range 6 {
 				k.passTime(day)
 				k.runSweep()
@@ -123,13 +123,13 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 		},
 		"its actor is frozen": func(k *keeper) {
 			k.saveEvents(1)
-			k.takeAll()
+			k.dequeueAll()
 			require.NoError(k, k.node.Freeze(k.Context(), k.actor, becauseOfATest))
 			k.sweepAcknowledged()
 		},
 		"a Save begins a cabinet": func(k *keeper) {
 			k.saveEvents(1)
-			k.takeAll()
+			k.dequeueAll()
 			k.runSweep()
 			k.passTime(9 * day)
 			k.runSweep()
@@ -144,7 +144,7 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 		"it is to be kept": func(k *keeper) {
 			k.node.opts.KeepCabinets = true
 			k.saveEvents(1)
-			k.takeAll()
+			k.dequeueAll()
 			k.sweepAcknowledged()
 		},
 	} {
@@ -179,7 +179,7 @@ func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	require.Empty(t, k.readHead().Cabinets)
 	require.NotEqual(t, taken.Events[0].ID, k.saveEvents(1)[0].ID)
 	refused()
-	require.Equal(t, 1, k.takeAllEvents())
+	require.Equal(t, 1, k.dequeueAllEvents())
 }
 
 // TestStaleHead_BringsNoAcknowledgedEventBack compares every head that was ever stored with the later
@@ -247,7 +247,7 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 				}
 			}
 			require.Positive(t, most, "no cabinet was removed")
-			drained := k.takeAll()
+			drained := k.dequeueAll()
 			for name, numbers := range maps.All(waiting) {
 				n := 0
 				for _, b := range drained {
@@ -372,7 +372,7 @@ func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 			k := newKeeper(t, 2)
 			k.saveEvents(3)
 			k.saveEvents(1, repositorytest.From(domain.Charges))
-			k.takeAll()
+			k.dequeueAll()
 			k.runSweep()
 			dying := k.rig.node(Options{DrawerCapacity: 2, SweepEvery: -1, Clock: k.clock, Retries: -1}, false)
 			requests := 0
@@ -395,7 +395,7 @@ func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 			h := k.readHead()
 			k.saveEvents(1)
 			require.NoError(t, k.auditMailbox(k.actor), "%s at request %d", fault, at)
-			require.Equal(t, 1, k.takeAllEvents())
+			require.Equal(t, 1, k.dequeueAllEvents())
 			k.sweepAcknowledged()
 			require.Empty(t, k.readHead().Cabinets)
 			require.GreaterOrEqual(t, k.readHead().RemovedOrdinal, h.RemovedOrdinal+1)
@@ -417,7 +417,7 @@ func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	for range 2 {
 		past = f.readPartition(node.db.catalog, k.actor.String())
 		k.saveEvents(5, repositorytest.Typed("comes-and-goes"))
-		k.takeAll()
+		k.dequeueAll()
 		k.sweepAcknowledged()
 		require.Empty(t, k.readHead().Cabinets)
 	}
@@ -439,12 +439,12 @@ func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	k := newKeeper(t, 3)
 	// A first removal sets RemovedOrdinal in the head.
 	k.saveEvents(1, repositorytest.Typed("zero"))
-	k.takeAll()
+	k.dequeueAll()
 	k.sweepAcknowledged()
 	require.Positive(t, k.readHead().RemovedOrdinal)
 	k.saveEvents(1)                                   // main
 	k.saveEvents(10, repositorytest.Typed("another")) // four drawers
-	k.takeAll()
+	k.dequeueAll()
 	k.runSweep()
 	e := repositorytest.Event(k.actor)
 	main := nameOf(e.Cabinet())
@@ -469,6 +469,6 @@ func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, saved.Accepted)
 	t.Logf("%+v", k.readHead().Cabinets)
-	require.Equal(t, 2, k.takeAllEvents())
+	require.Equal(t, 2, k.dequeueAllEvents())
 	require.NoError(t, k.auditMailbox(k.actor))
 }

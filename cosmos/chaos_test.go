@@ -61,20 +61,20 @@ func TestChaos_LosesDuplicatesAndReordersNothing(t *testing.T) {
 		first, last = s, s+1
 	}
 	var swept float64 // drawers that were removed in all worlds
-	told := 0         // notices
+	delivered := 0    // notices delivered in all worlds
 	for seed := first; seed < last; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newChaos(t, seed)
 				c.run()
 				swept += c.countSwept(t)
-				told += len(c.told)
+				delivered += len(c.delivered)
 			})
 		})
 	}
 	if last-first >= chaosSeeds && !raced {
-		require.Greater(t, swept, 60.0, "the sweep has something to do in these worlds")
-		require.Greater(t, told, 60, "and so have the notice relays")
+		require.Greater(t, swept, 60.0, "sweeps remove drawers in these worlds")
+		require.Greater(t, delivered, 60, "the relays deliver notices in these worlds")
 	}
 }
 
@@ -89,12 +89,12 @@ type chaos struct {
 	actor  domain.ActorID
 	ledger repositorytest.Ledger
 
-	mu      sync.Mutex
-	nodes   [2]*chaosNode
-	seen    map[domain.BundleID]repositorytest.Peeked
-	closed  map[domain.BundleID]bool   // bundles whose Dequeue was reported as successful
-	answers map[domain.BundleID]string // objects
-	told    []domain.Notice            // notices that relays delivered, in order
+	mu        sync.Mutex
+	nodes     [2]*chaosNode
+	seen      map[domain.BundleID]repositorytest.Peeked
+	closed    map[domain.BundleID]bool   // bundles whose Dequeue was reported as successful
+	answers   map[domain.BundleID]string // objects
+	delivered []domain.Notice            // notices that relays delivered, in order
 }
 
 type chaosNode struct {
@@ -442,7 +442,7 @@ func (c *chaos) deliverNotices(n *chaosNode) error {
 	notices, err := n.Notices(context.Background(), c.actor)
 	for _, notice := range notices {
 		c.mu.Lock()
-		c.told = append(c.told, notice)
+		c.delivered = append(c.delivered, notice)
 		c.mu.Unlock()
 		if err = n.Delivered(context.Background(), notice); err != nil {
 			break
@@ -478,13 +478,13 @@ func (c *chaos) relayNotices(i int, done <-chan struct{}) {
 // requireNoticesInOrder requires a notice for every bundle in content mode request, as all bundles are
 // closed. In each group, the first notices of the bundles must have the order of the bundles.
 func (c *chaos) requireNoticesInOrder() {
-	told := make(map[domain.BundleID]bool)
+	isNotified := make(map[domain.BundleID]bool)
 	last := make(map[domain.Group]domain.Notice)
-	for _, n := range c.told {
-		if told[n.Bundle] {
+	for _, n := range c.delivered {
+		if isNotified[n.Bundle] {
 			continue
 		}
-		told[n.Bundle] = true
+		isNotified[n.Bundle] = true
 		before, ok := last[n.Group]
 		last[n.Group] = n
 		require.Equal(c, c.seen[n.Bundle].List, n.List)
@@ -494,7 +494,7 @@ func (c *chaos) requireNoticesInOrder() {
 		}
 	}
 	for id, b := range c.seen {
-		require.Equal(c, b.Content == domain.Request, told[id], "whether a notice tells of bundle %s", id)
+		require.Equal(c, b.Content == domain.Request, isNotified[id], "whether a notice of bundle %s was delivered", id)
 	}
 }
 

@@ -95,15 +95,15 @@ func (r *Repository) Check(ctx context.Context, opts CheckOptions) (repository.C
 }
 
 type mailboxChecker struct {
-	r       *Repository
-	opts    CheckOptions
-	report  repository.CheckReport
-	intents []unfinished
-	told    time.Time
+	r        *Repository
+	opts     CheckOptions
+	report   repository.CheckReport
+	intents  []seenIntent
+	reported time.Time
 }
 
-// An unfinished is an intent that a check has seen. It may belong to a Save in flight.
-type unfinished struct {
+// A seenIntent is an intent that a check has seen. It may belong to a Save in flight.
+type seenIntent struct {
 	recipient domain.ActorID
 	firstSeen
 	own bool // the intent belongs to this process, so its Save may still be running
@@ -174,7 +174,7 @@ func (c *mailboxChecker) continueFrom(q *client.Query) error {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil || p.Continuation == "" {
-		return domain.Errorf(domain.Invalid, "resume: this is not what a check has reported; begin from the start")
+		return domain.Errorf(domain.Invalid, "resume: this is not a position that a check has reported; begin from the start")
 	}
 	q.ResumeAt(p.Continuation)
 	for name, intent := range p.Intents {
@@ -183,7 +183,7 @@ func (c *mailboxChecker) continueFrom(q *client.Query) error {
 			return domain.Errorf(domain.Invalid, "resume: %w", err)
 		}
 		// The time when the intent was first seen is unknown, so its owner gets the full time again.
-		c.intents = append(c.intents, unfinished{recipient: recipient, firstSeen: firstSeen{intent, time.Now()}, own: true})
+		c.intents = append(c.intents, seenIntent{recipient: recipient, firstSeen: firstSeen{intent, time.Now()}, own: true})
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func nextRecipients(ctx context.Context, q *client.Query, size int) (recipients 
 		}
 		recipient, err := domain.ParseActorID(h.PartitionKey)
 		if err != nil {
-			strays = append(strays, domain.Errorf(domain.Damaged, "a head lies in partition %q: %w", h.PartitionKey, err))
+			strays = append(strays, domain.Errorf(domain.Damaged, "a head is in partition %q: %w", h.PartitionKey, err))
 			continue
 		}
 		recipients = append(recipients, recipient)
@@ -228,7 +228,7 @@ const maxChecks = 6
 
 // checkRecipient checks one recipient until the result is certain.
 func (c *mailboxChecker) checkRecipient(ctx context.Context, recipient domain.ActorID) error {
-	now, confirmed, err := c.judgeRecipient(ctx, recipient)
+	now, confirmed, err := c.checkUntilCertain(ctx, recipient)
 	if isOfMailbox(err) {
 		c.noteUnreadable(recipient, err)
 		return nil
@@ -243,20 +243,20 @@ func (c *mailboxChecker) checkRecipient(ctx context.Context, recipient domain.Ac
 	c.report.Open += now.open
 	c.addFindings(confirmed)
 	if it := now.h.Intent; it != nil {
-		c.intents = append(c.intents, unfinished{recipient, firstSeen{it.ID, time.Now()}, it.Owner == c.r.owner})
+		c.intents = append(c.intents, seenIntent{recipient, firstSeen{it.ID, time.Now()}, it.Owner == c.r.owner})
 	}
 	c.reportProgress(false)
 	return nil
 }
 
-// judgeRecipient checks a recipient until the result is certain, and repairs the findings if the options
+// checkUntilCertain checks a recipient until the result is certain, and repairs the findings if the options
 // request it. It returns the last check and the confirmed findings. It fails with Damaged if a document
 // cannot be read.
-func (c *mailboxChecker) judgeRecipient(ctx context.Context, recipient domain.ActorID) (*recipientCheck, []finding, error) {
+func (c *mailboxChecker) checkUntilCertain(ctx context.Context, recipient domain.ActorID) (*recipientCheck, []finding, error) {
 	var before, now *recipientCheck
-	made, times := 0, make(map[spot]int) // number of checks so far, and of the checks with each finding
+	made, times := 0, make(map[findingKey]int) // number of checks so far, and of the checks with each finding
 	for n := range maxChecks {
-		l := newLook(c, recipient)
+		l := newRecipientCheck(c, recipient)
 		if err := l.checkAll(ctx); err != nil {
 			return nil, nil, client.Classify("check "+recipient.String(), err)
 		}
@@ -273,7 +273,7 @@ func (c *mailboxChecker) judgeRecipient(ctx context.Context, recipient domain.Ac
 		}
 	}
 	confirmed := slices.DeleteFunc(now.confirmedBy(before), func(f finding) bool {
-		return f.Damage && c.r.db.ReadsMayBeStale() && times[spot{f.Kind, f.Where}] < made
+		return f.Damage && c.r.db.ReadsMayBeStale() && times[findingKey{f.Kind, f.Where}] < made
 	})
 	if c.opts.Repair && len(confirmed) > 0 {
 		if err := c.repairFindings(ctx, recipient, confirmed); err != nil {
@@ -338,7 +338,7 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 	if !tried {
 		return nil
 	}
-	after := newLook(c, recipient)
+	after := newRecipientCheck(c, recipient)
 	if err := after.checkAll(ctx); err != nil {
 		return client.Classify("check "+recipient.String(), err)
 	}
@@ -355,7 +355,7 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 // exists after its owner's time. For intents whose owners still have time, checkAbandonedIntents waits
 // or, if wait is false, leaves them to a later call.
 func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) error {
-	var later []unfinished
+	var later []seenIntent
 	for _, u := range c.intents {
 		dead := c.r.opts.Exclusive && !u.own // the owner of the intent is dead
 		if !dead && !wait && time.Until(u.since.Add(minIntentAge)) > 0 {
@@ -375,7 +375,7 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 		}
 		f := finding{Finding: repository.Finding{
 			Rule: "H5", Kind: intentLeft, Recipient: u.recipient.String(), Where: "head",
-			Text: fmt.Sprintf("the Save %s of numbers %d to %d was left unfinished; the next Save undoes it", u.intent, h.Intent.First, h.Intent.Last),
+			Text: fmt.Sprintf("the Save %s of numbers %d to %d was abandoned; the next Save rolls it back", u.intent, h.Intent.First, h.Intent.Last),
 		}}
 		if c.opts.Repair {
 			f.Repaired, err = c.rollBackIntent(ctx, u)
@@ -401,7 +401,7 @@ const minIntentAge = lease << 1
 
 // checkHints checks the hints of a recipient. It drops findings of damage, which are already reported.
 func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorID) error {
-	_, confirmed, err := c.judgeRecipient(ctx, recipient)
+	_, confirmed, err := c.checkUntilCertain(ctx, recipient)
 	if isOfMailbox(err) {
 		return nil
 	}
@@ -411,7 +411,7 @@ func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorI
 
 // awaitIntentOwner waits for the end of an intent, at least as long as another writer would, or not at
 // all if the owner is dead. It returns the head if the intent still exists afterwards, otherwise nil.
-func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dead bool) (*head, error) {
+func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u seenIntent, dead bool) (*head, error) {
 	for patience := minIntentAge; ; {
 		if !dead && !client.Sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
 			return nil, ctx.Err()
@@ -433,7 +433,7 @@ func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dea
 }
 
 // rollBackIntent rolls back an intent as the next writer would, and reports whether it succeeded.
-func (c *mailboxChecker) rollBackIntent(ctx context.Context, u unfinished) (bool, error) {
+func (c *mailboxChecker) rollBackIntent(ctx context.Context, u seenIntent) (bool, error) {
 	w := newWriter(c.r, u.recipient)
 	call := c.r.beginCall("repair")
 	err := call.Retry(ctx, func() error {
@@ -465,8 +465,8 @@ func (c *mailboxChecker) addFindings(findings []finding) {
 // reportProgress reports the progress of the check, at most twice a second unless must is true.
 func (c *mailboxChecker) reportProgress(must bool) {
 	const every = 500 * time.Millisecond
-	if now := time.Now(); c.opts.Progress != nil && (must || now.Sub(c.told) >= every) {
-		c.told = now
+	if now := time.Now(); c.opts.Progress != nil && (must || now.Sub(c.reported) >= every) {
+		c.reported = now
 		c.opts.Progress(c.copyReport())
 	}
 }

@@ -38,7 +38,7 @@ func (s *scan) readDrawer(ctx context.Context, d *drawerSeen) error {
 		q.UseCall(s.l.beginCall().Call) // each request gets a budget
 	}
 	if slot < d.paged && !s.idsOnly {
-		s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are not there", slot, d.paged-1)
+		s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are missing", slot, d.paged-1)
 	}
 	s.readTail(d, &hashes)
 	if s.idsOnly {
@@ -77,9 +77,9 @@ func (s *scan) checkPage(d *drawerSeen, p *drawerPage, slot int, hashes *[]uint6
 	if !s.idsOnly {
 		switch {
 		case p.Slot > slot:
-			s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are not there", slot, p.Slot-1)
+			s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are missing", slot, p.Slot-1)
 		case p.Slot < slot:
-			s.l.addFinding("H8", pagesOverlap, where, nil, "its slots begin at %d, but there is an event up to slot %d already", p.Slot, slot-1)
+			s.l.addFinding("H8", pagesOverlap, where, nil, "the page begins at slot %d, but earlier pages have events up to slot %d", p.Slot, slot-1)
 		}
 	}
 	ids := make([]domain.EventID, 0, min(max(p.Until-p.Slot, 0), p.maxEvents()))
@@ -124,20 +124,20 @@ func (s *scan) checkEvent(d *drawerSeen, where string, slot int, sequence domain
 		}
 	}
 	if behind := d.ordinal > s.at.Ordinal || d.ordinal == s.at.Ordinal && slot >= s.at.Slot; behind != waits {
-		s.l.addFinding("H7", gateWrong, s.locateDrawer(d), nil, "the gate stands at drawer %d, slot %d, number %d, but slot %d holds number %d",
+		s.l.addFinding("H7", gateWrong, s.locateDrawer(d), nil, "the position of the gate is drawer %d, slot %d, number %d, but slot %d has number %d",
 			s.at.Ordinal, s.at.Slot, s.at.Sequence, slot, sequence)
 	}
 	if s.bundle != nil {
-		s.inBundle(d, slot, sequence)
+		s.compareWithBundle(d, slot, sequence)
 	}
 }
 
-// inBundle compares an event in a slot with the first and the last number of the open bundle.
-func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
+// compareWithBundle compares an event in a slot with the first and the last number of the open bundle.
+func (s *scan) compareWithBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 	first, last := s.bundle.Ranges[0], s.bundle.Ranges[len(s.bundle.Ranges)-1]
 	if d.id == first.Drawer && slot == first.From && sequence != s.bundle.First ||
 		d.id == last.Drawer && slot == last.To-1 && sequence != s.bundle.Last {
-		s.l.addFinding("H6", bundleWrong, "bundle "+s.bundle.ID, nil, "it says numbers %d to %d, but slot %d of drawer %d holds number %d",
+		s.l.addFinding("H6", bundleWrong, "bundle "+s.bundle.ID, nil, "the bundle states numbers %d to %d, but slot %d of drawer %d has number %d",
 			s.bundle.First, s.bundle.Last, slot, d.ordinal, sequence)
 	}
 }

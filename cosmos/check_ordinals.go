@@ -33,7 +33,7 @@ func (s *scan) reportTwin(key string, d, other *drawer) {
 	where := s.locateDrawer(&drawerSeen{id: d.ID, ordinal: d.Ordinal})
 	if d.Count > 0 || s.l.isIntended(d.ID) {
 		s.l.addFinding("H8", drawerTwice, where, nil,
-			"drawer %s has this ordinal, too, and no Peek gets past the two: an older version has continued with a head that had lost writes; "+
+			"drawer %s has the same ordinal, so every Peek fails at these drawers: an older version has continued with a head that had lost writes; "+
 				"restore a backup of all containers of one moment, or export the pages of the drawer with the smaller _ts, remove its document from container cabinets, "+
 				"and have the senders send its events again", other.ID)
 		return
@@ -44,7 +44,7 @@ func (s *scan) reportTwin(key string, d, other *drawer) {
 		ops.AppendSet("/sealed", true)
 		ops.AppendSet("/ordinal", 0)
 		return c.Patch(ctx, c.r.db.cabinets, key, d.ID, ops, &drawer{})
-	}, "drawer %s has this ordinal, too, and no Peek gets past the two; this one is empty, and a check with repair sets it aside", other.ID)
+	}, "drawer %s has the same ordinal, so every Peek fails at these drawers; this drawer is empty, and a check with repair gives it another ordinal", other.ID)
 }
 
 // reportBeyondHead reports a drawer with an ordinal above the head's, unless the drawer belongs to the
@@ -53,9 +53,9 @@ func (s *scan) reportBeyondHead(d *drawer, seen *drawerSeen) {
 	switch {
 	case s.l.isIntended(d.ID):
 	case d.isAhead(s.last):
-		s.reportAhead(seen, "the head knows drawers up to %d only; %s", s.last.Ordinal, whatToDoAhead)
+		s.reportAhead(seen, "the head states drawers only up to %d; %s", s.last.Ordinal, whatToDoAhead)
 	default:
-		s.l.addFinding("H8", drawerBeyond, s.locateDrawer(seen), nil, "the head knows drawers up to %d only", s.last.Ordinal)
+		s.l.addFinding("H8", drawerBeyond, s.locateDrawer(seen), nil, "the head states drawers only up to %d", s.last.Ordinal)
 	}
 }
 

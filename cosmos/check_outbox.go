@@ -27,12 +27,12 @@ func (l *recipientCheck) checkOutbox(notices []*noticeDoc, open map[cabinetName]
 		where := "notice " + d.ID
 		n, err := d.toNotice()
 		if err != nil || d.ID != idOfNotice(&n) {
-			l.addFinding("H7", noticeWrong, where, nil, "it is not what a Dequeue leaves: number %d of group %q: %v", d.Number, d.Group, err)
+			l.addFinding("H7", noticeWrong, where, nil, "the notice, number %d of group %q, does not have the form in which a Dequeue writes it: %v", d.Number, d.Group, err)
 			continue
 		}
 		if n.Audience == domain.ForWatchersOfRemoval {
 			if _, isOpen := opening[d.Bundle]; isOpen {
-				l.addFinding("H7", noticeWrong, where, nil, "it says that bundle %s was removed, but that is open", d.Bundle)
+				l.addFinding("H7", noticeWrong, where, nil, "the notice states that bundle %s was removed, but the bundle is open", d.Bundle)
 			}
 			continue
 		}
@@ -41,10 +41,10 @@ func (l *recipientCheck) checkOutbox(notices []*noticeDoc, open map[cabinetName]
 			generation = g.Generation
 		}
 		if d.Number > generation {
-			l.addFinding("H7", noticeWrong, where, nil, "no Dequeue has left it, for its gate has come to generation %d only", generation)
+			l.addFinding("H7", noticeWrong, where, nil, "no Dequeue has written the notice: its number is above the generation of its gate, %d", generation)
 		}
 		if opened, isOpen := opening[d.Bundle]; isOpen && opened < d.Number {
-			l.addFinding("H7", noticeWrong, where, nil, "it says that bundle %s was dequeued, but that has been open since generation %d", d.Bundle, opened)
+			l.addFinding("H7", noticeWrong, where, nil, "the notice states that bundle %s was dequeued, but the bundle has been open since generation %d", d.Bundle, opened)
 		}
 	}
 }

@@ -563,7 +563,7 @@ func TestCheck_RemembersIntentsWhenItResumes(t *testing.T) {
 
 func TestDamage_CountsOnlyIfEveryCheckFindsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var old, looked atomic.Int32
+		var old, checks atomic.Int32
 		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int { return int(old.Load()) }})}
 		node, line := s.tappedNode(Options{DrawerCapacity: 3})
 		s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -572,14 +572,14 @@ func TestDamage_CountsOnlyIfEveryCheckFindsIt(t *testing.T) {
 		(&damaged{T: t, rig: s.rig, node: node, actor: s.actor}).patchDocument(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.readEntries(node, domain.TimeSeries)[0].ID, "/nextSequence", 9)
 		line.setBefore(func(req *http.Request) error {
 			old.Store(0)
-			if isQueryWith(req, "c.state = @open") && looked.Add(1) != 3 { // all checks but the third do not see the open bundle
+			if isQueryWith(req, "c.state = @open") && checks.Add(1) != 3 { // only the third check sees the open bundle
 				old.Store(64)
 			}
 			return nil
 		})
 		report, err := node.Check(t.Context(), CheckOptions{Recipient: s.actor})
 		require.NoError(t, err)
-		require.EqualValues(t, looks, looked.Load())
+		require.EqualValues(t, maxChecks, checks.Load())
 		require.Equal(t, []string{entryHigh}, kindsOfFindings(report))
 	})
 }

@@ -95,7 +95,7 @@ func (r *rig) slowNode(opts Options, delay func(*http.Request) time.Duration) *R
 	return New(db, r.content, opts)
 }
 
-func TestABusyNodeLetsAnotherOneSave(t *testing.T) {
+func TestBusyNode_LetsAnotherNodeSave(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newTrust(t)

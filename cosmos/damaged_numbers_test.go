@@ -92,12 +92,12 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 		_, err := dying.Save(t.Context(), s.actor, repositorytest.Events(7, s.actor, repositorytest.From(domain.TimeSeries)))
 		require.Error(t, err)
 	}
-	s.docs = s.reads()
+	s.docs = s.readDocuments()
 	return s
 }
 
 // readDocuments returns all stored documents.
-func (s *storeImage) reads() map[docPlace]imageDoc {
+func (s *storeImage) readDocuments() map[docPlace]imageDoc {
 	s.Helper()
 	node := s.admin
 	found := make(map[docPlace]imageDoc)
@@ -126,7 +126,7 @@ func (s *storeImage) reads() map[docPlace]imageDoc {
 	return found
 }
 
-func (s *storeImage) writes(at docPlace, body map[string]any) {
+func (s *storeImage) writeDocument(at docPlace, body map[string]any) {
 	s.Helper()
 	text, err := json.Marshal(body)
 	require.NoError(s, err)
@@ -135,9 +135,9 @@ func (s *storeImage) writes(at docPlace, body map[string]any) {
 }
 
 // restoreDocuments restores all documents that have changed.
-func (s *storeImage) restores() {
+func (s *storeImage) restoreDocuments() {
 	s.Helper()
-	now := s.reads()
+	now := s.readDocuments()
 	for at := range now {
 		if _, ok := s.docs[at]; !ok {
 			_, err := at.container.DeleteItem(s.Context(), azcosmos.NewPartitionKeyString(at.key), at.id, nil)
@@ -147,12 +147,12 @@ func (s *storeImage) restores() {
 	changed := false
 	for at, doc := range s.docs {
 		if now[at].etag != doc.etag {
-			s.writes(at, doc.body)
+			s.writeDocument(at, doc.body)
 			changed = true
 		}
 	}
 	if changed {
-		for at, doc := range s.reads() {
+		for at, doc := range s.readDocuments() {
 			require.NotNil(s, s.docs[at].body)
 			s.docs[at] = imageDoc{doc.etag, s.docs[at].body}
 		}
@@ -233,7 +233,7 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 					for i, value := range values {
 						if value != n && !slices.Contains(values[:i], value) {
 							cases++
-							most = max(most, s.suffers(at, path, n, value))
+							most = max(most, s.measureCalls(at, path, n, value))
 						}
 					}
 				}
@@ -311,10 +311,10 @@ func numberName(path []string) string {
 
 // measureCalls makes every call on a store with one damaged number, and returns the largest number of
 // requests of a call.
-func (s *storeImage) suffers(at docPlace, path []string, before, value int64) (most int64) {
+func (s *storeImage) measureCalls(at docPlace, path []string, before, value int64) (most int64) {
 	s.Helper()
 	const peekNext, checkAndRepair = "peek of the next bundle", "check and repair"
-	s.restores()
+	s.restoreDocuments()
 	damaged := withNumber(s.T, s.docs[at].body, path, value)
 	opts := Options{DrawerCapacity: imageCapacity, TailEvents: imageTail, SweepEvery: -1, Exclusive: true, Retries: client.MaxMissing + 1}
 	save := func(node *Repository) error {
@@ -360,7 +360,7 @@ func (s *storeImage) suffers(at docPlace, path []string, before, value int64) (m
 		case c.name == checkAndRepair && value >= 0 && value != before*1000: // the most expensive call is tried with two of the six values
 			continue
 		case c.name != peekNext:
-			s.writes(at, damaged)
+			s.writeDocument(at, damaged)
 		}
 		requests := s.engine.Requests()
 		err := c.call(New(db, s.content, opts))

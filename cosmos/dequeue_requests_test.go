@@ -11,10 +11,10 @@ import (
 )
 
 // A Dequeue that has read the gates without a request is refused, and reads them again.
-func TestARequestOfDequeues_IsFollowedDespiteStaleReads(t *testing.T) {
+func TestRequestDequeues_TakesEffectDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for _, opened := range []bool{true, false} {
-			var old aging
+			var old staleReads
 			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Consistency: "Session", Stale: old.commitsBehind})}
 			one, other := s.node(small, false), s.node(small, false)
 			s.save(one, 0, repositorytest.Events(1, s.actor))

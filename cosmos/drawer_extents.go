@@ -195,7 +195,7 @@ func (d *drawerReader) isDone() bool { return d.at >= d.slots.To }
 // missing.
 func (d *drawerReader) readNext(ctx context.Context) ([]storedEvent, error) {
 	if d.isDone() { // a damaged bundle may have an empty range
-		return nil, domain.Errorf(domain.Damaged, "drawer %s: the slots %d to %d are not a range", d.slots.Drawer, d.slots.From, d.slots.To)
+		return nil, domain.Errorf(domain.Damaged, "drawer %s: slots %d to %d are an empty range", d.slots.Drawer, d.slots.From, d.slots.To)
 	}
 	for missing := 1; ; missing++ {
 		events, err := d.resultPage(ctx)
@@ -204,9 +204,9 @@ func (d *drawerReader) readNext(ctx context.Context) ([]storedEvent, error) {
 		}
 		if !d.call.Pause(ctx, 0) {
 			if missing < client.MaxMissing {
-				return nil, domain.Errorf(domain.Busy, "gave up on slot %d of drawer %s: %w", d.at, d.slots.Drawer, err)
+				return nil, domain.Errorf(domain.Busy, "slot %d of drawer %s is not visible yet: %w", d.at, d.slots.Drawer, err)
 			}
-			return nil, domain.Errorf(domain.Damaged, "drawer %s lacks slot %d of the slots %d to %d that it holds", d.slots.Drawer, d.at, d.slots.From, d.slots.To)
+			return nil, domain.Errorf(domain.Damaged, "drawer %s lacks slot %d; it must have slots %d to %d", d.slots.Drawer, d.at, d.slots.From, d.slots.To)
 		}
 		d.query = nil
 	}

@@ -43,7 +43,7 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
 						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, taken)
 					t.Run(name, func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { goingBackUnseen(t, opts, what, kept, taken) })
+						synctest.Test(t, func(t *testing.T) { requireStoredDelivered(t, opts, what, kept, taken) })
 					})
 				}
 			}
@@ -51,7 +51,7 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 	}
 }
 
-func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
+func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 	account := embedded.Options{Consistency: "Strong"}
 	if !opts.Exclusive {
 		account.Consistency = "Session"
@@ -106,7 +106,7 @@ func (f *failover) tailLen() int {
 }
 
 // newStoreAhead returns a store whose head has lost whole drawers, and the stored events.
-func aheadStore(t *testing.T, opts Options) (*failover, []domain.Event) {
+func newStoreAhead(t *testing.T, opts Options) (*failover, []domain.Event) {
 	f := newFailover(t, embedded.Options{}, opts)
 	node := f.node(opts, true)
 	before := repositorytest.Events(18, f.actor)
@@ -121,8 +121,8 @@ func aheadStore(t *testing.T, opts Options) (*failover, []domain.Event) {
 
 func TestRaiseAboveDrawers_MayStopAtAnyRequest(t *testing.T) {
 	for _, tails := range []int{0, 3} {
-		eachStop(t, 10, raced && tails == 0, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
-			f, stored := aheadStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
+		stopAtEachRequest(t, 10, raced && tails == 0, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
+			f, stored := newStoreAhead(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
 			after := repositorytest.Events(8, f.actor)
 			return f, f.saveStepByStep(after[:2]), func(n int) { f.continueSaving(n, stored, after) }
 		})
@@ -136,7 +136,7 @@ func TestRaiseAboveDrawers_ByTwoNodesAtOnceHappensOnce(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			for n := 1; ; n++ {
-				f, stored := aheadStore(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
+				f, stored := newStoreAhead(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
 				node, line := f.tappedNode(f.opts)
 				other := f.node(f.opts, false)
 				after, met := repositorytest.Events(9, f.actor), false
@@ -168,7 +168,7 @@ func TestRaiseAboveDrawers_ByTwoNodesAtOnceHappensOnce(t *testing.T) {
 // The drawers of an intent in flight are ahead of a head that was read before the intent. A writer must
 // not raise the head above these drawers: its replacement of the head is refused, and it rolls back the
 // intent.
-func TestDrawersOfAnIntentInFlight_AreNotTakenForLostOnes(t *testing.T) {
+func TestRaise_IgnoresTheDrawersOfAnIntentInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, DrawerCapacity: 4})
 		all := repositorytest.Events(20, f.actor)

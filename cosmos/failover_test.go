@@ -170,7 +170,7 @@ func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
 					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
 						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, taken)
 					t.Run(name, func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { goingBack(t, opts, what, kept, taken) })
+						synctest.Test(t, func(t *testing.T) { requireNothingLost(t, opts, what, kept, taken) })
 					})
 				}
 			}
@@ -178,7 +178,7 @@ func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
 	}
 }
 
-func goingBack(t *testing.T, opts Options, what, kept, taken int) {
+func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 	account := embedded.Options{Consistency: "Strong"}
 	if !opts.Exclusive {
 		account.Consistency = "Session"
@@ -316,7 +316,7 @@ func TestFirstSave_ReadsAGateAndLooksForDrawersAhead(t *testing.T) {
 }
 
 // newStoreInFront returns a store with a gate in front of its head.
-func inFrontStore(t *testing.T, opts Options) *failover {
+func newStoreInFront(t *testing.T, opts Options) *failover {
 	f := newFailover(t, embedded.Options{}, opts)
 	node := f.node(opts, true)
 	before := repositorytest.Events(11, f.actor)
@@ -331,17 +331,17 @@ func inFrontStore(t *testing.T, opts Options) *failover {
 }
 
 func TestRaise_MayStopAtAnyRequest(t *testing.T) {
-	eachStop(t, 10, false, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
-		f := inFrontStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
+	stopAtEachRequest(t, 10, false, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
+		f := newStoreInFront(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
 		after := repositorytest.Events(8, f.actor)
 		return f, f.saveStepByStep(after[:2]), func(n int) { f.continueSaving(n, nil, after) }
 	})
 }
 
-// eachStop stops a node at its n-th request, before or after that request is applied, for n from 1 until
+// stopAtEachRequest stops a node at its n-th request, before or after that request is applied, for n from 1 until
 // the node makes fewer than n requests. The last n must be above least. open returns a new store, the
 // calls of the node, and a check of other nodes after the stop.
-func eachStop(t *testing.T, least int, skip bool, open func(*testing.T) (f *failover, act func(*Repository) error, holds func(n int))) {
+func stopAtEachRequest(t *testing.T, least int, skip bool, open func(*testing.T) (f *failover, act func(*Repository) error, holds func(n int))) {
 	t.Helper()
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		if skip || raced && fault == faulty.ReplyLostAfter {
@@ -398,7 +398,7 @@ func (f *failover) continueSaving(n int, stored, after []domain.Event) {
 func TestRaise_ByTwoNodesAtOnceHappensOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n := 1; ; n++ {
-			f := inFrontStore(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
+			f := newStoreInFront(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
 			node, line := f.tappedNode(f.opts)
 			other := f.node(f.opts, false)
 			after, met := repositorytest.Events(9, f.actor), false

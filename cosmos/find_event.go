@@ -73,7 +73,7 @@ func parseSearchPosition(s string) (p searchPosition, err error) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil {
-		return p, domain.Errorf(domain.Invalid, "after: want the next of the previous answer")
+		return p, domain.Errorf(domain.Invalid, "after: want the value of next from the previous response")
 	}
 	return p, nil
 }
@@ -188,7 +188,7 @@ func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, h
 			recipient, _ := domain.ParseActorID(h.PartitionKey) // nextHeads has checked the id
 			found[i] = c.findInMailbox(ctx, q, recipient, h)
 			if ctx.Err() != nil {
-				found[i].err = domain.Errorf(domain.Unavailable, "the search of it took longer than %v; ask for this actor alone", mailboxTime)
+				found[i].err = domain.Errorf(domain.Unavailable, "the search of this mailbox took longer than %v; search it alone, by its actor", mailboxTime)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 
 // A Replay moves the gate back, so that earlier events wait again. The front that a Save noted before the
 // Replay is after these events.
-func TestAFront_CountsOnlyJustBehindTheGate(t *testing.T) {
+func TestFront_IsUsedOnlyJustBehindTheGate(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{}, true)
 	next := func() string {

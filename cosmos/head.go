@@ -132,7 +132,7 @@ func (h *head) commitIntent(isFront []bool) *head {
 		c.Cabinets[p.Cabinet] = received{
 			Drawer: p.Drawer, Fill: p.endSlot(), Ordinal: p.Ordinal, Sequence: p.Last,
 			Total:   before.Total + int64(p.Count),
-			Marks:   before.withMark(before.Total+1, h.Intent.Saved, marksOf(len(c.Cabinets))),
+			Marks:   before.withMark(before.Total+1, h.Intent.Saved, marksPerCabinet(len(c.Cabinets))),
 			Front:   before.Front,
 			Unknown: before.Unknown,
 
@@ -185,7 +185,7 @@ func (h *head) appendTails(recipient domain.ActorID, p *savePlan, events [][]sto
 func (h *head) withFlushed(name cabinetName, t *tail, until int) *head {
 	c := h.clone()
 	last := c.Cabinets[name]
-	last.Marks = last.withMark(last.Total-int64(len(t.events))+1, millisOf(t.events[0].Saved), marksOf(len(c.Cabinets)))
+	last.Marks = last.withMark(last.Total-int64(len(t.events))+1, millisOf(t.events[0].Saved), marksPerCabinet(len(c.Cabinets)))
 	rest := t.slotEvents(until, last.Fill)
 	last.Paged = until
 	last.Tail = last.encodeTail(rest)

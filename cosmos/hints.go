@@ -117,7 +117,7 @@ func (h *hints) nextHint(ctx context.Context, of *recipientHints) func(context.C
 		h.count--
 		return hint
 	}
-	h.giveUp(of)
+	h.dropHints(of)
 	h.busy--
 	for front := h.queue.Front(); front != nil && h.busy < hintWriters; front = h.queue.Front() {
 		waiting := front.Value.(*recipientHints)
@@ -126,13 +126,13 @@ func (h *hints) nextHint(ctx context.Context, of *recipientHints) func(context.C
 			continue
 		}
 		h.queue.Remove(front)
-		h.giveUp(waiting)
+		h.dropHints(waiting)
 	}
 	return nil
 }
 
 // dropHints drops the unwritten hints of a recipient. The caller holds mu.
-func (h *hints) giveUp(of *recipientHints) {
+func (h *hints) dropHints(of *recipientHints) {
 	h.count -= len(of.pending)
 	delete(h.of, of.recipient)
 	close(of.done)
@@ -269,7 +269,7 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 
 // addSealed adds a hint that seals a full drawer, and stores its filter and the filters of the blocks that
 // end with it.
-func (h *hints) leaveSealed(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter, merged mergedBlocks, floor int) {
+func (h *hints) addSealed(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter, merged mergedBlocks, floor int) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
 		// A crash before this write leaves the drawer unsealed. The next reader seals it.
 		d, err := c.sealDrawer(ctx, cabinetKey(cabinet), f.drawer)
@@ -286,17 +286,17 @@ func (h *hints) leaveSealed(cabinet domain.CabinetKey, f *drawerFilter, known *s
 }
 
 // addFilter adds a hint that stores the filter of a drawer.
-func (h *hints) leaveFilter(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter) {
+func (h *hints) addFilter(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) { _ = c.writeDrawerFilter(ctx, cabinet, f, known) })
 }
 
 // addRecipientFilter adds a hint that stores the filter of a recipient.
-func (h *hints) leaveRecipientFilter(recipient domain.ActorID, drawers []filteredDrawer, known *storedRecipientFilter) {
+func (h *hints) addRecipientFilter(recipient domain.ActorID, drawers []filteredDrawer, known *storedRecipientFilter) {
 	h.add(recipient, func(ctx context.Context, c *call) { _ = known.writeFilter(ctx, c, recipient, drawers) })
 }
 
 // addMerged adds a hint that merges the filters of the children of b and stores the result.
-func (h *hints) leaveMerged(cabinet domain.CabinetKey, b block, children *[fanOut]*fingerprintSet) {
+func (h *hints) addMerged(cabinet domain.CabinetKey, b block, children *[fanOut]*fingerprintSet) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
 		_ = c.writeMerged(ctx, cabinet, mergeSets(b, children))
 	})

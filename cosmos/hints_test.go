@@ -124,7 +124,7 @@ func TestHints_OfOneRecipientAreWrittenInOrderByOneWriter(t *testing.T) {
 	})
 }
 
-func TestHints_OfOthersAreNotWaitedFor(t *testing.T) {
+func TestAwaitHints_DoesNotWaitForOtherRecipients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rig := newRig(t, embedded.Options{})
 		node := rig.node(Options{Exclusive: true, SweepEvery: -1}, true)
@@ -145,7 +145,7 @@ func TestHints_OfOthersAreNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestHints_AreBoundedAndGivenUpWhenTheNodeStops(t *testing.T) {
+func TestHints_AreBoundedAndDroppedWhenTheNodeStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rig := newRig(t, embedded.Options{})
 		node := New(rig.connect(), rig.content, Options{Exclusive: true, SweepEvery: -1})

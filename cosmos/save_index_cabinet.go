@@ -123,7 +123,7 @@ func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
 	cab.open.unread = inTail
 	f := cab.open.drawerFilter()
 	f.count = last.inPages()
-	r.hints.leaveFilter(cab.cabinet, f, cab.open.stored)
+	r.hints.addFilter(cab.cabinet, f, cab.open.stored)
 }
 
 // add adds the events of a committed part. If its drawer is new, the previous one is full, and is
@@ -138,7 +138,7 @@ func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numbered,
 			f.sealed = true
 			cab.admitFilter(drawerSegment(f.ordinal), &residentFilter{set: f.set, hasLost: before.hasLost})
 			if !before.hasLost {
-				r.hints.leaveSealed(cab.cabinet, f, before.stored, cab.mergeBehind(f.ordinal), cab.floor)
+				r.hints.addSealed(cab.cabinet, f, before.stored, cab.mergeBehind(f.ordinal), cab.floor)
 			}
 		}
 		cab.open.looked = true // there is no filter yet

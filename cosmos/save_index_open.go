@@ -51,7 +51,7 @@ const (
 // covers more than the slots below limit, which a head or the drawer states: then the head is stale, or
 // a newer one was lost in a failover and its slots will have other events. The slots from inPages on
 // are in a tail. Older versions store filters that cover some of them; these are replaced.
-func (o *openDrawer) adoptStored(f *readFilter, limit, inPages int) {
+func (o *openDrawer) adoptStored(f *loadedFilter, limit, inPages int) {
 	o.looked = true
 	switch {
 	case f == nil:
