@@ -35,7 +35,7 @@ func (f *failover) damagePage(drawer string, slot int) {
 func newStoreWithLosses(t *testing.T, account embedded.Options, lose func(f *failover, drawers []string)) (*failover, []domain.Event) {
 	f := newFailover(t, account, Options{SweepEvery: -1, DrawerCapacity: 6, TailEvents: 3})
 	node := f.node(f.opts, true)
-	events := repositorytest.Events(20, f.actor, repositorytest.Weighing(20_000)) // a bundle takes two
+	events := repositorytest.Events(20, f.actor, repositorytest.Weighing(20_000)) // a bundle has room for two
 	f.saveEvents(node, events[:18], 6)
 	f.saveEvents(node, events[18:], 1)
 	require.Len(t, f.dequeueBundles(node, 2), 4)
@@ -254,7 +254,7 @@ func TestAbandon_VoidsRememberedIDs(t *testing.T) {
 		node, other := f.node(f.opts, true), f.node(f.opts, true)
 		events := repositorytest.Events(5, f.actor)
 		f.saveEvents(node, events, 5)
-		_, err := other.Save(t.Context(), f.actor, events) // other now remembers their ids
+		_, err := other.Save(t.Context(), f.actor, events) // the node other now has their ids in memory
 		require.NoError(t, err)
 		f.deleteDocument(f.readHead().Cabinets[nameOf(f.main)].Drawer, 0)
 		_, err = node.Abandon(t.Context(), f.main, order)

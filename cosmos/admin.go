@@ -35,7 +35,7 @@ const (
 
 var _ repository.Admin = (*Repository)(nil)
 
-// A decision holds the writes of an order, and what its record says about them.
+// A decision holds the writes of an order, and the details for its record.
 type decision struct {
 	writes []batchWrite
 	group  string
@@ -301,9 +301,9 @@ func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repo
 	return r.setFrozen(ctx, recipient, thawOrder, false, by)
 }
 
-// setFrozen writes every gate, and creates those that are missing, so that a concurrent write of a Peek
-// or Dequeue that has read an older gate fails. For an actor without a mailbox it returns NotFound, so
-// an order with a wrong id stores nothing.
+// setFrozen writes every gate, and creates missing gates, so that the write of a concurrent Peek or
+// Dequeue that has read an older gate fails. For an actor without a mailbox it returns NotFound, so an
+// order with a wrong id writes no documents.
 func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.AdminAction) error {
 	return r.executeOrder(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
 		gates, h, err := c.readGatesAndHead(ctx, recipient, r.opts.Groups.All())

@@ -160,7 +160,7 @@ func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 			saved = append(saved, h.now)
 		}
 	}
-	for range 100 { // far more Saves than there are marks
+	for range 100 { // far more Saves than marks
 		save(1)
 	}
 	peeked := peek() // only marks have the times of events far behind the first bundle

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The benchmarks run on the durable engine and report what each operation costs: time, request units
-// (pessimistic profile), requests, allocations.
+// The benchmarks run on the durable engine and report the cost of each operation: time, request units
+// (pessimistic profile), requests and allocations.
 
 // A meter adds up the charges of the store while it runs.
 type meter struct {

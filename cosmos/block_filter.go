@@ -121,8 +121,8 @@ func (c *call) readFilterDocs(ctx context.Context, key string, segments []blockS
 	return docs, nil
 }
 
-// A storedFilter is what this process knows about the stored filter of the drawer that is being filled.
-// With this knowledge, the process replaces the filter without reading it.
+// A storedFilter has the etag and the extent of a drawer's filter as last stored or read by this process,
+// so that the process can replace the filter without reading it.
 type storedFilter struct {
 	mu     sync.Mutex
 	etag   azcore.ETag // empty if unknown

@@ -438,11 +438,10 @@ func (b requestFault) String() string {
 }
 
 // requestFaults returns the ways in which each request is broken. Package client returns the same kind of
-// error for several faults, as its tests prove. So the list contains each kind of error with both
-// retries, by the node and by the caller, and uses the faults of a kind in turn. Requests that were
-// applied and requests that were not are different kinds. MESSAGEHUB_EVERY_CASE=1, as in make campaign,
-// combines every fault with both retries. Under the race detector fewer faults suffice: all faults
-// execute the same lines.
+// error for several faults, as its tests prove. So the list has each kind of error twice, retried by the
+// node and by the caller, with alternating faults. MESSAGEHUB_EVERY_CASE=1, as in make campaign, combines
+// every fault with both retries. Under the race detector two faults suffice, because all faults execute
+// the same lines.
 func requestFaults() []requestFault {
 	if raced {
 		return []requestFault{{faulty.ForeignPrecondition, -1}, {faulty.ReplyLostAfter, 0}}

@@ -147,7 +147,7 @@ func (c *call) forgetRemoved(ctx context.Context, h *head, gates map[domain.Grou
 		if next == nil {
 			continue
 		}
-		// A crash after this write leaves the other gates to the next sweep.
+		// A crash after this write leaves the remaining gates unchanged. The next sweep replaces them.
 		etag, err := c.Put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, next)
 		if client.IsRefused(err) {
 			return client.ErrStale

@@ -85,7 +85,7 @@ type chaos struct {
 	sweeps bool // acknowledged events are removed soon, so savers do not repeat events that were reported as stored
 	order  domain.Ordering
 	random func(n int) int
-	calm   atomic.Bool // no more faults, no more stale reads
+	calm   atomic.Bool // faults and stale reads have ended
 	actor  domain.ActorID
 	ledger repositorytest.Ledger
 

@@ -73,8 +73,8 @@ const (
 	unreadable     = "unreadable"
 )
 
-// repairedKinds are the kinds of findings that a check can repair. It can also repair abandoned intents,
-// which count as rollbacks.
+// repairedKinds are the kinds of findings that a check can repair. A check also rolls back abandoned
+// intents, but counts them as rollbacks.
 var repairedKinds = []string{
 	drawerTwice, drawerUnsealed, drawerAhead, positionWrong, filterWrong, entryLow, entryHigh, entryStale, gateInFront, headWrong, tailLeft,
 }
@@ -182,7 +182,8 @@ func (c *mailboxChecker) continueFrom(q *client.Query) error {
 		if err != nil {
 			return domain.Errorf(domain.Invalid, "resume: %w", err)
 		}
-		// The time when the intent was first seen is unknown, so its owner gets the full time again.
+		// A checkpoint does not store the time at which the intent was first seen, so its owner gets the
+		// full time again.
 		c.intents = append(c.intents, seenIntent{recipient: recipient, firstSeen: firstSeen{intent, time.Now()}, own: true})
 	}
 	return nil

@@ -511,7 +511,7 @@ func TestDamage_IsNotConcludedFromStaleReads(t *testing.T) {
 		node, line := s.tappedNode(Options{DrawerCapacity: 3})
 		client.Sleep(t.Context(), time.Minute)
 		s.save(node, 0, repositorytest.Events(5, s.actor))
-		line.setBefore(func(req *http.Request) error { // the replica of one container lags behind the others
+		line.setBefore(func(req *http.Request) error { // only reads of the container cabinet are stale
 			old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/"))
 			return nil
 		})

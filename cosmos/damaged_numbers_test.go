@@ -71,7 +71,7 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	require.NoError(t, err)
 	_, err = node.SweepRecipient(t.Context(), s.actor) // leaves milestones
 	require.NoError(t, err)
-	events := saves(7, domain.TimeSeries) // the last event is in a drawer that stays open
+	events := saves(7, domain.TimeSeries) // the last event is in a drawer that is not full
 	saves(1, domain.TimeSeries)
 	saves(1, domain.Charges)
 	s.open = takes()
@@ -252,7 +252,7 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 	}
 }
 
-// kindOf returns the kind of a document. Sealed drawers, and other drawers, are two kinds.
+// kindOf returns the kind of a document. Sealed and unsealed drawers are different kinds.
 func (s *storeImage) kindOf(at docPlace) string {
 	if body := s.docs[at].body; body["kind"] != nil {
 		return body["kind"].(string)

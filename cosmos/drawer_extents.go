@@ -242,7 +242,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 			p := &pages[i]
 			if p.Slot > d.at {
 				if len(events) > 0 {
-					return events, nil // return the events before the gap
+					return events, nil // the next call reports the gap
 				}
 				return nil, client.ErrNotYetVisible
 			}

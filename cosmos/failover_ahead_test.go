@@ -57,7 +57,7 @@ func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // a bundle takes two
+	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // a bundle has room for two
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
 	require.Len(t, f.dequeueBundles(node, taken/2), taken)
@@ -73,7 +73,7 @@ func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 	if what == 3 {
 		stored = idsOf(before[taken:kept])
 	} else if kept > 0 {
-		report, err := f.checkMailbox(f.actor, kept == 7) // repairs for one value of kept; for others, the next Save repairs
+		report, err := f.checkMailbox(f.actor, kept == 7) // for other values of kept, the next Save raises the head
 		require.NoError(t, err)
 		require.Contains(t, kindsOfFindings(report), drawerAhead)
 		require.Empty(t, damageIn(report))
@@ -179,7 +179,7 @@ func TestRaise_IgnoresTheDrawersOfAnIntentInFlight(t *testing.T) {
 		line.setBefore(atNth(2, isHeadReplacement, func() error { return errors.New("the process ends before the commit") }))
 		cold, coldLine := f.tappedNode(f.opts)
 		met := false
-		coldLine.setBefore(atNth(1, isQuery, func() error { // the head has been read
+		coldLine.setBefore(atNth(1, isQuery, func() error { // the node has already read the head
 			met = true
 			_, err := dying.Save(t.Context(), f.actor, all[4:12])
 			require.Error(t, err)
@@ -234,8 +234,8 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 	}
 }
 
-// A Save that waits for another Save is planned together with the commit of the other, unless the writer
-// has not yet searched its cabinet for drawers ahead of the head.
+// The commit of a Save also reserves for a queued Save, unless the writer has not yet queried the cabinet
+// of the queued Save for drawers ahead of the head.
 func TestFailover_IsNoticedByAQueuedSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4})

@@ -184,7 +184,7 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // a bundle takes two
+	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // a bundle has room for two
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
 	past := f.listPartitions(what)
@@ -209,7 +209,7 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 	require.NoError(t, err)
 	require.Contains(t, kindsOfFindings(report), gateInFront)
 
-	if kept == 7 { // for other values of kept, the next Save repairs
+	if kept == 7 { // for other values of kept, the next Save raises the head
 		_, err := f.checkMailbox(f.actor, true)
 		require.NoError(t, err)
 		require.Zero(t, len(f.readHead().inFrontOf(f.readGates())))

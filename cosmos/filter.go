@@ -48,7 +48,7 @@ func (f filter) addHash(hash uint64) {
 
 func (f filter) mayHold(id domain.EventID) bool { return f.mayHoldHash(hashOf(id)) }
 
-// mayHoldHash is mayHold for callers that look up one id in many filters.
+// mayHoldHash is mayHold with the hash of the id, for callers that query many filters for one id.
 func (f filter) mayHoldHash(hash uint64) bool {
 	if len(f) == 0 {
 		return false

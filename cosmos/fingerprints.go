@@ -53,7 +53,7 @@ func newFingerprintSet(s blockSegment, keys []fingerprintKey) *fingerprintSet {
 // len returns the number of fingerprints.
 func (f *fingerprintSet) len() int { return len(f.words) }
 
-// size estimates the memory that f takes, in bytes.
+// size returns the approximate size of f in memory, in bytes.
 func (f *fingerprintSet) size() int { return 160 + 4*(len(f.starts)+len(f.words)) }
 
 // keys returns all keys, in order.

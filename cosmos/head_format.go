@@ -5,11 +5,13 @@ import (
 )
 
 // A head with a tail has format 2, in its member v and in its member operation. A version that knows the
-// member v, but not format 2, does not serve the mailbox. A version that does not know v cannot decode an
-// operation that is not a string, and fails before it writes; its next write would drop the tail. A head
-// without a tail is written in format 1. Versions without tails cannot read flushed pages. So they can
-// serve the mailbox again after tails are switched off, all tails are flushed, and the flushed pages are
-// removed.
+// member v, but not format 2, does not serve the mailbox. Even older versions ignore v. They fail before
+// they write, because they cannot decode an operation that is not a string; otherwise their writes would
+// drop the tail.
+//
+// A head without a tail is written in format 1. Versions that do not know tails cannot read flushed pages
+// either. They can serve the mailbox again after tails are switched off, all tails are flushed, and the
+// flushed pages are removed.
 const tailFormat = 2
 
 // A head from which a cabinet was removed keeps format 3. A version that does not know RemovedOrdinal

@@ -39,8 +39,8 @@ type recipientHints struct {
 }
 
 const (
-	// hintWriters is the limit for writers, except for those that awaitHints starts. A hint takes three
-	// requests, so these writers write several thousand hints a second.
+	// hintWriters is the limit for the writers that add starts; awaitHints may start more. A hint takes
+	// three requests, so these writers write several thousand hints a second.
 	hintWriters = 128
 	maxHints    = 4096
 	hintTimeout = 10 * time.Second
@@ -202,7 +202,7 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at positio
 			return
 		}
 		if d.Next == 0 && last != nil && !last.Sealed && max(d.Start.Ordinal, 1) == at.Ordinal {
-			return // the entry stays too low until a Save to the drawer raises it or the gate leaves the drawer
+			return // the entry remains too low until a Save raises it or the gate leaves the drawer
 		}
 		count := -1
 		if last != nil {
