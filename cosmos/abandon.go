@@ -40,8 +40,8 @@ func (r *Repository) Abandon(ctx context.Context, cabinet domain.CabinetKey, by 
 	return loss, nil
 }
 
-// abandon returns g with its position in a cabinet moved past the lost events. It names no last bundle:
-// the bundles closed so far end before the lost events, so none of them can be replayed.
+// abandon returns g with its position in a cabinet moved past the lost events. It clears Last: earlier
+// bundles end before the lost events, so they cannot be replayed.
 func (g *gate) abandon(name cabinetName, at position, writeID string) *gate {
 	c := g.confirm(writeID)
 	c.Last = ""

@@ -157,7 +157,7 @@ type drawerReader struct {
 	call    *call
 	cabinet domain.CabinetKey
 	slots   slotRange
-	tail    *tail // tail of this drawer in the head from which the slots are; nil if the drawer has no tail
+	tail    *tail // tail of this drawer in the caller's head; nil if the drawer has no tail
 	at      int   // next slot to read
 	size    int   // number of drawer pages in the next result page
 	patient bool  // wait for missing slots, which must exist because a bundle has them

@@ -202,7 +202,7 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 	other := f.node(logged, true)
 	_, err := other.NextUnacknowledged(t.Context(), f.actor, allGroups)
 	require.ErrorIs(t, err, domain.ErrNoData)
-	if opts.Exclusive { // on a Session account, no read proves it
+	if opts.Exclusive { // on a Session account, no read proves that the gate is in front
 		require.Contains(t, log.String(), "a gate is in front of its head")
 	}
 	report, err := f.checkMailbox(f.actor, false)
