@@ -8,17 +8,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Abandon implements repository.Admin. Record and gate are written in one batch, so a loss is
-// recorded if and only if the gate passes it.
+// Abandon implements repository.Admin. One batch writes the record and the gate, so a loss is recorded
+// if and only if the gate moves past it.
 func (r *Repository) Abandon(ctx context.Context, cabinet domain.CabinetKey, by repository.AdminAction) (repository.Loss, error) {
 	var loss repository.Loss
-	err := r.carryOut(ctx, cabinet.Recipient, abandonOrder, by, func(c *call, writeID string) (*decision, error) {
+	err := r.executeOrder(ctx, cabinet.Recipient, abandonOrder, by, func(c *call, writeID string) (*decision, error) {
 		g, at, found, err := c.findLoss(ctx, cabinet)
 		if err != nil {
 			return nil, err
 		}
-		// The events may be sent again, so no node may remember their ids. After this write, each node
-		// reads the stored ids once more. A crash here has no other effect.
+		// Senders may repeat the lost events, so no node may remember their ids. After this write, each
+		// node reads the stored ids again. A crash after this write has no other effect.
 		ops := client.NewPatch(headDocument)
 		ops.AppendSet("/abandoned", writeID)
 		if err := c.Patch(ctx, r.db.catalog, headKey(cabinet.Recipient), headID, ops, &head{}); err != nil {
@@ -40,8 +40,8 @@ func (r *Repository) Abandon(ctx context.Context, cabinet domain.CabinetKey, by 
 	return loss, nil
 }
 
-// abandon returns g with another position in a cabinet, after the lost events. No bundle that was
-// closed before can be replayed: its events would end before them.
+// abandon returns g with its position in a cabinet moved past the lost events. It clears Last: earlier
+// bundles end before the lost events, so they cannot be replayed.
 func (g *gate) abandon(name cabinetName, at position, writeID string) *gate {
 	c := g.confirm(writeID)
 	c.Last = ""
@@ -53,8 +53,8 @@ func (g *gate) abandon(name cabinetName, at position, writeID string) *gate {
 	return c
 }
 
-// findLoss returns the events at the front of a cabinet that are lost, the current gate, and the
-// position after the lost events.
+// findLoss returns the current gate of a cabinet, the loss at the front of the cabinet, and the position
+// after the lost events.
 func (c *call) findLoss(ctx context.Context, cabinet domain.CabinetKey) (*gate, position, repository.Loss, error) {
 	name, loss := nameOf(cabinet), repository.Loss{Cabinet: cabinet}
 	fail := func(err error) (*gate, position, repository.Loss, error) {
@@ -124,22 +124,21 @@ func (c *call) findLoss(ctx context.Context, cabinet domain.CabinetKey) (*gate, 
 	return g, behind, loss, nil
 }
 
-// A soundEvent is an event that can be read, and the number of slots of its drawer from its slot to
-// the end.
-type soundEvent struct {
+// A readableEvent is a readable event, with the number of slots from its slot to the end of its drawer.
+type readableEvent struct {
 	repository.StoredEvent
 	remaining int
 }
 
-// readLoss adds the lost slots at the front of s to loss, and returns the event after them, nil if all
-// of s are lost.
-func (c *call) readLoss(ctx context.Context, cabinet domain.CabinetKey, s slotRange, t *tail, loss *repository.Loss) (*soundEvent, error) {
+// readLoss adds the lost slots at the front of s to loss, and returns the event after them, or nil if
+// all slots of s are lost.
+func (c *call) readLoss(ctx context.Context, cabinet domain.CabinetKey, s slotRange, t *tail, loss *repository.Loss) (*readableEvent, error) {
 	read := c.readDrawer(cabinet, s, t)
 	for !read.isDone() {
 		at := read.at
 		events, err := read.readNext(ctx)
 		if err == nil {
-			return &soundEvent{events[0].StoredEvent, s.To - at}, nil
+			return &readableEvent{events[0].StoredEvent, s.To - at}, nil
 		}
 		lost, err := read.skipLost(ctx, err)
 		if err != nil {
@@ -151,7 +150,7 @@ func (c *call) readLoss(ctx context.Context, cabinet domain.CabinetKey, s slotRa
 	return nil, nil //nolint:nilnil // there is no such event
 }
 
-// A lossDoc is the Loss in a record.
+// A lossDoc is a repository.Loss as stored in a record.
 type lossDoc struct {
 	Cabinet cabinetName     `json:"cabinet"`
 	Events  int64           `json:"events"`

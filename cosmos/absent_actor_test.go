@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// manyGroups returns the default groups and n more.
+// manyGroups returns the default groups and n additional groups.
 func manyGroups(t *testing.T, n int) domain.Groups {
 	t.Helper()
 	groups := domain.DefaultGroups()
@@ -44,8 +44,8 @@ func (r *rig) countDocuments(recipient domain.ActorID) int {
 	return n
 }
 
-// absentQuestions are calls about a bundle or an actor that does not exist.
-var absentQuestions = map[string]func(context.Context, *Repository, domain.ActorID) error{
+// absentCalls are calls about a bundle or an actor that does not exist.
+var absentCalls = map[string]func(context.Context, *Repository, domain.ActorID) error{
 	"Dequeue": func(ctx context.Context, r *Repository, actor domain.ActorID) error {
 		_, err := r.Acknowledge(ctx, actor, repositorytest.NewBundleID())
 		return err
@@ -74,10 +74,10 @@ var absentQuestions = map[string]func(context.Context, *Repository, domain.Actor
 
 func TestCallForAnAbsentActor_WritesNothingAndIsCheap(t *testing.T) {
 	for _, consistency := range []string{"Session", "Strong"} {
-		for _, more := range []int{0, 150} { // a batch takes 100 documents
+		for _, more := range []int{0, 150} { // a batch has at most 100 documents
 			s := newRig(t, embedded.Options{Consistency: consistency})
 			node := s.node(Options{Groups: manyGroups(t, more)}, false)
-			for name, ask := range absentQuestions {
+			for name, ask := range absentCalls {
 				actor := repositorytest.NewActor()
 				requests, before := s.engine.Requests(), s.engine.RequestUnits()
 				err := ask(t.Context(), node, actor)
@@ -93,7 +93,7 @@ func TestCallForAnAbsentActor_WritesNothingAndIsCheap(t *testing.T) {
 }
 
 func TestFreeze_CoversAnyNumberOfGroups(t *testing.T) {
-	for _, lost := range []int{0, 1, 2} { // the batches whose reply is lost
+	for _, lost := range []int{0, 1, 2} { // number of the batch whose reply is lost; 0: no batch
 		s := newTrust(t)
 		s.rig = newRig(t, embedded.Options{Consistency: "Session"})
 		groups := manyGroups(t, 150)

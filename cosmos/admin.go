@@ -16,10 +16,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An operator's order is one batch in the partition of the recipient's gates and bundles: the changes,
-// if any, and the record of the order. The record has the write id of the batch, so if the batch was
-// applied and its retry is refused, the record shows that. An order that writes more documents than a
-// batch takes needs several batches, and the first one has the record.
+// An operator's order is one batch in the partition of the recipient's gates and bundles. The batch
+// writes the changes, if any, and the record of the order. The id of the record contains the write id
+// of the order: if the retry of a batch is refused, an existing record proves that the batch was
+// applied. An order with more documents than a batch can hold needs several batches; the first batch
+// creates the record.
 
 // The orders.
 const (
@@ -34,7 +35,7 @@ const (
 
 var _ repository.Admin = (*Repository)(nil)
 
-// A decision holds what an order writes, as decided from the stored state.
+// A decision holds the writes of an order, and the details for its record.
 type decision struct {
 	writes []batchWrite
 	group  string
@@ -50,13 +51,13 @@ func replaceInBatch(id string, etag azcore.ETag, doc any) batchWrite {
 	return func(b *azcosmos.TransactionalBatch) { putInBatch(b, id, etag, client.Encode(doc)) }
 }
 
-// patchInBatch patches a document.
+// patchInBatch patches a document, without a condition on its etag.
 func patchInBatch(id string, ops azcosmos.PatchOperations) batchWrite {
 	return func(b *azcosmos.TransactionalBatch) { b.PatchItem(id, ops, nil) }
 }
 
-// carryOut calls decide with the stored state, and writes the decision together with a record.
-func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, what string, by repository.AdminAction,
+// executeOrder calls decide, which reads the stored state, and writes its decision together with a record.
+func (r *Repository) executeOrder(ctx context.Context, recipient domain.ActorID, what string, by repository.AdminAction,
 	decide func(c *call, id string) (*decision, error),
 ) error {
 	if err := by.Check(); err != nil {
@@ -81,9 +82,9 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 		for left := d.writes; !recorded || len(left) > 0; {
 			writes := left[:min(len(left), maxBatch-1)]
 			left = left[len(writes):]
-			// A crash before this write leaves gate and bundle as they were; a crash after it leaves
-			// the action and its record. If the action needs further batches, a crash leaves the
-			// first of them. The operator finds the record, or repeats the action.
+			// A crash before this write leaves gate and bundle unchanged; a crash after it leaves the
+			// order applied and recorded. A crash between two batches leaves the first ones applied.
+			// The operator finds the record, or repeats the order.
 			_, err := c.Batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 				for _, add := range writes {
 					add(b)
@@ -93,7 +94,7 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 				}
 			})
 			if client.IsRefused(err) {
-				if err = client.ErrStale; !recorded { // an earlier attempt may have been applied
+				if err = client.ErrStale; !recorded { // an earlier attempt may have created the record
 					err = c.mustExist(ctx, r.db.bundles, recipient.String(), record.ID)
 				}
 			}
@@ -109,8 +110,8 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 
 // Release implements repository.Admin.
 func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
-	return r.carryOut(ctx, recipient, releaseOrder, by, func(c *call, writeID string) (*decision, error) {
-		doc, g, err := c.openOf(ctx, recipient, id)
+	return r.executeOrder(ctx, recipient, releaseOrder, by, func(c *call, writeID string) (*decision, error) {
+		doc, g, err := c.readOpenAndGate(ctx, recipient, id)
 		if err != nil {
 			return nil, err
 		}
@@ -123,8 +124,8 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 
 // Skip implements repository.Admin.
 func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
-	return r.carryOut(ctx, recipient, skipOrder, by, func(c *call, writeID string) (*decision, error) {
-		doc, g, err := c.openOf(ctx, recipient, id)
+	return r.executeOrder(ctx, recipient, skipOrder, by, func(c *call, writeID string) (*decision, error) {
+		doc, g, err := c.readOpenAndGate(ctx, recipient, id)
 		if err != nil {
 			return nil, err
 		}
@@ -135,8 +136,8 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 	})
 }
 
-// openOf returns an open bundle and the gate that has it open.
-func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, *gate, error) {
+// readOpenAndGate returns an open bundle and the gate that names it as open.
+func (c *call) readOpenAndGate(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, *gate, error) {
 	doc, gates, err := c.bundleAndGates(ctx, recipient, id)
 	if err != nil {
 		return nil, nil, err
@@ -149,31 +150,32 @@ func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.B
 			return doc, g, nil
 		}
 	}
-	return nil, nil, client.ErrStale // the two were read at different times
+	return nil, nil, client.ErrStale // bundle and gate were read at different times
 }
 
 // Replay implements repository.Admin.
 //
-// A sweep must not remove events that are about to be unacknowledged again. So after the gate was read,
-// Replay first moves the fence in the head. From then on two writes fail: a raise of the floor that is
-// based on an earlier read, and the write of the gate by a Replay if a sweep has proved the gate
-// meanwhile. Pointers are lowered before the gate moves, because a Peek corrects a pointer that is too
-// low. But a Save that still reads the old position of the gate, or the hints of a Dequeue on another
-// node, may raise a pointer afterwards. So the gate remembers the number up to which pointers must not
-// be used.
+// A Replay makes the events of a bundle unacknowledged again, so a sweep must not remove them. After
+// reading the gate, Replay moves the fence in the head. Then two writes fail: a raise of the floor
+// that is based on an earlier read of the head, and Replay's write of the gate if a sweep has proved
+// the gate since Replay read it.
+//
+// Replay lowers the entries before it moves the gate, because a Peek corrects an entry that is too low.
+// A Save that reads the old position of the gate, or the hints of a Dequeue on another node, may later
+// raise an entry again. So the gate stores the number up to which entries must not be used.
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.AdminAction) (domain.Bundle, error) {
 	r.hints.awaitHints(ctx, recipient)
 	var bundle domain.Bundle
-	err := r.carryOut(ctx, recipient, replayOrder, by, func(c *call, writeID string) (*decision, error) {
-		doc, g, err := c.lastOf(ctx, recipient, group)
+	err := r.executeOrder(ctx, recipient, replayOrder, by, func(c *call, writeID string) (*decision, error) {
+		doc, g, err := c.readLastClosed(ctx, recipient, group)
 		if err != nil {
 			return nil, err
 		}
 		if bundle, err = doc.toBundle(); err != nil {
 			return nil, err
 		}
-		// A crash after this write leaves a cabinet without the milestones of the bundle, so its
-		// drawers are kept longer.
+		// A crash after this write leaves the head without the milestones of the bundle's drawers, so
+		// these drawers are retained longer.
 		if err := c.fenceRemoval(ctx, recipient, doc); err != nil {
 			return nil, err
 		}
@@ -190,8 +192,8 @@ func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group
 	return bundle, err
 }
 
-// lastOf returns the bundle of a group that was closed last, and its gate.
-func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domain.Group) (*bundleDoc, *gate, error) {
+// readLastClosed returns the bundle of a group that was closed most recently, and the gate of the group.
+func (c *call) readLastClosed(ctx context.Context, recipient domain.ActorID, group domain.Group) (*bundleDoc, *gate, error) {
 	gates := make(map[domain.Group]*gate)
 	if err := c.readGates(ctx, recipient, []domain.Group{group}, gates); err != nil {
 		return nil, nil, err
@@ -219,7 +221,7 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 		if there {
 			return nil, nil, client.ErrStale
 		}
-		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last one of group %s, is no longer retained", g.Last, group)
+		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last bundle of group %s, is no longer retained", g.Last, group)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -229,7 +231,7 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 		return nil, nil, errNotRetained(doc)
 	}
 	if doc.State == stateOpen || at.Total != doc.Start.Total+int64(doc.Count) {
-		return nil, nil, client.ErrStale // the two were read at different times
+		return nil, nil, client.ErrStale // bundle and gate were read at different times
 	}
 	doc.etag = etag
 	return doc, g, nil
@@ -270,7 +272,7 @@ func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDo
 		var d drawer
 		_, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &d)
 		if client.IsNotFound(err) {
-			continue // its events were in the tail, and may still be there: it needs no entry
+			continue // no document: all events of the drawer were in the tail, and need no entry
 		}
 		if err != nil {
 			return err
@@ -299,11 +301,11 @@ func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repo
 	return r.setFrozen(ctx, recipient, thawOrder, false, by)
 }
 
-// setFrozen writes every gate, and creates those that are missing, so that a concurrent write of a Peek
-// or Dequeue that has read an older gate fails. For an actor without a mailbox it returns NotFound, so
-// an order with a wrong id stores nothing.
+// setFrozen writes every gate, and creates missing gates, so that the write of a concurrent Peek or
+// Dequeue that has read an older gate fails. For an actor without a mailbox it returns NotFound, so an
+// order with a wrong id writes no documents.
 func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.AdminAction) error {
-	return r.carryOut(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
+	return r.executeOrder(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
 		gates, h, err := c.readGatesAndHead(ctx, recipient, r.opts.Groups.All())
 		if err != nil {
 			return nil, err
@@ -313,7 +315,7 @@ func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, wh
 		for _, group := range r.opts.Groups.All() {
 			g := gates[group]
 			known = known || g.ETag != ""
-			if g.WriteID != writeID { // otherwise an earlier batch of this order has written it
+			if g.WriteID != writeID { // otherwise an earlier batch of this order wrote the gate
 				d.writes = append(d.writes, replaceInBatch(g.ID, g.ETag, g.setFrozen(frozen, writeID)))
 			}
 		}
@@ -324,8 +326,8 @@ func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, wh
 	})
 }
 
-// FreezeAll freezes every recipient that has a mailbox, and returns their number. It may be
-// repeated.
+// FreezeAll freezes every recipient that has a mailbox, and returns the number of recipients. It is
+// safe to repeat.
 func (r *Repository) FreezeAll(ctx context.Context, by repository.AdminAction) (n int, err error) {
 	const atOnce = 16
 	var freezing errgroup.Group
@@ -338,8 +340,8 @@ func (r *Repository) FreezeAll(ctx context.Context, by repository.AdminAction) (
 	return n, errors.Join(err, freezing.Wait())
 }
 
-// whyNoMailbox returns NotFound for a recipient of which neither head nor gate was found, or
-// client.ErrStale if that read was stale.
+// whyNoMailbox returns NotFound for a recipient without a head and without a gate, or client.ErrStale
+// if the read that found neither was stale.
 func (c *call) whyNoMailbox(ctx context.Context, recipient domain.ActorID) error {
 	if c.r.db.ReadsMayBeStale() {
 		switch there, err := c.documentExists(ctx, c.r.db.catalog, headKey(recipient), headID); {

@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Bundle implements repository.Admin. The events of a closed bundle stay where they are until a
-// sweep removes their drawers.
+// Bundle implements repository.Admin. The events of a closed bundle remain readable until a sweep
+// removes their drawers.
 func (r *Repository) Bundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.FoundBundle, repository.Run, error) {
 	c := r.beginCall("bundle")
 	var found repository.FoundBundle
@@ -48,8 +48,8 @@ func (c *call) bundleAndRun(ctx context.Context, recipient domain.ActorID, id do
 	return found, events, nil
 }
 
-// readRetained reads a bundle, open or closed. Where reads may be stale, it proves that a bundle which
-// is not found does not exist.
+// readRetained reads a bundle, open or closed. Where reads may be stale, it proves that a missing bundle
+// does not exist.
 func (c *call) readRetained(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*foundBundleDoc, error) {
 	doc := &foundBundleDoc{}
 	_, err := c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
@@ -70,7 +70,7 @@ func (c *call) readRetained(ctx context.Context, recipient domain.ActorID, id do
 // Look implements repository.Admin. It writes only the record: a write of the bundle would extend
 // its retention.
 func (r *Repository) Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
-	return r.carryOut(ctx, recipient, lookOrder, by, func(c *call, _ string) (*decision, error) {
+	return r.executeOrder(ctx, recipient, lookOrder, by, func(c *call, _ string) (*decision, error) {
 		doc, err := c.readRetained(ctx, recipient, id)
 		if err != nil {
 			return nil, err

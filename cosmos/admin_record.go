@@ -19,11 +19,11 @@ type recordDoc struct {
 	Bundle    string    `json:"bundle,omitempty"`
 	Events    int       `json:"events,omitempty"`
 	Lost      *lossDoc  `json:"lost,omitempty"`
-	TTL       int       `json:"ttl,omitempty"` // seconds after the write
+	TTL       int       `json:"ttl,omitempty"` // in seconds from the write
 	client.FormatNumber
 }
 
 const recordKind = "record"
 
-// recordsKept is how long a record is kept.
+// recordsKept is the retention of records.
 const recordsKept = 365 * 24 * time.Hour

@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// After operators' orders, hints are too high and stale reads show states that no longer hold.
+// These tests give operators' orders, after which hints may be too high, and stale reads return
+// outdated states.
 
 var becauseOfATest = repository.AdminAction{Who: "a test", Why: "to see its effect"}
 
@@ -28,7 +29,7 @@ func groupOf(t *testing.T, origin domain.Origin) domain.Group {
 	return group
 }
 
-func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
+func TestReplay_KeepsTheOrderThoughAnEntryIsTooHigh(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, true)
 	first := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
@@ -41,7 +42,7 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 
 	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.Charges), becauseOfATest)
 	require.NoError(t, err)
-	s.save(node, 0, []domain.Event{later}) // the Save treats the drawer as one without waiting events, and points at number 3
+	s.save(node, 0, []domain.Event{later}) // the Save finds no waiting events in the drawer, so the entry points at number 3
 	require.NoError(t, node.Release(t.Context(), s.actor, b.ID, becauseOfATest))
 
 	require.Equal(t, first.ID, s.dequeueNext(node), "H4: number 1 comes before number 2")
@@ -49,12 +50,12 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 	require.Equal(t, later.ID, s.dequeueNext(node))
 }
 
-// An aging makes the next matching plain reads stale by a number of commits.
-type aging struct {
+// staleReads makes the next plain reads stale by a number of commits.
+type staleReads struct {
 	left, age atomic.Int32
 }
 
-func (a *aging) commitsBehind() int {
+func (a *staleReads) commitsBehind() int {
 	if a.left.Load() > 0 && a.left.Add(-1) >= 0 {
 		return int(a.age.Load())
 	}
@@ -64,7 +65,7 @@ func (a *aging) commitsBehind() int {
 func TestDequeue_OfAReplayedBundleSucceedsDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for reads := range int32(3) {
-			var old aging
+			var old staleReads
 			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 			node := s.node(small, false)
 			s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -82,7 +83,7 @@ func TestDequeue_OfAReplayedBundleSucceedsDespiteStaleReads(t *testing.T) {
 func TestReplay_SucceedsDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for reads := range int32(3) {
-			var old aging
+			var old staleReads
 			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 			node := s.node(small, false)
 			s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -120,7 +121,7 @@ func TestAnOrderWithALostReply_SucceedsDespiteStaleReads(t *testing.T) {
 		for age := range int32(6) {
 			for reads := range int32(4) {
 				synctest.Test(t, func(t *testing.T) {
-					var old aging
+					var old staleReads
 					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 					node := s.node(small, false)
 					s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -128,7 +129,7 @@ func TestAnOrderWithALostReply_SucceedsDespiteStaleReads(t *testing.T) {
 					require.NoError(t, err)
 					nth := int32(1)
 					if what == replayOrder {
-						nth = 2 // the first is the Dequeue
+						nth = 2 // the first batch is that of the Dequeue
 					}
 					var seen atomic.Int32
 					s.line.Break(func(_ int, req *http.Request) faulty.Fault {

@@ -11,18 +11,19 @@ import (
 )
 
 // A bundle in content mode request waits for its domain. A Peek requests the content from the domain
-// and copies it into the folder of the bundle. One patch records the result in the document of the
+// and copies it into the folder of the bundle. One patch records the answer in the document of the
 // bundle, on condition that the bundle is open and has no answer yet. A patch acts on the current
-// document and returns it, so no read precedes it. It needs no gate, because bundle and gate are always
-// written in one batch. The first answer stays, and every later caller receives it. A Dequeue that has
-// read the document just before is refused by its own condition, and reads again.
+// document and returns it, so no read precedes the patch. The patch does not involve the gate, because
+// every change of a bundle's state also writes its gate, in one batch. The first answer remains, and
+// every later caller receives it. A Dequeue that reads the document before the answer fails with
+// ErrUnanswered; where reads may be stale, it first proves that no answer is stored.
 //
-// An object may be deleted while its bundle is open. Then another patch, MarkGone, marks the content,
-// on condition that the bundle is open and the object is still its content. A Peek sees the mark in the
-// document that it reads anyway, and requests the content again. The patch with the new answer is
-// conditional on the mark and on the object that it replaces. So one of several new answers is
-// accepted, and a patch that arrives after its call has ended is refused, because it finds another
-// object: an object that was replaced, or discarded because another answer was first, never becomes the
+// An object may be deleted while its bundle is open. Then another patch, MarkGone, marks the content as
+// gone, on condition that the bundle is open and the object is still its content. A Peek sees the mark
+// in the document that it reads anyway, and requests the content again. The patch with the new answer
+// is conditional on the mark and on the object that it replaces, so only one of several new answers is
+// accepted. A patch that arrives after its call has ended is refused, because it finds another object.
+// So an object that was replaced, or discarded because another answer was first, never becomes the
 // content again. The bundle keeps its write id, so neither patch prevents a Dequeue from closing it.
 
 var _ repository.Answers = (*Repository)(nil)
@@ -33,8 +34,8 @@ const (
 	ifLacking    = ifOnRequest + " and (not is_defined(c.object) or c.gone = true)"
 )
 
-// ifContentIs is the condition that an object is the content of the bundle. Its name has been
-// checked, so it has no quotes.
+// ifContentIs returns the condition that an object is the content of the bundle. The caller has checked
+// the name of the object, so it contains no quotes.
 func ifContentIs(object string) string { return ifOnRequest + " and c.object = '" + object + "'" }
 
 // Answer implements repository.Answers.
@@ -64,7 +65,7 @@ func setContent(ops *azcosmos.PatchOperations, object string, body domain.Body) 
 	ops.AppendSet("/object", object)
 	ops.AppendSet("/bodyLength", body.Length)
 	ops.AppendSet("/bodyDigest", body.Digest[:])
-	ops.AppendSet("/trouble/failures", 0) // one by one, so that unknown members stay
+	ops.AppendSet("/trouble/failures", 0) // one member at a time, so that unknown members are retained
 	ops.AppendSet("/trouble/reason", "")
 	ops.AppendSet("/trouble/text", "")
 	ops.AppendSet("/trouble/call", "")
@@ -80,7 +81,7 @@ func (r *Repository) MarkGone(ctx context.Context, recipient domain.ActorID, id 
 	return r.patchContentRequest(ctx, "mark content", recipient, id, ops, func(d *bundleDoc) bool { return d.Object == object && !d.Gone })
 }
 
-// BundleRecipients implements repository.Answers. The id is in the index of every partition.
+// BundleRecipients implements repository.Answers. It queries all partitions by id, which is indexed.
 func (r *Repository) BundleRecipients(ctx context.Context, id domain.BundleID) ([]domain.ActorID, error) {
 	what := "find the recipients of bundle " + id.String()
 	docs, err := client.All[bundleState](ctx, r.beginCall("find recipients").QueryAllPartitions(r.db.bundles, id.String(),
@@ -102,8 +103,8 @@ func (r *Repository) BundleRecipients(ctx context.Context, id domain.BundleID) (
 	return recipients, nil
 }
 
-// Fail implements repository.Answers. The call leaves its id, so that it is counted once even if its
-// reply is lost.
+// Fail implements repository.Answers. The patch stores the id of the call, so that a failure is counted
+// once even if the reply is lost.
 func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.ContentFailure) (domain.Bundle, error) {
 	call := r.client.NewID()
 	ops := client.NewPatch(bundleDocument, ifLacking, "c.trouble.call != '"+call+"'")
@@ -116,7 +117,7 @@ func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id doma
 	})
 }
 
-// A bundleState is a bundle, open or closed, and its recipient.
+// A bundleState holds the members of a bundle that BundleRecipients reads.
 type bundleState struct {
 	ID        string `json:"id"`
 	Recipient string `json:"recipient"`
@@ -124,9 +125,9 @@ type bundleState struct {
 	client.FormatNumber
 }
 
-// patchContentRequest patches a bundle in content mode request, and returns the bundle as it is
-// afterwards. If the conditions of the patch do not hold, the bundle is not changed. isPending reports
-// whether the conditions hold for an open bundle.
+// patchContentRequest patches a bundle in content mode request, and returns the resulting bundle. If the
+// conditions of the patch do not hold, the bundle is not changed. isPending reports whether the
+// conditions hold for an open bundle.
 func (r *Repository) patchContentRequest(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID,
 	ops azcosmos.PatchOperations, isPending func(*bundleDoc) bool,
 ) (bundle domain.Bundle, err error) {
@@ -141,7 +142,7 @@ func (r *Repository) patchContentRequest(ctx context.Context, what string, recip
 		switch {
 		case client.IsNotFound(err):
 			return errNotOpen(id)
-		case client.IsRefused(err): // it has other content, or an earlier attempt of this patch was applied, or it is not open
+		case client.IsRefused(err): // the bundle has other content or is not open, or an earlier attempt was applied
 			if doc, err = c.openNow(ctx, recipient, id); err != nil {
 				return err
 			}

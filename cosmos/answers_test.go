@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// openOnRequest opens a bundle whose content its domain makes on request.
+// openOnRequest opens a bundle in content mode request.
 func (s *trust) openOnRequest(node *Repository) repositorytest.Peeked {
 	s.Helper()
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
@@ -33,13 +33,14 @@ func (s *trust) answerBundle(node *Repository, id domain.BundleID, object string
 	return b
 }
 
-// inEveryAge runs a case with stale reads: each number of stale reads with each number of commits.
+// inEveryAge runs test with 0 to 3 stale reads, which are 0 to 7 commits old. The reads after a call of
+// makeOld are stale.
 func inEveryAge(t *testing.T, test func(s *trust, makeOld func())) {
 	for age := range int32(8) {
 		for reads := range int32(4) {
 			t.Run(fmt.Sprintf("%d reads are %d commits old", reads, age), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					var old aging
+					var old staleReads
 					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 					test(s, func() { old.age.Store(age); old.left.Store(reads) })
 				})
@@ -67,7 +68,7 @@ func TestAnUnansweredBundle_IsNotDequeuedDespiteStaleReads(t *testing.T) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.Alone))
 		s.answerBundle(node, s.openOnRequest(node).ID, "made")
-		_, err := node.Acknowledge(s.Context(), s.actor, s.openOnRequest(node).ID) // the one that is open
+		_, err := node.Acknowledge(s.Context(), s.actor, s.openOnRequest(node).ID) // Peek returns the open bundle
 		require.NoError(s, err)
 		b := s.openOnRequest(node)
 		makeOld()
@@ -82,7 +83,7 @@ func TestPeek_ReturnsTheStoredAnswerDespiteStaleReads(t *testing.T) {
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 		b := s.openOnRequest(node)
 		s.answerBundle(node, b.ID, "made")
-		line.setBefore(atNth(1, isWrite, func() error { makeOld(); return nil })) // after the gate was read
+		line.setBefore(atNth(1, isWrite, func() error { makeOld(); return nil })) // the gate is read before; later reads are stale
 		next, err := node.NextUnacknowledged(s.Context(), s.actor, allGroups)
 		require.NoError(s, err)
 		require.Equal(s, "made", next.Open.Object)
@@ -112,7 +113,7 @@ func TestDequeue_WithALostReplySucceedsDespiteAStaleRead(t *testing.T) {
 		require.Equal(s, "made", closed.Object)
 		notices, err := node.Notices(s.Context(), s.actor)
 		require.NoError(s, err)
-		if len(notices) > 0 { // the read may be stale
+		if len(notices) > 0 { // a stale read may return no notices
 			require.Equal(s, []domain.BundleID{b.ID}, bundlesOf(notices))
 		}
 	})
@@ -147,7 +148,7 @@ func TestALateOrSecondAnswer_ChangesNothingDespiteStaleReads(t *testing.T) {
 	})
 }
 
-// Others may find and answer a bundle before the call that has opened it receives its reply.
+// Another node may find and answer a bundle before the call that opened the bundle receives its reply.
 func TestAdd_RecognizesItsBundleAfterAnAnswer(t *testing.T) {
 	s := newTrust(t)
 	other := s.node(small, false)

@@ -12,21 +12,21 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Peek and Dequeue compute the backlog after a bundle, and its age, from what they read anyway: the
-// head has the number of events that a cabinet has received, the gate the number of those that are
-// acknowledged. The age is that of the oldest unacknowledged event. Its time is found by its number in
-// the cabinet:
+// Peek and Dequeue compute the backlog after a bundle, and the age of the backlog, from documents that
+// they read anyway: the head has the number of events that a cabinet has received, and the gate has the
+// number of acknowledged events. The age is that of the oldest unacknowledged event. The number of this
+// event in its cabinet determines where its time is found:
 //
 //   - The gate has the time of the event after the last bundle, if that event was read together with
-//     the bundle, which is usual in a large backlog.
+//     the bundle, as is usual in a large backlog.
 //   - Otherwise the event may be in a tail, with its time.
 //   - Otherwise the head has marks: the times of the last few Saves of the cabinet, or of the first
-//     events of flushed pages, which is usual in a small backlog. It keeps some older marks, spaced so
-//     that the age is never too low, and seldom more than twice too high.
+//     events of flushed pages. They suffice for a small backlog. The head also has some older marks,
+//     spaced so that the reported age is never too low, and seldom more than twice the true age.
 //
-// This needs no request, and costs about a tenth of a request unit for each Save. A Dequeue reads no
-// head: it counts from the newest head that this node has seen or, if that is older than the head of
-// the Peek, returns what the Peek has returned.
+// The computation needs no request, and the marks cost about a tenth of a request unit for each Save. A
+// Dequeue reads no head: it counts from the newest head that this node has seen. If the head of the
+// Peek was newer, the Dequeue returns the backlog that the Peek returned.
 
 // millis is a time in milliseconds since 1970. 0 means unknown.
 type millis int64
@@ -45,30 +45,32 @@ func (m millis) toTime() time.Time {
 	return time.UnixMilli(int64(m)).UTC()
 }
 
-// A mark holds when an event was saved. Events after it, up to the next mark, were saved at that time
-// or later.
-type mark [2]int64 // its number in the cabinet, counted from 1, and its time in millis
+// A mark holds the time at which an event was saved. The events from there to the next mark were saved
+// at the same time or later.
+type mark [2]int64 // number of the event in the cabinet, counted from 1, and its time in millis
 
-// The limits of the marks of a head. Every Peek reads the head and every Save writes it twice, so it must
-// stay small: the more cabinets it has, the fewer marks each may have.
+// The limits of the marks of a head. Every Peek reads the head and every Save writes it twice, so the
+// head must stay small: the more cabinets it has, the fewer marks each cabinet may have.
 const (
 	maxMarks = 16
 	minMarks = 2
 	allMarks = 256 // limit for the marks of one head, while it has up to 128 cabinets
 )
 
-func marksOf(cabinets int) int { return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1))) }
+func marksPerCabinet(cabinets int) int {
+	return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1)))
+}
 
-// withMark returns the marks of a cabinet with one more, for an event and the time saved. If there are
-// more than limit, it removes the mark whose removal changes the age of the events between its
-// neighbours by the smallest ratio. It keeps the last mark, and the first, because events before the
-// first have no time.
+// withMark returns the marks of a cabinet with a new mark for an event and the time saved. If the
+// cabinet then has more than limit marks, withMark removes the mark whose removal changes the age of the
+// events between its neighbours by the smallest ratio. It never removes the last mark, nor the first,
+// because events before the first mark have no time.
 func (c received) withMark(number int64, saved millis, limit int) []mark {
 	if saved == 0 {
 		return c.Marks
 	}
 	marks := append(slices.Clone(c.Marks), mark{number, int64(saved)})
-	marks = marks[max(0, len(marks)-allMarks):] // there are up to allMarks, unless the head is damaged
+	marks = marks[max(0, len(marks)-allMarks):] // only a damaged head has more than allMarks
 	for len(marks) > limit {
 		least, at := math.Inf(1), 1
 		for i := 1; i < len(marks)-1; i++ {
@@ -82,12 +84,12 @@ func (c received) withMark(number int64, saved millis, limit int) []mark {
 	return marks
 }
 
-// markAge returns an age in milliseconds, at least one second.
+// markAge returns the age of m in milliseconds, at least one second.
 func markAge(m mark, now millis) float64 { return float64(max(int64(now)-m[1], 1000)) }
 
 // savedAt returns when event n of the cabinet was saved, or an earlier time.
 func (c received) savedAt(n int64) millis {
-	if at := int(n - c.Total + int64(c.tailLen()) - 1); at >= 0 { // in the tail
+	if at := int(n - c.Total + int64(c.tailLen()) - 1); at >= 0 { // event n is in the tail
 		if t, err := c.decodeTail(domain.CabinetKey{}); err == nil && t != nil && at < len(t.events) {
 			return millisOf(t.events[at].Saved)
 		}
@@ -97,16 +99,16 @@ func (c received) savedAt(n int64) millis {
 		at++
 	}
 	if at == 0 {
-		return 0 // saved by a version that left no marks
+		return 0 // a version without marks saved the event
 	}
 	saved := c.Marks[at-1][1]
-	for _, later := range c.Marks[at:] { // by a node whose clock is slow
+	for _, later := range c.Marks[at:] { // a node whose clock is slow wrote an earlier time
 		saved = min(saved, later[1])
 	}
 	return millis(saved)
 }
 
-// backlogAfter returns the events of a cabinet after a position.
+// backlogAfter returns the number and age of the events of a cabinet after a position.
 func (c received) backlogAfter(at position) domain.Backlog {
 	n := c.Total - at.Total
 	if n <= 0 || at.Sequence >= c.Sequence {
@@ -147,11 +149,11 @@ func (r *eventRange) BacklogAfter(n int) domain.Backlog {
 	return b
 }
 
-// backlogAndWatermark also returns the watermark of the head from which the backlog is counted: the
-// newest head that this node has seen.
+// backlogAndWatermark returns the backlog after the first n events, and the watermark of the head from
+// which it is counted: the newest head that this node has seen.
 func (r *eventRange) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence) {
 	h := r.call.r.known.newestHead(r.cabinet.Recipient)
-	if h == nil { // evicted, because there were many others
+	if h == nil { // heads of other recipients have evicted it
 		h = r.head
 	}
 	gates := make(map[domain.Group]*gate, len(r.gates))
@@ -180,10 +182,10 @@ func (r *eventRange) eventAfter(n int) *repository.StoredEvent {
 	return nil
 }
 
-// A behind records the backlog at the moment when a bundle was opened. It is used only by a node that
-// has nothing newer of the recipient in memory.
+// A behind records the backlog at the time when a bundle was opened. Only a node without a newer head of
+// the recipient in memory uses it.
 type behind struct {
-	Asked  []string        `json:"asked,omitempty"` // groups that were asked for; empty means all
+	Asked  []string        `json:"asked,omitempty"` // groups that the Peek requested; empty means all
 	Events int64           `json:"events,omitempty"`
 	Oldest millis          `json:"oldest,omitempty"`
 	Seen   domain.Sequence `json:"seen"` // watermark
@@ -205,8 +207,8 @@ func (r *eventRange) behindNew(n int) behind {
 	return b
 }
 
-// behindDequeued returns the backlog after a bundle that has just been dequeued, in the groups that
-// were asked for when it was opened.
+// behindDequeued returns the backlog after a bundle that has just been dequeued, in the groups that the
+// Peek requested when it opened the bundle.
 func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gates map[domain.Group]*gate) domain.Backlog {
 	h := r.known.newestHead(recipient)
 	if h == nil || h.Watermark < d.Behind.Seen {

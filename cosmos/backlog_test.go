@@ -17,11 +17,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestMarksNeverMakeAnEventYounger(t *testing.T) {
+func TestMarks_NeverUnderstateAnAge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(minMarks, maxMarks).Draw(t, "most")
 		var c received
-		var all []millis // when each event was saved
+		var all []millis // the time of each event
 		now := millis(1_700_000_000_000)
 		for range rapid.IntRange(1, 60).Draw(t, "saves") {
 			now += millis(rapid.Int64Range(-500, 86_400_000).Draw(t, "gap"))
@@ -61,7 +61,7 @@ func TestTheTimesOfTheLastFewSavesAreExact(t *testing.T) {
 	}
 }
 
-// There is a Save every ten seconds for three days, and nothing is acknowledged.
+// A Save every ten seconds for three days, without a Dequeue.
 func TestMarksOfManySavesAreSpacedByAge(t *testing.T) {
 	var c received
 	const saves = 3 * 24 * 360
@@ -81,13 +81,13 @@ func TestMarksOfManySavesAreSpacedByAge(t *testing.T) {
 }
 
 func TestAHeadOfManyCabinetsHasFewMarks(t *testing.T) {
-	assert.Equal(t, maxMarks, marksOf(0))
-	assert.Equal(t, maxMarks, marksOf(16))
-	assert.Equal(t, 4, marksOf(64))
-	assert.Equal(t, minMarks, marksOf(maxCabinets))
+	assert.Equal(t, maxMarks, marksPerCabinet(0))
+	assert.Equal(t, maxMarks, marksPerCabinet(16))
+	assert.Equal(t, 4, marksPerCabinet(64))
+	assert.Equal(t, minMarks, marksPerCabinet(maxCabinets))
 }
 
-// The backlog needs no request: these were the numbers of requests before the hub reported it.
+// The expected numbers of requests are those of a hub that did not report the backlog.
 func TestTheBacklog_NeedsNoRequest(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true}, false)
@@ -136,15 +136,15 @@ func TestTheBacklog_NeedsNoRequest(t *testing.T) {
 	}
 }
 
-// An hours is a clock that a test sets.
-type hours struct{ now time.Time }
+// A steppedClock is a clock that a test moves by hours.
+type steppedClock struct{ now time.Time }
 
-func (h *hours) clock() time.Time { return h.now }
-func (h *hours) addHours(n int)   { h.now = h.now.Add(time.Duration(n) * time.Hour) }
+func (h *steppedClock) clock() time.Time { return h.now }
+func (h *steppedClock) addHours(n int)   { h.now = h.now.Add(time.Duration(n) * time.Hour) }
 
 func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 	s := newTrust(t)
-	h := &hours{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	h := &steppedClock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	node := s.node(Options{Exclusive: true, Clock: h.clock}, true)
 	ctx := context.Background()
 	peek := func() repositorytest.Peeked {
@@ -160,10 +160,10 @@ func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 			saved = append(saved, h.now)
 		}
 	}
-	for range 100 { // far more Saves than there are marks
+	for range 100 { // far more Saves than marks
 		save(1)
 	}
-	peeked := peek() // only marks give the age of the events far behind the first bundle
+	peeked := peek() // only marks have the times of events far behind the first bundle
 	for i := 1; i < 100; i++ {
 		closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
 		require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 	require.Equal(t, domain.Backlog{Events: 1, Oldest: h.now}, peek().Behind, "after a week of nothing")
 }
 
-// A Dequeue reads no head. A node that has none in memory reports the backlog at the moment when the
+// A Dequeue reads no head. A node without a head in memory reports the backlog at the time when the
 // bundle was opened.
 func TestDequeue_OnANewNodeReturnsTheBacklogOfThePeek(t *testing.T) {
 	for _, groups := range [][]domain.Group{allGroups, {repositorytest.TimeSeries}} {
@@ -202,8 +202,8 @@ func TestDequeue_OnANewNodeReturnsTheBacklogOfThePeek(t *testing.T) {
 	}
 }
 
-// A node whose head is older than that of the Peek on another node must not report a smaller backlog
-// than the Peek did.
+// A node whose head is older than the head that a Peek on another node read must not report a smaller
+// backlog than the Peek.
 func TestDequeue_DoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
 	s := newTrust(t)
 	node, other := s.node(small, false), s.node(small, false)
@@ -225,15 +225,15 @@ func TestDequeue_WithALostReplyReturnsTheBacklog(t *testing.T) {
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	line.setBefore(nil)
-	s.line.BreakOne(3, faulty.ReplyLostAfter) // the batch that opens the bundle
+	s.line.BreakOne(3, faulty.ReplyLostAfter) // the batch that closes the bundle
 	closed, err := node.Acknowledge(context.Background(), s.actor, b.ID)
 	require.NoError(t, err)
 	assert.Equal(t, 1, s.line.Fired())
 	assert.Equal(t, int64(2), closed.Behind.Events)
 }
 
-// stripMembers removes fields from every document of a partition. They then look as if an older version had
-// written them.
+// stripMembers removes fields from every document of a partition, so that the documents look as if an older
+// version had written them.
 func (s *trust) stripMembers(container *azcosmos.ContainerClient, key string, fields ...string) {
 	s.Helper()
 	pager := container.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKeyString(key), nil)

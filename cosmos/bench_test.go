@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The benchmarks run on the durable engine and report what each operation costs: time, request units
-// (pessimistic profile), requests, allocations.
+// The benchmarks run on the durable engine and report the cost of each operation: time, request units
+// (pessimistic profile), requests and allocations.
 
 // A meter adds up the charges of the store while it runs.
 type meter struct {
@@ -31,7 +31,7 @@ func newMeter(b *testing.B, hints bool) (*meter, *Repository) {
 	return &meter{B: b, rig: r}, r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, hints)
 }
 
-// measure runs one operation. The timer of b runs only meanwhile.
+// measure runs one operation. The timer of the benchmark runs only during the operation.
 func (m *meter) measure(operation func()) {
 	units, requests := m.engine.RequestUnits(), m.engine.Requests()
 	m.StartTimer()
@@ -42,7 +42,7 @@ func (m *meter) measure(operation func()) {
 	m.ops++
 }
 
-// addCost adds the cost of work after the answer to the cost of the operation that was measured last.
+// addCost adds the cost of work after the reply to the cost of the operation that was measured last.
 func (m *meter) addCost(work func()) {
 	units, requests := m.engine.RequestUnits(), m.engine.Requests()
 	work()
@@ -137,7 +137,7 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 					case "Dequeue":
 						peek()
 						m.measure(dequeue)
-						m.addCost(func() { node.hints.awaitHints(ctx, actor) }) // part of the price, after the answer
+						m.addCost(func() { node.hints.awaitHints(ctx, actor) }) // hints are written after the reply, and belong to the cost
 					}
 					if what != "Dequeue" {
 						dequeue()
@@ -150,8 +150,8 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 	}
 }
 
-// BenchmarkBehind measures what the backlog costs besides the bytes that it adds to the head: no
-// request, and this time.
+// BenchmarkBehind measures the time to compute the backlog. The computation needs no request; the bytes
+// that the backlog adds to the head are not measured here.
 func BenchmarkBehind(b *testing.B) {
 	for _, cabinets := range []int{1, 10, maxCabinets} {
 		b.Run(fmt.Sprint(cabinets), func(b *testing.B) {
@@ -174,7 +174,7 @@ func BenchmarkBehind(b *testing.B) {
 	}
 }
 
-// BenchmarkDrain takes 100,000 events in bundles of about 2,000, hints included.
+// BenchmarkDrain peeks and dequeues 100,000 events in bundles of about 2,000, hints included.
 func BenchmarkDrain(b *testing.B) {
 	const events, weight, bundles = 100_000, 25, 49
 	m, node := newMeter(b, true)

@@ -6,27 +6,27 @@ import (
 	"iter"
 )
 
-// A block is fanOut^level consecutive drawers of a cabinet, by ordinal, whether they hold events or
-// not. A block of level 0 is one drawer; one of a higher level has fanOut children. The ordinals alone
-// determine the blocks of a cabinet, so a node that knows the head of a recipient knows the ids of all
-// filters that it needs.
+// A block is fanOut^level consecutive drawers of a cabinet, by ordinal, with or without events. A block
+// of level 0 is one drawer; a block of a higher level has fanOut children. The ordinals alone determine
+// the blocks of a cabinet, so a node that knows the head of a recipient knows the ids of all filters
+// that it needs.
 type block struct {
 	level  int
-	number int // counted from 0
+	number int // position among the blocks of the level, counted from 0
 }
 
 const (
 	fanOutBits = 2
 	fanOut     = 1 << fanOutBits
 	// maxBlockLevel is the highest level: a block of this level has 65,536 drawers, and a larger
-	// cabinet has several.
+	// cabinet has several such blocks.
 	maxBlockLevel = 8
 )
 
-// firstOrdinal returns the ordinal of the first drawer.
+// firstOrdinal returns the ordinal of the first drawer of b.
 func (b block) firstOrdinal() int { return b.number<<(fanOutBits*b.level) + 1 }
 
-// endOrdinal returns the ordinal after the last drawer.
+// endOrdinal returns the ordinal after the last drawer of b.
 func (b block) endOrdinal() int { return (b.number+1)<<(fanOutBits*b.level) + 1 }
 
 func (b block) parent() block     { return block{b.level + 1, b.number >> fanOutBits} }
@@ -39,8 +39,8 @@ func drawerBlock(ordinal int) block { return block{0, ordinal - 1} }
 func drawerSegment(ordinal int) blockSegment { return blockSegment{drawerBlock(ordinal), 0} }
 
 // blocksBetween returns the largest blocks that cover the drawers from the ordinal floor to the ordinal
-// last, in order: at most fanOut-1 of each level below the highest. The first block may begin below
-// floor.
+// last, in order: at most fanOut-1 blocks of each level below the highest. The first block may begin
+// below floor.
 func blocksBetween(floor, last int) []block {
 	var blocks []block
 	done := 0 // ordinals up to this one are covered
@@ -66,17 +66,17 @@ type blockSegment struct {
 // segmentCount returns the number of segments of b.
 func (b block) segmentCount() int {
 	if b.level == 0 {
-		return 1 // it is replaced as a whole while the drawer fills
+		return 1 // the filter of a drawer is replaced as a whole while the drawer fills
 	}
 	return 2 << (fanOutBits * b.level)
 }
 
-// bucketsPerSegment returns the number of buckets in a segment of b. Each has about ten events when the
-// drawers hold 10,000.
+// bucketsPerSegment returns the number of buckets in a segment of b. A bucket has about ten events when
+// the drawers hold 10,000.
 func (b block) bucketsPerSegment() int { return b.allBuckets() / b.segmentCount() }
 
-// allBuckets returns the number of buckets of b. The bucket is given by the bits of a key above the 32
-// bits of a word.
+// allBuckets returns the number of buckets of b. The upper bits of a key, above the 32 bits of its word,
+// select the bucket.
 func (b block) allBuckets() int { return 1 << (fingerprintBits - 32 + fanOutBits*b.level) }
 
 func (b block) bucketOf(key fingerprintKey) int {
@@ -87,12 +87,12 @@ func (b block) segmentOfKey(key fingerprintKey) int {
 	return int(key>>32) / b.bucketsPerSegment()
 }
 
-// segmentOf returns the segment for a hash.
+// segmentOf returns the segment of b whose range contains a hash.
 func (b block) segmentOf(hash uint64) blockSegment {
 	return blockSegment{b, b.segmentOfKey(b.keyOf(hash, 0))}
 }
 
-// childSegments returns the segments from which s is merged: one of each child.
+// childSegments returns the segments from which s is merged: one segment of each child block.
 func (s blockSegment) childSegments() iter.Seq2[int, blockSegment] {
 	return func(yield func(int, blockSegment) bool) {
 		for i := range fanOut {

@@ -16,63 +16,63 @@ import (
 
 // The filters of a cabinet are in its partition, beside its drawers. Each drawer has a filter (level
 // 0), which is replaced from time to time while the drawer fills, and once when it is sealed. When four
-// consecutive drawers are sealed, their filters are merged into one of level 1, four of those into one
-// of level 2, and so on. So the drawers up to any ordinal have at most three filters at each level: 21
-// for 10,000 drawers, or 10^8 events. One query returns all filters that a node needs for the ids of a
-// Save, because the ids of their documents follow from the head and from the hashes.
+// consecutive drawers are sealed, their filters are merged into one filter of level 1, four filters of
+// level 1 into one of level 2, and so on. So the drawers up to any ordinal have at most three filters at
+// each level: 21 for 10,000 drawers, or 10^8 events. One query returns all filters that a node needs for
+// the ids of a Save, because the ids of the filter documents follow from the head and from the hashes.
 //
 // What a reader may trust: the filter of a drawer holds every event in the slots below its count, and
 // all events of the drawer if it is sealed. A merged filter exists only if all drawers of its block are
-// sealed. It holds every event of those that were retained when it was merged. No filter says "no" for
-// an event that it must hold. Events that are added later, or were never committed, cause false
+// sealed. It holds every event of the drawers that were retained when it was merged. No filter says "no"
+// for an event that it must hold. Events that are added later, or were never committed, cause false
 // positives, and the pages decide.
 //
 // A filter that is missing, damaged or short is not an error. Instead of a merged filter, the node
-// reads those of its children; instead of the filter of a drawer, the pages after its count. It then
-// writes what was missing.
+// reads the filters of its children; instead of the filter of a drawer, it reads the pages after the
+// filter's count. The node then writes the missing filters.
 //
-// To write filters costs 0.02 RU for each event up to a million events, and 0.003 RU more for each
+// Writing filters costs 0.02 RU for each event up to a million events, and 0.003 RU more for each
 // further level.
 
 // A blockFilterDoc is a stored fingerprintSet.
 type blockFilterDoc struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`     // the key of the cabinet
-	Until        int         `json:"until"`            // the ordinal after the block; a sweep deletes by it
-	Drawer       string      `json:"drawer,omitempty"` // at level 0
-	Count        int         `json:"count,omitempty"`  // at level 0: slots of the drawer that it covers
-	Sealed       bool        `json:"sealed,omitempty"` // at level 0: the filter has all events of the drawer
+	Until        int         `json:"until"`            // ordinal after the block; a sweep selects the filters to delete by it
+	Drawer       string      `json:"drawer,omitempty"` // id of the drawer, at level 0 only
+	Count        int         `json:"count,omitempty"`  // number of covered slots of the drawer, at level 0 only
+	Sealed       bool        `json:"sealed,omitempty"` // the filter has all events of the drawer, at level 0 only
 	Fingerprints packed      `json:"fingerprints"`     // see fingerprintSet.encode
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }
 
-// A drawerFilter is the filter of the events of a drawer before a slot.
+// A drawerFilter is the filter of the first count slots of a drawer.
 type drawerFilter struct {
 	drawer  string
 	ordinal int
-	count   int  // number of slots that it covers
+	count   int
 	sealed  bool // the filter has all events of the drawer
 	set     *fingerprintSet
 }
 
-// maxFilterBytes keeps the document of a drawer's filter below 2 MB, as base64. Drawers with more than
-// 300,000 events have no filter; their pages are read.
+// maxFilterBytes keeps the document of a drawer's filter, in base64, below 2 MB. Drawers with more than
+// 300,000 events have no filter; their pages are read instead.
 const maxFilterBytes = 1_300_000
 
 // filtersPerQuery is the number of filters that are read in one request: 3 MB when they are full.
 const filtersPerQuery = 100
 
-// A readFilter is a filter that was read.
-type readFilter struct {
+// A loadedFilter is a stored filter: its document, and the set decoded from it.
+type loadedFilter struct {
 	doc *blockFilterDoc
 	set *fingerprintSet
 }
 
 // readBlockFilters returns the stored filters of segments, by segment. A damaged filter counts as
 // missing.
-func (c *call) readBlockFilters(ctx context.Context, cabinet domain.CabinetKey, segments []blockSegment) (map[blockSegment]*readFilter, error) {
-	found := make(map[blockSegment]*readFilter, len(segments))
+func (c *call) readBlockFilters(ctx context.Context, cabinet domain.CabinetKey, segments []blockSegment) (map[blockSegment]*loadedFilter, error) {
+	found := make(map[blockSegment]*loadedFilter, len(segments))
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
@@ -83,7 +83,7 @@ func (c *call) readBlockFilters(ctx context.Context, cabinet domain.CabinetKey, 
 			defer mu.Unlock()
 			for s, doc := range docs {
 				if set, err := decodeFingerprints(s, doc.Fingerprints); err == nil {
-					found[s] = &readFilter{doc, set}
+					found[s] = &loadedFilter{doc, set}
 				}
 			}
 			return err
@@ -94,7 +94,7 @@ func (c *call) readBlockFilters(ctx context.Context, cabinet domain.CabinetKey, 
 
 // readFilterDocs reads the filters of segments, in one request.
 func (c *call) readFilterDocs(ctx context.Context, key string, segments []blockSegment) (map[blockSegment]*blockFilterDoc, error) {
-	if len(segments) == 1 { // a query costs more
+	if len(segments) == 1 { // a point read costs less than a query
 		s, doc := segments[0], new(blockFilterDoc)
 		_, err := c.Read(ctx, c.r.db.cabinets, key, s.documentID(), doc)
 		switch {
@@ -108,7 +108,7 @@ func (c *call) readFilterDocs(ctx context.Context, key string, segments []blockS
 	byID := make(map[string]blockSegment, len(segments))
 	names := make([]string, len(segments))
 	for i, s := range segments {
-		byID[s.documentID()], names[i] = s, "'"+s.documentID()+"'" // the ids are our own
+		byID[s.documentID()], names[i] = s, "'"+s.documentID()+"'" // these ids contain no quotes
 	}
 	all, err := client.All[blockFilterDoc](ctx, c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.id IN ("+strings.Join(names, ", ")+")"))
 	if err != nil {
@@ -121,11 +121,11 @@ func (c *call) readFilterDocs(ctx context.Context, key string, segments []blockS
 	return docs, nil
 }
 
-// A storedFilter is what this process knows of the stored filter of the drawer that is being filled.
-// With it, the filter is replaced without a read.
+// A storedFilter has the etag and the extent of a drawer's filter as last stored or read by this process,
+// so that the process can replace the filter without reading it.
 type storedFilter struct {
 	mu     sync.Mutex
-	etag   azcore.ETag // "": none is known
+	etag   azcore.ETag // empty if unknown
 	count  int
 	sealed bool
 }
@@ -144,10 +144,10 @@ func (c *call) writeDrawerFilter(ctx context.Context, cabinet domain.CabinetKey,
 	}
 	for {
 		if known.hasEventsOf(f) {
-			return nil // replaced by a later hint of this process, or by another node
+			return nil // a later hint of this process, or another node, has replaced the filter
 		}
-		// A crash before this write leaves a filter that covers fewer slots. A node that needs it reads
-		// the pages after them.
+		// A crash before this write leaves a filter that covers fewer slots. A node that uses the filter
+		// reads the pages after these slots.
 		etag, err := c.Put(ctx, c.r.db.cabinets, key, id, known.etag, doc)
 		if !client.IsRefused(err) {
 			if err == nil {
@@ -176,9 +176,9 @@ func (s *storedFilter) hasEventsOf(f *drawerFilter) bool {
 	return s.sealed || s.count >= f.count && !f.sealed
 }
 
-// mergeSegment stores the segments of block b that the segment child of its children covers. Drawers
-// with an ordinal below floor are gone. It returns false if the filter of a child is missing: a filter
-// merged without it would say "no" for events of the child.
+// mergeSegment stores the segments of block b that segment child of its child blocks covers. Drawers with
+// an ordinal below floor have been removed. mergeSegment returns false if the filter of a child is
+// missing: a filter merged without it would say "no" for events of the child.
 func (c *call) mergeSegment(ctx context.Context, cabinet domain.CabinetKey, b block, child, floor int) (bool, error) {
 	var wanted []blockSegment
 	for i := range fanOut {
@@ -204,8 +204,8 @@ func (c *call) mergeSegment(ctx context.Context, cabinet domain.CabinetKey, b bl
 // writeMerged stores sets that mergeSets returned.
 func (c *call) writeMerged(ctx context.Context, cabinet domain.CabinetKey, sets []*fingerprintSet) error {
 	key := cabinetKey(cabinet)
-	// A crash before this write leaves the filters of the children, which are used instead. The
-	// next node that needs this one merges them.
+	// A crash before this write leaves the filters of the children, which are used instead. The next
+	// node that needs the merged filter writes it.
 	_, err := c.Batch(ctx, c.r.db.cabinets, key, false, func(batch *azcosmos.TransactionalBatch) {
 		for _, set := range sets {
 			batch.CreateItem(client.Encode(&blockFilterDoc{
@@ -214,7 +214,7 @@ func (c *call) writeMerged(ctx context.Context, cabinet domain.CabinetKey, sets 
 		}
 	})
 	if client.IsRefused(err) {
-		return nil // they exist: all are written in one batch, and every writer writes the same
+		return nil // the filters exist: every writer writes the same filters, in one batch
 	}
 	return err
 }

@@ -19,18 +19,19 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A distantContent is a content store that takes some time to open an object.
-type distantContent struct {
+// A slowContent is a content store in which opening an object takes some time.
+type slowContent struct {
 	repository.Content
 	opening time.Duration
 }
 
-func (c distantContent) Open(ctx context.Context, at repository.Section) (io.ReadCloser, error) {
+func (c slowContent) Open(ctx context.Context, at repository.Section) (io.ReadCloser, error) {
 	client.Sleep(ctx, c.opening)
 	return c.Content.Open(ctx, at)
 }
 
-// The largest bundle has 51,200 events, and its body may take 5 s. This bundle has a twentieth of them.
+// The largest bundle has 51,200 events, and its body may take 5 s. This bundle has a twentieth of these
+// events.
 func TestBody_OfSingleSavesTakesAFractionOfASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +46,7 @@ func TestBody_OfSingleSavesTakesAFractionOfASecond(t *testing.T) {
 			},
 		}})
 		repo := rig.node(Options{Exclusive: true, SweepEvery: -1}, true)
-		node := hub.New(repo, repo, distantContent{rig.content, 6 * time.Millisecond}, hub.Options{
+		node := hub.New(repo, repo, slowContent{rig.content, 6 * time.Millisecond}, hub.Options{
 			Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: domain.Inline},
 		})
 		defer node.Close()

@@ -22,39 +22,39 @@ import (
 )
 
 // The breakage test breaks every request of an operation once, in every way, and repeats the operation
-// as a caller would. Then it checks everything that is stored and delivered.
+// as a caller would. Then the test checks all stored and delivered data.
 
-// A broken is an operation on a node that is repeated until it succeeds.
-type broken struct {
+// A brokenOperation is an operation on a node that is repeated until it succeeds.
+type brokenOperation struct {
 	name      string
-	prepare   func(s *breakage) // runs before it, with an unbroken connection
+	prepare   func(s *breakage) // runs before the operation, with an unbroken connection
 	act       func(s *breakage, node *Repository) error
-	then      func(s *breakage) // checks the result, with an unbroken connection
+	check     func(s *breakage) // checks the result, with an unbroken connection
 	rollbacks bool              // the operation finds something to roll back
 }
 
 type breakage struct {
 	*testing.T
 	*rig
-	actor  domain.ActorID
-	ledger repositorytest.Ledger
-	taken  []repositorytest.Peeked
-	opts   Options
+	actor    domain.ActorID
+	ledger   repositorytest.Ledger
+	dequeued []repositorytest.Peeked
+	opts     Options
 
-	batch []domain.Event
-	open  repositorytest.Peeked
-	tries int // attempts of the operation
-	told  []domain.Notice
-	asked domain.SubscriptionID
+	batch        []domain.Event
+	open         repositorytest.Peeked
+	tries        int // attempts of the operation
+	notified     []domain.Notice
+	subscription domain.SubscriptionID
 }
 
-// requestDequeues adds a request for the dequeues of the recipient.
+// requestDequeues requests notices of the recipient's Dequeues for a subscription.
 func (s *breakage) requestDequeues(node *Repository) error {
-	_, err := node.RequestDequeues(context.Background(), s.actor, s.asked)
+	_, err := node.RequestDequeues(context.Background(), s.actor, s.subscription)
 	return err
 }
 
-// openOnRequest opens a bundle that waits for its domain.
+// openOnRequest opens a bundle that waits for content from its domain.
 func (s *breakage) openOnRequest() {
 	node := s.node(s.opts, false)
 	s.requireNoError(s.save(node, s.makeEvents(2)))
@@ -63,14 +63,14 @@ func (s *breakage) openOnRequest() {
 	s.requireNoError(err)
 }
 
-// openAnswered opens a bundle and answers it.
+// openAnswered opens a bundle and stores the answer of its domain.
 func (s *breakage) openAnswered() {
 	s.openOnRequest()
 	_, err := s.node(s.opts, false).Answer(context.Background(), s.actor, s.open.ID, "made", domain.Body{})
 	s.requireNoError(err)
 }
 
-// openWatched opens a bundle and watches it.
+// openWatched opens a bundle and adds a watch.
 func (s *breakage) openWatched() repositorytest.Peeked {
 	node := s.node(s.opts, false)
 	s.requireNoError(s.save(node, s.batch))
@@ -81,7 +81,7 @@ func (s *breakage) openWatched() repositorytest.Peeked {
 	return b
 }
 
-// openGone opens a bundle, answers it and marks its content as gone.
+// openGone opens a bundle, stores an answer and marks the content as gone.
 func (s *breakage) openGone() {
 	s.openAnswered()
 	_, err := s.node(s.opts, false).MarkGone(context.Background(), s.actor, s.open.ID, "made")
@@ -98,14 +98,14 @@ func (s *breakage) readOpenBundle() domain.Bundle {
 // dequeueOpen closes the open bundle.
 func (s *breakage) dequeueOpen(node *Repository) error {
 	_, err := node.Acknowledge(context.Background(), s.actor, s.open.ID)
-	if err == nil || domain.KindOf(err) == domain.NotFound { // the repeated call finds what the first has done
-		s.taken = append(s.taken, s.open)
+	if err == nil || domain.KindOf(err) == domain.NotFound { // an earlier attempt has closed the bundle
+		s.dequeued = append(s.dequeued, s.open)
 		return nil
 	}
 	return err
 }
 
-// save saves events, and remembers the request and the answer.
+// save saves events, and records the request and its result in the ledger.
 func (s *breakage) save(node *Repository, events []domain.Event) error {
 	s.ledger.Unsure(0, events...)
 	saved, err := node.Save(context.Background(), s.actor, events)
@@ -132,7 +132,7 @@ func (s *breakage) makeEvents(n int) []domain.Event {
 	return events
 }
 
-var brokenOperations = []broken{
+var brokenOperations = []brokenOperation{
 	{
 		name: "first save of a recipient",
 		act:  func(s *breakage, node *Repository) error { return s.save(node, s.batch) },
@@ -176,13 +176,13 @@ var brokenOperations = []broken{
 	{
 		name: "peek whose pointers are all wrong",
 		prepare: func(s *breakage) {
-			node := s.node(s.opts, false)                   // leaves no hints
-			s.requireNoError(s.save(node, s.makeEvents(6))) // several drawers in each cabinet
+			node := s.node(s.opts, false)                   // this node writes no hints
+			s.requireNoError(s.save(node, s.makeEvents(6))) // fills several drawers in each cabinet
 			b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 			s.requireNoError(err)
 			_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
 			s.requireNoError(err)
-			s.taken = append(s.taken, b)
+			s.dequeued = append(s.dequeued, b)
 		},
 		act: func(s *breakage, node *Repository) (err error) {
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
@@ -194,12 +194,12 @@ var brokenOperations = []broken{
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
 			s.requireNoError(s.save(node, s.batch))
-			for range 2 { // and a third bundle stays
+			for range 2 { // a third bundle remains
 				b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 				s.requireNoError(err)
 				_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
 				s.requireNoError(err)
-				s.taken = append(s.taken, b)
+				s.dequeued = append(s.dequeued, b)
 			}
 			s.requireNoError(s.save(node, s.makeEvents(2)))
 		},
@@ -230,7 +230,7 @@ var brokenOperations = []broken{
 			}
 			return err
 		},
-		then: func(s *breakage) {
+		check: func(s *breakage) {
 			b := s.readOpenBundle()
 			assert.Equal(s, "made", b.Object)
 			assert.Equal(s, domain.Body{Length: 4}, b.Body)
@@ -246,7 +246,7 @@ var brokenOperations = []broken{
 			}
 			return err
 		},
-		then: func(s *breakage) { assert.Equal(s, "made", s.readOpenBundle().Object) },
+		check: func(s *breakage) { assert.Equal(s, "made", s.readOpenBundle().Object) },
 	},
 	{
 		name:    "mark of deleted content",
@@ -258,7 +258,7 @@ var brokenOperations = []broken{
 			}
 			return err
 		},
-		then: func(s *breakage) { assert.True(s, s.readOpenBundle().Gone) },
+		check: func(s *breakage) { assert.True(s, s.readOpenBundle().Gone) },
 	},
 	{
 		name:    "deleted content that is reported by its name",
@@ -272,7 +272,7 @@ var brokenOperations = []broken{
 			_, err = node.MarkGone(context.Background(), s.actor, s.open.ID, "made")
 			return err
 		},
-		then: func(s *breakage) { assert.True(s, s.readOpenBundle().Gone) },
+		check: func(s *breakage) { assert.True(s, s.readOpenBundle().Gone) },
 	},
 	{
 		name:    "answer in place of deleted content",
@@ -284,7 +284,7 @@ var brokenOperations = []broken{
 			}
 			return err
 		},
-		then: func(s *breakage) {
+		check: func(s *breakage) {
 			b := s.readOpenBundle()
 			assert.Equal(s, "made-again", b.Object)
 			assert.False(s, b.Gone)
@@ -303,7 +303,7 @@ var brokenOperations = []broken{
 			_, err := node.Fail(context.Background(), s.actor, s.open.ID, domain.ContentFailure{Reason: "busy"})
 			return err
 		},
-		then: func(s *breakage) {
+		check: func(s *breakage) {
 			failures := s.readOpenBundle().ContentFailure.Failures
 			assert.Positive(s, failures)
 			assert.LessOrEqual(s, failures, s.tries, "each call counts once")
@@ -313,7 +313,7 @@ var brokenOperations = []broken{
 		name:    "dequeue of a bundle on request",
 		prepare: (*breakage).openAnswered,
 		act:     (*breakage).dequeueOpen,
-		then: func(s *breakage) {
+		check: func(s *breakage) {
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
 			s.requireNoError(err)
 			require.Len(s, notices, 1)
@@ -331,7 +331,7 @@ var brokenOperations = []broken{
 			s.requireNoError(s.requestDequeues(node))
 		},
 		act: (*breakage).dequeueOpen,
-		then: func(s *breakage) {
+		check: func(s *breakage) {
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
 			s.requireNoError(err)
 			require.Equal(s, []domain.BundleID{s.open.ID}, bundlesOf(notices))
@@ -347,11 +347,11 @@ var brokenOperations = []broken{
 			node.opts.Clock = func() time.Time { return time.Now().Add(8 * day) }
 			_, err := node.SweepRecipient(context.Background(), s.actor)
 			if err == nil {
-				_, err = node.SweepRecipient(context.Background(), s.actor) // the sweep has to find what was refused
+				_, err = node.SweepRecipient(context.Background(), s.actor) // this sweep repeats the writes that were refused
 			}
 			return err
 		},
-		then: func(s *breakage) {
+		check: func(s *breakage) {
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
 			s.requireNoError(err)
 			require.Equal(s, []domain.Audience{domain.ForWatchers, domain.ForWatchersOfRemoval}, audiencesOf(notices))
@@ -369,7 +369,7 @@ var brokenOperations = []broken{
 			s.requireNoError(err)
 		},
 		act: (*breakage).requestDequeues,
-		then: func(s *breakage) {
+		check: func(s *breakage) {
 			node := s.node(s.opts, false)
 			s.requireNoError(s.dequeueOpen(node))
 			notices, err := node.Notices(context.Background(), s.actor)
@@ -383,9 +383,9 @@ var brokenOperations = []broken{
 			s.requireNoError(s.requestDequeues(s.node(s.opts, false)))
 		},
 		act: func(s *breakage, node *Repository) error {
-			return node.WithdrawDequeues(context.Background(), s.actor, s.asked)
+			return node.WithdrawDequeues(context.Background(), s.actor, s.subscription)
 		},
-		then: func(s *breakage) {
+		check: func(s *breakage) {
 			gates := make(map[domain.Group]*gate)
 			s.requireNoError(s.node(s.opts, false).beginCall("test").readGates(context.Background(), s.actor, allGroups, gates))
 			for _, g := range gates {
@@ -407,15 +407,15 @@ var brokenOperations = []broken{
 				return err
 			}
 			notices, err := repositorytest.DrainNotices(context.Background(), s.stores(node), s.actor)
-			s.told = append(s.told, notices...)
+			s.notified = append(s.notified, notices...)
 			return err
 		},
-		then: func(s *breakage) {
-			told := make(map[domain.BundleID]bool)
-			for _, n := range s.told {
-				told[n.Bundle] = true
+		check: func(s *breakage) {
+			notified := make(map[domain.BundleID]bool)
+			for _, n := range s.notified {
+				notified[n.Bundle] = true
 			}
-			assert.Equal(s, map[domain.BundleID]bool{s.taken[0].ID: true, s.taken[1].ID: true}, told)
+			assert.Equal(s, map[domain.BundleID]bool{s.dequeued[0].ID: true, s.dequeued[1].ID: true}, notified)
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
 			s.requireNoError(err)
 			assert.Empty(s, notices)
@@ -423,37 +423,37 @@ var brokenOperations = []broken{
 	},
 }
 
-// A breaking is a way to break a request, and the number of retries of the node that makes the call: -1
+// A requestFault is a way to break a request, and the number of retries of the node that makes the call: -1
 // leaves retries to the caller, 0 means the default.
-type breaking struct {
+type requestFault struct {
 	fault   faulty.Fault
 	retries int
 }
 
-func (b breaking) String() string {
+func (b requestFault) String() string {
 	if b.retries == 0 {
 		return b.fault.String() + "/retried by the operation"
 	}
 	return b.fault.String() + "/retried by the caller"
 }
 
-// breakings returns the ways in which each request is broken. Package client returns the same kind of
-// error for several faults, which its tests prove. So each kind, of a request that was carried out and
-// of one that was not, is retried both by the node and by the caller, and the faults of a kind take
-// turns. MESSAGEHUB_EVERY_CASE=1 combines all of them, as make campaign does. Under the race detector
-// fewer faults suffice: all execute the same lines.
-func breakings() []breaking {
+// requestFaults returns the ways in which each request is broken. Package client returns the same kind of
+// error for several faults, as its tests prove. So the list has each kind of error twice, retried by the
+// node and by the caller, with alternating faults. MESSAGEHUB_EVERY_CASE=1, as in make campaign, combines
+// every fault with both retries. Under the race detector two faults suffice, because all faults execute
+// the same lines.
+func requestFaults() []requestFault {
 	if raced {
-		return []breaking{{faulty.ForeignPrecondition, -1}, {faulty.ReplyLostAfter, 0}}
+		return []requestFault{{faulty.ForeignPrecondition, -1}, {faulty.ReplyLostAfter, 0}}
 	}
 	if triesEveryCase {
-		var all []breaking
+		var all []requestFault
 		for _, fault := range faulty.Faults() {
-			all = append(all, breaking{fault, -1}, breaking{fault, 0})
+			all = append(all, requestFault{fault, -1}, requestFault{fault, 0})
 		}
 		return all
 	}
-	return []breaking{
+	return []requestFault{
 		{faulty.RequestLost, -1},
 		{faulty.Unavailable, 0},
 		{faulty.ReplyLostAfter, -1},
@@ -470,7 +470,7 @@ func breakings() []breaking {
 func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 	cases := sample{oneOf: 3}
 	for _, op := range brokenOperations {
-		for _, way := range breakings() {
+		for _, way := range requestFaults() {
 			if !raced && !cases.isSelected() {
 				continue
 			}
@@ -488,11 +488,11 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 	}
 }
 
-// breakOnce breaks request n and reports whether there was one.
-func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool {
+// breakOnce breaks request n of an operation, and reports whether the operation makes at least n requests.
+func breakOnce(t *testing.T, op brokenOperation, fault faulty.Fault, n, retries int) bool {
 	s := &breakage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	s.opts = Options{DrawerCapacity: 2, Exclusive: true}
-	s.batch, s.asked = s.makeEvents(5), repositorytest.NewSubscriptionID()
+	s.batch, s.subscription = s.makeEvents(5), repositorytest.NewSubscriptionID()
 	if op.prepare != nil {
 		op.prepare(s)
 	}
@@ -518,14 +518,14 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	}
 	happened := s.line.Calls() >= n
 	s.line.Break(nil)
-	if op.then != nil {
-		op.then(s)
+	if op.check != nil {
+		op.check(s)
 	}
 
 	require.NoError(t, s.auditMailbox(s.actor), "call %d", n)
 	drained, err := repositorytest.Drain(context.Background(), s.stores(s.node(s.opts, false)), s.actor, allGroups)
 	require.NoError(t, err, "call %d", n)
-	require.NoError(t, s.ledger.Check(append(s.taken, drained...)), "call %d", n)
+	require.NoError(t, s.ledger.Check(append(s.dequeued, drained...)), "call %d", n)
 	require.NoError(t, s.repairMailbox(s.actor), "call %d", n)
 	_, err = node.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.True(t, errors.Is(err, domain.ErrNoData), "call %d: %v", n, err)

@@ -12,17 +12,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A bundleDoc is a bundle. It has the locations of its events instead of their ids.
+// A bundleDoc is the document of a bundle. It has the locations of the events instead of their ids.
 type bundleDoc struct {
 	ID            string          `json:"id"`
 	Recipient     string          `json:"recipient"`
 	Kind          string          `json:"kind"` // always "bundle"
 	WriteID       string          `json:"operation"`
-	State         string          `json:"state"` // open, dequeued, …
+	State         string          `json:"state"` // stateOpen, stateDequeued, …
 	Group         string          `json:"group"`
 	Cabinet       cabinetName     `json:"cabinet"`
 	Count         int             `json:"count"`
-	Weight        domain.Weight   `json:"weight,string"` // numbers in Cosmos are exact up to 2^53 only
+	Weight        domain.Weight   `json:"weight,string"` // a string, because numbers in Cosmos are exact only up to 2^53
 	First         domain.Sequence `json:"first"`
 	Last          domain.Sequence `json:"last"`
 	DocumentTypes []string        `json:"documentTypes"`
@@ -30,32 +30,32 @@ type bundleDoc struct {
 	Format        string          `json:"format"`
 	Version       string          `json:"version"`
 	Opened        time.Time       `json:"opened"`
-	Ranges        []slotRange     `json:"ranges"`           // at most six
-	TTL           int             `json:"ttl,omitempty"`    // in seconds after the last write, once it is closed
-	Before        string          `json:"before,omitempty"` // the bundle of its group that was closed before it was opened
-	Start         position        `json:"start"`            // position of the gate in the cabinet when it was opened
-	Next          domain.Sequence `json:"next,omitempty"`   // hint: number of the event after the bundle in its last drawer
+	Ranges        []slotRange     `json:"ranges"`           // up to six
+	TTL           int             `json:"ttl,omitempty"`    // of a closed bundle: seconds from the last write to the removal by Cosmos
+	Before        string          `json:"before,omitempty"` // id of the bundle of the group that was closed before this one
+	Start         position        `json:"start"`            // position of the gate in the cabinet when the bundle was opened
+	Next          domain.Sequence `json:"next,omitempty"`   // hint: number of the next event in the last drawer of the bundle
 	NextSaved     millis          `json:"nextSaved,omitempty"`
 	Behind        behind          `json:"behind,omitzero"`
 	BodyLength    int64           `json:"bodyLength,omitempty"`
 	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
-	Watched       bool            `json:"watched,omitempty"`    // its Dequeue and its removal write notices for watchers
-	Expires       millis          `json:"expires,omitempty"`    // when a sweep may remove it; instead of TTL, if it was watched when it was closed
+	Watched       bool            `json:"watched,omitempty"`    // the Dequeue and the removal of the bundle write notices for watchers
+	Expires       millis          `json:"expires,omitempty"`    // replaces TTL if the bundle was watched when it was closed: time from which a sweep may remove it
 	Changes       int64           `json:"changes,omitempty"`    // number of changes of which watchers were notified
-	Peeked        packed          `json:"peeked,omitempty"`     // the span of the Peek that opened it; see encodeSpan
+	Peeked        packed          `json:"peeked,omitempty"`     // trace span of the Peek that opened the bundle; see encodeSpan
 
 	// Members of a bundle in content mode request:
 	List           string             `json:"list,omitempty"`
-	Object         string             `json:"object,omitempty"`  // set by the answer
+	Object         string             `json:"object,omitempty"`  // name of the object with the content, once the domain has answered
 	Gone           bool               `json:"gone,omitempty"`    // the object is known to be deleted
 	ContentFailure *contentFailureDoc `json:"trouble,omitempty"` // never nil
-	Opening        int64              `json:"opening,omitempty"` // the generation by which the gate opened it last
+	Opening        int64              `json:"opening,omitempty"` // generation of the gate that opened the bundle last
 	client.Document
 
 	etag azcore.ETag
 }
 
-// A contentFailureDoc counts the failures of a domain to produce the content.
+// A contentFailureDoc counts the failed attempts of a domain to produce the content.
 type contentFailureDoc struct {
 	Failures int    `json:"failures"`
 	Reason   string `json:"reason"`
@@ -70,7 +70,7 @@ const (
 	stateOpen     = "open"
 	stateDequeued = "dequeued"
 	stateSkipped  = "skipped"  // closed by an operator, not by its actor
-	stateReleased = "released" // taken back by an operator
+	stateReleased = "released" // withdrawn by an operator; later bundles deliver its events
 )
 
 // A slotRange is a range of slots of a drawer.
@@ -79,7 +79,7 @@ type slotRange struct {
 	Ordinal int    `json:"ordinal"`
 	From    int    `json:"from"`
 	To      int    `json:"to"`               // exclusive
-	InTail  bool   `json:"inTail,omitempty"` // the whole range was in the tail when the bundle was opened: the drawer may have no document
+	InTail  bool   `json:"inTail,omitempty"` // the range was in the tail when the bundle was opened, so the drawer may have no document
 
 	Unknown client.UnknownMembers `json:",embed"`
 }
@@ -152,8 +152,8 @@ func newBundleDoc(b *domain.Bundle, writeID string, ranges []slotRange, next dom
 	return d
 }
 
-// setOpening stores the generation of the gate that opened d, for a bundle that always writes a notice
-// when it is closed.
+// setOpening stores the generation of the gate that opened d, if d is in content mode request: the
+// Dequeue of a bundle in this mode always writes a notice.
 func (d *bundleDoc) setOpening(g *gate) {
 	if d.Content == string(domain.Request) {
 		d.Opening = g.Generation
@@ -170,12 +170,13 @@ const ifUnwatched = "(NOT IS_DEFINED(c.watched))"
 // has passed. If the bundle is watched, a sweep removes it instead and writes a notice; see
 // retention_watched.go.
 //
-// Its condition is that the bundle is open, and was opened by the same write as when d was read; a
-// Replay opens it by another one. While it is open, only its content changes: by the answers of the
-// domain, and by the mark that it is gone. Once the domain has answered, a Dequeue does not depend on
-// the answer. The condition is not on the etag, because a Peek that proves that the bundle is open
-// changes the etag at any time; see proveOpen. If the bundle was not watched when d was read, it must
-// not be watched now: its watch would not be notified.
+// The patch is conditional on the state, which must be open, and on the write id, which must be that of
+// d: a Replay opens the bundle with another write id. While the bundle is open, only its content
+// changes: by the answers of the domain, and by the mark of MarkGone. Once the domain has answered, a
+// Dequeue does not depend on the answer. The patch has no condition on the etag, because a Peek that
+// proves that the bundle is open changes the etag at any time; see proveOpen. If the bundle was not
+// watched when d was read, a third condition is that the bundle is still not watched: a watch added
+// since would not be notified.
 func (d *bundleDoc) closePatch(state, writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
 	conditions := []string{ifOpen, "c.operation = '" + d.WriteID + "'"}
 	if !d.Watched {
@@ -190,8 +191,8 @@ func (d *bundleDoc) closePatch(state, writeID string, retention time.Duration, n
 	return ops
 }
 
-// dequeuePatch returns the patch of closePatch for a Dequeue. That is a change of which watches are
-// notified.
+// dequeuePatch returns the patch of closePatch for a Dequeue. It counts the Dequeue of a watched bundle
+// as a change of which watches are notified.
 func (d *bundleDoc) dequeuePatch(writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
 	ops := d.closePatch(stateDequeued, writeID, retention, now)
 	if d.Watched {
@@ -200,7 +201,7 @@ func (d *bundleDoc) dequeuePatch(writeID string, retention time.Duration, now ti
 	return ops
 }
 
-// setExpiry adds the time at which the bundle expires to the patch that closes it.
+// setExpiry adds the expiry of a bundle to the patch that closes the bundle.
 func setExpiry(ops *azcosmos.PatchOperations, isWatched bool, retention time.Duration, now time.Time) {
 	if isWatched {
 		ops.AppendSet("/expires", millisOf(now.Add(retention)))
@@ -214,7 +215,7 @@ func timeToLive(retention time.Duration) int64 {
 	return int64(max(retention.Round(time.Second)/time.Second, 1))
 }
 
-// reopen returns d as opened again by g.
+// reopen returns d, opened again by g.
 func (d *bundleDoc) reopen(g *gate, writeID string) *bundleDoc {
 	c := *d
 	c.State, c.WriteID, c.TTL, c.Expires = stateOpen, writeID, 0, 0

@@ -12,18 +12,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Bundle and gate are opened and closed together: every batch that changes the state of a bundle also
-// writes its gate, and every write that changes the open bundle of a gate also changes the state of the
-// bundle. So a bundle is open if and only if its gate names it as the open one.
+// Bundle and gate change together: every batch that changes the state of a bundle also writes its gate,
+// and every write that changes the open bundle of a gate also changes the state of the bundle. So a
+// bundle is open if and only if its gate names it as the open bundle.
 //
 // A patch with the condition that the bundle is open proves that it is, even where reads may be stale,
 // because the service evaluates the condition on the current document. If the patch is refused, the
 // bundle is not open. The patch sets a member to its current value and has no condition on the etag, so
-// any number of them may be in flight at once. They do not make a Dequeue fail: its conditions are on
-// the gate and on members of the bundle that the patch does not write.
+// any number of such patches may run concurrently. They do not make a Dequeue fail, because its
+// conditions are on the gate and on members of the bundle that the patch does not write.
 
-// bundleAndGates reads a bundle, nil if it does not exist, and all gates of its recipient,
-// concurrently.
+// bundleAndGates reads a bundle and all gates of its recipient concurrently. The bundle is nil if it
+// does not exist.
 func (c *call) bundleAndGates(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, map[domain.Group]*gate, error) {
 	doc := &bundleDoc{}
 	gates := make(map[domain.Group]*gate)
@@ -54,9 +54,9 @@ func (c *call) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	return &doc, err
 }
 
-// proveOpen returns the current state of the open bundle of g, with its answer if it has one. A patch
-// proves that the bundle is open. The same batch reads the gate, so an actor that was frozen after g
-// was read gets nothing.
+// proveOpen returns the current state of the open bundle of g, including the answer of its domain. A
+// patch proves that the bundle is open. The same batch reads the gate, so proveOpen fails with ErrFrozen
+// if the actor was frozen after g was read.
 func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	// A crash after this write leaves the bundle as it was.
 	results, err := c.Batch(ctx, c.r.db.bundles, g.Recipient, true, func(b *azcosmos.TransactionalBatch) {
@@ -64,7 +64,7 @@ func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 		b.ReadItem(g.ID, nil)
 	})
 	switch {
-	case client.StatusOf(err) == http.StatusPreconditionFailed: // closed since g was read, or of a newer format
+	case client.StatusOf(err) == http.StatusPreconditionFailed: // the bundle was closed since g was read, or its format is newer
 		if _, err = c.readOpen(ctx, g); err == nil {
 			err = client.ErrStale
 		}
@@ -92,7 +92,7 @@ func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 }
 
 // openNow returns the current state of a bundle, or fails with NotFound if the bundle is not open.
-// Where reads may be stale, a patch proves either.
+// Where reads may be stale, a patch proves both results.
 func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, error) {
 	doc := &bundleDoc{}
 	var err error
@@ -102,7 +102,7 @@ func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.
 	} else {
 		_, err = c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
 	}
-	if client.StatusOf(err) == http.StatusPreconditionFailed { // it is not open, or its format is newer
+	if client.StatusOf(err) == http.StatusPreconditionFailed { // the bundle is not open, or its format is newer
 		if _, err = c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc); err == nil || client.IsNotFound(err) {
 			return nil, errNotOpen(id)
 		}
@@ -113,9 +113,9 @@ func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.
 	return doc, err
 }
 
-// whyNotOpen returns NotFound for a bundle that was not open when it was read. Where reads may be
-// stale, the bundle may have been opened since, or opened again by a Replay: a patch proves that it is
-// not open, and then changes nothing.
+// whyNotOpen returns NotFound for a bundle that was not open when it was read. A stale read may miss
+// that the bundle was opened, or opened again by a Replay. So where reads may be stale, a patch that
+// changes nothing proves that the bundle is not open; otherwise whyNotOpen returns ErrStale.
 func (c *call) whyNotOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gates map[domain.Group]*gate) error {
 	if c.r.db.ReadsMayBeStale() {
 		if _, err := c.openNow(ctx, recipient, id); err != nil {
@@ -125,7 +125,7 @@ func (c *call) whyNotOpen(ctx context.Context, recipient domain.ActorID, id doma
 	}
 	for _, g := range gates {
 		if g.Open == id.String() {
-			return client.ErrStale // bundle and gate contradict each other: they were read at different times
+			return client.ErrStale // bundle and gate were read at different times
 		}
 	}
 	return errNotOpen(id)

@@ -10,16 +10,17 @@ import (
 
 var _ repository.BundleWatches = (*Repository)(nil)
 
-// WatchBundle implements [repository.BundleWatches]. It patches the document, so it sees the current
-// state. A Dequeue that has read the bundle before is refused, because its condition is that the bundle
-// was not watched meanwhile.
+// WatchBundle implements [repository.BundleWatches]. It patches the document, so it acts on the current
+// state. A Dequeue that read the bundle before the patch is refused, because its write requires a
+// bundle without a watch.
 func (r *Repository) WatchBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (version int64, err error) {
 	c := r.beginCall("watch bundle")
 	err = c.Retry(ctx, func() error {
 		ops := client.NewPatch(bundleDocument, ifOpen)
 		ops.AppendSet("/watched", true)
 		doc := &bundleDoc{}
-		// A crash after this write leaves a bundle whose Dequeue writes a notice for no watch.
+		// A crash after this write leaves a watched bundle without a watch: its Dequeue writes a notice
+		// that has no receiver.
 		err := c.Patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
 		if client.IsNotFound(err) || client.IsRefused(err) {
 			return errNotOpen(id)

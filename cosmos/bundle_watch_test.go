@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A bundle is watched by another node after a Dequeue has read it, and before the Dequeue writes.
+// Another node watches the bundle after a Dequeue has read it and before the Dequeue writes.
 func TestAWatchInTheMiddleOfADequeue_IsNotified(t *testing.T) {
 	inEveryAge(t, func(s *trust, _ func()) {
 		node, line := s.tappedNode(small)

@@ -7,39 +7,38 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A sweep removes a cabinet that holds nothing any longer, so that head and gates name only cabinets
-// with events, however many kinds of events have come and gone. That takes three writes, in three
-// sweeps:
+// A sweep removes an empty cabinet, so that head and gates name only cabinets with events, however many
+// kinds of events a recipient has received. A removal takes three writes, in three sweeps:
 //
-//  1. The drawers below the floor are deleted, and the head notes that: Cleared.
-//  2. The head is replaced without the cabinet if the floor is above the last ordinal, all drawers are
-//     cleared and none is open. The floor proves that the gate is past every event of the cabinet, and
-//     it never sinks. So no bundle of the cabinet is open, and a Replay of a closed one is refused. The
-//     replacement has the etag of the head that was read: a Save to the cabinet and its removal exclude
-//     each other, and a node with an older head in its memory fails its next write and reads the head
-//     again.
+//  1. The drawers below the floor are deleted, and the head notes the floor in Cleared.
+//  2. The head is replaced without the cabinet if the floor is above the last ordinal, all drawers below
+//     the floor are cleared and no drawer is being filled. The floor proves that the gate is past every
+//     event of the cabinet, and the floor never decreases. So no bundle of the cabinet is open, and a
+//     Replay of a closed one is refused. The replacement is conditional on the etag of the head that was
+//     read: a Save to the cabinet and its removal exclude each other, and a node with an older head in
+//     memory fails its next write and reads the head again.
 //  3. The gate is replaced without its position in the cabinet.
 //
-// A crash between them leaves the rest to the next sweep.
+// After a crash between these writes, the next sweep continues.
 //
-// A cabinet that is used again continues after the highest ordinal and the highest total of all
-// cabinets that were removed (BaseOrdinal, BaseTotal), and its drawers have new ids. So a lower ordinal
-// marks whatever remains of its former life: the position of a gate that was not removed yet, the
-// ranges of an old bundle, an entry, and a drawer that is created by a Save or a flush which was paused
-// since before the removal. That drawer stays, and is not read, until the floor of the new life passes
-// it.
+// A removed cabinet that receives events again continues after the highest ordinal and the highest total
+// of all removed cabinets (BaseOrdinal, BaseTotal), and its drawers have new ids. So a lower ordinal
+// identifies all remains of the cabinet from before its removal: the position of a gate that was not
+// replaced yet, the ranges of an old bundle, an entry, and a drawer created by a Save or a flush that
+// was paused since before the removal. Such a drawer is not read. It remains until the floor of the new
+// cabinet passes it.
 //
 // A gate without a position may be compared with a stale head, in which the events of the removed
-// cabinet seem to wait. So the gate notes the highest number of the positions that were removed from
-// it: in a cabinet without a position, all numbers up to it are acknowledged (gate.Removed). The same
-// write therefore gives a position to each cabinet of the head that has none. A cabinet that the head
-// does not show is newer, and its numbers are higher. This holds for any version of the head, however
-// stale.
+// cabinet seem to wait. So the gate stores the highest number among the removed positions (gate.Removed):
+// in a cabinet without a position, all numbers up to it are acknowledged. The same write gives a
+// position to each cabinet of the head that has no position in the gate. A cabinet that is missing in
+// the head is newer than the head, and its numbers are higher. So the rule holds with any version of
+// the head, however stale.
 //
-// While an intent begins a new cabinet, nothing is removed: the ordinals in the intent were planned for
-// the head as it was.
+// While an intent begins a new cabinet, no cabinet is removed: the ordinals in the intent were planned
+// before the removal.
 
-// isGone reports whether nothing is left of a cabinet.
+// isGone reports whether all events and drawers of a cabinet have been removed.
 func (t retained) isGone(last received) bool {
 	return last.Drawer == "" && t.Closed == "" && t.Floor > last.Ordinal && t.Cleared >= t.Floor
 }
@@ -58,8 +57,7 @@ func (h *head) allowsRemoval() bool {
 	return h.RemovedOrdinal > 0
 }
 
-// cabinetState returns the state of a cabinet in h. For a new cabinet, it returns the state at its
-// beginning.
+// cabinetState returns the state of a cabinet in h, or the initial state of a new cabinet.
 func (h *head) cabinetState(name cabinetName) received {
 	if last, ok := h.Cabinets[name]; ok {
 		return last
@@ -69,7 +67,8 @@ func (h *head) cabinetState(name cabinetName) received {
 	}
 }
 
-// lastEver returns a state of a cabinet that is at least as high as any that a version of h has had.
+// lastEver returns a state of a cabinet whose numbers are at least as high as in every earlier version of
+// h.
 func (h *head) lastEver(name cabinetName) received {
 	last := h.cabinetState(name)
 	if last.Total == last.BaseTotal {
@@ -83,7 +82,8 @@ func (h *head) cabinetFloor(name cabinetName) int {
 	return max(h.Retention[name].Floor, h.cabinetState(name).BaseOrdinal+1)
 }
 
-// cabinetRetention returns the retention of a cabinet. Nothing is left below its base.
+// cabinetRetention returns the retention of a cabinet. All drawers up to its BaseOrdinal count as
+// removed.
 func (h *head) cabinetRetention(name cabinetName) retained {
 	t := h.Retention[name]
 	if base := h.Cabinets[name].BaseOrdinal; base > 0 {
@@ -101,8 +101,8 @@ func (g *gate) positionIn(name cabinetName, last received) position {
 	return last.sinceBase(at)
 }
 
-// sinceBase returns at. If at belongs to a former life of the cabinet, it returns the position before
-// the first event of the current life.
+// sinceBase returns at. If at is from before the cabinet was removed, sinceBase returns the position
+// before the first event since the removal.
 func (c received) sinceBase(at position) position {
 	if c.BaseOrdinal > 0 && at.Ordinal <= c.BaseOrdinal {
 		at.Ordinal, at.Slot, at.Total, at.NextSaved = c.BaseOrdinal+1, 0, c.BaseTotal, 0
@@ -110,8 +110,8 @@ func (c received) sinceBase(at position) position {
 	return at
 }
 
-// forgetCabinets returns g without its positions in cabinets that were removed from h, or nil if it has
-// none. isMember reports whether a cabinet belongs to the group of g.
+// forgetCabinets returns g without its positions in cabinets that were removed from h, or nil if g has no
+// such positions. isMember reports whether a cabinet belongs to the group of g.
 func (g *gate) forgetCabinets(h *head, isMember func(cabinetName) bool, writeID string) *gate {
 	var forgotten []cabinetName
 	for name, at := range g.At {
@@ -147,7 +147,7 @@ func (c *call) forgetRemoved(ctx context.Context, h *head, gates map[domain.Grou
 		if next == nil {
 			continue
 		}
-		// A crash after this write leaves the other gates to the next sweep.
+		// A crash after this write leaves the remaining gates unchanged. The next sweep replaces them.
 		etag, err := c.Put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, next)
 		if client.IsRefused(err) {
 			return client.ErrStale

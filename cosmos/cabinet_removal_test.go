@@ -33,8 +33,8 @@ func (k *keeper) readGates() map[domain.Group]*gate {
 	return gates
 }
 
-// takeAll peeks and dequeues until nothing waits.
-func (k *keeper) takeAll() []repositorytest.Peeked {
+// dequeueAll peeks and dequeues until no event waits.
+func (k *keeper) dequeueAll() []repositorytest.Peeked {
 	all, err := repositorytest.Drain(k.Context(), k.stores(k.node), k.actor, allGroups)
 	require.NoError(k, err)
 	k.node.Settle(k.Context(), k.actor)
@@ -50,7 +50,7 @@ func (k *keeper) sweepAcknowledged() {
 	}
 }
 
-func TestCabinet_IsRemovedWhenAllItsEventsAre(t *testing.T) {
+func TestCabinet_IsRemovedAfterAllItsEvents(t *testing.T) {
 	for tails, opts := range map[string]Options{"with tails": {TailEvents: DefaultTailEvents}, "without tails": {}} {
 		t.Run(tails, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +69,7 @@ func TestCabinet_IsRemovedWhenAllItsEventsAre(t *testing.T) {
 				if life > 0 {
 					require.NoError(t, k.auditMailbox(k.actor))
 				}
-				k.takeAll()
+				k.dequeueAll()
 				k.saveEvents(1, repositorytest.Typed("stays"))
 				k.sweepAcknowledged()
 				h := k.readHead()
@@ -89,22 +89,22 @@ func TestCabinet_IsRemovedWhenAllItsEventsAre(t *testing.T) {
 			again, err := k.node.Save(t.Context(), k.actor, events[:4])
 			require.NoError(t, err)
 			require.Equal(t, 4, again.Accepted, "they are new again, after the retention")
-			require.Equal(t, 5, k.takeAllEvents())
+			require.Equal(t, 5, k.dequeueAllEvents())
 			require.NoError(t, k.repairMailbox(k.actor))
 		})
 	}
 }
 
-// takeAllEvents takes all events and returns their number.
-func (k *keeper) takeAllEvents() int {
+// dequeueAllEvents dequeues all events and returns their number.
+func (k *keeper) dequeueAllEvents() int {
 	n := 0
-	for _, b := range k.takeAll() {
+	for _, b := range k.dequeueAll() {
 		n += b.Count
 	}
 	return n
 }
 
-func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
+func TestCabinet_RemainsWhileItIsInUse(t *testing.T) {
 	for name, leave := range map[string]func(k *keeper){
 		"an event waits": func(k *keeper) {
 			k.saveEvents(1)
@@ -115,7 +115,7 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 		},
 		"an event was dequeued within the retention": func(k *keeper) {
 			k.saveEvents(1)
-			k.takeAll()
+			k.dequeueAll()
 			for range 6 {
 				k.passTime(day)
 				k.runSweep()
@@ -123,13 +123,13 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 		},
 		"its actor is frozen": func(k *keeper) {
 			k.saveEvents(1)
-			k.takeAll()
+			k.dequeueAll()
 			require.NoError(k, k.node.Freeze(k.Context(), k.actor, becauseOfATest))
 			k.sweepAcknowledged()
 		},
 		"a Save begins a cabinet": func(k *keeper) {
 			k.saveEvents(1)
-			k.takeAll()
+			k.dequeueAll()
 			k.runSweep()
 			k.passTime(9 * day)
 			k.runSweep()
@@ -144,7 +144,7 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 		"it is to be kept": func(k *keeper) {
 			k.node.opts.KeepCabinets = true
 			k.saveEvents(1)
-			k.takeAll()
+			k.dequeueAll()
 			k.sweepAcknowledged()
 		},
 	} {
@@ -159,7 +159,7 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 
 func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	k := newKeeper(t, 3)
-	k.rig = newRig(t, embedded.Options{}) // its clock does not advance, so the bundle does not expire
+	k.rig = newRig(t, embedded.Options{}) // the clock of the engine does not advance, so the bundle does not expire
 	k.node = k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}, true)
 	b := k.saveEvents(1)[0]
 	taken := k.takeBundle()
@@ -179,12 +179,12 @@ func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	require.Empty(t, k.readHead().Cabinets)
 	require.NotEqual(t, taken.Events[0].ID, k.saveEvents(1)[0].ID)
 	refused()
-	require.Equal(t, 1, k.takeAllEvents())
+	require.Equal(t, 1, k.dequeueAllEvents())
 }
 
 // TestStaleHead_BringsNoAcknowledgedEventBack compares every head that was ever stored with the later
-// gates. A cabinet becomes a candidate for a bundle at its first waiting event, and it must be one only
-// if an event of it waits in that head.
+// gates. A cabinet must be a candidate for a bundle, with its first waiting event, if and only if one of
+// its events waits in that head.
 func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 	rounds := 150
 	if raced {
@@ -247,7 +247,7 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 				}
 			}
 			require.Positive(t, most, "no cabinet was removed")
-			drained := k.takeAll()
+			drained := k.dequeueAll()
 			for name, numbers := range maps.All(waiting) {
 				n := 0
 				for _, b := range drained {
@@ -262,8 +262,9 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 	}
 }
 
-// afterSweeps acknowledges everything and sweeps several times. After one sweep nothing is left of the
-// cabinet, after two the head does not name it, after three the gate has no position.
+// afterSweeps acknowledges all events and sweeps several times. The first sweep deletes the drawers of
+// the cabinet, the second removes the cabinet from the head, the third removes its position from the
+// gate.
 func afterSweeps(sweeps int) func(w *world) {
 	return func(w *world) {
 		withAcknowledged(5)(w)
@@ -325,9 +326,8 @@ func TestRemoval_DisturbsNoCallInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestSave_AcceptsNewKindsOnceOldOnesAreGone fills a recipient with as many kinds as it may have. A
-// node that was refused another kind accepts it after the removal, although it has the old head in its
-// memory.
+// TestSave_AcceptsNewKindsOnceOldOnesAreGone fills a recipient with the maximum number of kinds. A node
+// that refused one more kind accepts it after the removal, although the node has the old head in memory.
 func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	k := newKeeper(t, 3)
 	var kinds []domain.Event
@@ -364,15 +364,15 @@ func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 }
 
 // TestRemoval_SurvivesACrashAtEachRequest ends a node at each request of the sweeps that remove two
-// cabinets: before the request is carried out, and after it. Then another node saves to one of the
-// cabinets, delivers, and continues the sweeps.
+// cabinets, before and after the request is applied. Another node then saves to one of the cabinets,
+// delivers the event, and continues the sweeps.
 func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for at, died := 1, true; died; at++ {
 			k := newKeeper(t, 2)
 			k.saveEvents(3)
 			k.saveEvents(1, repositorytest.From(domain.Charges))
-			k.takeAll()
+			k.dequeueAll()
 			k.runSweep()
 			dying := k.rig.node(Options{DrawerCapacity: 2, SweepEvery: -1, Clock: k.clock, Retries: -1}, false)
 			requests := 0
@@ -395,7 +395,7 @@ func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 			h := k.readHead()
 			k.saveEvents(1)
 			require.NoError(t, k.auditMailbox(k.actor), "%s at request %d", fault, at)
-			require.Equal(t, 1, k.takeAllEvents())
+			require.Equal(t, 1, k.dequeueAllEvents())
 			k.sweepAcknowledged()
 			require.Empty(t, k.readHead().Cabinets)
 			require.GreaterOrEqual(t, k.readHead().RemovedOrdinal, h.RemovedOrdinal+1)
@@ -407,8 +407,8 @@ func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestFailover_ToBeforeARemovalLosesNothing restores a head from before cabinets came and went, and
-// keeps the gate. New events have numbers above those that were removed from the gate.
+// TestFailover_ToBeforeARemovalLosesNothing restores a head from before cabinets were created and removed,
+// but not the gate. New events have numbers above the positions that were removed from the gate.
 func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	k := newKeeper(t, 3)
 	f := &failover{T: t, rig: k.rig, actor: k.actor, opts: Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}}
@@ -417,7 +417,7 @@ func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	for range 2 {
 		past = f.readPartition(node.db.catalog, k.actor.String())
 		k.saveEvents(5, repositorytest.Typed("comes-and-goes"))
-		k.takeAll()
+		k.dequeueAll()
 		k.sweepAcknowledged()
 		require.Empty(t, k.readHead().Cabinets)
 	}
@@ -433,18 +433,18 @@ func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	require.True(t, report.Clean(), "%v", report.Findings)
 }
 
-// A large Save to an empty cabinet is in flight when the sweep removes that cabinet and one with higher
-// ordinals.
+// A large Save to an empty cabinet is in flight when a sweep removes this cabinet and another cabinet
+// with higher ordinals.
 func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	k := newKeeper(t, 3)
-	// a first removal, so that the head has RemovedOrdinal
+	// A first removal sets RemovedOrdinal in the head.
 	k.saveEvents(1, repositorytest.Typed("zero"))
-	k.takeAll()
+	k.dequeueAll()
 	k.sweepAcknowledged()
 	require.Positive(t, k.readHead().RemovedOrdinal)
 	k.saveEvents(1)                                   // main
 	k.saveEvents(10, repositorytest.Typed("another")) // four drawers
-	k.takeAll()
+	k.dequeueAll()
 	k.runSweep()
 	e := repositorytest.Event(k.actor)
 	main := nameOf(e.Cabinet())
@@ -458,7 +458,7 @@ func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	}
 	require.Len(t, k.readHead().Cabinets, 2)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.setBefore(atNth(2, isHeadReplacement, func() error { // before the commit
+	line.setBefore(atNth(2, isHeadReplacement, func() error { // the sweep runs before the commit
 		_, err := k.node.Sweep(t.Context())
 		h := k.readHead()
 		t.Logf("removed up to %d, cabinets %v", h.RemovedOrdinal, h.Cabinets)
@@ -469,6 +469,6 @@ func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, saved.Accepted)
 	t.Logf("%+v", k.readHead().Cabinets)
-	require.Equal(t, 2, k.takeAllEvents())
+	require.Equal(t, 2, k.dequeueAllEvents())
 	require.NoError(t, k.auditMailbox(k.actor))
 }

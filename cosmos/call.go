@@ -8,16 +8,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// A call is a [client.Call] of the repository.
+// A call is a [client.Call] with access to the repository.
 type call struct {
 	*client.Call
 	r *Repository
 
-	uncached     atomic.Bool // drawers are read even if this node has them in memory; see whyUnreadable
-	withoutHints bool        // it writes no filters: a Save soon would not use them
+	uncached     atomic.Bool // drawers are read from the store even if this node has them in memory; see whyUnreadable
+	withoutHints bool        // the call writes no filters, because no Save will soon use them
 }
 
-// beginCall returns a call with a full budget. Metrics have it under name.
+// beginCall returns a call with a full budget. name identifies the call in metrics.
 func (r *Repository) beginCall(name string) *call {
 	return &call{Call: r.client.Begin(name), r: r}
 }

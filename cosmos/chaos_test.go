@@ -30,19 +30,19 @@ import (
 
 // In the chaos test, two nodes save, peek and dequeue for one recipient at the same time. Their
 // connection loses and delays requests and replies, plain reads may be stale, and nodes die and are
-// replaced. In the end nothing may be lost, doubled or out of order. Every other world keeps the order
-// of the recipient instead of the order of the cabinet. The test runs in a bubble of fake time, so that
-// leases and backoffs take no real time.
+// replaced. At the end, no event may be lost, doubled or out of order. Every second world orders events
+// by recipient instead of by cabinet. The test runs with the fake clock of synctest, so that leases and
+// backoffs take no real time.
 
 // chaosSeeds is the number of worlds: one for every combination of retention, order, tails and stale
 // reads. MESSAGEHUB_CHAOS_SEEDS sets another number, as make campaign does with 1,000, and
 // MESSAGEHUB_CHAOS_SEED selects one world.
 const chaosSeeds = 24
 
-// chaosRetention is the retention in the worlds with a sweep. It is longer than the time between the
-// first sending of events and the decision about their Save. A domain sends them again for resendFor,
-// and then waits for up to saveTimeout. Meanwhile a leading caller may take the events; it decides
-// about them in the round that it runs or in the next one, whether the domain still waits or not.
+// chaosRetention is the retention in the worlds with a sweep. It is longer than the time from the first
+// sending of events to the end of their last Save. A domain resends its events for resendFor, and then
+// waits for up to saveTimeout. A caller that leads a batch may include these events in its current round
+// or in the next one, even if the domain no longer waits.
 const (
 	chaosRetention = resendFor + saveTimeout + 2*saveTimeout + 10*time.Second
 	resendFor      = saveTimeout / 2
@@ -61,20 +61,20 @@ func TestChaos_LosesDuplicatesAndReordersNothing(t *testing.T) {
 		first, last = s, s+1
 	}
 	var swept float64 // drawers that were removed in all worlds
-	told := 0         // notices
+	delivered := 0    // notices delivered in all worlds
 	for seed := first; seed < last; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newChaos(t, seed)
 				c.run()
 				swept += c.countSwept(t)
-				told += len(c.told)
+				delivered += len(c.delivered)
 			})
 		})
 	}
 	if last-first >= chaosSeeds && !raced {
-		require.Greater(t, swept, 60.0, "the sweep has something to do in these worlds")
-		require.Greater(t, told, 60, "and so have the notice relays")
+		require.Greater(t, swept, 60.0, "sweeps remove drawers in these worlds")
+		require.Greater(t, delivered, 60, "the relays deliver notices in these worlds")
 	}
 }
 
@@ -82,19 +82,19 @@ type chaos struct {
 	*testing.T
 	*rig
 	seed   uint64
-	sweeps bool // acknowledged events are removed soon, so events that were reported as stored are not sent again
+	sweeps bool // acknowledged events are removed soon, so savers do not repeat events that were reported as stored
 	order  domain.Ordering
 	random func(n int) int
-	calm   atomic.Bool // no more faults, no more stale reads
+	calm   atomic.Bool // faults and stale reads have ended
 	actor  domain.ActorID
 	ledger repositorytest.Ledger
 
-	mu      sync.Mutex
-	nodes   [2]*chaosNode
-	seen    map[domain.BundleID]repositorytest.Peeked
-	closed  map[domain.BundleID]bool   // reported as closed
-	answers map[domain.BundleID]string // objects
-	told    []domain.Notice            // notices that relays delivered, in order
+	mu        sync.Mutex
+	nodes     [2]*chaosNode
+	seen      map[domain.BundleID]repositorytest.Peeked
+	closed    map[domain.BundleID]bool   // bundles whose Dequeue was reported as successful
+	answers   map[domain.BundleID]string // objects
+	delivered []domain.Notice            // notices that relays delivered, in order
 }
 
 type chaosNode struct {
@@ -103,7 +103,7 @@ type chaosNode struct {
 	stop func()
 }
 
-// A chaosLine is the connection of one node. It carries nothing once the node is dead.
+// A chaosLine is the connection of one node. All requests fail once the node is dead.
 type chaosLine struct {
 	c    *chaos
 	next faulty.Doer
@@ -122,8 +122,7 @@ func (l *chaosLine) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// delay waits for a few milliseconds. Sometimes it waits so long that others have given up the
-// node meanwhile.
+// delay waits for a few milliseconds, and sometimes for so long that other nodes treat this node as dead.
 func (l *chaosLine) delay(req *http.Request) bool {
 	if !faulty.IsForDocuments(req) {
 		return true
@@ -161,7 +160,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 			return faulty.None
 		}
 		faults := faulty.Faults()
-		return faults[c.random(len(faults)-1)] // without the foreign 412: real ones happen here
+		return faults[c.random(len(faults)-1)] // the list without the last fault, a foreign 412: this test causes real ones
 	})
 	for i := range c.nodes {
 		c.nodes[i] = c.startNode()
@@ -246,7 +245,7 @@ func (c *chaos) run() {
 			break
 		}
 		if domain.KindOf(err) == domain.Conflict {
-			continue // a request that was delayed has changed the gate
+			continue // a delayed request has changed the gate
 		}
 		require.NoError(c, err)
 		if b.IsUnanswered() {
@@ -276,8 +275,8 @@ func (c *chaos) run() {
 	}
 }
 
-// describeDoubles describes when the events were saved that bundles have twice. If that is more than
-// chaosRetention apart, the first copy may have been removed before.
+// describeDoubles returns the times at which events that are in two bundles were saved. If the times are
+// more than chaosRetention apart, the first copy may have been removed before the second Save.
 func describeDoubles(bundles []repositorytest.Peeked) string {
 	var text strings.Builder
 	saved := make(map[domain.EventID]time.Time)
@@ -292,8 +291,8 @@ func describeDoubles(bundles []repositorytest.Peeked) string {
 	return text.String()
 }
 
-// requireBacklogs demands that each of the last bundles, in order, has reported the right backlog after
-// it.
+// requireBacklogs requires that each of the last bundles, which left lists in order, reported the right
+// backlog.
 func (c *chaos) requireBacklogs(left []repositorytest.Peeked) {
 	events, oldest := int64(0), time.Now()
 	for _, b := range slices.Backward(left) {
@@ -316,9 +315,9 @@ func (c *chaos) pause(ms int) {
 	client.Sleep(context.Background(), time.Duration(c.random(ms*1000))*time.Microsecond)
 }
 
-// saveBatches saves batches of events, and repeats each until the Save succeeds. In worlds with a sweep, it
-// resends for up to resendFor. The next batch may then be stored before this one, so it is recorded as
-// that of another saver.
+// saveBatches saves batches of events, and repeats each batch until the Save succeeds. In worlds with a
+// sweep, it repeats a batch only for resendFor. If the batch was not stored by then, the next batch may be
+// stored before it, so saveBatches records the next batch under another saver.
 func (c *chaos) saveBatches(saver int) {
 	var earlier []domain.Event
 	for range c.countBatches() {
@@ -327,7 +326,7 @@ func (c *chaos) saveBatches(saver int) {
 			repositorytest.From([]domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[c.random(3)])(&batch[i])
 			batch[i].SupportsBundling = c.random(4) > 0
 		}
-		if len(earlier) > 0 && !c.sweeps && c.random(3) == 0 { // a domain that is not sure sends again
+		if len(earlier) > 0 && !c.sweeps && c.random(3) == 0 { // a domain repeats an event if it does not know whether the event was stored
 			batch = append(batch, earlier[c.random(len(earlier))])
 		}
 		c.ledger.Unsure(saver, batch...)
@@ -357,7 +356,7 @@ func (c *chaos) saveBatches(saver int) {
 	}
 }
 
-// killEvery returns the approximate life of a node in milliseconds.
+// killEvery returns the approximate time between the start and the death of a node, in milliseconds.
 func (c *chaos) killEvery() int {
 	if c.sweeps {
 		return 60_000
@@ -365,8 +364,8 @@ func (c *chaos) killEvery() int {
 	return 400
 }
 
-// countBatches returns the number of batches for a saver. In worlds with a sweep there are more, and they
-// are slower.
+// countBatches returns the number of batches for a saver. Worlds with a sweep have more batches, with
+// longer pauses.
 func (c *chaos) countBatches() int {
 	if c.sweeps {
 		return 12 + c.random(12)
@@ -382,7 +381,7 @@ func (c *chaos) requireExpected(err error) {
 	}
 }
 
-// peek makes a Peek and checks its result.
+// peek calls Peek and checks the result.
 func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 	c.mu.Lock()
 	closedBefore := make(map[domain.BundleID]bool, len(c.closed))
@@ -413,7 +412,7 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 	return b, nil
 }
 
-// withoutAnswer returns b as it was when its content was first requested.
+// withoutAnswer returns b without the results of content requests.
 func withoutAnswer(b domain.Bundle) domain.Bundle {
 	if b.Content == domain.Request {
 		b.Object, b.Body, b.ContentFailure = "", domain.Body{}, domain.ContentFailure{}
@@ -421,7 +420,7 @@ func withoutAnswer(b domain.Bundle) domain.Bundle {
 	return b
 }
 
-// answerBundle answers a bundle, and demands that every call returns the same object.
+// answerBundle stores an answer for a bundle, and requires that every call returns the same object.
 func (c *chaos) answerBundle(n *chaosNode, id domain.BundleID, object string) error {
 	b, err := n.Answer(context.Background(), c.actor, id, object, domain.Body{Length: int64(len(object))})
 	if err != nil {
@@ -443,7 +442,7 @@ func (c *chaos) deliverNotices(n *chaosNode) error {
 	notices, err := n.Notices(context.Background(), c.actor)
 	for _, notice := range notices {
 		c.mu.Lock()
-		c.told = append(c.told, notice)
+		c.delivered = append(c.delivered, notice)
 		c.mu.Unlock()
 		if err = n.Delivered(context.Background(), notice); err != nil {
 			break
@@ -476,16 +475,16 @@ func (c *chaos) relayNotices(i int, done <-chan struct{}) {
 	}
 }
 
-// requireNoticesInOrder demands a notice for every bundle on request, as all are closed. In each group, the first
-// notices of the bundles have the order of the bundles.
+// requireNoticesInOrder requires a notice for every bundle in content mode request, as all bundles are
+// closed. In each group, the first notices of the bundles must have the order of the bundles.
 func (c *chaos) requireNoticesInOrder() {
-	told := make(map[domain.BundleID]bool)
+	isNotified := make(map[domain.BundleID]bool)
 	last := make(map[domain.Group]domain.Notice)
-	for _, n := range c.told {
-		if told[n.Bundle] {
+	for _, n := range c.delivered {
+		if isNotified[n.Bundle] {
 			continue
 		}
-		told[n.Bundle] = true
+		isNotified[n.Bundle] = true
 		before, ok := last[n.Group]
 		last[n.Group] = n
 		require.Equal(c, c.seen[n.Bundle].List, n.List)
@@ -495,7 +494,7 @@ func (c *chaos) requireNoticesInOrder() {
 		}
 	}
 	for id, b := range c.seen {
-		require.Equal(c, b.Content == domain.Request, told[id], "whether a notice tells of bundle %s", id)
+		require.Equal(c, b.Content == domain.Request, isNotified[id], "whether a notice of bundle %s was delivered", id)
 	}
 }
 
@@ -520,14 +519,14 @@ func (c *chaos) peekAndDequeue(i int, done <-chan struct{}) {
 			c.requireExpected(err)
 			continue
 		}
-		for b.IsUnanswered() && own.IntN(5) > 0 { // answers also arrive late, and more than once
+		for b.IsUnanswered() && own.IntN(5) > 0 { // answers may arrive late, and more than once
 			n := c.node(own.IntN(2))
 			if own.IntN(3) == 0 {
 				_, err = n.Fail(context.Background(), c.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 			} else {
 				err = c.answerBundle(n, b.ID, fmt.Sprintf("made-by-%d-%d", i, own.IntN(1000)))
 			}
-			if domain.KindOf(err) == domain.NotFound { // the other actor has closed it
+			if domain.KindOf(err) == domain.NotFound { // the other goroutine has closed the bundle
 				break
 			}
 			if err != nil {

@@ -17,18 +17,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A check reads every document and compares it with the invariants. What a head states stays true, so
-// documents can be compared with it while the hub runs. Hints are updated later, so a suspicious one is
-// read twice, and skipped if it changes meanwhile. A mailbox that cannot be read, because it is damaged
-// or has a newer format, is a finding, and the check continues with the next recipient. A repair
-// corrects hints and rolls back unfinished intents.
+// A check reads every document and compares it with the invariants. The statements of a head remain true,
+// so documents can be compared with the head while the hub runs. Hints are updated later, so a suspicious
+// hint is read twice, and skipped if it changes between the reads. An unreadable mailbox, which is damaged
+// or has a newer format, is a finding, and the check continues with the next recipient. A repair corrects
+// hints and rolls back unfinished intents.
 
-// CheckOptions select what a Check reads.
+// CheckOptions are the scope, the limits and the effects of a Check.
 type CheckOptions struct {
 	Recipient domain.ActorID // check only this recipient; zero: all
-	Repair    bool           // repair the hints, roll back unfinished intents, and flush tails if the node writes none; no event changes
-	Resume    string         // continue where a Check was that reported this; "" from the start
-	Memory    int            // bytes for the ids of one recipient; default 64 MB. If they do not fit, the events are read more than once
+	Repair    bool           // repair hints, roll back unfinished intents, and flush tails if the node writes no tails; events never change
+	Resume    string         // CheckReport.Resume of an earlier Check, to continue after its last result; "" from the start
+	Memory    int            // bytes for the ids of one recipient; default 64 MB. If the ids need more, the events are read several times
 
 	// Progress, if not nil, is called from time to time with a copy of the report so far.
 	Progress func(repository.CheckReport)
@@ -36,7 +36,7 @@ type CheckOptions struct {
 
 const maxFindings = 10_000
 
-// A finding is a repository.Finding and its repair, nil if it cannot be repaired.
+// A finding is a repository.Finding with its repair, which is nil if no repair is possible.
 type finding struct {
 	repository.Finding
 	repair func(context.Context, *call) error
@@ -73,18 +73,18 @@ const (
 	unreadable     = "unreadable"
 )
 
-// repairedKinds are the kinds that a check can repair, besides intents, whose repair is counted as a
-// rollback.
+// repairedKinds are the kinds of findings that a check can repair. A check also rolls back abandoned
+// intents, but counts them as rollbacks.
 var repairedKinds = []string{
 	drawerTwice, drawerUnsealed, drawerAhead, positionWrong, filterWrong, entryLow, entryHigh, entryStale, gateInFront, headWrong, tailLeft,
 }
 
-// Check compares everything that is stored with the invariants, while the hub may be running. It needs
-// bounded memory. An error means that it could not read; the report has what it found before.
+// Check compares all stored documents with the invariants, while the hub may be running. It needs bounded
+// memory. An error means that Check could not read further; the report has the findings up to there.
 //
-// What a head states stays stored until the sweep removes it, so it can be checked during Saves. Hints
-// are updated a little later. So a suspicious hint is read again, and is a finding only if it stays
-// wrong while nothing else changes.
+// Events that a head states to be stored remain stored until a sweep removes them, so they can be checked
+// during Saves. Hints are updated a little later. So a suspicious hint is read again, and is a finding
+// only if the hint remains wrong while head and gates do not change.
 func (r *Repository) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
 	c := &mailboxChecker{r: r, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
 	if c.opts.Memory <= 0 {
@@ -95,18 +95,18 @@ func (r *Repository) Check(ctx context.Context, opts CheckOptions) (repository.C
 }
 
 type mailboxChecker struct {
-	r       *Repository
-	opts    CheckOptions
-	report  repository.CheckReport
-	intents []unfinished
-	told    time.Time
+	r        *Repository
+	opts     CheckOptions
+	report   repository.CheckReport
+	intents  []seenIntent
+	reported time.Time
 }
 
-// An unfinished is an intent. It may belong to a Save in flight.
-type unfinished struct {
+// A seenIntent is an intent that a check has seen. It may belong to a Save in flight.
+type seenIntent struct {
 	recipient domain.ActorID
 	firstSeen
-	own bool // it may belong to this process, which is alive
+	own bool // the intent belongs to this process, so its Save may still be running
 }
 
 func (c *mailboxChecker) run(ctx context.Context) error {
@@ -144,7 +144,7 @@ func (c *mailboxChecker) run(ctx context.Context) error {
 			c.report.Resume = c.encodeCheckpoint(continuation)
 		}
 		c.reportProgress(true)
-		q.UseCall(c.r.client.Begin("check")) // a budget for each result page
+		q.UseCall(c.r.client.Begin("check")) // each result page gets a budget
 	}
 	return c.checkAbandonedIntents(ctx, true)
 }
@@ -152,7 +152,7 @@ func (c *mailboxChecker) run(ctx context.Context) error {
 // A checkpoint is the state from which another check can continue.
 type checkpoint struct {
 	Continuation string            `json:"continuation"`
-	Intents      map[string]string `json:"intents,omitempty"` // intents to look at again, by recipient
+	Intents      map[string]string `json:"intents,omitempty"` // ids of the intents to check again, by recipient
 }
 
 func (c *mailboxChecker) encodeCheckpoint(continuation string) string {
@@ -174,7 +174,7 @@ func (c *mailboxChecker) continueFrom(q *client.Query) error {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil || p.Continuation == "" {
-		return domain.Errorf(domain.Invalid, "resume: this is not what a check has reported; begin from the start")
+		return domain.Errorf(domain.Invalid, "resume: this is not a position that a check has reported; begin from the start")
 	}
 	q.ResumeAt(p.Continuation)
 	for name, intent := range p.Intents {
@@ -182,8 +182,9 @@ func (c *mailboxChecker) continueFrom(q *client.Query) error {
 		if err != nil {
 			return domain.Errorf(domain.Invalid, "resume: %w", err)
 		}
-		// The time when the intent was first seen is unknown, so its owner gets the full time again.
-		c.intents = append(c.intents, unfinished{recipient: recipient, firstSeen: firstSeen{intent, time.Now()}, own: true})
+		// A checkpoint does not store the time at which the intent was first seen, so its owner gets the
+		// full time again.
+		c.intents = append(c.intents, seenIntent{recipient: recipient, firstSeen: firstSeen{intent, time.Now()}, own: true})
 	}
 	return nil
 }
@@ -194,8 +195,9 @@ func headsQuery(c *call) *client.Query {
 		azcosmos.QueryParameter{Name: "@id", Value: headID})
 }
 
-// nextRecipients returns the next recipients. strays are heads that are damaged, or stored under an id
-// that is not a recipient's: they are reported, and do not affect the others.
+// nextRecipients returns the next recipients. strays has an error for each damaged head, and for each
+// head whose partition key is not the id of a recipient. The check reports these heads, and continues
+// with the other recipients.
 func nextRecipients(ctx context.Context, q *client.Query, size int) (recipients []domain.ActorID, strays []error, err error) {
 	items, err := q.Next(ctx, size)
 	if err != nil {
@@ -214,7 +216,7 @@ func nextRecipients(ctx context.Context, q *client.Query, size int) (recipients 
 		}
 		recipient, err := domain.ParseActorID(h.PartitionKey)
 		if err != nil {
-			strays = append(strays, domain.Errorf(domain.Damaged, "a head lies in partition %q: %w", h.PartitionKey, err))
+			strays = append(strays, domain.Errorf(domain.Damaged, "a head is in partition %q: %w", h.PartitionKey, err))
 			continue
 		}
 		recipients = append(recipients, recipient)
@@ -222,12 +224,12 @@ func nextRecipients(ctx context.Context, q *client.Query, size int) (recipients 
 	return recipients, strays, nil
 }
 
-// looks is the limit for the checks of a recipient, until two of them find the same.
-const looks = 6
+// maxChecks is the limit for the checks of a recipient, if no two consecutive checks agree before.
+const maxChecks = 6
 
 // checkRecipient checks one recipient until the result is certain.
 func (c *mailboxChecker) checkRecipient(ctx context.Context, recipient domain.ActorID) error {
-	now, confirmed, err := c.judgeRecipient(ctx, recipient)
+	now, confirmed, err := c.checkUntilCertain(ctx, recipient)
 	if isOfMailbox(err) {
 		c.noteUnreadable(recipient, err)
 		return nil
@@ -242,20 +244,20 @@ func (c *mailboxChecker) checkRecipient(ctx context.Context, recipient domain.Ac
 	c.report.Open += now.open
 	c.addFindings(confirmed)
 	if it := now.h.Intent; it != nil {
-		c.intents = append(c.intents, unfinished{recipient, firstSeen{it.ID, time.Now()}, it.Owner == c.r.owner})
+		c.intents = append(c.intents, seenIntent{recipient, firstSeen{it.ID, time.Now()}, it.Owner == c.r.owner})
 	}
 	c.reportProgress(false)
 	return nil
 }
 
-// judgeRecipient checks a recipient until the result is certain, and repairs the findings if the
-// options say so. It returns the last check and the findings. It fails with Damaged for a document that
+// checkUntilCertain checks a recipient until the result is certain, and repairs the findings if the options
+// request it. It returns the last check and the confirmed findings. It fails with Damaged if a document
 // cannot be read.
-func (c *mailboxChecker) judgeRecipient(ctx context.Context, recipient domain.ActorID) (*recipientCheck, []finding, error) {
+func (c *mailboxChecker) checkUntilCertain(ctx context.Context, recipient domain.ActorID) (*recipientCheck, []finding, error) {
 	var before, now *recipientCheck
-	made, times := 0, make(map[spot]int) // the number of checks so far, and in how many of them each finding was made
-	for n := range looks {
-		l := newLook(c, recipient)
+	made, times := 0, make(map[findingKey]int) // number of checks so far, and of the checks with each finding
+	for n := range maxChecks {
+		l := newRecipientCheck(c, recipient)
 		if err := l.checkAll(ctx); err != nil {
 			return nil, nil, client.Classify("check "+recipient.String(), err)
 		}
@@ -267,12 +269,12 @@ func (c *mailboxChecker) judgeRecipient(ctx context.Context, recipient domain.Ac
 		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeOld() {
 			break
 		}
-		if n < looks-1 && !client.Sleep(ctx, leasePoll<<n/2+c.r.client.Jitter(leasePoll<<n)) { // hints may not have been written yet
+		if n < maxChecks-1 && !client.Sleep(ctx, leasePoll<<n/2+c.r.client.Jitter(leasePoll<<n)) { // time for hints that are not written yet
 			return nil, nil, ctx.Err()
 		}
 	}
 	confirmed := slices.DeleteFunc(now.confirmedBy(before), func(f finding) bool {
-		return f.Damage && c.r.db.ReadsMayBeStale() && times[spot{f.Kind, f.Where}] < made
+		return f.Damage && c.r.db.ReadsMayBeStale() && times[findingKey{f.Kind, f.Where}] < made
 	})
 	if c.opts.Repair && len(confirmed) > 0 {
 		if err := c.repairFindings(ctx, recipient, confirmed); err != nil {
@@ -282,15 +284,15 @@ func (c *mailboxChecker) judgeRecipient(ctx context.Context, recipient domain.Ac
 	return now, confirmed, nil
 }
 
-// isOfMailbox reports whether err is about the documents of one recipient, so that the
-// others can be checked.
+// isOfMailbox reports whether err affects only the documents of one recipient, so that the check can
+// continue with the other recipients.
 func isOfMailbox(err error) bool {
 	kind := domain.KindOf(err)
 	return kind == domain.Damaged || kind == domain.NewerFormat
 }
 
-// noteUnreadable reports a recipient that cannot be checked, because a document of it is damaged or has
-// a newer format. The other recipients can be checked.
+// noteUnreadable reports a recipient that cannot be checked, because one of its documents is damaged or
+// has a newer format.
 func (c *mailboxChecker) noteUnreadable(recipient domain.ActorID, err error) {
 	c.report.Recipients++
 	c.addUnreadable(recipient, err)
@@ -301,8 +303,8 @@ func (c *mailboxChecker) addUnreadable(recipient domain.ActorID, err error) {
 	c.addFindings([]finding{unreadableFinding(recipient, err)})
 }
 
-// unreadableHead reports a head that cannot be read. Its recipient is known only if the store returns
-// the id.
+// unreadableHead reports a head that cannot be read. The recipient is known only if the store returns its
+// id.
 func (c *mailboxChecker) unreadableHead(err error) {
 	f := finding{Finding: repository.Finding{Rule: "H1", Kind: unreadable, Where: "a head", Text: err.Error(), Damage: true}}
 	if damage, ok := errors.AsType[*client.Failure](err); ok {
@@ -321,14 +323,14 @@ func unreadableFinding(recipient domain.ActorID, err error) finding {
 	return f
 }
 
-// repairFindings repairs what can be repaired, and checks whether the repairs have succeeded.
+// repairFindings repairs the findings that have a repair, and checks which repairs have succeeded.
 func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.ActorID, findings []finding) error {
 	tried := false
 	for i := range findings {
 		if f := &findings[i]; f.repair != nil {
 			tried = true
-			// A repair is one conditional write, a rollback or several flushes. A crash during or after
-			// it leaves the rest to the next check.
+			// A repair is one conditional write, a rollback or several flushes. After a crash during or
+			// after this write, the next check continues.
 			if err := f.repair(ctx, c.r.beginCall("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
 				return client.Classify("repair "+recipient.String(), err)
 			}
@@ -337,7 +339,7 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 	if !tried {
 		return nil
 	}
-	after := newLook(c, recipient)
+	after := newRecipientCheck(c, recipient)
 	if err := after.checkAll(ctx); err != nil {
 		return client.Classify("check "+recipient.String(), err)
 	}
@@ -350,13 +352,13 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 	return nil
 }
 
-// checkAbandonedIntents looks again at the intents that were seen. An intent that still exists after
-// its owner's time has passed is abandoned. For the others, it waits or, without wait, keeps them for
-// later.
+// checkAbandonedIntents reads the heads with the seen intents again. An intent is abandoned if it still
+// exists after its owner's time. For intents whose owners still have time, checkAbandonedIntents waits
+// or, if wait is false, leaves them to a later call.
 func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) error {
-	var later []unfinished
+	var later []seenIntent
 	for _, u := range c.intents {
-		dead := c.r.opts.Exclusive && !u.own // the owner of the intent
+		dead := c.r.opts.Exclusive && !u.own // the owner of the intent is dead
 		if !dead && !wait && time.Until(u.since.Add(minIntentAge)) > 0 {
 			later = append(later, u)
 			continue
@@ -374,7 +376,7 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 		}
 		f := finding{Finding: repository.Finding{
 			Rule: "H5", Kind: intentLeft, Recipient: u.recipient.String(), Where: "head",
-			Text: fmt.Sprintf("the Save %s of numbers %d to %d was left unfinished; the next Save undoes it", u.intent, h.Intent.First, h.Intent.Last),
+			Text: fmt.Sprintf("the Save %s of numbers %d to %d was abandoned; the next Save rolls it back", u.intent, h.Intent.First, h.Intent.Last),
 		}}
 		if c.opts.Repair {
 			f.Repaired, err = c.rollBackIntent(ctx, u)
@@ -385,7 +387,7 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 			}
 		}
 		c.addFindings([]finding{f})
-		if f.Repaired { // while the intent existed, no hint of this recipient was checked
+		if f.Repaired { // hints were not checked while the intent existed
 			if err := c.checkHints(ctx, u.recipient); err != nil {
 				return err
 			}
@@ -398,9 +400,9 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 // minIntentAge is the age up to which an intent may belong to a Save in flight.
 const minIntentAge = lease << 1
 
-// checkHints checks the hints of a recipient whose damage has been reported.
+// checkHints checks the hints of a recipient. It drops findings of damage, which are already reported.
 func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorID) error {
-	_, confirmed, err := c.judgeRecipient(ctx, recipient)
+	_, confirmed, err := c.checkUntilCertain(ctx, recipient)
 	if isOfMailbox(err) {
 		return nil
 	}
@@ -408,9 +410,9 @@ func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorI
 	return err
 }
 
-// awaitIntentOwner gives the owner of an intent, unless it is dead, at least as much time as another
-// writer would. It returns the head if the intent still exists then, otherwise nil.
-func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dead bool) (*head, error) {
+// awaitIntentOwner waits for the end of an intent, at least as long as another writer would, or not at
+// all if the owner is dead. It returns the head if the intent still exists afterwards, otherwise nil.
+func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u seenIntent, dead bool) (*head, error) {
 	for patience := minIntentAge; ; {
 		if !dead && !client.Sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
 			return nil, ctx.Err()
@@ -423,7 +425,7 @@ func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dea
 			return nil, nil //nolint:nilnil // it does not exist
 		}
 		granted := lease << min(h.Undone, maxDoubled)
-		granted += granted / 4 // as much jitter as a writer adds
+		granted += granted / 4 // the largest jitter that a writer adds
 		if dead || granted <= patience {
 			return h, nil
 		}
@@ -431,8 +433,8 @@ func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dea
 	}
 }
 
-// rollBackIntent rolls back an intent, as the next writer would.
-func (c *mailboxChecker) rollBackIntent(ctx context.Context, u unfinished) (bool, error) {
+// rollBackIntent rolls back an intent as the next writer would, and reports whether it succeeded.
+func (c *mailboxChecker) rollBackIntent(ctx context.Context, u seenIntent) (bool, error) {
 	w := newWriter(c.r, u.recipient)
 	call := c.r.beginCall("repair")
 	err := call.Retry(ctx, func() error {
@@ -464,8 +466,8 @@ func (c *mailboxChecker) addFindings(findings []finding) {
 // reportProgress reports the progress of the check, at most twice a second unless must is true.
 func (c *mailboxChecker) reportProgress(must bool) {
 	const every = 500 * time.Millisecond
-	if now := time.Now(); c.opts.Progress != nil && (must || now.Sub(c.told) >= every) {
-		c.told = now
+	if now := time.Now(); c.opts.Progress != nil && (must || now.Sub(c.reported) >= every) {
+		c.reported = now
 		c.opts.Progress(c.copyReport())
 	}
 }

@@ -28,7 +28,7 @@ func isQueryWith(req *http.Request, words ...string) bool {
 	return true
 }
 
-// The state of a queue in use changes between any two reads of a check. That is not damage.
+// The state of a queue in use changes between any two reads of a check. Such changes are not damage.
 func TestCheck_FindsNothingInAQueueInUse(t *testing.T) {
 	for name, before := range map[string]func(*http.Request) bool{
 		"before the notices are read":      func(req *http.Request) bool { return isQueryWith(req, noticeKind) },

@@ -19,29 +19,29 @@ type scan struct {
 	name    cabinetName
 	cabinet domain.CabinetKey
 	last    received
-	tail    *tail // nil: all events are in pages
+	tail    *tail // nil if all events are in pages
 	floor   int
 	at      position
 	bundle  *bundleDoc // the open bundle, or nil
-	idsOnly bool       // everything else was checked before
+	idsOnly bool       // an earlier pass has checked everything else
 
 	seen []*drawerSeen // drawers that hold visible events, in order
 }
 
-// A drawerSeen is what was read of a drawer.
+// A drawerSeen collects the results of reading a drawer.
 type drawerSeen struct {
 	id      string
 	ordinal int
 	limit   int // number of slots that hold visible events
-	paged   int // how many of these slots are in pages; the others are in the tail
+	paged   int // number of visible slots in pages; the remaining ones are in the tail
 	sealed  bool
 
 	events  int // read
 	first   domain.Sequence
 	last    domain.Sequence
 	next    domain.Sequence // number of the first unacknowledged event, or 0
-	waiting int64           // how many are not acknowledged
-	bundled int64           // how many of these are not after the open bundle
+	waiting int64           // number of unacknowledged events
+	bundled int64           // number of unacknowledged events up to the end of the open bundle
 }
 
 func (s *scan) locateDrawer(d *drawerSeen) string {
@@ -63,7 +63,7 @@ func (s *scan) checkCabinet(ctx context.Context) error {
 	return nil
 }
 
-// readAll reads the drawers, several at a time.
+// readAll reads the drawers, several of them concurrently.
 func (s *scan) readAll(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, d := range s.seen {
@@ -118,7 +118,7 @@ func (s *scan) checkDrawers(ctx context.Context) error {
 }
 
 func (s *scan) addMissing(from, to int) {
-	s.l.addFinding("H8", drawerMissing, fmt.Sprintf("drawers %d to %d of %s", from, to-1, s.name), nil, "the head knows drawers up to %d", s.last.Ordinal)
+	s.l.addFinding("H8", drawerMissing, fmt.Sprintf("drawers %d to %d of %s", from, to-1, s.name), nil, "these drawers are missing, but the head states drawers up to %d", s.last.Ordinal)
 }
 
 func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
@@ -128,13 +128,13 @@ func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
 		case d.isAhead(s.last) && d.Count >= s.last.Fill && s.l.h.Intent == nil:
 			s.reportAhead(seen, "it has %d events, and the head says that it has %d and is being filled; %s", d.Count, s.last.Fill, whatToDoAhead)
 		case d.Count < seen.paged || d.Sealed && d.Count != s.last.Fill:
-			s.l.addFinding("H8", drawerShort, s.locateDrawer(seen), nil, "the head says that it holds %d events, %d of them in pages, it says %d", s.last.Fill, seen.paged, d.Count)
+			s.l.addFinding("H8", drawerShort, s.locateDrawer(seen), nil, "the head states %d events in the drawer, %d of them in pages, but the drawer counts %d", s.last.Fill, seen.paged, d.Count)
 		}
-	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // a drawer that a sweep has closed is sealed by its next reader
+	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // the next reader seals a drawer that a sweep has closed
 		s.l.addFinding("H8", drawerUnsealed, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 			_, err := c.sealDrawer(ctx, key, d.ID)
 			return err
-		}, "it was left behind and is not sealed")
+		}, "the head has moved to a later drawer, but this drawer is not sealed")
 	}
 	position := 0
 	switch {
@@ -143,12 +143,12 @@ func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
 	case d.Ordinal == s.at.Ordinal:
 		position = s.at.Slot
 	}
-	if d.Position > position { // a position that is too low only costs a read: a Dequeue of events in a tail leaves it
+	if d.Position > position { // a Dequeue of events in a tail may leave a position too low, which only costs a read
 		s.l.addFinding("H9", positionWrong, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 			ops := client.NewPatch(drawerDocument, fmt.Sprintf("c.position = %d", d.Position))
 			ops.AppendSet("/position", position)
 			return c.Patch(ctx, c.r.db.cabinets, key, d.ID, ops, &drawer{})
-		}, "its position says that %d slots are acknowledged, the gate says %d", d.Position, position)
+		}, "the position of the drawer states %d acknowledged slots, but the gate states %d", d.Position, position)
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *scan) checkFront() {
 	}
 	s.l.addFinding("H4", headWrong, "front of "+s.name, func(ctx context.Context, c *call) error {
 		return c.dropFront(ctx, s.l.recipient, nameOf(s.cabinet))
-	}, "the head says that the first event that waits has number %d, and it has %d", stated, s.seen[at].next)
+	}, "the head states that the first waiting event has number %d, but it has number %d", stated, s.seen[at].next)
 }
 
 // checkTotals compares the sums over all drawers with the head and the gate.
@@ -177,23 +177,23 @@ func (s *scan) checkTotals() {
 			continue
 		}
 		if d.first <= last {
-			s.l.addFinding("H3", sequenceWrong, s.locateDrawer(d), nil, "it begins with number %d, the drawer before it ends with %d", d.first, last)
+			s.l.addFinding("H3", sequenceWrong, s.locateDrawer(d), nil, "the drawer begins with number %d, but the previous drawer ends with number %d", d.first, last)
 		}
 		last = d.last
 		waiting += d.waiting
 		bundled += d.bundled
 	}
 	s.checkFront()
-	isInFront := s.at.isInFront(s.last) // which is reported separately
-	// A head that was raised above a gate has numbers of lost events.
+	isInFront := s.at.isInFront(s.last) // a gate in front of the head is reported separately
+	// A head that was raised above a gate counts lost events, which no drawer has.
 	isRaised := s.last.Drawer == "" && last < s.last.Sequence && s.at.Sequence >= s.last.Sequence
 	if len(s.seen) > 0 && last != s.last.Sequence && !isInFront && !isRaised {
-		s.l.addFinding("H1", countWrong, fmt.Sprintf("cabinet %s, number %d", s.name, s.last.Sequence), nil, "its last event is number %d, the head says %d", last, s.last.Sequence)
+		s.l.addFinding("H1", countWrong, fmt.Sprintf("cabinet %s, number %d", s.name, s.last.Sequence), nil, "the last event has number %d, but the head states number %d", last, s.last.Sequence)
 	}
 	if backlog := s.last.Total - s.at.Total; waiting != backlog && !isInFront {
 		s.l.addFinding("H1", countWrong, fmt.Sprintf("backlog of %s, events %d to %d", s.name, s.at.Total+1, s.last.Total), nil, "%d events wait, but %d of the %d received were acknowledged", waiting, s.at.Total, s.last.Total)
 	}
 	if b := s.bundle; b != nil && bundled != int64(b.Count) {
-		s.l.addFinding("H6", bundleWrong, "bundle "+b.ID, nil, "it has %d events, but %d wait up to its last one, number %d", b.Count, bundled, b.Last)
+		s.l.addFinding("H6", bundleWrong, "bundle "+b.ID, nil, "the bundle has %d events, but %d events wait up to its last one, number %d", b.Count, bundled, b.Last)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// pagesAtOnce is the number of pages that are read in one request: half a megabyte, when they are full.
+// pagesAtOnce is the number of pages read in one request: half a megabyte if the pages are full.
 const pagesAtOnce = 8
 
 // readDrawer reads and checks the pages of a drawer.
 func (s *scan) readDrawer(ctx context.Context, d *drawerSeen) error {
 	q := s.l.beginCall().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
-	slot := 0 // the next slot
+	slot := 0 // the first slot that was not read yet
 	hashes := make([]uint64, 0, min(d.limit, maxRound))
 	for !q.IsDone() && slot < d.paged {
 		items, err := q.Next(ctx, pagesAtOnce)
@@ -29,16 +29,16 @@ func (s *scan) readDrawer(ctx context.Context, d *drawerSeen) error {
 				return err
 			}
 			if p.Slot >= d.paged {
-				break // of a Save that was not committed, or of a flush that is not in the head yet
+				break // a page of an uncommitted Save, or of a flush that the head does not note yet
 			}
 			if slot, err = s.checkPage(d, &p, slot, &hashes); err != nil {
 				return err
 			}
 		}
-		q.UseCall(s.l.beginCall().Call) // a budget for each request
+		q.UseCall(s.l.beginCall().Call) // each request gets a budget
 	}
 	if slot < d.paged && !s.idsOnly {
-		s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are not there", slot, d.paged-1)
+		s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are missing", slot, d.paged-1)
 	}
 	s.readTail(d, &hashes)
 	if s.idsOnly {
@@ -70,16 +70,16 @@ func (s *scan) readTail(d *drawerSeen, hashes *[]uint64) {
 	s.l.ids.add(ids)
 }
 
-// checkPage checks a page and returns the slot after it. It appends the hashes of the ids. It fails
-// only with NewerFormat.
+// checkPage checks a page and returns the slot after its events. It appends the hashes of the ids to
+// hashes. Its only error is NewerFormat.
 func (s *scan) checkPage(d *drawerSeen, p *drawerPage, slot int, hashes *[]uint64) (int, error) {
 	where := fmt.Sprintf("page %s of %s", p.ID, s.locateDrawer(d))
 	if !s.idsOnly {
 		switch {
 		case p.Slot > slot:
-			s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are not there", slot, p.Slot-1)
+			s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are missing", slot, p.Slot-1)
 		case p.Slot < slot:
-			s.l.addFinding("H8", pagesOverlap, where, nil, "its slots begin at %d, but there is an event up to slot %d already", p.Slot, slot-1)
+			s.l.addFinding("H8", pagesOverlap, where, nil, "the page begins at slot %d, but earlier pages have events up to slot %d", p.Slot, slot-1)
 		}
 	}
 	ids := make([]domain.EventID, 0, min(max(p.Until-p.Slot, 0), p.maxEvents()))
@@ -124,25 +124,25 @@ func (s *scan) checkEvent(d *drawerSeen, where string, slot int, sequence domain
 		}
 	}
 	if behind := d.ordinal > s.at.Ordinal || d.ordinal == s.at.Ordinal && slot >= s.at.Slot; behind != waits {
-		s.l.addFinding("H7", gateWrong, s.locateDrawer(d), nil, "the gate stands at drawer %d, slot %d, number %d, but slot %d holds number %d",
+		s.l.addFinding("H7", gateWrong, s.locateDrawer(d), nil, "the position of the gate is drawer %d, slot %d, number %d, but slot %d has number %d",
 			s.at.Ordinal, s.at.Slot, s.at.Sequence, slot, sequence)
 	}
 	if s.bundle != nil {
-		s.inBundle(d, slot, sequence)
+		s.compareWithBundle(d, slot, sequence)
 	}
 }
 
-// inBundle compares the first and the last number of the open bundle with the event in a slot.
-func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
+// compareWithBundle compares an event in a slot with the first and the last number of the open bundle.
+func (s *scan) compareWithBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 	first, last := s.bundle.Ranges[0], s.bundle.Ranges[len(s.bundle.Ranges)-1]
 	if d.id == first.Drawer && slot == first.From && sequence != s.bundle.First ||
 		d.id == last.Drawer && slot == last.To-1 && sequence != s.bundle.Last {
-		s.l.addFinding("H6", bundleWrong, "bundle "+s.bundle.ID, nil, "it says numbers %d to %d, but slot %d of drawer %d holds number %d",
+		s.l.addFinding("H6", bundleWrong, "bundle "+s.bundle.ID, nil, "the bundle states numbers %d to %d, but slot %d of drawer %d has number %d",
 			s.bundle.First, s.bundle.Last, slot, d.ordinal, sequence)
 	}
 }
 
-// findSuspects looks for suspects in a drawer and records their slots.
+// findSuspects records in places the slots of the drawer whose events have suspect ids.
 func (s *scan) findSuspects(ctx context.Context, d *drawerSeen, suspects map[uint64]bool, places map[domain.EventID][]string) error {
 	q := s.l.beginCall().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
@@ -156,7 +156,7 @@ func (s *scan) findSuspects(ctx context.Context, d *drawerSeen, suspects map[uin
 			if err := q.Decode(item, &p); err != nil {
 				return err
 			}
-			_ = p.decodeEvents(s.cabinet, func(slot int, e *storedEvent) bool { // damage was reported in the first pass
+			_ = p.decodeEvents(s.cabinet, func(slot int, e *storedEvent) bool { // the first pass has reported damage
 				if slot < d.paged && suspects[fingerprintOf(e.ID)] {
 					places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot))
 				}

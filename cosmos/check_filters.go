@@ -9,18 +9,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// checkFilters compares the filters of a drawer with the hashes of the ids that were read, in slot
-// order.
+// checkFilters compares the filters of a drawer with the hashes of its ids, which are in slot order.
 func (s *scan) checkFilters(ctx context.Context, d *drawerSeen, hashes []uint64) error {
-	s.recipientFilter(d, hashes)
-	if err := s.drawerFilter(ctx, d, hashes); err != nil || !d.sealed {
+	s.checkRecipientFilter(d, hashes)
+	if err := s.checkDrawerFilter(ctx, d, hashes); err != nil || !d.sealed {
 		return err
 	}
-	return s.olderFilter(ctx, d, hashes)
+	return s.checkOlderFilter(ctx, d, hashes)
 }
 
-// drawerFilter checks the filter of a drawer, if one is stored.
-func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
+// checkDrawerFilter checks the stored filter of a drawer, if it exists.
+func (s *scan) checkDrawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
 	c, at := s.l.beginCall(), drawerSegment(d.ordinal)
 	var doc blockFilterDoc
 	etag, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(s.cabinet), at.documentID(), &doc)
@@ -47,7 +46,7 @@ func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64)
 		}
 		_, err := c.Put(ctx, c.r.db.cabinets, cabinetKey(s.cabinet), at.documentID(), etag, right)
 		return err
-	}, "it does not say which events the drawer holds")
+	}, "the filter does not contain all events that it covers")
 	return nil
 }
 
@@ -55,7 +54,7 @@ func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64)
 func (l *recipientCheck) readFilter(ctx context.Context) error {
 	drawers, etag, _, err := l.beginCall().readRecipientFilter(ctx, l.recipient)
 	if errors.Is(err, errFingerprints) {
-		l.addFinding("H2", filterWrong, recipientFilterPlace, removeDocument(l.c.r.db.catalog, headKey(l.recipient), recipientFilterID, etag), "it cannot be decoded")
+		l.addFinding("H2", filterWrong, recipientFilterPlace, removeDocument(l.c.r.db.catalog, headKey(l.recipient), recipientFilterID, etag), "the filter cannot be decoded")
 		return nil
 	}
 	l.filterETag, l.filtered = etag, make(map[string]*filteredDrawer, len(drawers))
@@ -68,14 +67,14 @@ func (l *recipientCheck) readFilter(ctx context.Context) error {
 // recipientFilterPlace is the place of a finding in the filter of a recipient.
 const recipientFilterPlace = "filter of the recipient"
 
-// recipientFilter checks the part of the recipient's filter that covers a drawer, if there is one.
-func (s *scan) recipientFilter(d *drawerSeen, hashes []uint64) {
+// checkRecipientFilter checks the part of the recipient's filter that covers a drawer, if it exists.
+func (s *scan) checkRecipientFilter(d *drawerSeen, hashes []uint64) {
 	f := s.l.filtered[d.id]
 	if f == nil || newFingerprintSet(drawerSegment(d.ordinal), f.keys).holdsAll(hashes[:min(f.count, len(hashes))]) {
 		return
 	}
 	s.l.addFinding("H2", filterWrong, recipientFilterPlace, removeDocument(s.l.c.r.db.catalog, headKey(s.l.recipient), recipientFilterID, s.l.filterETag),
-		"it does not state which events %s holds", s.locateDrawer(d))
+		"the filter does not contain all events of %s that it covers", s.locateDrawer(d))
 }
 
 // holdsAll reports whether f, the set of a drawer, holds all events with the hashes.
@@ -83,8 +82,8 @@ func (f *fingerprintSet) holdsAll(hashes []uint64) bool {
 	return !slices.ContainsFunc(hashes, func(hash uint64) bool { return len(f.appendOrdinals(hash, nil)) == 0 })
 }
 
-// olderFilter checks the filter of a sealed drawer that an older version has left, if there is one.
-func (s *scan) olderFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
+// checkOlderFilter checks the filter that an older version stored for a sealed drawer, if it exists.
+func (s *scan) checkOlderFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
 	c, want := s.l.beginCall(), newFilter(d.limit)
 	var doc filterDoc
 	etag, err := c.Read(ctx, c.r.db.cabinets, d.id, filterID, &doc)
@@ -102,7 +101,7 @@ func (s *scan) olderFilter(ctx context.Context, d *drawerSeen, hashes []uint64) 
 			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want, Document: doc.Document}
 			_, err := c.Put(ctx, c.r.db.cabinets, d.id, filterID, etag, right)
 			return err
-		}, "it does not say which events the drawer holds")
+		}, "the filter does not match the events of the drawer")
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An idSet finds events that exist twice. It keeps eight bytes for each id; two ids with the same eight
-// bytes are suspects, and are then compared in full. If there are too many ids for the memory, the
-// first pass keeps a half, a quarter, … of them, and as many further passes take the rest.
+// An idSet finds events that exist twice. It stores an eight-byte hash of each id. Two ids with the same
+// hash are suspects, which are later compared in full. If the hashes need too much memory, the first
+// pass stores only a half, a quarter, … of them, and further passes read the events again for the others.
 type idSet struct {
 	memory int // limit in bytes; 0: no limit
 	pass   uint64
@@ -22,12 +22,12 @@ type idSet struct {
 	suspects map[uint64]bool
 }
 
-// newIDSet returns the set of the first pass, which determines the number of passes.
+// newIDSet returns the set of the first pass, during which the number of passes is determined.
 func newIDSet(memory int) *idSet {
 	return &idSet{memory: memory, passes: 1, slots: make([]uint64, 1024), suspects: make(map[uint64]bool)}
 }
 
-// nextPass returns the set of the pass after s, nil if s was the last one.
+// nextPass returns the set of the pass after s, or nil if s was the last pass.
 func (s *idSet) nextPass() *idSet {
 	if s.pass+1 >= s.passes {
 		return nil
@@ -35,7 +35,7 @@ func (s *idSet) nextPass() *idSet {
 	return &idSet{pass: s.pass + 1, passes: s.passes, slots: make([]uint64, len(s.slots)), suspects: make(map[uint64]bool)}
 }
 
-// fingerprintOf returns the eight bytes of an id. They are never 0.
+// fingerprintOf returns the eight-byte hash of an id, which is never 0.
 func fingerprintOf(id domain.EventID) uint64 {
 	return mixBits(binary.LittleEndian.Uint64(id[:8])^mixBits(binary.LittleEndian.Uint64(id[8:]))) | 1
 }
@@ -71,13 +71,13 @@ func (s *idSet) put(f uint64) {
 
 func (s *idSet) isMine(f uint64) bool { return f>>32%s.passes == s.pass }
 
-// grow makes room: it enlarges the table or, if that exceeds the memory, keeps fewer ids in this pass.
+// grow enlarges the table or, if the larger table exceeds the memory, drops half of the ids of this pass.
 func (s *idSet) grow() {
 	old, size := s.slots, 2*len(s.slots)
 	if s.memory > 0 && size*8 > s.memory {
 		size = len(old)
 		s.passes *= 2
-		maps.DeleteFunc(s.suspects, func(f uint64, _ bool) bool { return !s.isMine(f) }) // a later pass finds them again
+		maps.DeleteFunc(s.suspects, func(f uint64, _ bool) bool { return !s.isMine(f) }) // a later pass finds the dropped suspects again
 	}
 	s.slots, s.used = make([]uint64, size), 0
 	for _, f := range old {

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// withoutTwins returns one drawer of each ordinal up to the head's, and reports the others. It prefers
-// the drawer that the head names, then the first that has events.
+// withoutTwins returns one drawer for each ordinal up to the head's, and reports other drawers with the
+// same ordinal. It prefers the drawer that the head names, then the first drawer with events.
 func (s *scan) withoutTwins(key string, found []*drawer) []*drawer {
 	kept := make([]*drawer, 0, len(found))
 	for _, d := range found {
@@ -26,40 +26,41 @@ func (s *scan) withoutTwins(key string, found []*drawer) []*drawer {
 	return kept
 }
 
-// reportTwin reports a drawer with the ordinal of another one. Such a pair stops every Peek. If the
-// drawer is empty, a repair gives it the ordinal 0, which no reader looks for: the document stays until
+// reportTwin reports a drawer d with the same ordinal as another drawer. Two such drawers make every Peek
+// fail. If d is empty, a repair sets its ordinal to 0, which no reader queries. The document remains until
 // a sweep removes it, because it may be the seal of a rollback.
 func (s *scan) reportTwin(key string, d, other *drawer) {
 	where := s.locateDrawer(&drawerSeen{id: d.ID, ordinal: d.Ordinal})
 	if d.Count > 0 || s.l.isIntended(d.ID) {
 		s.l.addFinding("H8", drawerTwice, where, nil,
-			"drawer %s has this ordinal, too, and no Peek gets past the two: an older version has continued with a head that had lost writes; "+
+			"drawer %s has the same ordinal, so every Peek fails at these drawers: an older version has continued with a head that had lost writes; "+
 				"restore a backup of all containers of one moment, or export the pages of the drawer with the smaller _ts, remove its document from container cabinets, "+
 				"and have the senders send its events again", other.ID)
 		return
 	}
 	s.l.addFinding("H8", drawerTwice, where, func(ctx context.Context, c *call) error {
-		// A crash after this write leaves the drawer to the sweep.
+		// A crash after this write leaves a drawer that the sweep removes.
 		ops := client.NewPatch(drawerDocument, "c.count = 0", fmt.Sprintf("c.ordinal = %d", d.Ordinal))
 		ops.AppendSet("/sealed", true)
 		ops.AppendSet("/ordinal", 0)
 		return c.Patch(ctx, c.r.db.cabinets, key, d.ID, ops, &drawer{})
-	}, "drawer %s has this ordinal, too, and no Peek gets past the two; this one is empty, and a check with repair sets it aside", other.ID)
+	}, "drawer %s has the same ordinal, so every Peek fails at these drawers; this drawer is empty, and a check with repair gives it another ordinal", other.ID)
 }
 
-// reportBeyondHead reports a drawer with an ordinal above the head's, unless it belongs to the Save in
-// flight.
+// reportBeyondHead reports a drawer with an ordinal above the head's, unless the drawer belongs to the
+// Save in flight.
 func (s *scan) reportBeyondHead(d *drawer, seen *drawerSeen) {
 	switch {
 	case s.l.isIntended(d.ID):
 	case d.isAhead(s.last):
-		s.reportAhead(seen, "the head knows drawers up to %d only; %s", s.last.Ordinal, whatToDoAhead)
+		s.reportAhead(seen, "the head states drawers only up to %d; %s", s.last.Ordinal, whatToDoAhead)
 	default:
-		s.l.addFinding("H8", drawerBeyond, s.locateDrawer(seen), nil, "the head knows drawers up to %d only", s.last.Ordinal)
+		s.l.addFinding("H8", drawerBeyond, s.locateDrawer(seen), nil, "the head states drawers only up to %d", s.last.Ordinal)
 	}
 }
 
-// reportAhead reports a drawer with events that the head has lost.
+// reportAhead reports a drawer whose events are missing in the head, because the store has lost writes of
+// the head.
 func (s *scan) reportAhead(seen *drawerSeen, format string, args ...any) {
 	s.l.addFinding("H1", drawerAhead, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 		return c.raiseHead(ctx, s.l.recipient)

@@ -19,45 +19,45 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A recipientCheck reads everything that is stored of a recipient once.
+// A recipientCheck reads all documents of a recipient once.
 type recipientCheck struct {
 	c         *mailboxChecker
 	recipient domain.ActorID
 
-	h     *head
-	gates map[domain.Group]*gate
-	moved bool // head or gates changed meanwhile
-	ids   *idSet
+	h       *head
+	gates   map[domain.Group]*gate
+	changed bool // head or gates changed during the check, or the head has an intent
+	ids     *idSet
 
-	filtered   map[string]*filteredDrawer // the filter of the recipient, by drawer
+	filtered   map[string]*filteredDrawer // the parts of the recipient's filter, by drawer
 	filterETag azcore.ETag
 
 	open int64
 
 	mu       sync.Mutex // guards the following fields
 	findings []finding
-	at       map[spot]bool // the spots of the findings
+	at       map[findingKey]bool // the keys of the findings
 	drawers  int64
 	events   int64
-	reading  chan struct{} // limits the number of drawers that are read at once
+	reading  chan struct{} // limits the number of drawers that are read concurrently
 }
 
-// A spot identifies a finding among those of one recipient.
-type spot struct{ kind, where string }
+// A findingKey identifies a finding among the findings of one recipient.
+type findingKey struct{ kind, where string }
 
-func newLook(c *mailboxChecker, recipient domain.ActorID) *recipientCheck {
-	return &recipientCheck{c: c, recipient: recipient, at: make(map[spot]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
+func newRecipientCheck(c *mailboxChecker, recipient domain.ActorID) *recipientCheck {
+	return &recipientCheck{c: c, recipient: recipient, at: make(map[findingKey]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// addFinding adds a finding. A finding without a repair is damage. Its place must distinguish it from
-// what looks the same a moment later, because a finding counts only if it is made twice: so the place
-// names the bundle of the gate, for example, and not just the gate, which may have another bundle open.
-// It keeps only the first finding of a place, and up to maxFindings in all, because one wrong number
-// can make a million events look wrong.
+// addFinding adds a finding. A finding without a repair is damage. A finding counts only if two checks
+// have it with the same kind and place, so where must distinguish it from a similar finding a moment
+// later: it names the bundle of a gate, for example, and not just the gate, which may open another
+// bundle. addFinding stores only the first finding of a kind and place, and up to maxFindings in total,
+// because one wrong number can make a million events look wrong.
 func (l *recipientCheck) addFinding(rule, kind, where string, repair func(context.Context, *call) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := spot{kind, where}
+	at := findingKey{kind, where}
 	if l.at[at] || len(l.at) == maxFindings {
 		return
 	}
@@ -71,29 +71,30 @@ func (l *recipientCheck) addFinding(rule, kind, where string, repair func(contex
 	})
 }
 
-func (l *recipientCheck) hasFinding(f *finding) bool { return l.at[spot{f.Kind, f.Where}] }
+func (l *recipientCheck) hasFinding(f *finding) bool { return l.at[findingKey{f.Kind, f.Where}] }
 
-// agreesWith reports whether l has the same findings as another check, and nothing changed during l.
+// agreesWith reports whether l has the same findings as another check, and the mailbox did not change
+// during either check.
 func (l *recipientCheck) agreesWith(other *recipientCheck) bool {
-	return other != nil && !l.moved && !other.moved && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
+	return other != nil && !l.changed && !other.changed && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
 }
 
-// mayBeOld reports whether l has found damage which may only mean that a part of the store lags behind
-// the others by some seconds. Then all checks are made, and each must have found it.
+// mayBeOld reports whether l has found damage that stale reads can explain, because one part of the store
+// lags behind the other parts by some seconds. Such damage counts only if all maxChecks checks find it.
 func (l *recipientCheck) mayBeOld() bool {
 	return l.c.r.db.ReadsMayBeStale() && slices.ContainsFunc(l.findings, func(f finding) bool { return f.Damage })
 }
 
-// confirmedBy returns the findings that the other check has also made. If the mailbox has changed
-// during the check, findings about hints are left out, because hints may be updated later. Findings
-// about a tail remain: a tail is in the head, which is not a hint.
+// confirmedBy returns the findings that the other check also has. If the mailbox changed during l,
+// confirmedBy omits findings about hints, because hints may be updated later. It does not omit findings
+// about a tail, which is in the head and so is not a hint.
 func (l *recipientCheck) confirmedBy(other *recipientCheck) []finding {
 	if other == nil {
 		return nil
 	}
 	var confirmed []finding
 	for i := range l.findings {
-		if f := &l.findings[i]; other.hasFinding(f) && (f.Damage || f.Kind == tailLeft || !l.moved) {
+		if f := &l.findings[i]; other.hasFinding(f) && (f.Damage || f.Kind == tailLeft || !l.changed) {
 			confirmed = append(confirmed, *f)
 		}
 	}
@@ -103,7 +104,7 @@ func (l *recipientCheck) confirmedBy(other *recipientCheck) []finding {
 // checkAll checks head, gates, cabinets and catalog.
 func (l *recipientCheck) checkAll(ctx context.Context) error {
 	c := l.beginCall()
-	notices, err := l.readNotices(ctx) // before the gates, so that no notice is newer than they are
+	notices, err := l.readNotices(ctx) // read before the gates, so that no notice is newer than its gate
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (l *recipientCheck) checkAll(ctx context.Context) error {
 		l.addFinding("", tailLeft, "head", func(ctx context.Context, c *call) error {
 			return c.Retry(ctx, func() error { return c.flushAll(ctx, l.recipient) })
 		},
-			"events are in the head, and this node writes none there; versions that do not know tails do not serve the recipient")
+			"the head has a tail, although tails are switched off; versions that do not know tails cannot serve the recipient")
 	}
 	if err := l.readFilter(ctx); err != nil {
 		return err
@@ -155,7 +156,7 @@ func (l *recipientCheck) checkAll(ctx context.Context) error {
 
 func (l *recipientCheck) beginCall() *call { return l.c.r.beginCall("check") }
 
-// checkUnchanged records whether head and gates have changed since they were read.
+// checkUnchanged records in l.changed whether head or gates have changed since they were read.
 func (l *recipientCheck) checkUnchanged(ctx context.Context) error {
 	if len(l.findings) == 0 {
 		return nil
@@ -169,9 +170,9 @@ func (l *recipientCheck) checkUnchanged(ctx context.Context) error {
 	if err := c.readGates(ctx, l.recipient, l.c.r.opts.Groups.All(), gates); err != nil {
 		return err
 	}
-	l.moved = h.etag != l.h.etag || h.Intent != nil
+	l.changed = h.etag != l.h.etag || h.Intent != nil
 	for group, g := range gates {
-		l.moved = l.moved || g.ETag != l.gates[group].ETag
+		l.changed = l.changed || g.ETag != l.gates[group].ETag
 	}
 	return nil
 }
@@ -188,7 +189,7 @@ func (l *recipientCheck) checkBundles(ctx context.Context) (map[cabinetName]*bun
 	byID := make(map[string]*bundleDoc, len(found))
 	for _, d := range found {
 		if d.State == stateDequeued {
-			l.addFinding("H7", bundleWrong, "bundle "+d.ID, nil, "it was dequeued, but its domain has never made its content")
+			l.addFinding("H7", bundleWrong, "bundle "+d.ID, nil, "the bundle was dequeued, but its domain never produced its content")
 			continue
 		}
 		byID[d.ID] = d
@@ -199,12 +200,12 @@ func (l *recipientCheck) checkBundles(ctx context.Context) (map[cabinetName]*bun
 		g := l.gates[group]
 		if g.Removed > l.h.Watermark {
 			l.addFinding("H1", gateInFront, fmt.Sprintf("%s, number %d", g.ID, g.Removed), raise,
-				"it has let through numbers up to %d, but only numbers up to %d were received; %s", g.Removed, l.h.Watermark, whatToDoInFront)
+				"the gate is past number %d, but only numbers up to %d were received; %s", g.Removed, l.h.Watermark, whatToDoInFront)
 		}
 		for name := range g.At {
 			if last, at := l.h.lastEver(name), g.positionIn(name, l.h.Cabinets[name]); at.isInFront(last) {
 				l.addFinding("H1", gateInFront, fmt.Sprintf("%s %s, event %d", g.ID, name, at.Total), raise,
-					"it has let through %d events up to number %d, drawer %d, but only %d up to %d, drawer %d, were received; %s",
+					"the gate is past %d events, up to number %d in drawer %d, but only %d events, up to number %d in drawer %d, were received; %s",
 					at.Total, at.Sequence, at.Ordinal, last.Total, last.Sequence, last.Ordinal, whatToDoInFront)
 			}
 		}
@@ -213,7 +214,7 @@ func (l *recipientCheck) checkBundles(ctx context.Context) (map[cabinetName]*bun
 		}
 		d := byID[g.Open]
 		if d == nil {
-			l.addFinding("H6", bundleMissing, g.ID+", bundle "+g.Open, nil, "its open bundle is not there, or not open")
+			l.addFinding("H6", bundleMissing, g.ID+", bundle "+g.Open, nil, "the gate names an open bundle that does not exist or is not open")
 			continue
 		}
 		delete(byID, g.Open)
@@ -224,16 +225,16 @@ func (l *recipientCheck) checkBundles(ctx context.Context) (map[cabinetName]*bun
 			count += s.To - s.From
 		}
 		if count != d.Count || len(d.Ranges) > drawersPerBundle || d.First > d.Last {
-			l.addFinding("H6", bundleWrong, "bundle "+d.ID, nil, "it says %d events, %d to %d, and names %d slots in %d drawers", d.Count, d.First, d.Last, count, len(d.Ranges))
+			l.addFinding("H6", bundleWrong, "bundle "+d.ID, nil, "the bundle states %d events, numbers %d to %d, but names %d slots in %d drawers", d.Count, d.First, d.Last, count, len(d.Ranges))
 		}
 	}
 	for _, d := range byID {
-		l.addFinding("H6", bundleStray, "bundle "+d.ID, nil, "it is open, but no gate has it open")
+		l.addFinding("H6", bundleStray, "bundle "+d.ID, nil, "the bundle is open, but no gate names it as open")
 	}
 	return open, nil
 }
 
-// readAgain reads the ids for which the earlier passes had no room.
+// readAgain reads the events again for the ids that did not fit into memory in earlier passes.
 func (l *recipientCheck) readAgain(ctx context.Context, scans map[cabinetName]*scan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
@@ -262,7 +263,7 @@ func (l *recipientCheck) checkCabinets(ctx context.Context, bundles map[cabinetN
 		}
 		scans[name] = s
 	}
-	g, ctx := errgroup.WithContext(ctx) // so that a failure ends the others, too
+	g, ctx := errgroup.WithContext(ctx) // a failure of one scan ends the other scans
 	g.SetLimit(drawersPerBundle)
 	for _, s := range scans {
 		g.Go(func() error { return s.checkCabinet(ctx) })
@@ -296,19 +297,20 @@ func (l *recipientCheck) checkCatalog(ctx context.Context, scans map[cabinetName
 				continue
 			}
 			l.addFinding("H10", entryStale, "entry "+e.ID, removeDocument(l.c.r.db.catalog, key, e.ID, e.ETag),
-				"it says that number %d waits in drawer %d of %s, but nothing does", e.NextSequence, e.Ordinal, e.ContentType)
+				"the entry states that number %d waits in drawer %d of %s, but the drawer has no waiting event", e.NextSequence, e.Ordinal, e.ContentType)
 		}
 	}
 	return nil
 }
 
-// checkEntries compares the entries of one cabinet with its drawers, as they were read.
+// checkEntries compares the entries of one cabinet with its drawers, as scan s has read them.
 func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*catalogEntry) {
 	container := l.c.r.db.catalog
 	for _, d := range s.seen {
 		if d.next == 0 {
-			// No event waits in the drawer. Its entry may be left, because bundles of a tail change
-			// none: Peek verifies it, and the sweep deletes it with the drawer.
+			// No event waits in the drawer, but its entry may remain, because a Dequeue of events in a
+			// tail changes no entries. Peek verifies such an entry, and the sweep deletes it with the
+			// drawer.
 			delete(byDrawer, d.id)
 			continue
 		}
@@ -318,14 +320,14 @@ func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*
 		e := byDrawer[d.id]
 		delete(byDrawer, d.id)
 		switch where := "entry " + d.id; {
-		case e == nil: // small Saves to a drawer write none
-		case e.NextSequence < d.next && d.id == s.last.Drawer: // events were taken from the tail
-		case e.NextSequence < d.next && s.last.frontBehind(s.at) == d.next: // then no Save raises it
+		case e == nil: // small Saves to a drawer write no entry
+		case e.NextSequence < d.next && d.id == s.last.Drawer: // a Dequeue of events in the tail raises no entry
+		case e.NextSequence < d.next && s.last.frontBehind(s.at) == d.next: // with a front, no Save raises the entry
 		case e.NextSequence < d.next:
-			l.addFinding("H10", entryLow, where, replaceEntry(container, key, want.replacementFor(e), e.ETag), "it says that number %d waits, but the first is %d", e.NextSequence, d.next)
+			l.addFinding("H10", entryLow, where, replaceEntry(container, key, want.replacementFor(e), e.ETag), "the entry states that number %d waits, but the first waiting number is %d", e.NextSequence, d.next)
 		case e.NextSequence > d.next || e.Ordinal != d.ordinal || e.ContentType != want.ContentType:
 			l.addFinding("H10", entryHigh, where, replaceEntry(container, key, want.replacementFor(e), e.ETag),
-				"it says that number %d waits in drawer %d of %s, but the first is %d in drawer %d", e.NextSequence, e.Ordinal, e.ContentType, d.next, d.ordinal)
+				"the entry states that number %d waits in drawer %d of %s, but the first waiting number is %d in drawer %d", e.NextSequence, e.Ordinal, e.ContentType, d.next, d.ordinal)
 		}
 	}
 }
@@ -338,7 +340,7 @@ func (l *recipientCheck) isIntended(drawer string) bool {
 	return slices.ContainsFunc(l.h.Intent.Parts, func(p drawerPart) bool { return p.Drawer == drawer })
 }
 
-// findDuplicates finds the events whose ids seem to exist twice.
+// findDuplicates compares the suspect ids in full, and reports the ids that exist twice.
 func (l *recipientCheck) findDuplicates(ctx context.Context, scans map[cabinetName]*scan) error {
 	suspects := l.ids.suspects
 	if len(suspects) == 0 {
@@ -355,7 +357,7 @@ func (l *recipientCheck) findDuplicates(ctx context.Context, scans map[cabinetNa
 	for id, at := range places {
 		if len(at) > 1 {
 			slices.Sort(at)
-			l.addFinding("H2", eventTwice, "event "+id.String(), nil, "it is in %s", strings.Join(at, " and in "))
+			l.addFinding("H2", eventTwice, "event "+id.String(), nil, "the event is in %s", strings.Join(at, " and in "))
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// These tests make damage of every kind by hand, in a store that was checked before.
+// These tests cause damage of every kind, in a store in which a check has found nothing.
 
 // A damaged is a store with one recipient. One cabinet has three full drawers and a fourth, and five of
 // its events are acknowledged; another cabinet has one drawer. A bundle of two events is open.
@@ -56,7 +56,8 @@ func newDamaged(t *testing.T) *damaged {
 	return d
 }
 
-// storeWrongFilters damages the filter of the first drawer, and adds a wrong one of an older version.
+// storeWrongFilters damages the filter of the first drawer, and adds a wrong filter in the format of an
+// older version.
 func (d *damaged) storeWrongFilters() {
 	first := d.readDrawers(d.main)[0].ID
 	wrong := &filterDoc{ID: filterID, PartitionKey: first, Count: 3, Filter: newFilter(3)}
@@ -109,7 +110,7 @@ func (d *damaged) readDrawers(k domain.CabinetKey) []*drawer {
 	return found
 }
 
-// patchDocument sets a field of a document in a way in which the hub never does.
+// patchDocument sets a field of a document to a value that the hub would not store.
 func (d *damaged) patchDocument(container *azcosmos.ContainerClient, key, id, path string, value any) {
 	var ops azcosmos.PatchOperations
 	ops.AppendSet(path, value)
@@ -120,7 +121,7 @@ func (d *damaged) deleteDocument(container *azcosmos.ContainerClient, key, id st
 	require.NoError(d, d.node.beginCall("test").Discard(d.Context(), container, key, id))
 }
 
-// createDocument creates a document beside the gates that the hub would not create.
+// createDocument creates, in the partition of the gates, a document that the hub would not create.
 func (d *damaged) createDocument(doc any) {
 	_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.bundles, d.actor.String(), "", "", doc)
 	require.NoError(d, err)
@@ -197,7 +198,7 @@ func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
 		{pageDamaged, false, func(d *damaged) {
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
 		}},
-		{sequenceWrong, false, func(d *damaged) { // and the page is of an older version
+		{sequenceWrong, false, func(d *damaged) { // a page of an older version has no checksum
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/sum", 0)
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
 		}},
@@ -221,7 +222,7 @@ func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
 			_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, key, "ahead", "", &drawer{ID: "ahead", PartitionKey: key, Ordinal: 9})
 			require.NoError(d, err)
 		}},
-		{drawerTwice, true, func(d *damaged) { // and one of them is empty
+		{drawerTwice, true, func(d *damaged) { // one of the two drawers is empty
 			for ordinal := 1; ordinal <= 4; ordinal++ {
 				key, id := cabinetKey(d.main), fmt.Sprintf("%d-empty", ordinal)
 				_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, key, id, "", &drawer{ID: id, PartitionKey: key, Ordinal: ordinal, Sealed: ordinal%2 == 0})
@@ -246,15 +247,15 @@ func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
 		{noticeWrong, false, func(d *damaged) { // the bundle is open
 			d.createDocument(d.newNoticeDoc(d.openBundleID(), d.readGate().Generation))
 		}},
-		{noticeWrong, false, func(d *damaged) { // notified of a later bundle than the open one
+		{noticeWrong, false, func(d *damaged) { // the notice is about a later bundle than the open one
 			d.createDocument(d.newNoticeDoc(repositorytest.NewBundleID().String(), d.readGate().Generation+1))
 		}},
-		{noticeWrong, false, func(d *damaged) { // its place does not fit its number
+		{noticeWrong, false, func(d *damaged) { // the number of the notice does not match its id
 			n := d.newNoticeDoc(repositorytest.NewBundleID().String(), 2)
 			n.Number = 1
 			d.createDocument(n)
 		}},
-		{noticeWrong, false, func(d *damaged) { // it is about no domain
+		{noticeWrong, false, func(d *damaged) { // the notice names an invalid domain
 			n := d.newNoticeDoc(repositorytest.NewBundleID().String(), 1)
 			n.Origin = "no origin"
 			d.createDocument(n)
@@ -445,7 +446,7 @@ func TestCheck_ReportsAFaultOncePerPlace(t *testing.T) {
 
 func TestCheck_FindsABundleThatDoesNotBeginAtItsGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDamaged(t) // five events are acknowledged, and the bundle has the two after them
+		d := newDamaged(t) // five events are acknowledged, and the open bundle has the next two
 		g := d.readGate()
 		at := g.At[nameOf(d.main)]
 		require.Equal(t, 2, at.Slot)
@@ -465,7 +466,7 @@ func TestCheck_GivesASaveAsMuchTimeAsAWriterDoes(t *testing.T) {
 		var saving sync.WaitGroup
 		saving.Go(func() {
 			client.Sleep(t.Context(), lease<<maxDoubled)
-			d.saveEvents(1, domain.TimeSeries) // so the intent has gone
+			d.saveEvents(1, domain.TimeSeries) // this Save ends the intent
 		})
 		other := d.rig.node(Options{}, false)
 		report, err := other.Check(t.Context(), CheckOptions{Recipient: d.actor, Repair: true})
@@ -510,7 +511,7 @@ func TestDamage_IsNotConcludedFromStaleReads(t *testing.T) {
 		node, line := s.tappedNode(Options{DrawerCapacity: 3})
 		client.Sleep(t.Context(), time.Minute)
 		s.save(node, 0, repositorytest.Events(5, s.actor))
-		line.setBefore(func(req *http.Request) error { // the replica of one container lags behind the others
+		line.setBefore(func(req *http.Request) error { // only reads of the container cabinet are stale
 			old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/"))
 			return nil
 		})
@@ -562,7 +563,7 @@ func TestCheck_RemembersIntentsWhenItResumes(t *testing.T) {
 
 func TestDamage_CountsOnlyIfEveryCheckFindsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var old, looked atomic.Int32
+		var old, checks atomic.Int32
 		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int { return int(old.Load()) }})}
 		node, line := s.tappedNode(Options{DrawerCapacity: 3})
 		s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -571,14 +572,14 @@ func TestDamage_CountsOnlyIfEveryCheckFindsIt(t *testing.T) {
 		(&damaged{T: t, rig: s.rig, node: node, actor: s.actor}).patchDocument(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.readEntries(node, domain.TimeSeries)[0].ID, "/nextSequence", 9)
 		line.setBefore(func(req *http.Request) error {
 			old.Store(0)
-			if isQueryWith(req, "c.state = @open") && looked.Add(1) != 3 { // all checks but the third do not see the open bundle
+			if isQueryWith(req, "c.state = @open") && checks.Add(1) != 3 { // only the third check sees the open bundle
 				old.Store(64)
 			}
 			return nil
 		})
 		report, err := node.Check(t.Context(), CheckOptions{Recipient: s.actor})
 		require.NoError(t, err)
-		require.EqualValues(t, looks, looked.Load())
+		require.EqualValues(t, maxChecks, checks.Load())
 		require.Equal(t, []string{entryHigh}, kindsOfFindings(report))
 	})
 }

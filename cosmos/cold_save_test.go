@@ -66,8 +66,8 @@ func TestAColdSave_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 }
 
 // TestSave_KnowsEveryReceivedEventByAnyNode saves to one recipient through several nodes, in small
-// drawers and in two cabinets, partly at the same time, and counts the accepted events. Some nodes have
-// run from the start, some keep nothing in memory, and some have just started.
+// drawers and in two cabinets, partly at the same time, and counts the accepted events. Some nodes run
+// from the start, some keep no index in memory, and some have just started.
 func TestSave_KnowsEveryReceivedEventByAnyNode(t *testing.T) {
 	seeds := 16
 	switch {
@@ -100,7 +100,7 @@ func saveByManyNodes(t *testing.T, rng *rand.Rand) {
 		if rng.IntN(3) == 0 {
 			nodes[rng.IntN(len(nodes))] = node()
 		}
-		// Saves that run at once have some events in common; either may accept them.
+		// Concurrent Saves have some events in common, and either Save may accept them.
 		var fresh []domain.Event
 		for range rng.IntN(2*capacity + 10) {
 			from := []domain.Origin{domain.TimeSeries, domain.Charges}[rng.IntN(2)]
@@ -154,9 +154,9 @@ func saveByManyNodes(t *testing.T, rng *rand.Rand) {
 	require.NoError(t, r.repairMailbox(actor))
 }
 
-// A node that stops leaves a filter that covers a part of its drawer.
+// A node that stops may leave a filter that covers only a part of its drawer.
 func TestAFilterThatLags_IsCompletedFromThePages(t *testing.T) {
-	for _, more := range []int{3, 23, 30, 80} { // in the same drawer, up to its end, and in the following ones
+	for _, more := range []int{3, 23, 30, 80} { // events in the same drawer, up to its end, and in the following drawers
 		s := newTrust(t)
 		opts := Options{DrawerCapacity: 40}
 		stopped := s.node(opts, true)
@@ -190,8 +190,8 @@ func TestAFilterThatLags_IsCompletedFromThePages(t *testing.T) {
 	}
 }
 
-// TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne saves events one by one into the head. The price
-// of a warm Save is a mean, because one in 24 flushes the tail.
+// TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne saves single events into the tail. The cost of a
+// warm Save is a mean, because one Save in 24 flushes the tail.
 func TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	opts := Options{TailEvents: 24}
 	for _, stored := range []int{10, 100, 1000, 4000} {
@@ -212,7 +212,7 @@ func TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 				for range nodes {
 					cost := r.costOfSave(r.node(opts, false), actor)
 					cold.requests, cold.units = cold.requests+cost.requests, cold.units+cost.units
-					for range 11 { // so that the tail has different lengths
+					for range 11 { // the next cold Save finds a tail of another length
 						r.costOfSave(node, actor)
 					}
 				}
@@ -224,7 +224,7 @@ func TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	}
 }
 
-// Each attempt of a Save looks for the missing drawer, but does not read the filters of all drawers
+// Each attempt of a Save queries for the missing drawer, but does not read the filters of all drawers
 // again.
 func TestASaveUnderADamagedOrdinal_CostsAFewRequestsForEachAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// openOn returns a function that opens a store of its own on an embedded engine. Its tails
-// have up to tailEvents events.
+// openOn returns a function that opens a new store on an embedded engine for each test. The tails of the
+// store have up to tailEvents events.
 func openOn(durable, hints bool, tailEvents int) func(*testing.T, repositorytest.Options) repositorytest.Stores {
 	return func(t *testing.T, o repositorytest.Options) repositorytest.Stores {
 		var opts embedded.Options
@@ -27,19 +27,20 @@ func openOn(durable, hints bool, tailEvents int) func(*testing.T, repositorytest
 			opts.Dir = t.TempDir()
 		}
 		if !hints {
-			opts.Consistency = "Session" // and plain reads are not trusted
+			opts.Consistency = "Session" // the repository does not trust plain reads
 		}
 		r := newRig(t, opts)
 		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention, TailEvents: tailEvents, StoreTraces: true}
 		if !hints {
-			options.IndexBytes = 1 // nothing is remembered from one Save to the next
+			options.IndexBytes = 1 // too small to keep ids from one Save to the next
 		}
 		return r.stores(r.node(options, hints))
 	}
 }
 
-// conformance runs the suite on a variant. Under the race detector it runs only the rules about
-// concurrent calls; TestConformanceWithTails, which has the default options, runs all.
+// conformance runs the suite on a variant of the store. Under the race detector it runs only the rules
+// about concurrent calls; TestConformanceWithTails, which has the default options, always runs the whole
+// suite.
 func conformance(t *testing.T, open func(*testing.T, repositorytest.Options) repositorytest.Stores) {
 	t.Parallel()
 	if raced {
@@ -79,8 +80,8 @@ func compareRandomOperations(t *testing.T, tailEvents int) {
 
 // TestConformanceOnAnAccount runs on the account in MESSAGEHUB_TEST_COSMOS_ENDPOINT, with
 // MESSAGEHUB_TEST_COSMOS_KEY or the default credential, in a database that it creates and deletes. The
-// account must have Strong or Bounded staleness: the suite expects to read its own writes at once.
-// Without the variable there is no account to run on.
+// account must have Strong or Bounded staleness, because the suite expects each read to return the latest
+// write. Without the variable, the test is skipped.
 func TestConformanceOnAnAccount(t *testing.T) {
 	endpoint := os.Getenv("MESSAGEHUB_TEST_COSMOS_ENDPOINT")
 	if endpoint == "" {

@@ -12,7 +12,7 @@ const (
 // Containers returns the containers of the hub.
 func Containers() []client.ContainerSpec {
 	const (
-		name, label = 64, 128 // the longest id or origin, and the longest content type
+		name, label = 64, 128 // lengths of the longest id or origin, and of the longest content type
 		catalogKey  = name + len("|") + name
 		cabinetKey  = catalogKey + len("|") + label
 	)
@@ -48,8 +48,8 @@ func Containers() []client.ContainerSpec {
 	return all
 }
 
-// costOfWiderIndex is the effect of the default indexing policy, which indexes all paths, on the price
-// of a Save; TestCheckContainers_NamesThePriceOfAWiderIndex measures it.
+// costOfWiderIndex is the effect of the default indexing policy, which indexes all paths, on the cost of
+// a Save. TestCheckContainers_NamesThePriceOfAWiderIndex measures the effect.
 const costOfWiderIndex = "a Save costs up to 1.3 times as much"
 
 // remedy is the advice about a container that cannot be corrected in place.

@@ -28,7 +28,7 @@ import (
 // byHand holds the properties of containers that an operator creates by hand.
 type byHand map[string]*azcosmos.ContainerProperties
 
-// newByHand returns properties as the hub needs them.
+// newByHand returns the properties that the hub needs.
 func newByHand() byHand {
 	all := make(byHand)
 	for _, spec := range Containers() {
@@ -60,13 +60,13 @@ func (b byHand) unique(name, path string) {
 	b[name].UniqueKeyPolicy = &azcosmos.UniqueKeyPolicy{UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{path}}}}
 }
 
-// How long the properties of containers are cached.
+// The times for which the properties of containers are cached.
 const (
 	maxContainerAge = 5 * time.Minute
 	maxSuspectAge   = 10 * time.Second
 )
 
-// databaseName is the default name.
+// databaseName is the default name of the hub's database.
 const databaseName = "messagehub"
 
 // An account is an embedded engine with containers that were created by hand.
@@ -143,7 +143,7 @@ func (a *account) replaceTTL(name string, seconds int32) {
 	require.NoError(a.t, err)
 }
 
-// properties returns the JSON of a container.
+// properties returns the properties of a container, as JSON.
 func (a *account) properties(name string) string {
 	a.t.Helper()
 	container, err := a.connect().Container(name)
@@ -156,11 +156,11 @@ func (a *account) properties(name string) string {
 }
 
 const (
-	inPlace = "messagehub provision" // Provision can correct it
+	inPlace = "messagehub provision" // part of the error if Provision can correct the container
 	again   = "cannot be changed in place"
 )
 
-// wrongContainers are set-ups that the hub refuses.
+// wrongContainers are properties of containers with which the hub does not start.
 var wrongContainers = []struct {
 	name  string
 	set   func(byHand)
@@ -312,7 +312,7 @@ func TestCheckContainers_NamesThePriceOfAWiderIndex(t *testing.T) {
 		node := newAccount(t, containers).node(Options{Registerer: registry})
 		recipient := repositorytest.NewActor()
 		var before, after float64
-		for _, units := range []*float64{&before, &after} { // the second Save is representative
+		for _, units := range []*float64{&before, &after} { // the first Save of a recipient costs more; the second is measured
 			_, err := node.Save(t.Context(), recipient, []domain.Event{repositorytest.Event(recipient)})
 			require.NoError(t, err)
 			*units = sumRequestUnits(t, registry)
@@ -341,7 +341,7 @@ func sumRequestUnits(t *testing.T, registry *prometheus.Registry) (sum float64) 
 	return sum
 }
 
-// TestProvision_KeepsUnknownProperties sends members that azcosmos drops.
+// TestProvision_KeepsUnknownProperties uses properties that azcosmos does not know and would drop.
 func TestProvision_KeepsUnknownProperties(t *testing.T) {
 	containers := newByHand()
 	delete(containers, "cabinet")
@@ -394,7 +394,7 @@ func TestProvision_NarrowsAnIndexOnlyOnRequest(t *testing.T) {
 	require.Empty(t, all[2].Notes)
 }
 
-// An otherBody replaces the body of requests with a method.
+// An otherBody sends requests of one method with another body.
 type otherBody struct {
 	next   policy.Transporter
 	method string
@@ -413,7 +413,7 @@ func (b *otherBody) Do(req *http.Request) (*http.Response, error) {
 	return b.next.Do(req)
 }
 
-// A refusing answers the requests that match with a status.
+// A refusing responds to matching requests with an error status.
 type refusing struct {
 	next    policy.Transporter
 	status  int

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Safety is not enough: a caller that retries must succeed in the end.
+// These tests are about progress: a caller that retries must eventually succeed.
 
 func TestALeader_LeadsUntilItsOwnSaveIsDone(t *testing.T) {
 	s := newTrust(t)
@@ -38,7 +38,7 @@ func TestALeader_LeadsUntilItsOwnSaveIsDone(t *testing.T) {
 			case 1:
 				close(reserves)
 				<-mayReserve
-			case 2: // it commits the first Save, and reserves for the second
+			case 2: // this write commits the first Save, and reserves for the second
 				close(commits)
 				<-mayCommit
 				defer broken.Store(true)
@@ -65,12 +65,12 @@ func TestALeader_LeadsUntilItsOwnSaveIsDone(t *testing.T) {
 	second := save(ctx)
 	queued()
 	close(mayReserve)
-	<-commits // the second Save is in the batch that is being reserved
+	<-commits // the head write that reserves for the second Save has begun
 	giveUp()
 	require.Equal(t, domain.Uncertain, domain.KindOf(<-second))
 	third := save(context.Background())
 	queued()
-	close(mayCommit) // from here on the store cannot be reached
+	close(mayCommit) // all later requests of the node fail
 	<-first
 	require.Error(t, <-third, "it leads the round of the second, and then its own")
 }
@@ -95,7 +95,7 @@ func (r *rig) slowNode(opts Options, delay func(*http.Request) time.Duration) *R
 	return New(db, r.content, opts)
 }
 
-func TestABusyNodeLetsAnotherOneSave(t *testing.T) {
+func TestBusyNode_LetsAnotherNodeSave(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newTrust(t)
@@ -103,7 +103,7 @@ func TestABusyNodeLetsAnotherOneSave(t *testing.T) {
 			busy, other := s.slowNode(Options{TailEvents: tails}, delay), s.slowNode(Options{TailEvents: tails}, delay)
 			done := make(chan struct{})
 			var callers sync.WaitGroup
-			for i := range 4 { // so that the head always has an intent
+			for i := range 4 { // several callers, so that the head always has an intent
 				callers.Go(func() {
 					for {
 						select {
@@ -187,7 +187,7 @@ func TestASaveOfAThousandKinds_SucceedsUnderThrottling(t *testing.T) {
 		}
 		s.save(node, 0, kinds)
 
-		// The large Save of a node that dies is rolled back by the next Save.
+		// The next Save rolls back the large Save of a node that dies.
 		dying, line := s.tappedNode(Options{Retries: -1})
 		dead := atNth(1500, isWrite, func() error { return faulty.ErrLost })
 		line.setBefore(dead)

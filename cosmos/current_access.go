@@ -9,11 +9,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// Reads may be stale; a write acts on the current document. So a patch that changes nothing returns the
-// current document. A patch whose condition is false is never applied, and its error tells whether the
-// document exists.
+// Reads may be stale, but a write acts on the current document. So a patch that changes nothing returns
+// the current document. A patch whose condition is false is never applied, and its status shows whether
+// the document exists.
 
-// changesNothing returns a patch that leaves a document of a kind as it is.
+// changesNothing returns a patch that leaves a document of a kind unchanged.
 func changesNothing(kind client.DocumentKind, conditions ...string) azcosmos.PatchOperations {
 	ops := client.NewPatch(kind, conditions...)
 	ops.AppendSet("/kind", kind.Name)

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A storeImage has all documents of a store, to restore them after each damage.
+// A storeImage is a store with a copy of all its documents, which are restored after each damage.
 type storeImage struct {
 	*testing.T
 	*rig
@@ -44,8 +44,8 @@ const (
 	imageTail     = 2
 )
 
-// newStoreImage fills a store with documents of every kind. With hasIntent, one head has an intent of a
-// process that has ended.
+// newStoreImage fills a store with documents of every kind. If hasIntent is true, the head has an intent
+// of a process that has ended.
 func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	s := &storeImage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	opts := Options{DrawerCapacity: imageCapacity, TailEvents: imageTail, SweepEvery: -1}
@@ -71,7 +71,7 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	require.NoError(t, err)
 	_, err = node.SweepRecipient(t.Context(), s.actor) // leaves milestones
 	require.NoError(t, err)
-	events := saves(7, domain.TimeSeries) // the last event is in a drawer that stays open
+	events := saves(7, domain.TimeSeries) // the last event is in a drawer that is not full
 	saves(1, domain.TimeSeries)
 	saves(1, domain.Charges)
 	s.open = takes()
@@ -92,12 +92,12 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 		_, err := dying.Save(t.Context(), s.actor, repositorytest.Events(7, s.actor, repositorytest.From(domain.TimeSeries)))
 		require.Error(t, err)
 	}
-	s.docs = s.reads()
+	s.docs = s.readDocuments()
 	return s
 }
 
-// reads returns all stored documents.
-func (s *storeImage) reads() map[docPlace]imageDoc {
+// readDocuments returns all stored documents.
+func (s *storeImage) readDocuments() map[docPlace]imageDoc {
 	s.Helper()
 	node := s.admin
 	found := make(map[docPlace]imageDoc)
@@ -126,7 +126,7 @@ func (s *storeImage) reads() map[docPlace]imageDoc {
 	return found
 }
 
-func (s *storeImage) writes(at docPlace, body map[string]any) {
+func (s *storeImage) writeDocument(at docPlace, body map[string]any) {
 	s.Helper()
 	text, err := json.Marshal(body)
 	require.NoError(s, err)
@@ -134,10 +134,10 @@ func (s *storeImage) writes(at docPlace, body map[string]any) {
 	require.NoError(s, err)
 }
 
-// restores restores all documents that have changed.
-func (s *storeImage) restores() {
+// restoreDocuments restores all documents that have changed.
+func (s *storeImage) restoreDocuments() {
 	s.Helper()
-	now := s.reads()
+	now := s.readDocuments()
 	for at := range now {
 		if _, ok := s.docs[at]; !ok {
 			_, err := at.container.DeleteItem(s.Context(), azcosmos.NewPartitionKeyString(at.key), at.id, nil)
@@ -147,12 +147,12 @@ func (s *storeImage) restores() {
 	changed := false
 	for at, doc := range s.docs {
 		if now[at].etag != doc.etag {
-			s.writes(at, doc.body)
+			s.writeDocument(at, doc.body)
 			changed = true
 		}
 	}
 	if changed {
-		for at, doc := range s.reads() {
+		for at, doc := range s.readDocuments() {
 			require.NotNil(s, s.docs[at].body)
 			s.docs[at] = imageDoc{doc.etag, s.docs[at].body}
 		}
@@ -208,9 +208,9 @@ func withNumber(t *testing.T, body map[string]any, path []string, n int64) map[s
 // drawers in which one number is damaged.
 const maxRequestsOfDamage = 500
 
-// A number in a document may decide how much is read, created or allocated. Whatever it is, no call
-// panics, and each ends within a limit of requests. A call that succeeds may have acted on the damaged
-// number.
+// A number in a document may determine how much a call reads, creates or allocates. With any damaged
+// number, no call may panic, and each call must end within a limit of requests. A call may succeed with
+// a wrong result.
 func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 	for _, hasIntent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -226,14 +226,14 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 					values := []int64{-1, 0, n + 1, n * 1000, 1 << 33, 1 << 52}
 					switch {
 					case raced:
-						values = []int64{-1} // the same lines are executed whatever the number
+						values = []int64{-1} // all values execute the same lines
 					case !triesEveryCase:
 						values = []int64{-1, n + 1, 1 << 33}
 					}
 					for i, value := range values {
 						if value != n && !slices.Contains(values[:i], value) {
 							cases++
-							most = max(most, s.suffers(at, path, n, value))
+							most = max(most, s.measureCalls(at, path, n, value))
 						}
 					}
 				}
@@ -252,7 +252,7 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 	}
 }
 
-// kindOf returns the kind of a document. The drawer that the head names has a kind of its own.
+// kindOf returns the kind of a document. Sealed and unsealed drawers are different kinds.
 func (s *storeImage) kindOf(at docPlace) string {
 	if body := s.docs[at].body; body["kind"] != nil {
 		return body["kind"].(string)
@@ -273,12 +273,12 @@ func (s *storeImage) kindOf(at docPlace) string {
 	return kind
 }
 
-// isOfIntent reports whether a number is used only while there is an intent.
+// isOfIntent reports whether a number is used only while the head has an intent.
 func isOfIntent(name string) bool {
 	return strings.HasPrefix(name, "head intent") || name == "head undone"
 }
 
-// absentNumbers returns the paths of the numbers that a document leaves out while they are 0.
+// absentNumbers returns the paths of the numbers that a document omits while they are 0.
 func (s *storeImage) absentNumbers(at docPlace) (paths [][]string) {
 	name := nameOf(domain.CabinetKey{Recipient: s.actor, Origin: domain.TimeSeries, ContentType: repositorytest.Event(s.actor).ContentType})
 	switch s.kindOf(at) {
@@ -309,12 +309,12 @@ func numberName(path []string) string {
 	return strings.Join(named, "/")
 }
 
-// suffers makes every call on a store with one damaged number, and returns the largest number of
+// measureCalls makes every call on a store with one damaged number, and returns the largest number of
 // requests of a call.
-func (s *storeImage) suffers(at docPlace, path []string, before, value int64) (most int64) {
+func (s *storeImage) measureCalls(at docPlace, path []string, before, value int64) (most int64) {
 	s.Helper()
 	const peekNext, checkAndRepair = "peek of the next bundle", "check and repair"
-	s.restores()
+	s.restoreDocuments()
 	damaged := withNumber(s.T, s.docs[at].body, path, value)
 	opts := Options{DrawerCapacity: imageCapacity, TailEvents: imageTail, SweepEvery: -1, Exclusive: true, Retries: client.MaxMissing + 1}
 	save := func(node *Repository) error {
@@ -357,10 +357,10 @@ func (s *storeImage) suffers(at docPlace, path []string, before, value int64) (m
 		}},
 	} {
 		switch {
-		case c.name == checkAndRepair && value >= 0 && value != before*1000: // the most expensive call gets two of the six values
+		case c.name == checkAndRepair && value >= 0 && value != before*1000: // the most expensive call is tried with two of the six values
 			continue
 		case c.name != peekNext:
-			s.writes(at, damaged)
+			s.writeDocument(at, damaged)
 		}
 		requests := s.engine.Requests()
 		err := c.call(New(db, s.content, opts))

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A deadLetterOrderDoc is the record of an action about dead letters of a queue. It is in the same
-// container as the records of orders about actors, in a partition of its queue.
+// A deadLetterOrderDoc is the record of an operator's action on dead letters of a queue. It is in the
+// same container as the records of orders about actors, in a partition for the queue.
 type deadLetterOrderDoc struct {
 	ID        string    `json:"id"`
 	Recipient string    `json:"recipient"` // the partition key; see deadLetterOrderKey
@@ -23,12 +23,12 @@ type deadLetterOrderDoc struct {
 	Why       string    `json:"why"`
 	When      time.Time `json:"when"`
 	Queue     string    `json:"queue"`
-	Number    int64     `json:"number,omitempty,string"` // more than a float64 holds exactly
+	Number    int64     `json:"number,omitempty,string"` // a string, because a float64 does not hold every number exactly
 	MessageID string    `json:"messageId,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	Outcome   string    `json:"outcome,omitempty"`
 	Letters   int       `json:"letters,omitempty"`
-	TTL       int       `json:"ttl,omitempty"` // seconds after the last write
+	TTL       int       `json:"ttl,omitempty"` // in seconds from the last write
 	client.FormatNumber
 }
 
@@ -51,9 +51,9 @@ func (r *Repository) BeginDeadLetterAction(ctx context.Context, action repositor
 		TTL: int(recordsKept / time.Second),
 	}
 	err := c.Retry(ctx, func() error {
-		// A crash after this write leaves a record without an outcome, of an action that has not begun.
+		// A crash after this write leaves a record without an outcome; the action has not begun.
 		_, err := c.Put(ctx, r.db.bundles, key, action.ID, "", doc)
-		if client.IsRefused(err) { // an earlier attempt may have written it
+		if client.IsRefused(err) { // an earlier attempt may have created the record
 			return c.mustExist(ctx, r.db.bundles, key, action.ID)
 		}
 		return err

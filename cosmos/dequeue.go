@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Dequeue reads the bundle and the gates concurrently. It closes the bundle and moves the gate past
-// it in one batch, whatever the size of the bundle. Bundle and gate are opened and closed together, so
-// the state of a bundle is as reliable as its gate.
+// A Dequeue reads the bundle and the gates concurrently. In one batch, whatever the size of the bundle,
+// it closes the bundle and moves the gate past the bundle. One batch writes both documents whenever a
+// bundle is opened or closed, so the state of a bundle is as reliable as its gate.
 
 // Acknowledge implements repository.Bundles.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
@@ -54,7 +54,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	}
 	g := gates[bundle.Group]
 	if g == nil || g.Open != doc.ID {
-		return closed, client.ErrStale // the two contradict each other: they were read at different times
+		return closed, client.ErrStale // bundle and gate were read at different times
 	}
 	if bundle.IsUnanswered() {
 		return closed, c.whyUnanswered(ctx, recipient, id)
@@ -63,7 +63,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	now := c.r.opts.Clock()
 	notices := newNotices(doc, advanced, &bundle, now)
 	// A crash before this write leaves the bundle open. A crash after it leaves the bundle closed, the
-	// gate past it, and the notices: all of them are written, or none.
+	// gate past the bundle, and the notices in the outbox. The batch is atomic.
 	_, err = c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		b.PatchItem(doc.ID, doc.dequeuePatch(writeID, c.r.opts.Retention, now), nil)
 		putInBatch(b, g.ID, g.ETag, client.Encode(advanced))
@@ -72,7 +72,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 		}
 	})
 	if client.IsRefused(err) {
-		return closed, client.ErrStale // by another Dequeue, or by this one: the next read tells
+		return closed, client.ErrStale // the next read shows whether this Dequeue or another one has closed the bundle
 	}
 	if err != nil {
 		return closed, err
@@ -87,8 +87,8 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	return closed, nil
 }
 
-// notOpen returns the result of a Dequeue that has read no open bundle: NotFound, unless an earlier
-// attempt of this Dequeue has closed the bundle.
+// notOpen returns the result of a Dequeue whose bundle is missing or not open: NotFound, unless an
+// earlier attempt of this Dequeue has closed the bundle.
 func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, writeID string, gates map[domain.Group]*gate) (closed repository.Acknowledged, err error) {
 	err = c.whyNotOpen(ctx, recipient, id, gates)
 	if domain.KindOf(err) != domain.NotFound || !c.InDoubt() {
@@ -107,8 +107,8 @@ func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.
 	return closed, err
 }
 
-// hasNotice reports whether a Dequeue of d writes a notice. b is d as a domain.Bundle, and gates are
-// those that the Dequeue has read.
+// hasNotice reports whether a Dequeue of d writes a notice. b is d as a domain.Bundle, and gates are the
+// gates that the Dequeue has read.
 func (d *bundleDoc) hasNotice(b *domain.Bundle, gates map[domain.Group]*gate) bool {
 	g := gates[b.Group]
 	return d.Watched || b.Content == domain.Request || g != nil && len(g.DequeueRequests) > 0
@@ -120,7 +120,7 @@ func (c *call) whyUnanswered(ctx context.Context, recipient domain.ActorID, id d
 	if c.r.db.ReadsMayBeStale() {
 		doc, err := c.openNow(ctx, recipient, id)
 		if domain.KindOf(err) == domain.NotFound || err == nil && doc.Object != "" {
-			return client.ErrStale // answered or closed meanwhile, perhaps by this call
+			return client.ErrStale // answered or closed since the read, perhaps by this call
 		}
 		if err != nil {
 			return err

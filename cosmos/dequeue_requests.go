@@ -11,15 +11,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The gates of a recipient state whether its Dequeues write notices for subscribers. A Dequeue reads
-// the gates anyway, and replaces one of them If-Match: if it has read the gates before a request was
-// added to them, it is refused and reads them again.
+// The gates of a recipient name the subscriptions for which a Dequeue writes notices. A Dequeue reads the
+// gates anyway, and replaces one gate If-Match. If a request was added to the gates since they were read,
+// the replacement is refused, and the Dequeue reads them again.
 
 var _ repository.DequeueRequests = (*Repository)(nil)
 
-// RequestDequeues implements repository.DequeueRequests. It also creates the gates of groups in which
-// nothing was dequeued yet, so the write of a concurrent Peek that opens the first bundle of such a
-// group fails.
+// RequestDequeues implements repository.DequeueRequests. It also creates missing gates, of groups in
+// which no bundle was opened yet. So the write of a concurrent Peek that opens the first bundle of such a
+// group fails, and the Peek reads the request.
 func (r *Repository) RequestDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) (changed bool, err error) {
 	err = r.changeDequeueRequests(ctx, "request dequeues", recipient, func(g *gate) ([]string, error) {
 		if slices.Contains(g.DequeueRequests, id.String()) {
@@ -41,8 +41,8 @@ func (r *Repository) WithdrawDequeues(ctx context.Context, recipient domain.Acto
 	})
 }
 
-// changeDequeueRequests stores what change returns for each gate of recipient. change either adds or
-// removes requests, so a gate whose number of requests stays the same needs no write.
+// changeDequeueRequests stores the requests that change returns for each gate of recipient. change either
+// adds or removes requests, so a gate whose number of requests does not change needs no write.
 func (r *Repository) changeDequeueRequests(ctx context.Context, what string, recipient domain.ActorID, change func(*gate) ([]string, error)) error {
 	c := r.beginCall(what)
 	writeID := r.client.NewID()

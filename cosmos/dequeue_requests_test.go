@@ -10,11 +10,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A Dequeue that has read the gates from before a request is refused, and reads them again.
-func TestARequestOfDequeues_IsFollowedDespiteStaleReads(t *testing.T) {
+// A Dequeue that has read the gates without a request is refused, and reads them again.
+func TestRequestDequeues_TakesEffectDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for _, opened := range []bool{true, false} {
-			var old aging
+			var old staleReads
 			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Consistency: "Session", Stale: old.commitsBehind})}
 			one, other := s.node(small, false), s.node(small, false)
 			s.save(one, 0, repositorytest.Events(1, s.actor))
@@ -51,8 +51,8 @@ func TestARequestOfDequeues_IsFollowedDespiteStaleReads(t *testing.T) {
 	}
 }
 
-// TestDequeuesWithASubscriber_Cost checks that a Dequeue with a subscriber has one more create in its
-// batch. TestCostOfAnswersAndNotices checks the cost of all others.
+// TestDequeuesWithASubscriber_Cost checks that a subscriber adds one create to the batch of a Dequeue.
+// TestCostOfAnswersAndNotices checks the cost of other Dequeues.
 func TestDequeuesWithASubscriber_Cost(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, SweepEvery: -1}, false)

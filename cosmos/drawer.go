@@ -8,23 +8,23 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A drawer holds up to 10,000 events of a cabinet. They are in pages, in the partition whose key is the
-// drawer's id.
+// A drawer holds up to 10,000 events of a cabinet. The events are in pages, in the partition whose key is
+// the id of the drawer.
 type drawer struct {
 	ID            string          `json:"id"`
 	PartitionKey  string          `json:"partitionKey"`
 	Ordinal       int             `json:"ordinal"` // consecutive in the cabinet from 1, never reused
 	FirstSequence domain.Sequence `json:"firstSequence"`
 	Count         int             `json:"count"`
-	Weight        domain.Weight   `json:"weight"` // an estimate of the weight of its events, too high after a rollback
+	Weight        domain.Weight   `json:"weight"` // estimated weight of the events, too high after a rollback
 	Sealed        bool            `json:"sealed"`
 	Position      int             `json:"position"`  // hint: number of acknowledged slots
 	WriteID       string          `json:"operation"` // id of the intent that counted last
 	client.Document
 }
 
-// A catalogEntry is a hint: the drawer has unacknowledged events from NextSequence on. Its id is the
-// drawer's, so writing it twice is harmless.
+// A catalogEntry is a hint: a drawer has unacknowledged events from NextSequence on. Entry and drawer have
+// the same id, so writing the entry twice is harmless.
 type catalogEntry struct {
 	ID           string          `json:"id"`
 	PartitionKey string          `json:"partitionKey"`
@@ -34,7 +34,7 @@ type catalogEntry struct {
 	ETag         azcore.ETag     `json:"_etag,omitempty"`
 	client.Document
 
-	exists bool // most likely, because its drawer was filled before
+	exists bool // whether the entry probably exists, because the drawer had events before
 }
 
 // statePatch returns the patch that sets the members of the stored entry to those of e.
@@ -44,7 +44,7 @@ func (e *catalogEntry) statePatch() azcosmos.PatchOperations {
 	return ops
 }
 
-// replacementFor returns e as it must be written to replace old.
+// replacementFor returns e in the form that replaces old: with the format and the unknown members of old.
 func (e catalogEntry) replacementFor(old *catalogEntry) *catalogEntry {
 	e.Document = old.Document
 	return &e

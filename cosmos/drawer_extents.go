@@ -10,18 +10,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An extent is the part of a drawer that may be trusted: the slots below limit hold committed events.
+// An extent is the part of a drawer that a reader may trust: the slots below limit hold committed events.
 type extent struct {
 	drawer  string
 	ordinal int
 	limit   int
 	sealed  bool
-	weight  domain.Weight // of the whole drawer, an estimate; 0: unknown
-	count   int           // number of events whose weight is weight
+	weight  domain.Weight // estimated weight of count events of the drawer; 0: unknown
+	count   int
 }
 
 // slotBehind returns the first slot of the drawer that is after a position in its cabinet. The drawer
-// must not be before that of the position.
+// must not be before the drawer of the position.
 func (e extent) slotBehind(at position) int {
 	if e.ordinal == at.Ordinal {
 		return at.Slot
@@ -29,17 +29,17 @@ func (e extent) slotBehind(at position) int {
 	return 0
 }
 
-// readExtents returns the certain extents of the drawers of a cabinet, in order and without a gap from
-// ordinal from on. last is the state of the cabinet in a head. It stops at the first drawer that a
-// stale read does not show, and after limit drawers that hold events if limit is not 0.
+// readExtents returns the extents of the drawers of a cabinet, in order and without a gap from ordinal
+// from on. last is the state of the cabinet in a head. readExtents stops at the first drawer that a stale
+// read does not show and, if limit is not 0, after limit drawers with events.
 //
-// Certain are: of the drawer that the head names, the fill that the head states, whatever the document
-// of the drawer states. That is taken from the head, because the drawer may have no document yet. Of a
-// drawer with a smaller ordinal, all its events once it is sealed; readExtents seals one that is not. A
-// count proves nothing: it may belong to a Save that will be rolled back.
+// The extent of the drawer that the head names comes from the head, because the drawer may have no
+// document yet, and its document may state another count. A drawer with a smaller ordinal can be trusted
+// as a whole once it is sealed; readExtents seals it if necessary. The count of an unsealed drawer proves
+// nothing: it may belong to a Save that will be rolled back.
 func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last received, from, limit int) ([]extent, error) {
 	var found []extent
-	until := last.Ordinal + 1 // the ordinal after the drawers that are looked up
+	until := last.Ordinal + 1 // ordinal after the drawers that are queried
 	if last.Drawer != "" {
 		until = last.Ordinal
 	}
@@ -56,20 +56,20 @@ func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last 
 	return found, nil
 }
 
-// hasLeft reports whether the drawer with an ordinal is before the one that the head fills.
+// hasLeft reports whether the drawer with an ordinal is before the drawer that the head fills.
 func (c received) hasLeft(ordinal int) bool {
 	return ordinal < c.Ordinal || ordinal == c.Ordinal && c.Drawer == ""
 }
 
-// extentsOfRun returns extents from ordinal from on, as many as a bundle after at may need. A sealed
-// drawer never changes, so a node that has read enough of them does not read them again: a Peek costs
-// the same whatever the number of drawers with waiting events.
+// extentsOfRun returns enough extents, from ordinal from on, for a bundle after at. A sealed drawer never
+// changes, so a node that knows enough sealed drawers reads no documents of drawers: the cost of a Peek
+// does not depend on the number of drawers with waiting events.
 func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last received, from int, at position) ([]extent, error) {
 	var found []extent
 	if !c.uncached.Load() {
 		found = c.r.known.sealedExtents(cabinet, from)
 	}
-	if n := len(found); n > 0 && !last.hasLeft(found[n-1].ordinal) { // a stale head, or a store that has lost writes
+	if n := len(found); n > 0 && !last.hasLeft(found[n-1].ordinal) { // the head is stale, or the store has lost writes
 		found = nil
 	}
 	waiting := 0 // drawers with unacknowledged events
@@ -91,22 +91,22 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 	return found, err
 }
 
-// leftExtents returns the certain extents of the drawers with ordinals from from to until, none of
-// which the head names, and the number of those that hold events.
+// leftExtents returns the extents of the drawers with ordinals from from up to until-1, before the drawer
+// that the head names, and the number of these drawers that hold events.
 func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from, until, limit int) (found []extent, filled int, err error) {
 	key := cabinetKey(cabinet)
 	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@from", Value: from})
 	size := 1000
 	if limit > 0 {
-		size = limit // each drawer that is loaded costs request units
+		size = limit // each loaded drawer costs request units
 	}
 	for !q.IsDone() {
 		items, err := q.Next(ctx, size)
 		if err != nil {
 			return nil, 0, err
 		}
-		size = min(2*size, 1000) // rollbacks leave empty drawers
+		size = min(2*size, 1000) // rollbacks leave empty drawers, so limit drawers may not suffice
 		for _, item := range items {
 			var d drawer
 			if err := c.Decode(item, key, &d); err != nil {
@@ -135,8 +135,8 @@ func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from,
 func (c *call) extentOf(ctx context.Context, key string, d *drawer) (extent, error) {
 	e := extent{drawer: d.ID, ordinal: d.Ordinal, weight: d.Weight, count: d.Count}
 	if !d.Sealed {
-		// A crash after this write leaves the drawer sealed. It is not the drawer that the head
-		// names, so no later Save fills it.
+		// A crash after this write leaves the drawer sealed. No later Save fills the drawer, because
+		// the head names another one.
 		truth, err := c.sealDrawer(ctx, key, d.ID)
 		if client.IsRefused(err) {
 			return e, client.ErrStale
@@ -151,18 +151,18 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer) (extent, err
 	return e, nil
 }
 
-// A drawerReader reads a range of slots, one result page at a time. It begins with a few pages and
-// doubles their number, so that it never reads much more than is used.
+// A drawerReader reads a range of slots, one result page at a time. It begins with a few drawer pages and
+// doubles their number, so that it does not read many more pages than its caller uses.
 type drawerReader struct {
 	call    *call
 	cabinet domain.CabinetKey
 	slots   slotRange
-	tail    *tail // the tail in the head that the slots were taken from, if it is of this drawer; or nil
-	at      int   // the next slot
-	size    int   // number of pages in the next result page
-	patient bool  // wait for missing slots: they belong to a bundle, so they must exist
+	tail    *tail // tail of this drawer in the caller's head; nil if the drawer has no tail
+	at      int   // next slot to read
+	size    int   // number of drawer pages in the next result page
+	patient bool  // wait for missing slots, which must exist because a bundle has them
 	query   *client.Query
-	saves   *pageSaves // collects the spans of the pages; nil if they are not needed
+	saves   *pageSaves // collects the trace spans of the pages; nil if they are not needed
 
 	pagesRead int // number of pages whose events were returned
 }
@@ -179,7 +179,7 @@ func (c *call) readDrawer(cabinet domain.CabinetKey, s slotRange, t *tail) *draw
 	return d
 }
 
-// pagesEnd returns the first slot that the reader does not take from pages.
+// pagesEnd returns the slot after the last one that the reader reads from pages.
 func (d *drawerReader) pagesEnd() int {
 	if d.tail == nil {
 		return d.slots.To
@@ -190,11 +190,12 @@ func (d *drawerReader) pagesEnd() int {
 // isDone reports whether the whole range has been read.
 func (d *drawerReader) isDone() bool { return d.at >= d.slots.To }
 
-// readNext returns the next events, at least one. For slots that are missing because a read was stale
-// it returns client.ErrNotYetVisible. If they stay missing, a patient reader treats them as gone.
+// readNext returns the next events, at least one. If a stale read does not show the next slot, readNext
+// returns client.ErrNotYetVisible. A patient reader retries, and fails with Damaged if the slot remains
+// missing.
 func (d *drawerReader) readNext(ctx context.Context) ([]storedEvent, error) {
-	if d.isDone() { // a damaged bundle may name such slots
-		return nil, domain.Errorf(domain.Damaged, "drawer %s: the slots %d to %d are not a range", d.slots.Drawer, d.slots.From, d.slots.To)
+	if d.isDone() { // a damaged bundle may have an empty range
+		return nil, domain.Errorf(domain.Damaged, "drawer %s: slots %d to %d are an empty range", d.slots.Drawer, d.slots.From, d.slots.To)
 	}
 	for missing := 1; ; missing++ {
 		events, err := d.resultPage(ctx)
@@ -203,15 +204,15 @@ func (d *drawerReader) readNext(ctx context.Context) ([]storedEvent, error) {
 		}
 		if !d.call.Pause(ctx, 0) {
 			if missing < client.MaxMissing {
-				return nil, domain.Errorf(domain.Busy, "gave up on slot %d of drawer %s: %w", d.at, d.slots.Drawer, err)
+				return nil, domain.Errorf(domain.Busy, "slot %d of drawer %s is not visible yet: %w", d.at, d.slots.Drawer, err)
 			}
-			return nil, domain.Errorf(domain.Damaged, "drawer %s lacks slot %d of the slots %d to %d that it holds", d.slots.Drawer, d.at, d.slots.From, d.slots.To)
+			return nil, domain.Errorf(domain.Damaged, "drawer %s lacks slot %d; it must have slots %d to %d", d.slots.Drawer, d.at, d.slots.From, d.slots.To)
 		}
 		d.query = nil
 	}
 }
 
-// resultPage returns the events of the next result page that has any.
+// resultPage returns the events of the next result page that contains events of the range.
 func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	if d.at >= d.pagesEnd() {
 		events := d.tail.slotEvents(d.at, d.slots.To)
@@ -241,12 +242,12 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 			p := &pages[i]
 			if p.Slot > d.at {
 				if len(events) > 0 {
-					return events, nil // return the events before the gap
+					return events, nil // the next call reports the gap
 				}
 				return nil, client.ErrNotYetVisible
 			}
 			if p.Until <= d.at || d.at >= d.pagesEnd() {
-				continue // a page that a rolled-back Save has left may begin where another one ends
+				continue // pages of rolled-back Saves may overlap pages that were read
 			}
 			d.pagesRead++
 			if d.saves != nil && len(p.Saves) > 0 {
@@ -276,8 +277,8 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	return events, nil
 }
 
-// decodePages decodes the pages that a query returned. count is the limit for the events that are still
-// to be read.
+// decodePages decodes the pages that a query returned. count is an upper limit for the number of events
+// that they add to the range.
 func (d *drawerReader) decodePages(items [][]byte) (pages []drawerPage, count int, err error) {
 	pages = make([]drawerPage, len(items))
 	for i, item := range items {

@@ -13,28 +13,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Entries are hints. To choose a bundle, a Peek needs one entry for each cabinet, the smallest. An
-// entry is written with the first events of a drawer that are not in a tail. It stays when the last of
-// these is acknowledged. The next Save then notes the first waiting event in the head, see front.go, or
-// raises the entry, which costs less than to delete and create it. The entry is deleted when the gate
-// leaves the drawer.
+// Entries are hints. To choose a bundle, a Peek needs one entry for each cabinet, the smallest. A Save
+// writes the entry of a drawer with the first events that are not in a tail. The entry remains when the
+// last of these events is acknowledged. The next Save then notes the first waiting event in the head (see
+// front.go), or raises the entry, which costs less than deleting and creating it. The entry is deleted
+// when the gate leaves the drawer.
 //
-// Each entry that a query reads costs request units, and each query, too. So a query for the smallest
-// entry of one cabinet is best for few cabinets, and for cabinets with many drawers. One query for all
-// entries is best for many cabinets with few drawers each.
+// Each query, and each entry that a query reads, costs request units. So a query for the smallest entry
+// of one cabinet is best for few cabinets, and for cabinets with many drawers. One query for all entries
+// is best for many cabinets with few drawers each.
 const (
-	fewCandidates = 3   // cabinets of an origin that are looked up one by one
+	fewCandidates = 3   // limit for the cabinets of an origin that are queried one by one
 	fewDrawers    = 4   // limit for the waiting drawers of a cabinet whose entries are all read
 	manyTypes     = 100 // limit for the content types in a query
 )
 
-// usesEntries reports whether a choice reads entries. With the order of the recipient it does not, and
-// no entry is written. If the order was another one when the event was saved, a choice that misses an
-// entry looks into the cabinet and writes the entry.
+// usesEntries reports whether a choice reads entries. If events are ordered by recipient, entries are
+// neither read nor written. If the order is changed later, a choice that finds no entry for saved events
+// reads the cabinet and writes the entry.
 func (r *Repository) usesEntries() bool { return r.opts.Ordering != domain.ByRecipient }
 
-// readEntries reads each candidate's smallest entry from the catalog. The price does not depend on the
-// number of waiting drawers.
+// readEntries reads each candidate's smallest entry from the catalog. The cost does not depend on the
+// number of drawers with waiting events.
 func (c *call) readEntries(ctx context.Context, candidates []*peekCandidate) error {
 	of := make(map[string][]*peekCandidate) // by partition
 	for _, cand := range candidates {

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// An entryMeter sums the request units of all requests, and of those in the partitions of entries:
-// reads for a choice separately from the upkeep, which creates, moves and deletes entries.
+// An entryMeter sums the request units of all requests, and of the requests in the partitions of entries:
+// choice is for the queries of choices, upkeep for creating, raising and deleting entries.
 type entryMeter struct {
 	next faulty.Doer
 
@@ -46,7 +46,7 @@ func (m *entryMeter) Do(req *http.Request) (*http.Response, error) {
 	m.total += units
 	switch {
 	case !isEntry:
-	case isQuery && !strings.Contains(body, "@ordinal"): // the query of moveEntries
+	case isQuery && !strings.Contains(body, "@ordinal"): // not the query of moveEntries, which is upkeep
 		m.choice += units
 		m.choices++
 	default:
@@ -63,10 +63,10 @@ type traffic struct {
 	name   string
 	opts   Options
 	rounds int
-	batch  int  // events in each round
-	kinds  int  // kinds of events, in turn
-	fetch  int  // rounds after which all waiting events are fetched
-	unused bool // no choice reads an entry, so none is written
+	batch  int  // number of events saved in each round
+	kinds  int  // number of kinds of events, which are saved in turn
+	fetch  int  // number of rounds after which all waiting events are dequeued
+	unused bool // no choice reads an entry, and no Save writes one
 }
 
 func TestEntries_CostATenthOfAnEventsLife(t *testing.T) {

@@ -9,17 +9,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Version 2 of packed events is used in tails and in the pages that are made of them. It differs from
-// version 1 (see encodePage) in that its events may belong to several Saves: two more flags state that
-// an event differs from the one before it in a value that a Save has once.
+// Version 2 of packed events is used in tails and in the pages of flushes. Its events may belong to several
+// Saves, while all events in version 1 (see encodePage) belong to one. So two additional flags state that
+// an event differs from its predecessor in a value that all events of a Save share.
 //
-//	flags     8 the payload is in another object, or does not follow the one before;
-//	          16 the Save was at another time
+//	flags     8 the payload is in another object, or does not follow the previous payload;
+//	          16 the event was saved at another time
 //
-// and two more values follow the document type:
+// and two additional values follow the document type:
 //
 //	object    16 bytes, the id in the object's name; and a uvarint, the offset of the payload
-//	time      varint, milliseconds since the time of the event before
+//	time      varint, milliseconds since the time of the previous event
 //
 // The first event is relative to a packedBase.
 const tailEventsVersion = 2
@@ -29,9 +29,9 @@ const (
 	flagOtherTime
 )
 
-// A packedBase has the values to which the first of some packed events is relative.
+// A packedBase has the values to which the first event of a packed sequence is relative.
 type packedBase struct {
-	folder   string // folder of the payloads of their drawer; only in version 2
+	folder   string // folder of the drawer's payloads, in version 2 only
 	object   string // object with the payload of the first event
 	offset   int64
 	sequence domain.Sequence
@@ -86,15 +86,15 @@ func appendEvents(data []byte, events []storedEvent, base packedBase) []byte {
 func objectNumber(object string) []byte {
 	number, ok := idNumber(object[strings.LastIndexByte(object, '/')+1:])
 	if !ok {
-		panic("the payloads of a tail are in object " + object) // the writer has named the object
+		panic("the payloads of a tail are in object " + object) // the hub names all objects of a tail by ids
 	}
 	return number[:]
 }
 
-// objectName returns the name of the object in folder whose id has this number.
+// objectName returns the name of the object in folder whose id has these 16 bytes.
 func objectName(folder string, number [16]byte) string { return folder + "/" + idText(number) }
 
-// idNumber returns the 16 bytes of an id that the hub has made. ok reports whether text is such an id.
+// idNumber returns the 16 bytes of an id that idText has formatted. ok reports whether text is such an id.
 func idNumber(text string) (number [16]byte, ok bool) {
 	digits := strings.ReplaceAll(text, "-", "")
 	if len(digits) != hex.EncodedLen(len(number)) {
@@ -104,14 +104,14 @@ func idNumber(text string) (number [16]byte, ok bool) {
 	return number, err == nil
 }
 
-// idText formats the id with a number.
+// idText formats the 16 bytes of an id.
 func idText(number [16]byte) string {
 	t := hex.EncodeToString(number[:])
 	return t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
 }
 
-// decodeEvents yields the events of slots from to until, which data has packed in a known version. They
-// belong to cabinet. data has no checksum at its end.
+// decodeEvents yields the events of cabinet in the slots from to until-1, which are packed in data in a
+// known version. data has no checksum at its end.
 func decodeEvents(data []byte, from, until int, base packedBase, cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	d := decoder{b: data}
 	version, _ := d.readByte()

@@ -19,12 +19,12 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A head has lost writes, and no gate is in front of it. The events in its drawers are delivered, and
-// new events follow them.
+// A head has lost writes, and no gate is in front of the head. The events in the drawers are delivered,
+// and new events follow them.
 func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 	cases := sample{oneOf: 5}
 	for _, opts := range []Options{
-		{SweepEvery: -1, DrawerCapacity: 4}, // on a Session account
+		{SweepEvery: -1, DrawerCapacity: 4}, // this node is on a Session account
 		{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3},
 		{Exclusive: true, SweepEvery: -1},
 		{Exclusive: true, SweepEvery: -1, TailEvents: 8},
@@ -43,7 +43,7 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
 						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, taken)
 					t.Run(name, func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { goingBackUnseen(t, opts, what, kept, taken) })
+						synctest.Test(t, func(t *testing.T) { requireStoredDelivered(t, opts, what, kept, taken) })
 					})
 				}
 			}
@@ -51,13 +51,13 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 	}
 }
 
-func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
+func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 	account := embedded.Options{Consistency: "Strong"}
 	if !opts.Exclusive {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two in a bundle
+	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // a bundle has room for two
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
 	require.Len(t, f.dequeueBundles(node, taken/2), taken)
@@ -73,7 +73,7 @@ func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
 	if what == 3 {
 		stored = idsOf(before[taken:kept])
 	} else if kept > 0 {
-		report, err := f.checkMailbox(f.actor, kept == 7) // otherwise the next Save repairs it
+		report, err := f.checkMailbox(f.actor, kept == 7) // for other values of kept, the next Save raises the head
 		require.NoError(t, err)
 		require.Contains(t, kindsOfFindings(report), drawerAhead)
 		require.Empty(t, damageIn(report))
@@ -105,9 +105,8 @@ func (f *failover) tailLen() int {
 	return f.readHead().Cabinets[nameOf(f.main)].tailLen()
 }
 
-// aheadStore returns a store whose head has lost whole drawers, and the events that are
-// stored.
-func aheadStore(t *testing.T, opts Options) (*failover, []domain.Event) {
+// newStoreAhead returns a store whose head has lost whole drawers, and the stored events.
+func newStoreAhead(t *testing.T, opts Options) (*failover, []domain.Event) {
 	f := newFailover(t, embedded.Options{}, opts)
 	node := f.node(opts, true)
 	before := repositorytest.Events(18, f.actor)
@@ -122,8 +121,8 @@ func aheadStore(t *testing.T, opts Options) (*failover, []domain.Event) {
 
 func TestRaiseAboveDrawers_MayStopAtAnyRequest(t *testing.T) {
 	for _, tails := range []int{0, 3} {
-		eachStop(t, 10, raced && tails == 0, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
-			f, stored := aheadStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
+		stopAtEachRequest(t, 10, raced && tails == 0, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
+			f, stored := newStoreAhead(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
 			after := repositorytest.Events(8, f.actor)
 			return f, f.saveStepByStep(after[:2]), func(n int) { f.continueSaving(n, stored, after) }
 		})
@@ -137,7 +136,7 @@ func TestRaiseAboveDrawers_ByTwoNodesAtOnceHappensOnce(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			for n := 1; ; n++ {
-				f, stored := aheadStore(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
+				f, stored := newStoreAhead(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
 				node, line := f.tappedNode(f.opts)
 				other := f.node(f.opts, false)
 				after, met := repositorytest.Events(9, f.actor), false
@@ -166,9 +165,10 @@ func TestRaiseAboveDrawers_ByTwoNodesAtOnceHappensOnce(t *testing.T) {
 	}
 }
 
-// The drawers of an intent in flight are ahead of a head that was read before it. The head is not
-// raised above them: its replacement is refused, and the intent is rolled back.
-func TestDrawersOfAnIntentInFlight_AreNotTakenForLostOnes(t *testing.T) {
+// The drawers of an intent in flight are ahead of a head that was read before the intent. A writer must
+// not raise the head above these drawers: its replacement of the head is refused, and it rolls back the
+// intent.
+func TestRaise_IgnoresTheDrawersOfAnIntentInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, DrawerCapacity: 4})
 		all := repositorytest.Events(20, f.actor)
@@ -179,7 +179,7 @@ func TestDrawersOfAnIntentInFlight_AreNotTakenForLostOnes(t *testing.T) {
 		line.setBefore(atNth(2, isHeadReplacement, func() error { return errors.New("the process ends before the commit") }))
 		cold, coldLine := f.tappedNode(f.opts)
 		met := false
-		coldLine.setBefore(atNth(1, isQuery, func() error { // it has read the head
+		coldLine.setBefore(atNth(1, isQuery, func() error { // the node has already read the head
 			met = true
 			_, err := dying.Save(t.Context(), f.actor, all[4:12])
 			require.Error(t, err)
@@ -194,8 +194,8 @@ func TestDrawersOfAnIntentInFlight_AreNotTakenForLostOnes(t *testing.T) {
 	})
 }
 
-// Two cabinets have lost their last drawers, and new events arrive for one of them. Numbers that the
-// other cabinet has are not assigned again.
+// The head has lost the last drawers of two cabinets, and new events arrive for one cabinet. Numbers of
+// events in the other cabinet are not assigned again.
 func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 	for _, tails := range []int{0, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -214,8 +214,8 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 			before := saves(node, 3, domain.TimeSeries, domain.Charges)
 			past := f.listPartitions(1)
 			before = append(before, saves(node, 9, domain.TimeSeries, domain.Charges)...)
-			before = append(before, saves(node, 9, domain.TimeSeries)...) // numbers that Charges does not show
-			for name, last := range f.readHead().Cabinets {               // tails are lost with the head
+			before = append(before, saves(node, 9, domain.TimeSeries)...) // the drawers of Charges do not show these numbers
+			for name, last := range f.readHead().Cabinets {               // events in tails are lost with the head
 				cabinet, err := cabinetOf(f.actor, name)
 				require.NoError(t, err)
 				inTail, err := last.decodeTail(cabinet)
@@ -227,15 +227,15 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 			f.restorePartition(past[0])
 			after := saves(f.node(f.opts, true), 6, domain.Charges)
 			after = append(after, saves(f.node(f.opts, true), 6, domain.TimeSeries)...)
-			found := f.dequeueBundles(f.node(f.opts, true), 100) // dequeues requires ascending numbers
+			found := f.dequeueBundles(f.node(f.opts, true), 100) // requires ascending numbers
 			require.Equal(t, append(before, after...), found)
 			require.NoError(t, f.repairAndCheck())
 		})
 	}
 }
 
-// A Save that waits for another one is planned with its commit, unless drawers ahead of the head have
-// not been looked for in its cabinet.
+// The commit of a Save also reserves for a queued Save, unless the writer has not yet queried the cabinet
+// of the queued Save for drawers ahead of the head.
 func TestFailover_IsNoticedByAQueuedSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4})
@@ -251,7 +251,7 @@ func TestFailover_IsNoticedByAQueuedSave(t *testing.T) {
 
 		node, line := f.tappedNode(f.opts)
 		var gathered sync.WaitGroup
-		line.setBefore(atNth(2, isWrite, func() error { // the write of the intent, which is applied
+		line.setBefore(atNth(2, isWrite, func() error { // before the write of the intent, which succeeds
 			gathered.Go(func() {
 				saved, err := node.Save(context.Background(), f.actor, behind[12:])
 				assert.NoError(t, err)

@@ -88,7 +88,7 @@ func (f *failover) saveEvents(node *Repository, events []domain.Event, batch int
 }
 
 // dequeueBundles peeks and dequeues up to limit bundles, and returns the ids of their events. It requires
-// ascending numbers.
+// that the numbers of the events ascend.
 func (f *failover) dequeueBundles(node *Repository, limit int) (ids []string) {
 	f.Helper()
 	last := domain.Sequence(0)
@@ -117,8 +117,8 @@ func idsOf(events []domain.Event) []string {
 	return ids
 }
 
-// listPartitions returns what a failover restores: with 1 the head, with 2 the drawers as well, with 3
-// their pages, too.
+// listPartitions returns the partitions that a failover restores: for what = 1 the head, for 2 also the
+// drawers, for 3 also their pages.
 func (f *failover) listPartitions(what int) []partition {
 	f.Helper()
 	node := f.node(f.opts, false)
@@ -152,7 +152,7 @@ func (f *failover) readHead() *head {
 func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
 	cases := sample{oneOf: 5}
 	for _, opts := range []Options{
-		{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3}, // on a Session account
+		{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3}, // this node is on a Session account
 		{Exclusive: true, SweepEvery: -1},
 		{Exclusive: true, SweepEvery: -1, TailEvents: 8},
 		{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4},
@@ -170,7 +170,7 @@ func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
 					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
 						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, taken)
 					t.Run(name, func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { goingBack(t, opts, what, kept, taken) })
+						synctest.Test(t, func(t *testing.T) { requireNothingLost(t, opts, what, kept, taken) })
 					})
 				}
 			}
@@ -178,13 +178,13 @@ func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
 	}
 }
 
-func goingBack(t *testing.T, opts Options, what, kept, taken int) {
+func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 	account := embedded.Options{Consistency: "Strong"}
 	if !opts.Exclusive {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two in a bundle
+	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // a bundle has room for two
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
 	past := f.listPartitions(what)
@@ -202,14 +202,14 @@ func goingBack(t *testing.T, opts Options, what, kept, taken int) {
 	other := f.node(logged, true)
 	_, err := other.NextUnacknowledged(t.Context(), f.actor, allGroups)
 	require.ErrorIs(t, err, domain.ErrNoData)
-	if opts.Exclusive { // otherwise no read proves it
+	if opts.Exclusive { // on a Session account, no read proves that the gate is in front
 		require.Contains(t, log.String(), "a gate is in front of its head")
 	}
 	report, err := f.checkMailbox(f.actor, false)
 	require.NoError(t, err)
 	require.Contains(t, kindsOfFindings(report), gateInFront)
 
-	if kept == 7 { // otherwise the next Save repairs it
+	if kept == 7 { // for other values of kept, the next Save raises the head
 		_, err := f.checkMailbox(f.actor, true)
 		require.NoError(t, err)
 		require.Zero(t, len(f.readHead().findInFront(f.readGates())))
@@ -225,7 +225,7 @@ func goingBack(t *testing.T, opts Options, what, kept, taken int) {
 	rest := len(found) - len(after)
 	require.Equal(t, idsOf(after), found[rest:])
 	require.Subset(t, idsOf(before[taken:]), found[:rest], "what was dequeued does not come again")
-	if what == 1 && opts.TailEvents == 0 { // tails are lost with the head
+	if what == 1 && opts.TailEvents == 0 { // events in tails are lost with the head
 		require.Equal(t, idsOf(before[taken:]), found[:rest], "what is stored comes, though the head has lost it")
 	}
 	report, err = f.checkMailbox(f.actor, true)
@@ -315,8 +315,8 @@ func TestFirstSave_ReadsAGateAndLooksForDrawersAhead(t *testing.T) {
 	require.Equal(t, 1, warm)
 }
 
-// inFrontStore returns a store with a gate in front of its head.
-func inFrontStore(t *testing.T, opts Options) *failover {
+// newStoreInFront returns a store with a gate in front of its head.
+func newStoreInFront(t *testing.T, opts Options) *failover {
 	f := newFailover(t, embedded.Options{}, opts)
 	node := f.node(opts, true)
 	before := repositorytest.Events(11, f.actor)
@@ -331,17 +331,17 @@ func inFrontStore(t *testing.T, opts Options) *failover {
 }
 
 func TestRaise_MayStopAtAnyRequest(t *testing.T) {
-	eachStop(t, 10, false, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
-		f := inFrontStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
+	stopAtEachRequest(t, 10, false, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
+		f := newStoreInFront(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
 		after := repositorytest.Events(8, f.actor)
 		return f, f.saveStepByStep(after[:2]), func(n int) { f.continueSaving(n, nil, after) }
 	})
 }
 
-// eachStop stops a node at its n-th request, before or after that request is applied, for n from 1
-// until the node makes fewer requests. That number must be above least. open returns a new store, the
-// calls of the node, and a check of what other nodes must do afterwards.
-func eachStop(t *testing.T, least int, skip bool, open func(*testing.T) (f *failover, act func(*Repository) error, holds func(n int))) {
+// stopAtEachRequest stops a node at its n-th request, before or after that request is applied, for n from 1 until
+// the node makes fewer than n requests. The last n must be above least. open returns a new store, the
+// calls of the node, and a check of other nodes after the stop.
+func stopAtEachRequest(t *testing.T, least int, skip bool, open func(*testing.T) (f *failover, act func(*Repository) error, holds func(n int))) {
 	t.Helper()
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		if skip || raced && fault == faulty.ReplyLostAfter {
@@ -368,8 +368,8 @@ func eachStop(t *testing.T, least int, skip bool, open func(*testing.T) (f *fail
 	}
 }
 
-// saveStepByStep saves events through a node that makes no retries, so that each Save takes one step
-// of a raise.
+// saveStepByStep saves events through a node without retries, so that each Save performs one step of a
+// raise.
 func (f *failover) saveStepByStep(events []domain.Event) func(*Repository) error {
 	return func(node *Repository) (err error) {
 		for range 5 {
@@ -381,8 +381,8 @@ func (f *failover) saveStepByStep(events []domain.Event) func(*Repository) error
 	}
 }
 
-// continueSaving saves events through other nodes, after one has stopped at its n-th request. They are
-// delivered after the stored events.
+// continueSaving saves the events of after through other nodes, when a node has stopped at its n-th
+// request, and requires that they are delivered after the stored events.
 func (f *failover) continueSaving(n int, stored, after []domain.Event) {
 	f.t.Helper()
 	other := f.node(f.opts, true)
@@ -398,7 +398,7 @@ func (f *failover) continueSaving(n int, stored, after []domain.Event) {
 func TestRaise_ByTwoNodesAtOnceHappensOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n := 1; ; n++ {
-			f := inFrontStore(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
+			f := newStoreInFront(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
 			node, line := f.tappedNode(f.opts)
 			other := f.node(f.opts, false)
 			after, met := repositorytest.Events(9, f.actor), false

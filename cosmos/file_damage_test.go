@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// fileOf returns the file of an embedded engine that fill has written to.
+// fileOf returns the file of an embedded engine after fill has written to it.
 func fileOf(t *testing.T, fill func(*rig)) []byte {
 	t.Helper()
 	dir := t.TempDir()

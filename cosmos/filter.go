@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A filterDoc is beside the pages of a sealed drawer that an older version has filled. This version
-// reads it, and writes a block filter instead; see block_filter.go.
+// A filterDoc is the filter of a sealed drawer, stored beside its pages by an older version. This version
+// reads filterDocs, and writes block filters instead; see block_filter.go.
 type filterDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"` // the id of the drawer
@@ -20,7 +20,7 @@ type filterDoc struct {
 
 const filterID = "filter"
 
-// A filter tells whether a sealed drawer may hold an event: "no" is certain, "yes" is wrong less than
+// A filter reports whether a sealed drawer may hold an event: "no" is certain, "yes" is wrong less than
 // once in ten million times. It is a Bloom filter in blocks of 512 bits, with 64 bits for each event.
 type filter []byte
 
@@ -48,7 +48,7 @@ func (f filter) addHash(hash uint64) {
 
 func (f filter) mayHold(id domain.EventID) bool { return f.mayHoldHash(hashOf(id)) }
 
-// mayHoldHash is mayHold for callers that look up one id in many filters.
+// mayHoldHash is mayHold with the hash of the id, for callers that query many filters for one id.
 func (f filter) mayHoldHash(hash uint64) bool {
 	if len(f) == 0 {
 		return false
@@ -85,8 +85,8 @@ func mixBits(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// readOlderFilter returns the filter that an older version has stored for a sealed drawer, nil if there
-// is none.
+// readOlderFilter returns the filter that an older version has stored for a sealed drawer, or nil if no
+// such filter exists.
 func (c *call) readOlderFilter(ctx context.Context, e extent) (filter, error) {
 	var doc filterDoc
 	_, err := c.Read(ctx, c.r.db.cabinets, e.drawer, filterID, &doc)

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// drawerFilter returns the stored filter of the first drawer of the main cabinet, nil if there
-// is none.
+// drawerFilter returns the stored filter of the first drawer of the main cabinet, or nil if no filter
+// exists.
 func (f *failover) drawerFilter() *blockFilterDoc {
 	f.Helper()
 	node, doc := f.node(f.opts, false), new(blockFilterDoc)
@@ -26,7 +26,7 @@ func (f *failover) drawerFilter() *blockFilterDoc {
 }
 
 // fillTail saves single events until the filter of their drawer is stored and their tail is full. It
-// returns the head as it was after the last flush.
+// returns the partition of the head after the last flush.
 func (f *failover) fillTail(node *Repository) (flushed partition) {
 	f.Helper()
 	for f.drawerFilter() == nil || f.tailLen() < f.opts.TailEvents {
@@ -42,8 +42,8 @@ func (f *failover) fillTail(node *Repository) (flushed partition) {
 	return flushed
 }
 
-// A failover may lose a head with its tail, and keep the filter of the drawer. Other events then fill
-// the slots of the tail, and the filter must not claim to cover them.
+// A failover may lose the tail in a head but not the filter of the drawer. Other events then fill the
+// slots of the tail, and the filter must not claim to cover these slots.
 func TestTheFilterOfADrawer_CoversNoSlotOfATail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{Exclusive: true, SweepEvery: -1, TailEvents: 24})
@@ -56,7 +56,7 @@ func TestTheFilterOfADrawer_CoversNoSlotOfATail(t *testing.T) {
 	})
 }
 
-// Older versions store filters that cover slots of a tail.
+// Older versions stored filters that cover slots of a tail.
 func TestAFilterThatCoversATail_IsUsedForThePagesAndReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{Exclusive: true, SweepEvery: -1, TailEvents: 24})

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A foundBundleDoc is a bundle and the time of its last write.
+// A foundBundleDoc is the document of a bundle, with the time of its last write.
 type foundBundleDoc struct {
 	bundleDoc
 	Modified int64 `json:"_ts"` // seconds
@@ -29,8 +29,8 @@ func (d *foundBundleDoc) foundBundle(isFrozen bool) (repository.FoundBundle, err
 	return found, err
 }
 
-// FindBundle implements [repository.Finder]. It makes a point read or, without a recipient, a query by
-// id, which is in the index of every partition.
+// FindBundle implements [repository.Finder]. It makes a point read or, without a recipient, a query of
+// all partitions by id, which is indexed.
 func (r *Repository) FindBundle(ctx context.Context, id domain.BundleID, recipient domain.ActorID, limit int) (repository.BundleSearch, error) {
 	c := r.beginCall("find bundle")
 	docs, search, err := c.findBundleDocs(ctx, id, recipient, limit+1)
@@ -58,7 +58,7 @@ func (r *Repository) FindBundle(ctx context.Context, id domain.BundleID, recipie
 	return search, nil
 }
 
-// findBundleDocs returns up to limit bundles with an id, and those that cannot be read.
+// findBundleDocs returns up to limit bundles with an id. search lists the bundles that cannot be read.
 func (c *call) findBundleDocs(ctx context.Context, id domain.BundleID, recipient domain.ActorID, limit int) (docs []*foundBundleDoc, search repository.BundleSearch, err error) {
 	decode := func(name string, err error, doc *foundBundleDoc) error {
 		switch {

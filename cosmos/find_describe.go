@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	bundleSearchUnits  = 300 // request units for finding the bundles of one event; their ranges are not indexed
-	countedDrawers     = 100 // limit for the drawers between the gate and an event, for its place in the cabinet to be counted
-	comparedCandidates = 20  // limit for the candidates whose first events are read, to find the front of a group
+	bundleSearchUnits  = 300 // limit in request units for finding the bundles of one event, whose ranges are not indexed
+	countedDrawers     = 100 // limit for the drawers between the gate and an event, up to which the events between them are counted
+	comparedCandidates = 20  // limit for the candidates whose first events are read to find the first waiting event of a group
 )
 
-// describeLocated describes an event that was found with head h. If it fails, it returns the
-// description without the missing parts.
+// describeLocated describes an event that was found with head h. With an error, it returns an incomplete
+// description.
 func (c *call) describeLocated(ctx context.Context, e *locatedEvent, h *head) (repository.FoundEvent, error) {
 	slot := e.EventSlot
 	found := repository.FoundEvent{StoredEvent: e.StoredEvent, Slot: &slot, Save: e.save, IsReserved: e.isReserved, Before: -1}
@@ -71,8 +71,8 @@ func (c *call) describeEvent(ctx context.Context, found repository.FoundEvent, h
 	return found, c.describeFront(ctx, &found, gates, h)
 }
 
-// countBefore returns the number of events of the same cabinet that wait before an event, or -1 if
-// there are too many drawers between the gate and the event.
+// countBefore returns the number of events of the same cabinet that wait before an event, or -1 if more
+// than countedDrawers drawers are between the gate and the event.
 func (c *call) countBefore(ctx context.Context, found *repository.FoundEvent, last received, floor int, at position) (int64, error) {
 	s := found.Slot
 	switch {
@@ -98,8 +98,9 @@ func (c *call) countBefore(ctx context.Context, found *repository.FoundEvent, la
 	return n, nil
 }
 
-// bundlesOf returns the bundles that an event is or was in, in the order in which they were opened, and
-// whether the search was cut short. It always finds the open bundle and the one that was closed last.
+// bundlesOf returns the bundles that contain or contained an event, in the order in which they were
+// opened. hasMore reports whether the search ended early. It always covers the open bundle and the bundle
+// that was closed last.
 func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate) (found []repository.FoundBundle, hasMore bool, err error) {
 	key := e.Recipient.String()
 	var docs []*foundBundleDoc
@@ -156,8 +157,9 @@ func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate)
 	return found, hasMore, nil
 }
 
-// describeFront sets the first waiting event of the group, if that is in another cabinet, and whether
-// the first event of its own cabinet is lost. It reads as a Peek does, but repairs nothing.
+// describeFront sets in found the first waiting event of the group, if it is in another cabinet, and
+// whether the first waiting event of found's own cabinet is lost. It reads the same documents as a Peek,
+// but repairs nothing.
 func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, gates map[domain.Group]*gate, h *head) error {
 	candidates, _, err := c.findCandidates(found.Recipient, map[domain.Group]*gate{found.Group: gates[found.Group]}, h)
 	if err != nil {
@@ -165,7 +167,7 @@ func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, 
 	}
 	i := slices.IndexFunc(candidates, func(cand *peekCandidate) bool { return cand.cabinet == found.Cabinet() })
 	if i < 0 {
-		return client.ErrStale // the event waits
+		return client.ErrStale // the read was stale: at least the found event waits
 	}
 	own := candidates[i]
 	if err := own.setFirstFromHead(); err != nil {

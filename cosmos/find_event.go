@@ -16,21 +16,21 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An event is found as a Save finds a duplicate: in the tails in the head, and by the filters, or the
-// pages, of each cabinet; see save_index.go. The drawer that has it is read up to it. Without a
-// recipient, the mailboxes are searched one after the other. A query reads their heads, so an empty
-// mailbox, or one with all its events in tails, costs no other request.
+// The search for an event reads the same documents as a Save that finds a duplicate: the tails in the
+// head, and the filters or pages of each cabinet; see save_index.go. The pages of the drawer with the
+// event are read up to the event. Without a recipient, all mailboxes are searched in order. A query reads
+// their heads, so a mailbox that is empty, or has all its events in tails, costs no other request.
 //
 // TestFindEvent_CostsWhatTheHandbookSays measures the cost.
 
 var _ repository.Finder = (*Repository)(nil)
 
 const (
-	searchPage     = 25               // number of mailboxes whose heads are read in one request
-	searchesAtOnce = 8                // number of mailboxes that are searched at once
+	searchPage     = 25               // number of heads that are read in one request
+	searchesAtOnce = 8                // number of mailboxes that are searched concurrently
 	mailboxTime    = 12 * time.Second // time limit for one mailbox, in a search of every mailbox
 	findIndexBytes = 16 << 20         // memory for the filters of one mailbox
-	findCall       = "find event"     // the name of its calls in metrics
+	findCall       = "find event"     // name of the calls of a search in metrics
 )
 
 // FindEvent implements [repository.Finder]. A search of every mailbox is a background call.
@@ -53,8 +53,8 @@ func (r *Repository) FindEvent(ctx context.Context, q repository.EventQuery) (re
 	return search, nil
 }
 
-// A searchPosition is the position at which a search of every mailbox continues: in the result page at
-// Continuation, after a recipient in it.
+// A searchPosition is the position at which a search of every mailbox continues: after the recipient
+// Behind in the result page at Continuation.
 type searchPosition struct {
 	Continuation string `json:"continuation,omitempty"`
 	Behind       string `json:"behind,omitempty"`
@@ -73,12 +73,12 @@ func parseSearchPosition(s string) (p searchPosition, err error) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil {
-		return p, domain.Errorf(domain.Invalid, "after: want the next of the previous answer")
+		return p, domain.Errorf(domain.Invalid, "after: want the value of next from the previous response")
 	}
 	return p, nil
 }
 
-// findEverywhere searches all mailboxes in order, several at once.
+// findEverywhere searches all mailboxes in order, several of them concurrently.
 func (r *Repository) findEverywhere(ctx context.Context, q *repository.EventQuery) (search repository.EventSearch, err error) {
 	at, err := parseSearchPosition(q.After)
 	if err != nil {
@@ -161,8 +161,9 @@ func nextHeads(ctx context.Context, q *client.Query) (heads []*head, unread []re
 	return heads, unread, nil
 }
 
-// behindRecipient returns the heads of a page after that of the recipient behind. It drops unread,
-// which was returned with the first part of the page.
+// behindRecipient returns the heads of a page after the head of the recipient behind. It then returns no
+// unread mailboxes, because they were returned with the first part of the page. An empty behind returns
+// page and unread unchanged.
 func behindRecipient(page []*head, unread []repository.UnreadMailbox, behind string) ([]*head, []repository.UnreadMailbox) {
 	if behind == "" {
 		return page, unread
@@ -171,7 +172,8 @@ func behindRecipient(page []*head, unread []repository.UnreadMailbox, behind str
 	return page[i+1:], nil
 }
 
-// findInSome searches the mailboxes of heads, several at once, and returns the cost.
+// findInSome searches the mailboxes of heads, several of them concurrently. It returns the results and
+// the cost.
 func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, heads []*head) ([]mailboxSearch, float64) {
 	found, calls := make([]mailboxSearch, len(heads)), make([]*call, len(heads))
 	var looking sync.WaitGroup
@@ -183,10 +185,10 @@ func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, h
 		looking.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, mailboxTime)
 			defer cancel()
-			recipient, _ := domain.ParseActorID(h.PartitionKey) // nextHeads has checked it
+			recipient, _ := domain.ParseActorID(h.PartitionKey) // nextHeads has checked the id
 			found[i] = c.findInMailbox(ctx, q, recipient, h)
 			if ctx.Err() != nil {
-				found[i].err = domain.Errorf(domain.Unavailable, "the search of it took longer than %v; ask for this actor alone", mailboxTime)
+				found[i].err = domain.Errorf(domain.Unavailable, "the search of this mailbox took longer than %v; search it alone, by its actor", mailboxTime)
 			}
 		})
 	}
@@ -205,8 +207,8 @@ type mailboxSearch struct {
 	found     []repository.FoundEvent
 	saves     []repository.FoundSave
 	bundles   []repository.FoundBundle
-	unread    []string // parts of the mailbox that could not be read, with reasons
-	err       error    // why the remaining parts were not read
+	unread    []string // unreadable parts of the mailbox, with reasons
+	err       error    // the reason for which the remaining parts were not read
 }
 
 func (m *mailboxSearch) addTo(search *repository.EventSearch) {
@@ -231,7 +233,7 @@ func (c *call) findInMailbox(ctx context.Context, q *repository.EventQuery, reci
 			}
 			m.isMissing = of.etag == ""
 		}
-		h = nil // the next attempt reads it again
+		h = nil // the next attempt reads the head again
 		if q.Trace != (domain.TraceID{}) {
 			return c.findTrace(ctx, q, of, &m)
 		}
@@ -240,7 +242,7 @@ func (c *call) findInMailbox(ctx context.Context, q *repository.EventQuery, reci
 	})
 	for i := range located {
 		found, err := c.describeLocated(ctx, &located[i], of)
-		if err != nil { // the event was found nevertheless
+		if err != nil { // the description is incomplete, but the event was found
 			m.unread = append(m.unread, client.Classify("where the event is in the mailbox", err).Error())
 		}
 		m.found = append(m.found, found)

@@ -29,8 +29,9 @@ func (s *trust) findInMailbox(node *Repository, id domain.EventID) repository.Ev
 	return search
 }
 
-// TestFindEvent_FindsEachEventInEachShapeOfAMailbox has events in tails, pages, filters of drawers and
-// of the recipient, in one cabinet and in several. The searching nodes have nothing in memory.
+// TestFindEvent_FindsEachEventInEachShapeOfAMailbox saves events to tails and pages, with filters of
+// drawers and of the recipient, in one cabinet and in several cabinets. The searching nodes have no data
+// of the recipient in memory.
 func TestFindEvent_FindsEachEventInEachShapeOfAMailbox(t *testing.T) {
 	for seed := range uint64(8) {
 		inBubble(t, fmt.Sprint(seed), func(t *testing.T) {
@@ -74,7 +75,7 @@ func TestFindEvent_FindsEventsOfASaveInFlight(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tappedNode(Options{DrawerCapacity: 10, Retries: -1})
 	s.save(node, 0, repositorytest.Events(2, s.actor))
-	var dead atomic.Bool // from the commit on
+	var dead atomic.Bool // all requests fail from the commit on
 	commit := atNth(2, isHeadReplacement, func() error { dead.Store(true); return nil })
 	line.setBefore(func(req *http.Request) error {
 		if err := commit(req); err != nil || dead.Load() {
@@ -91,7 +92,7 @@ func TestFindEvent_FindsEventsOfASaveInFlight(t *testing.T) {
 	require.True(t, search.Found[0].IsReserved)
 	require.EqualValues(t, 4, search.Found[0].Sequence)
 
-	other := s.node(small, false) // an exclusive node, which rolls the Save back
+	other := s.node(small, false) // an exclusive node, which rolls back the Save
 	s.save(other, 1, repositorytest.Events(1, s.actor))
 	require.Empty(t, s.findInMailbox(other, lost[1].ID).Found)
 }
@@ -216,7 +217,7 @@ func TestFindEvent_FindsAnEventWhileItsMailboxIsInUse(t *testing.T) {
 	}
 }
 
-// TestFindEvent_CostsWhatTheHandbookSays measures the price of finding an id. The figures are in
+// TestFindEvent_CostsWhatTheHandbookSays measures the cost of finding an id. The figures are in
 // deploy/handbook/incidents.md.
 func TestFindEvent_CostsWhatTheHandbookSays(t *testing.T) {
 	synctest.Test(t, findCosts)

@@ -17,12 +17,11 @@ import (
 type locatedEvent struct {
 	storedEvent
 	repository.EventSlot
-	isReserved bool                // it belongs to the intent of a head, and is not visible yet
-	save       domain.TraceContext // the span that has saved it; zero: none is stored
+	isReserved bool                // the event belongs to the intent of a head, and is not visible yet
+	save       domain.TraceContext // span of the Save; zero if no span is stored
 }
 
-// locateEvent returns the events with an id in a mailbox, and the parts of the mailbox that could not
-// be read.
+// locateEvent returns the events with an id in a mailbox, and the unreadable parts of the mailbox.
 func (c *call) locateEvent(ctx context.Context, q *repository.EventQuery, recipient domain.ActorID, h *head) (located []locatedEvent, unread []string, err error) {
 	searched := h.clone()
 	maps.DeleteFunc(searched.Cabinets, func(name cabinetName, _ received) bool { return !isOfOrigin(recipient, name, q.Origin) })
@@ -54,8 +53,8 @@ func (c *call) locateEvent(ctx context.Context, q *repository.EventQuery, recipi
 	return located, unread, nil
 }
 
-// isOfOrigin reports whether a cabinet belongs to an origin. A zero origin matches any cabinet. A
-// damaged name matches every origin, so that it is reported.
+// isOfOrigin reports whether a cabinet belongs to an origin. A zero origin matches any cabinet. A damaged
+// name matches every origin, so that the damage is reported.
 func isOfOrigin(recipient domain.ActorID, name cabinetName, origin domain.Origin) bool {
 	cabinet, err := cabinetOf(recipient, name)
 	return origin.IsZero() || err != nil || cabinet.Origin == origin
@@ -82,7 +81,7 @@ func (cab *cabinetIndex) locateEvent(ctx context.Context, c *call, id domain.Eve
 			}
 		}
 	}
-	from := make(map[int]int) // the slot at which the search of each drawer begins
+	from := make(map[int]int) // slot at which the search of a drawer begins, by ordinal
 	if _, isKnown := cab.open.ids[id]; isKnown {
 		from[cab.open.ordinal] = cab.open.from
 	}
@@ -114,7 +113,8 @@ func (cab *cabinetIndex) hasLost() bool {
 	return cab.open.hasLost
 }
 
-// locateInDrawer reads the pages of a drawer up to an event. It returns nil if the event is not there.
+// locateInDrawer reads the pages of a drawer up to an event. It returns nil if the drawer does not have
+// the event.
 func (cab *cabinetIndex) locateInDrawer(ctx context.Context, c *call, id domain.EventID, ordinal, from int) (*locatedEvent, error) {
 	extents, err := c.readExtents(ctx, cab.cabinet, cab.last, ordinal, 1)
 	if err != nil {
@@ -151,8 +151,8 @@ func (cab *cabinetIndex) locateInDrawer(ctx context.Context, c *call, id domain.
 	return nil, nil //nolint:nilnil // a filter may be wrong
 }
 
-// locateReserved returns the events with an id in the pages of an intent. They are visible once it
-// is committed.
+// locateReserved returns the events with an id in the pages of an intent. The commit of the intent makes
+// these events visible.
 func (c *call) locateReserved(ctx context.Context, recipient domain.ActorID, id domain.EventID, intent string, part *drawerPart) (located []locatedEvent, err error) {
 	cabinet, err := cabinetOf(recipient, part.Cabinet)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The spans of Saves are in the pages and tails that they have saved, and are not indexed. So a search
-// for a trace reads all pages of a mailbox that have spans, and all its bundles.
+// The spans of Saves are stored in pages and tails, with the saved events, and are not indexed. So a
+// search for a trace reads all pages of a mailbox that have spans, and all its bundles.
 
-// spanAt returns the span that has saved a slot, zero if it is not stored.
+// spanAt returns the span of the Save that filled a slot, or zero if that span is not stored.
 func spanAt(runs []saveRun, slot int) domain.TraceContext {
 	for _, r := range runs {
 		if r.from <= slot && slot < r.until {
@@ -26,7 +26,7 @@ func spanAt(runs []saveRun, slot int) domain.TraceContext {
 	return domain.TraceContext{}
 }
 
-// findTrace adds the events and bundles of a trace in a mailbox.
+// findTrace adds the events and bundles of a trace in a mailbox to m.
 func (c *call) findTrace(ctx context.Context, q *repository.EventQuery, h *head, m *mailboxSearch) error {
 	m.saves, m.bundles, m.unread = nil, nil, nil
 	for _, name := range slices.Sorted(maps.Keys(h.Cabinets)) {
@@ -65,7 +65,7 @@ func (c *call) findTrace(ctx context.Context, q *repository.EventQuery, h *head,
 	return nil
 }
 
-// findTraceInCabinet adds the events that a trace has saved in a cabinet.
+// findTraceInCabinet adds the events that a trace has saved in a cabinet to m.
 func (c *call) findTraceInCabinet(ctx context.Context, trace domain.TraceID, name cabinetName, h *head, m *mailboxSearch) error {
 	last := h.Cabinets[name]
 	cabinet, err := cabinetOf(m.recipient, name)
@@ -76,7 +76,7 @@ func (c *call) findTraceInCabinet(ctx context.Context, trace domain.TraceID, nam
 	if err != nil {
 		return domain.Errorf(domain.Damaged, "the configuration does not name origin %s: %w", cabinet.Origin, err)
 	}
-	next := 0 // number of slots before the run that was added last, over all drawers; see add
+	next := 0 // number of slots before the last added run, over all drawers; see add
 	add := func(place int, span domain.TraceContext, e *repository.StoredEvent) {
 		n := len(m.saves)
 		if n == 0 || next != place || m.saves[n-1].Span != span || m.saves[n-1].Cabinet != cabinet {
@@ -120,8 +120,8 @@ func (c *call) findTraceInCabinet(ctx context.Context, trace domain.TraceID, nam
 	return nil
 }
 
-// findTraceInDrawer calls add for the events in the slots below limit that a trace has saved. It
-// records in m a page that cannot be decoded.
+// findTraceInDrawer calls add for the events in the slots below limit that a trace has saved. If a page
+// cannot be decoded, it adds the page to m.unread.
 func (c *call) findTraceInDrawer(ctx context.Context, trace domain.TraceID, cabinet domain.CabinetKey, drawer string, limit int, m *mailboxSearch,
 	add func(slot int, span domain.TraceContext, e *repository.StoredEvent),
 ) error {
@@ -129,7 +129,7 @@ func (c *call) findTraceInDrawer(ctx context.Context, trace domain.TraceID, cabi
 		return nil
 	}
 	q := c.Query(c.r.db.cabinets, drawer, "SELECT * FROM c WHERE c.until > @from AND IS_DEFINED(c.saves) ORDER BY c.until", azcosmos.QueryParameter{Name: "@from", Value: 0})
-	done := 0 // number of slots that were read
+	done := 0 // number of slots read so far
 	for !q.IsDone() {
 		items, err := q.Next(ctx, pagesOfIndex)
 		if err != nil {

@@ -12,31 +12,31 @@ import (
 // A fingerprint is the upper 42 bits of the hash of an id. The filters of the index of received ids are
 // sorted fingerprints rather than Bloom, xor or binary fuse filters, for these reasons:
 //
-//   - Filters of several drawers can be merged without reading a page. The others need the ids again,
-//     or have more false positives after each merge.
-//   - A merged filter also tells which drawer an id may be in. So a hit costs the reading of one
-//     drawer, however many drawers the filter covers.
+//   - Filters of several drawers can be merged without reading a page. To merge the usual kinds of
+//     filters, one needs the ids again, or accepts more false positives after each merge.
+//   - A merged filter also shows which drawer may have an id. So after a hit only one drawer is read,
+//     however many drawers the filter covers.
 //   - A filter is cut into segments by hash, so a Save reads only the segments of its ids.
-//   - They are as small: 4.1 bytes for each id at each level, where a binary fuse filter takes 4.5
-//     bytes with 32 bits for each fingerprint.
+//   - Sorted fingerprints are as small: 4.1 bytes for each id at each level, where a binary fuse
+//     filter takes 4.5 bytes with 32 bits for each fingerprint.
 //
-// An id that was not received is taken for one of n received ids with a probability of n/2^42: 2 in ten
-// million with a million ids.
+// An id that was not received matches one of n received ids with a probability of n/2^42: 2 in ten
+// million for a million ids.
 const fingerprintBits = 42
 
-// A fingerprintKey is a fingerprint and, in the lowest bits, the drawer of its event: the number of the
-// drawer in its block, in as many bits as the level of the block takes. From the top, its bits are the
-// segment, the bucket in the segment, and the 32 bits of a word.
+// A fingerprintKey is a fingerprint followed, in the lowest bits, by the number of the drawer in its
+// block. The number takes fanOutBits for each level of the block. The key is stored in three parts: from
+// the top, the segment, the bucket in the segment, and a word of 32 bits.
 type fingerprintKey uint64
 
 // A fingerprintSet holds the fingerprints of the events in one segment of a block. It is immutable.
 type fingerprintSet struct {
 	blockSegment
-	starts []uint32 // index in words at which each bucket begins; at the end, the length of words
+	starts []uint32 // index in words of the start of each bucket; the last element is len(words)
 	words  []uint32 // sorted within a bucket
 }
 
-// newFingerprintSet sorts keys and returns the set of them. All of them belong to segment s.
+// newFingerprintSet sorts keys and returns them as a set. All keys belong to segment s.
 func newFingerprintSet(s blockSegment, keys []fingerprintKey) *fingerprintSet {
 	slices.Sort(keys)
 	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.bucketsPerSegment()+1), words: make([]uint32, len(keys))}
@@ -53,7 +53,7 @@ func newFingerprintSet(s blockSegment, keys []fingerprintKey) *fingerprintSet {
 // len returns the number of fingerprints.
 func (f *fingerprintSet) len() int { return len(f.words) }
 
-// size estimates the memory that f takes, in bytes.
+// size returns the approximate size of f in memory, in bytes.
 func (f *fingerprintSet) size() int { return 160 + 4*(len(f.starts)+len(f.words)) }
 
 // keys returns all keys, in order.
@@ -68,7 +68,7 @@ func (f *fingerprintSet) keys() []fingerprintKey {
 	return keys
 }
 
-// appendOrdinals appends to to the ordinals of the drawers that may hold the event with a hash.
+// appendOrdinals appends the ordinals of the drawers that may hold the event with a hash to the slice to.
 func (f *fingerprintSet) appendOrdinals(hash uint64, to []int) []int {
 	low := f.keyOf(hash, 0)
 	bucket, drawers := f.bucketOf(low), uint32(1)<<(fanOutBits*f.level)
@@ -85,7 +85,7 @@ func (b block) keyOf(hash uint64, drawer int) fingerprintKey {
 	return fingerprintKey(hash>>(64-fingerprintBits)<<(fanOutBits*b.level) | uint64(drawer)) //nolint:gosec // not negative
 }
 
-// keysOf returns the keys of events in a block of one drawer.
+// keysOf returns the keys of ids in a block of one drawer.
 func keysOf(ids map[domain.EventID]domain.Digest) []fingerprintKey {
 	keys := make([]fingerprintKey, 0, len(ids))
 	for id := range ids {
@@ -103,7 +103,7 @@ func mergeSets(b block, children *[fanOut]*fingerprintSet) []*fingerprintSet {
 			count, segment = count+child.len(), child.segment
 		}
 	}
-	below := fanOutBits * (b.level - 1) // number of bits of a drawer in a child
+	below := fanOutBits * (b.level - 1) // number of bits of the drawer number in the keys of a child
 	first := segment * b.segmentCount() / b.child(0).segmentCount()
 	keys := make([][]fingerprintKey, b.segmentCount()/b.child(0).segmentCount())
 	for i := range keys {
@@ -127,9 +127,9 @@ func mergeSets(b block, children *[fanOut]*fingerprintSet) []*fingerprintSet {
 	return sets
 }
 
-// fingerprintsVersion is the first byte of an encoded set. It is followed by the number of words in
-// each bucket as uvarint, by the words in 4 bytes each, and by the CRC-32C, in 4 bytes, of all bytes
-// before it and of the name of the segment.
+// fingerprintsVersion is the first byte of an encoded set. After it come the number of words in each
+// bucket as uvarint, the words in 4 bytes each, and a CRC-32C in 4 bytes. The CRC covers all previous
+// bytes and the document id of the segment.
 const fingerprintsVersion = 1
 
 var errFingerprints = errors.New("the fingerprints of a block of drawers cannot be decoded")
@@ -160,7 +160,7 @@ func decodeFingerprints(s blockSegment, data []byte) (*fingerprintSet, error) {
 	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.bucketsPerSegment()+1)}
 	for i := range s.bucketsPerSegment() {
 		n := d.readUvarint()
-		if n > uint64(len(d.b)) { // each takes 4 bytes after the counts
+		if n > uint64(len(d.b)) { // each word takes 4 bytes after the counts
 			return nil, errFingerprints
 		}
 		f.starts[i+1] = f.starts[i] + uint32(n) //nolint:gosec // few

@@ -21,7 +21,7 @@ func filterOf(ordinal int, hashes []uint64) *fingerprintSet {
 	return newFingerprintSet(at, keys)
 }
 
-// A mergedTree has all segments of a block, merged from drawers.
+// mergedTree returns all segments of a block, merged from the filters of its drawers.
 func mergedTree(b block, drawers [][]uint64) []*fingerprintSet {
 	if b.level == 0 {
 		if b.number >= len(drawers) || drawers[b.number] == nil {

@@ -10,27 +10,27 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A flush moves the events of a tail to a page. Any writer may do so at any time: what it writes is
-// already visible and immutable, so it needs no intent. It creates the page, counts the drawer, and
-// then replaces the head; the last step is part of another write of the head. Two flushes of tails of
-// different lengths agree on the page that was created first.
+// A flush moves the events of a tail to a page. Any writer may flush a tail at any time: its events are
+// already visible and immutable, so the flush needs no intent. It creates the page, raises the count of
+// the drawer, and then replaces the head; this last step is part of another write of the head. Two
+// concurrent flushes of tails of different lengths use the page that was created first.
 //
-// A flush begins only with the Save that needs it. To begin it earlier would hide its two requests from
-// one Save in 24, which callers would hardly notice. These are the delays of Saves in ms, with requests
-// of 5 to 7 ms, compared with tails that are never flushed
+// A flush begins only with the Save that needs it. An earlier begin would save one Save in 24 the delay
+// of the two requests, which callers would hardly notice. These are the delays of Saves in ms, with
+// requests of 5 to 7 ms, and in parentheses the delays with tails that are never flushed
 // (TestFlush_DelaysTheSlowestSavesByItsTwoRequests):
 //
-//	events/s   p50            p95            p99
-//	1          6.1, not 6.0   18.3, not 7.0  31.2, not 31.3
-//	10         6.3, not 6.2   30.5, not 30.4 36.0, not 35.3
-//	30         12.6, not 11.0 35.1, not 33.7 42.4, not 36.7
-//	100        24.1, not 21.3 42.3, not 35.2 47.7, not 36.6
+//	events/s   p50           p95           p99
+//	1          6.1 (6.0)     18.3 (7.0)    31.2 (31.3)
+//	10         6.3 (6.2)     30.5 (30.4)   36.0 (35.3)
+//	30         12.6 (11.0)   35.1 (33.7)   42.4 (36.7)
+//	100        24.1 (21.3)   42.3 (35.2)   47.7 (36.6)
 //
 // An earlier flush would need another goroutine for each recipient that saves, and either pages of
 // three quarters the size or larger heads.
 
-// flushTail writes the page and the count for the tail of a cabinet of h, and returns the head to
-// write. It fails with client.ErrStale if h is older than the page.
+// flushTail writes the page and the count for the tail of a cabinet of h, and returns the head that the
+// caller must write. It fails with client.ErrStale if h is older than the page.
 func (c *call) flushTail(ctx context.Context, recipient domain.ActorID, h *head, name cabinetName) (*head, error) {
 	cabinet, err := cabinetOf(recipient, name)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *call) flushTail(ctx context.Context, recipient domain.ActorID, h *head,
 	return h.withFlushed(name, t, until), nil
 }
 
-// flushAll flushes every tail of a recipient, before a node that does not know tails serves it.
+// flushAll flushes every tail of a recipient, so that a node that does not know tails can serve it.
 func (c *call) flushAll(ctx context.Context, recipient domain.ActorID) error {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil || !h.hasTail() {
@@ -67,17 +67,17 @@ func (c *call) flushAll(ctx context.Context, recipient domain.ActorID) error {
 	next.setWriteID(c.r.client.NewID())
 	_, err = c.Put(ctx, c.r.db.catalog, h.PartitionKey, headID, h.etag, next)
 	if client.IsRefused(err) {
-		err = client.ErrStale // perhaps by an attempt of this write; then nothing remains to flush
+		err = client.ErrStale // if an earlier attempt was applied, the next one finds no tail
 	}
 	return err
 }
 
-// createFlushedPage creates the page of a tail, and returns the slot after it. If the page exists,
-// another flush has created it, and its length counts.
+// createFlushedPage creates the page of a tail, and returns the slot after the page. If another flush has
+// already created the page, it returns the slot after that page.
 func (c *call) createFlushedPage(ctx context.Context, cabinet domain.CabinetKey, t *tail, id string) (until int, err error) {
 	p := t.flushedPage(id)
-	// A crash after this write leaves a page that equals a prefix of the tail. No reader uses it before
-	// the head states that it exists. The next flush adopts it.
+	// A crash after this write leaves a page that equals a prefix of the tail. No reader uses the page
+	// before the head states that it exists. The next flush uses the page instead of creating one.
 	_, err = c.Put(ctx, c.r.db.cabinets, t.drawer, p.ID, "", p)
 	if err == nil {
 		return p.Until, nil
@@ -93,7 +93,7 @@ func (c *call) createFlushedPage(ctx context.Context, cabinet domain.CabinetKey,
 		return 0, err
 	}
 	if made.Until > p.Until {
-		return 0, client.ErrStale // the tail is outdated
+		return 0, client.ErrStale // the head with this tail is outdated
 	}
 	same := true
 	err = made.decodeEvents(cabinet, func(slot int, e *storedEvent) bool {
@@ -123,14 +123,14 @@ func (t *tail) flushedPage(id string) *drawerPage {
 	return p
 }
 
-// countFlushed makes the document of a drawer count the events of t before a slot. With the first page,
-// it creates the document.
+// countFlushed raises the count of a drawer to the slot until, and its weight by the flushed events of t.
+// For the first page, it creates the document of the drawer.
 func (c *call) countFlushed(ctx context.Context, cabinet domain.CabinetKey, ordinal int, t *tail, until int, id string) error {
 	key := cabinetKey(cabinet)
 	weight := weightOf(t.slotEvents(t.paged, until))
 	var err error
-	// A crash after either write leaves a count that is higher than the number of events which the head
-	// states to be in pages. Readers use the head; the next flush finds the count that it would write.
+	// A crash after either write leaves a count above the number of paged events in the head. Readers
+	// use the number in the head; the next flush finds the count that it would write.
 	if t.paged == 0 {
 		_, err = c.Put(ctx, c.r.db.cabinets, key, t.drawer, "", &drawer{
 			ID: t.drawer, PartitionKey: key, Ordinal: ordinal, FirstSequence: t.events[0].Sequence,
@@ -142,14 +142,14 @@ func (c *call) countFlushed(ctx context.Context, cabinet domain.CabinetKey, ordi
 	if !client.IsRefused(err) && client.StatusOf(err) != http.StatusNotFound {
 		return err
 	}
-	// Refused: an earlier attempt of this write or another flush has counted already, or the head is
-	// outdated.
+	// The write was refused: an earlier attempt or another flush has already raised the count, or the
+	// head is outdated.
 	var d drawer
 	_, err = c.Read(ctx, c.r.db.cabinets, key, t.drawer, &d)
 	switch {
 	case err == nil && d.Count < t.paged && !d.Sealed:
-		// Every head that was ever stored has fewer slots in pages than the drawer counts. So the store
-		// has lost a count, unless this read is stale: then the patch is refused.
+		// No stored head has more paged slots than its drawer counts. So the store has lost a count,
+		// unless this read is stale: then the patch is refused.
 		err = c.Patch(ctx, c.r.db.cabinets, key, t.drawer, countUp(&drawerPart{Slot: d.Count, Count: until - d.Count}, weight, id), &drawer{})
 		if client.IsRefused(err) {
 			err = client.ErrStale

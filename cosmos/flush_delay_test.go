@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// TestFlush_DelaysTheSlowestSavesByItsTwoRequests measures what an earlier flush could gain: it
+// TestFlush_DelaysTheSlowestSavesByItsTwoRequests measures the largest gain of an earlier flush: it
 // compares tails that are flushed with tails that never become full.
 func TestFlush_DelaysTheSlowestSavesByItsTwoRequests(t *testing.T) {
 	rates := []int{1, 10, 30, 100}

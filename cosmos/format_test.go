@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A versions is a store that a newer version has used as well.
+// A versions is a store that both this version and a newer version have used.
 type versions struct {
 	*keeper
 }
@@ -78,7 +78,7 @@ func addMember(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			if name != "groups" || value["id"] != groupsID { // the groups document maps any origin to its group
+			if name != "groups" || value["id"] != groupsID { // a map from origins to groups, whose keys are not members
 				addMember(inner)
 			}
 		}
@@ -92,7 +92,7 @@ func addMember(value any) {
 	}
 }
 
-// isMap reports whether an object is a map whose values are objects with members of their own.
+// isMap reports whether an object is a map, whose keys are data and not names of members.
 func isMap(object storedItem) bool {
 	for name := range object {
 		if strings.Contains(name, "|") { // the key is the name of a cabinet
@@ -115,7 +115,7 @@ func (v *versions) addMembers() {
 	}
 }
 
-// identityOf returns what identifies an object of an array.
+// identityOf returns the members that identify an object among the objects of an array.
 func identityOf(value any) string {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -133,7 +133,7 @@ func lostMembers(path string, before, after any) []string {
 		if !ok {
 			return nil
 		}
-		if before["owner"] != nil && before["id"] != after["id"] { // of an intent
+		if before["owner"] != nil && before["id"] != after["id"] { // another intent
 			return nil
 		}
 		if before[added] != nil && !reflect.DeepEqual(before[added], after[added]) {
@@ -155,7 +155,7 @@ func lostMembers(path string, before, after any) []string {
 	return found
 }
 
-// requireMembersKept demands that a call keeps every member that it does not know.
+// requireMembersKept requires that a call retains every unknown member.
 func (v *versions) requireMembersKept(what string, call func() error) {
 	v.Helper()
 	v.addMembers()
@@ -287,12 +287,12 @@ func requireRepairKeepsMembers(t *testing.T) {
 	v.requireMembersKept("check --repair", func() error { return d.repairMailbox(d.actor) })
 }
 
-// newerFormat returns the first format, of a document with this id, that this version does not know.
+// newerFormat returns the lowest unknown format for a document with this id.
 func newerFormat(id string) int {
 	if id == headID {
 		return headDocument.Format + 1
 	}
-	return 2 // of all others, this version knows format 1
+	return 2 // this version knows only format 1 of all other documents
 }
 
 // raiseFormats gives documents of the mailbox a format that this version does not know.
@@ -313,7 +313,7 @@ func (v *versions) raiseFormats(isRaised func(id string) bool) {
 	}
 }
 
-// A mailboxCall is one of the calls on a mailbox.
+// A mailboxCall is a call on a mailbox, with its name.
 type mailboxCall struct {
 	name string
 	do   func(context.Context) error
@@ -421,7 +421,7 @@ func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	require.Equal(t, before, v.readETags())
 
-	// Each kind separately, for the calls that write without a read.
+	// Raise each kind separately, because some calls write a document without reading it.
 	c := v.node.beginCall("test")
 	for name, doc := range documents {
 		id, key := doc["id"].(string), strings.Fields(name)[1]

@@ -7,21 +7,21 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// If events wait in several cabinets, the choice of a Peek needs the first number in each. When a Save
-// adds events to a cabinet in which none waits, the head notes the first of them: the front of the
-// cabinet. The front is a fact that never changes. So a reader may use it, and needs no entry, whenever
-// the front is the event just after the gate. Without fronts, each such Save would have to raise the
-// entry of the drawer: a tenth of the cost of the events of a small batch.
+// If events wait in several cabinets, a Peek must know the first waiting number of each cabinet to choose
+// between them. When a Save adds events to a cabinet without waiting events, the head notes the first new
+// event as the front of the cabinet. A front remains true. So whenever the front is the event just after
+// the gate, a reader may use it instead of an entry. Without fronts, each such Save would have to raise
+// the entry of the drawer, for a tenth of the cost of a small batch of events.
 
 // A front is the number of an event in its cabinet, counted from 1, and its number in the mailbox. The
 // zero value means no event.
 type front [2]int64
 
-// maxFronts is the number of cabinets up to which fronts are noted: each makes the head, which every
-// Save writes, 25 bytes longer. For a recipient with more cabinets, entries are raised.
+// maxFronts is the number of cabinets up to which fronts are noted: each front adds 25 bytes to the head,
+// which every Save writes. For a recipient with more cabinets, Saves raise entries instead.
 const maxFronts = 128
 
-// frontBehind returns the number of the event just after a position if that is the front, otherwise 0.
+// frontBehind returns the number of the front if it is the event just after a position, otherwise 0.
 func (c received) frontBehind(at position) domain.Sequence {
 	if c.Front[0] == 0 || c.Front[0] != at.Total+1 || domain.Sequence(c.Front[1]) <= at.Sequence {
 		return 0
@@ -29,9 +29,9 @@ func (c received) frontBehind(at position) domain.Sequence {
 	return domain.Sequence(c.Front[1])
 }
 
-// frontsOf reports for each part of a plan whether its first event becomes a front: it does if the part
-// fills a drawer in which no event waits. It returns nil if the choice reads no entries, or if the head
-// would become too large.
+// frontsOf reports for each part of a plan whether its first event becomes a front. It becomes a front if
+// no event waits in the drawer of the part. frontsOf returns nil if choices read no entries, or if the
+// head would become too large.
 func (w *recipientWriter) frontsOf(wasEmpty []bool) []bool {
 	if !w.r.usesEntries() || len(w.head.Cabinets) > maxFronts {
 		return nil

@@ -19,8 +19,8 @@ func ofKind(actor domain.ActorID, kind string, n int) []domain.Event {
 	return events
 }
 
-// No event waits when Saves of several kinds arrive. Any node chooses between the kinds by the head,
-// and no entry is raised.
+// No event waits when Saves of several kinds arrive. Any node chooses between the kinds with the data in
+// the head, and no Save raises an entry.
 func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{TailEvents: 2}, true)
@@ -46,9 +46,9 @@ func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// A Replay moves the gate back before events, which then wait again. The front that a Save has noted
-// meanwhile is after them.
-func TestAFront_CountsOnlyJustBehindTheGate(t *testing.T) {
+// A Replay moves the gate back, so that earlier events wait again. The front that a Save noted before the
+// Replay is after these events.
+func TestFront_IsUsedOnlyJustBehindTheGate(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{}, true)
 	next := func() string {
@@ -74,7 +74,7 @@ func TestAFront_CountsOnlyJustBehindTheGate(t *testing.T) {
 	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// With many cabinets, entries are raised instead: fronts would make the head too large.
+// With many cabinets, Saves raise entries instead, because fronts would make the head too large.
 func TestFronts_AreNotedWithFewCabinets(t *testing.T) {
 	for _, kinds := range []int{maxFronts, maxFronts + 1} {
 		s := newTrust(t)

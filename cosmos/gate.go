@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A gate decides which events a recipient has acknowledged in one group. It is in the partition of the
-// recipient's bundles; every write of it is conditional.
+// A gate determines which events of one group a recipient has acknowledged. It is in the partition of the
+// recipient's bundles. Every write of a gate is conditional.
 //
-// Its transitions are the methods below: each returns the successor and leaves its receiver as it is.
+// The methods below are its transitions: each returns the next gate and does not change its receiver.
 type gate struct {
 	ID         string                   `json:"id"`
 	Recipient  string                   `json:"recipient"`
@@ -21,17 +21,17 @@ type gate struct {
 	WriteID    string                   `json:"operation"`
 	Generation int64                    `json:"generation"`
 	Frozen     bool                     `json:"frozen,omitempty"` // set by an operator: no Peek or Dequeue succeeds
-	Last       string                   `json:"last,omitempty"`   // bundle that was closed last
-	Open       string                   `json:"open,omitempty"`   // bundle
+	Last       string                   `json:"last,omitempty"`   // id of the bundle that was closed last
+	Open       string                   `json:"open,omitempty"`   // id of the open bundle
 	Opened     time.Time                `json:"opened,omitzero"`
 	First      domain.Sequence          `json:"first,omitempty"` // number of the first event of the open bundle
 	At         map[cabinetName]position `json:"at"`
 	Expiring   bool                     `json:"expiring,omitempty"` // every closed bundle of the group expires; see expireBundles
-	// DequeueRequests are the subscriptions for which a Dequeue writes a notice. Every gate has all of
-	// them.
+	// DequeueRequests are the subscriptions for which a Dequeue writes a notice. Every gate of a
+	// recipient has the same requests.
 	DequeueRequests []string `json:"dequeueRequests,omitempty"`
 
-	Removed domain.Sequence `json:"removed,omitempty"` // in cabinets that At does not name, numbers up to this one are acknowledged
+	Removed domain.Sequence `json:"removed,omitempty"` // in cabinets without a position in At, all numbers up to this one are acknowledged
 	ETag    azcore.ETag     `json:"_etag,omitempty"`
 	client.Document
 }
@@ -42,15 +42,15 @@ func gateID(g domain.Group) string { return "gate." + g.String() }
 
 // A position is just after the last acknowledged event of a cabinet.
 type position struct {
-	Ordinal  int             `json:"ordinal"` // ordinal of the drawer; 0: before the first one
+	Ordinal  int             `json:"ordinal"` // ordinal of the drawer; 0: before the first drawer
 	Slot     int             `json:"slot"`
 	Sequence domain.Sequence `json:"sequence"`
 	Total    int64           `json:"total"` // number of events that were ever acknowledged
 
-	NextSaved millis `json:"nextSaved,omitempty"` // when the event after the position was saved; 0: unknown
+	NextSaved millis `json:"nextSaved,omitempty"` // time at which the next event was saved; 0: unknown
 
-	// Doubt is the highest number that the gate had passed before it was moved back. Entries below it
-	// may be too high.
+	// Doubt is the highest number that the gate had passed before it was moved back. While the gate is
+	// below Doubt, entries may be too high.
 	Doubt domain.Sequence `json:"doubt,omitempty"`
 
 	Unknown client.UnknownMembers `json:",embed"`
@@ -61,7 +61,7 @@ func (r *Repository) newGate(recipient domain.ActorID, group domain.Group) *gate
 	return &gate{ID: gateID(group), Recipient: recipient.String(), Kind: gateKind, Expiring: true, Frozen: r.opts.FreezeNew}
 }
 
-// clone returns a copy of g that can be changed and written in place of g.
+// clone returns a copy of g that can be changed and written instead of g.
 func (g *gate) clone() *gate {
 	c := *g
 	c.At = maps.Clone(g.At)
@@ -72,8 +72,8 @@ func (g *gate) clone() *gate {
 	return &c
 }
 
-// confirm returns g unchanged, but under the next generation: a successful write of it proves that g
-// was current. Every transition begins with it.
+// confirm returns g with the next generation and otherwise unchanged: a successful write of the result
+// proves that g was current. Every transition begins with confirm.
 func (g *gate) confirm(writeID string) *gate {
 	c := g.clone()
 	c.WriteID, c.Generation = writeID, g.Generation+1
@@ -85,12 +85,12 @@ func (g *gate) open(d *bundleDoc, writeID string) *gate {
 	c := g.confirm(writeID)
 	c.Open, c.Opened, c.First = d.ID, d.Opened, d.First
 	if at := g.At[d.Cabinet]; at.Ordinal != d.Start.Ordinal || at.Sequence != d.Start.Sequence {
-		c.At[d.Cabinet] = d.Start // derived from the head, which a Dequeue does not read
+		c.At[d.Cabinet] = d.Start // a Dequeue cannot derive this position, because it reads no head
 	}
 	return c
 }
 
-// advancePast returns g after bundle d, which is closed.
+// advancePast returns g with its position moved past bundle d, and with d closed.
 func (g *gate) advancePast(d *bundleDoc, writeID string) *gate {
 	c := g.release(writeID)
 	c.Last = d.ID
@@ -107,7 +107,7 @@ func (g *gate) advancePast(d *bundleDoc, writeID string) *gate {
 	return c
 }
 
-// rewindTo returns g before bundle d, with d open.
+// rewindTo returns g with its position moved back to the start of bundle d, and with d open.
 func (g *gate) rewindTo(d *bundleDoc, writeID string) *gate {
 	c := g.open(d, writeID)
 	c.Last = d.Before
@@ -118,7 +118,7 @@ func (g *gate) rewindTo(d *bundleDoc, writeID string) *gate {
 	return c
 }
 
-// release returns g without an open bundle. Its positions stay, so the events of the bundle are
+// release returns g without an open bundle. The positions do not change, so the events of the bundle are
 // delivered again.
 func (g *gate) release(writeID string) *gate {
 	c := g.confirm(writeID)
@@ -126,8 +126,8 @@ func (g *gate) release(writeID string) *gate {
 	return c
 }
 
-// noteRetention returns g after a bundle was closed with a retention. The bundle does not expire if the
-// retention is not positive.
+// noteRetention returns g after a bundle was closed with a retention. It clears Expiring if the retention
+// is not positive, because the bundle then never expires.
 func (g *gate) noteRetention(retention time.Duration) *gate {
 	if retention > 0 || !g.Expiring {
 		return g
@@ -144,8 +144,8 @@ func (g *gate) setFrozen(frozen bool, writeID string) *gate {
 	return c
 }
 
-// assumeAcknowledged returns g with n more events of a cabinet acknowledged. It is used to count the
-// remaining events, and is never written.
+// assumeAcknowledged returns g with n more events of a cabinet acknowledged. The result serves to count
+// the remaining events, and is never written.
 func (g *gate) assumeAcknowledged(name cabinetName, last received, n int, nextSaved millis) *gate {
 	c := g.clone()
 	at := c.positionIn(name, last)
@@ -154,7 +154,7 @@ func (g *gate) assumeAcknowledged(name cabinetName, last received, n int, nextSa
 	return c
 }
 
-// oldestOpen returns the gate whose bundle has been open for the longest time, nil if no bundle is
+// oldestOpen returns the gate whose bundle has been open for the longest time, or nil if no bundle is
 // open.
 func oldestOpen(gates map[domain.Group]*gate) *gate {
 	var oldest *gate

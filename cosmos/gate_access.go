@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// readGatesAndHead reads the gates and the head at the same time. A group in which nothing
-// was ever acknowledged has a gate without an etag.
+// readGatesAndHead reads the gates and the head concurrently. A group whose gate does not exist
+// yet gets a new gate without an etag.
 func (c *call) readGatesAndHead(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (map[domain.Group]*gate, *head, error) {
 	gates := make(map[domain.Group]*gate, len(groups))
 	var h *head
@@ -29,9 +29,9 @@ func (c *call) readGatesAndHead(ctx context.Context, recipient domain.ActorID, g
 	return gates, h, nil
 }
 
-// readGates reads the gates of groups by their ids: one by a point read, several by a query that uses
-// the index of ids. The price depends on the number of gates, not on the bundles and notices beside
-// them.
+// readGates reads the gates of groups by their ids: one gate by a point read, several gates by a query on
+// the index of ids. The cost depends on the number of gates, and not on the number of bundles and notices
+// in the partition.
 func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups []domain.Group, gates map[domain.Group]*gate) error {
 	var found []*gate
 	if len(groups) == 1 {
@@ -68,20 +68,19 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 	return nil
 }
 
-// gateNow returns the current gate, however stale the reads are: it writes the gate unchanged under the
-// next generation. It does not create a missing gate.
+// gateNow returns the current gate, however stale reads are: it writes the gate with the next generation
+// and otherwise unchanged. It does not create a missing gate.
 func (c *call) gateNow(ctx context.Context, recipient domain.ActorID, group domain.Group) (*gate, error) {
 	var g gate
 	ops := client.NewPatch(gateDocument)
 	ops.AppendSet("/operation", c.r.client.NewID())
 	ops.AppendIncrement("/generation", 1)
-	// A crash after this write leaves the gate under its next generation, with the same meaning as
-	// before.
+	// A crash after this write leaves the gate with the next generation, and otherwise unchanged.
 	err := c.Patch(ctx, c.r.db.bundles, recipient.String(), gateID(group), ops, &g)
 	switch {
 	case client.IsNotFound(err):
 		return c.r.newGate(recipient, group), nil
-	case client.IsRefused(err): // its format is newer
+	case client.IsRefused(err): // the format of the gate is newer
 		if _, err = c.Read(ctx, c.r.db.bundles, recipient.String(), gateID(group), &g); err == nil {
 			err = client.ErrStale
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// transitionGate returns a gate with positions in two cabinets, and a bundle of one of them.
+// transitionGate returns a gate with positions in two cabinets, and a bundle of one cabinet.
 func transitionGate() (*gate, *bundleDoc) {
 	g := &gate{
 		ID: "gate.x", Recipient: "a", Kind: gateKind, WriteID: "read", Generation: 6, Frozen: true, Last: "before", ETag: "e",

@@ -11,9 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A groupsDoc records the group of each origin. The positions up to which an actor has acknowledged are
-// in the gate of the group, so the events of an origin that changed its group would all be delivered
-// again.
+// A groupsDoc records the group of each origin. The gate of a group has the positions up to which an actor
+// has acknowledged events. If an origin changed its group, all its events would be delivered again.
 type groupsDoc struct {
 	ID           string            `json:"id"`
 	PartitionKey string            `json:"partitionKey"`
@@ -26,9 +25,9 @@ const (
 	groupsKey = "|groups" // no recipient has this id
 )
 
-// AdoptGroups compares the groups of this process with those that the store was used with, and records
-// new origins. It fails with Invalid if an origin has changed its group or is missing. Every node calls
-// it before it serves.
+// AdoptGroups compares the groups of this process with the groups recorded in the store, and records new
+// origins. It fails with Invalid if an origin has changed its group or is missing. Every node calls
+// AdoptGroups before it serves requests.
 func (r *Repository) AdoptGroups(ctx context.Context) error {
 	c := r.beginCall("adopt groups")
 	return client.Classify("compare the groups with those of the store", c.Retry(ctx, func() error {
@@ -45,17 +44,17 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 			return err
 		}
 		stored.Groups = merged
-		// A crash before this write leaves the groups as they were. Every node adopts its groups before
-		// it serves.
+		// A crash before this write leaves the recorded groups unchanged. The next node repeats the write
+		// before it serves requests.
 		if _, err = c.Put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); client.IsRefused(err) {
-			return client.ErrStale // by another node, or by this write: the next read tells
+			return client.ErrStale // the next read shows whether the groups are recorded
 		}
 		return err
 	}))
 }
 
-// IsUsed reports whether any node has adopted its groups, and so has used the store. It acts on the
-// current document, and changes nothing.
+// IsUsed reports whether a node has recorded its groups, and so has used the store. It never relies on a
+// stale read, and changes nothing.
 func (r *Repository) IsUsed(ctx context.Context) (bool, error) {
 	isUsed, err := r.beginCall("look for groups").documentExists(ctx, r.db.catalog, groupsKey, groupsID)
 	return isUsed, client.Classify("look for the groups of the store", err)

@@ -9,13 +9,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A head decides which events a recipient has received. There is one for each recipient, in the catalog
-// container; every write of it is conditional. The effects of a crash are described where the writer
-// writes each state: reserve and commit in save.go, claim and clear in save_rollback.go, the retention
-// in retention_sweep.go.
+// A head determines which events a recipient has received. Each recipient has one head, in the catalog
+// container. Every write of a head is conditional. A comment at each write describes the effects of a
+// crash: reserve and commit are in save.go, claim and clear in save_rollback.go, the retention in
+// retention_sweep.go.
 //
-// Its transitions are the methods below: each returns the successor and does not change its receiver.
-// The writer gives each successor its WriteID (see writeHead).
+// The methods below are its transitions: each returns the next head and does not change its receiver.
+// The writer sets the WriteID of the next head (see writeHead).
 type head struct {
 	ID           string                   `json:"id"` // always "head"
 	PartitionKey string                   `json:"partitionKey"`
@@ -23,19 +23,19 @@ type head struct {
 	Reserved     domain.Sequence          `json:"reserved"`  // the highest number that was ever assigned
 	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
 	Intent       *intent                  `json:"intent,omitempty"`
-	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the end of the intent
-	Undone       int                      `json:"undone,omitempty"` // number of intents that were rolled back since the last commit without a waiting writer
+	Wanted       string                   `json:"wanted,omitempty"` // id of a process that waits for the end of the intent
+	Undone       int                      `json:"undone,omitempty"` // number of rollbacks since the last commit during which no other process waited
 	Cabinets     map[cabinetName]received `json:"cabinets"`
 	Retention    map[cabinetName]retained `json:"retention,omitempty"`
 	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
 
-	// The highest ordinal and the highest total of the cabinets that were removed. A new cabinet
-	// continues after them.
+	// The highest ordinal and the highest total of the removed cabinets. A new cabinet continues after
+	// these numbers.
 	RemovedOrdinal int   `json:"removedOrdinal,omitempty"`
 	RemovedTotal   int64 `json:"removedTotal,omitempty"`
 
-	// Abandoned is the id of the last order that gave up lost events. If it changes, the ids of events
-	// that nodes have in memory are no longer valid.
+	// Abandoned is the id of the last order to abandon lost events. If it changes, nodes must discard the
+	// event ids that they have in memory.
 	Abandoned string `json:"abandoned,omitempty"`
 	client.Document
 
@@ -44,37 +44,38 @@ type head struct {
 
 const headID = "head"
 
-// received is the state of a cabinet: how far Saves that are committed have filled it.
+// received is the state of a cabinet: how far committed Saves have filled it.
 type received struct {
-	Drawer   string                `json:"drawer,omitempty"` // the last one; "" after a rollback or a closing: the next Save begins a new one
+	Drawer   string                `json:"drawer,omitempty"` // id of the drawer being filled; "" if the next Save begins a new drawer
 	Fill     int                   `json:"fill"`             // number of events in Drawer
-	Paged    int                   `json:"paged,omitempty"`  // number of those in pages, if there is a Tail; otherwise all are
-	Tail     packed                `json:"tail,omitempty"`   // the events that are not in pages; see decodeTail
-	Saves    packed                `json:"saves,omitempty"`  // the spans that have saved the events in Tail; see save_traces.go
-	Ordinal  int                   `json:"ordinal"`          // the highest one in use; that of Drawer, if Drawer is set
-	Sequence domain.Sequence       `json:"sequence"`         // sequence of the last event
+	Paged    int                   `json:"paged,omitempty"`  // if Tail is set: number of events in pages; otherwise all events are in pages
+	Tail     packed                `json:"tail,omitempty"`   // events that are not in pages; see decodeTail
+	Saves    packed                `json:"saves,omitempty"`  // trace spans of the Saves of the events in Tail; see save_traces.go
+	Ordinal  int                   `json:"ordinal"`          // ordinal of Drawer or, if Drawer is "", of the last drawer
+	Sequence domain.Sequence       `json:"sequence"`         // number of the last event
 	Total    int64                 `json:"total"`            // number of events that were ever saved
 	Marks    []mark                `json:"marks,omitempty"`  // times at which events were saved, in order
-	Front    front                 `json:"front,omitzero"`   // an event that was the first to wait when it was saved
+	Front    front                 `json:"front,omitzero"`   // event that was saved while no other event waited; see front.go
 	Unknown  client.UnknownMembers `json:",embed"`
 
-	// RemovedOrdinal and RemovedTotal of the head when the cabinet was new. Its drawers have higher
-	// ordinals, and Total counts from here.
+	// BaseOrdinal and BaseTotal are RemovedOrdinal and RemovedTotal of the head when the cabinet was new.
+	// The drawers of the cabinet have higher ordinals, and Total began at BaseTotal.
 	BaseOrdinal int   `json:"baseOrdinal,omitempty"`
 	BaseTotal   int64 `json:"baseTotal,omitempty"`
 
-	// The head has lost writes, and its numbers must be raised to what is stored; see raiseHead.
+	// Raise is true if the head has lost writes and must be raised to the numbers that are stored; see
+	// raiseHead.
 	Raise bool `json:"raise,omitempty"`
 }
 
-// An intent is a Save in flight. It lists everything that the Save is going to write, so that any
-// writer can roll it back.
+// An intent is the plan of a Save in flight. It lists all writes of the Save, so that any writer can roll
+// back the Save.
 type intent struct {
 	ID      string                `json:"id"`
-	Owner   string                `json:"owner"` // the process that saves
+	Owner   string                `json:"owner"` // id of the saving process
 	First   domain.Sequence       `json:"first"`
 	Last    domain.Sequence       `json:"last"`
-	Aborted bool                  `json:"aborted,omitempty"` // claimed for rollback: it can no longer be committed
+	Aborted bool                  `json:"aborted,omitempty"` // claimed for rollback: the intent can no longer be committed
 	Saved   millis                `json:"saved,omitempty"`   // the time of the Save
 	Parts   []drawerPart          `json:"parts"`
 	Unknown client.UnknownMembers `json:",embed"`
@@ -85,9 +86,9 @@ type drawerPart struct {
 	Cabinet cabinetName           `json:"cabinet"`
 	Drawer  string                `json:"drawer"`
 	Ordinal int                   `json:"ordinal"`
-	Slot    int                   `json:"slot"` // the first one
+	Slot    int                   `json:"slot"` // first slot of the range
 	Count   int                   `json:"count"`
-	New     bool                  `json:"new,omitempty"` // the drawer must be created
+	New     bool                  `json:"new,omitempty"` // the Save creates the drawer
 	First   domain.Sequence       `json:"first"`
 	Last    domain.Sequence       `json:"last"`
 	Unknown client.UnknownMembers `json:",embed"`
@@ -95,8 +96,8 @@ type drawerPart struct {
 
 func (p *drawerPart) endSlot() int { return p.Slot + p.Count }
 
-// clone returns a copy of h that can be changed without changing h. The copy shares the intent, which
-// is never changed.
+// clone returns a copy of h that can be changed without changing h. The copy shares the intent, which is
+// immutable.
 func (h *head) clone() *head {
 	c := *h
 	c.Cabinets = maps.Clone(h.Cabinets)
@@ -113,12 +114,12 @@ func (h *head) reservePlan(p *savePlan) *head {
 	return c
 }
 
-// commitIntent returns h with the events of its intent visible. For each part with isFront true, the
-// first event becomes the front of the cabinet. A nil isFront means none.
+// commitIntent returns h with the events of its intent visible. If isFront is true for a part, its first
+// event becomes the front of the cabinet. If isFront is nil, no event becomes a front.
 func (h *head) commitIntent(isFront []bool) *head {
 	c := h.clone()
 	c.Watermark, c.Intent = h.Intent.Last, nil
-	if c.Wanted == "" { // otherwise the waiting writer may be one that was rolled back, which needs the longer lease
+	if c.Wanted == "" { // a waiting writer may have been rolled back, and needs the longer lease
 		c.Undone = 0
 	}
 	c.Wanted = ""
@@ -131,7 +132,7 @@ func (h *head) commitIntent(isFront []bool) *head {
 		c.Cabinets[p.Cabinet] = received{
 			Drawer: p.Drawer, Fill: p.endSlot(), Ordinal: p.Ordinal, Sequence: p.Last,
 			Total:   before.Total + int64(p.Count),
-			Marks:   before.withMark(before.Total+1, h.Intent.Saved, marksOf(len(c.Cabinets))),
+			Marks:   before.withMark(before.Total+1, h.Intent.Saved, marksPerCabinet(len(c.Cabinets))),
 			Front:   before.Front,
 			Unknown: before.Unknown,
 
@@ -141,8 +142,8 @@ func (h *head) commitIntent(isFront []bool) *head {
 	return c
 }
 
-// appendTails returns h with the events of a small Save in its tails, and visible. h must have no
-// intent.
+// appendTails returns h with the events of a small Save added to its tails. The events are then visible. h
+// must have no intent.
 func (h *head) appendTails(recipient domain.ActorID, p *savePlan, events [][]storedEvent) (*head, error) {
 	c := h.clone()
 	c.Reserved, c.Watermark = p.intent.Last, p.intent.Last
@@ -162,7 +163,7 @@ func (h *head) appendTails(recipient domain.ActorID, p *savePlan, events [][]sto
 			return nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
 		}
 		all, saves := events[i], savesOf(p.events[i], part.Slot)
-		if t != nil { // then the drawer is the same
+		if t != nil { // a cabinet with a tail continues in the same drawer
 			all = append(t.events, all...)
 			for _, s := range saves {
 				t.saves = appendRun(t.saves, s)
@@ -180,11 +181,11 @@ func (h *head) appendTails(recipient domain.ActorID, p *savePlan, events [][]sto
 	return c, nil
 }
 
-// withFlushed returns h with the events of the tail t before a slot in pages.
+// withFlushed returns h after the events of the tail t before slot until were written to a page.
 func (h *head) withFlushed(name cabinetName, t *tail, until int) *head {
 	c := h.clone()
 	last := c.Cabinets[name]
-	last.Marks = last.withMark(last.Total-int64(len(t.events))+1, millisOf(t.events[0].Saved), marksOf(len(c.Cabinets)))
+	last.Marks = last.withMark(last.Total-int64(len(t.events))+1, millisOf(t.events[0].Saved), marksPerCabinet(len(c.Cabinets)))
 	rest := t.slotEvents(until, last.Fill)
 	last.Paged = until
 	last.Tail = last.encodeTail(rest)
@@ -196,16 +197,16 @@ func (h *head) withFlushed(name cabinetName, t *tail, until int) *head {
 	return c
 }
 
-// markWanted returns h with a note for the owner of its intent: the process waits for the head, so the
-// owner must not reserve again with its commit. Without the note, a busy node, whose head always has an
-// intent, would keep all others out.
+// markWanted returns h with a note to the owner of its intent that a process waits for the head. The owner
+// must then not reserve again with its commit. Without the note, a busy node, whose head always has an
+// intent, would prevent all Saves of other nodes.
 func (h *head) markWanted(process string) *head {
 	c := h.clone()
 	c.Wanted = process
 	return c
 }
 
-// claimIntent returns h with its intent claimed for rollback: it can no longer be committed.
+// claimIntent returns h with its intent claimed for rollback: the intent can no longer be committed.
 func (h *head) claimIntent() *head {
 	c := h.clone()
 	aborted := *h.Intent
@@ -214,8 +215,8 @@ func (h *head) claimIntent() *head {
 	return c
 }
 
-// clearIntent returns h without its intent, whose drawers are sealed. The cabinets of the intent
-// continue in new drawers.
+// clearIntent returns h without its intent, after the drawers of the intent were sealed. The cabinets of
+// the intent continue in new drawers.
 func (h *head) clearIntent() *head {
 	c := h.clone()
 	c.Intent, c.Wanted = nil, ""
@@ -230,8 +231,8 @@ func (h *head) clearIntent() *head {
 }
 
 // setRetention returns h with another retention, identified by its fence, and without the cabinets in
-// removed. The next Save to a cabinet in closed begins a new drawer; the tail of that cabinet, whose
-// events are all acknowledged, is dropped.
+// removed. For each cabinet in closed, it drops the tail, whose events are all acknowledged, so that the
+// next Save begins a new drawer.
 func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed, removed []cabinetName) *head {
 	c := h.clone()
 	c.Retention, c.Fence = kept, fence
@@ -249,7 +250,7 @@ func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed,
 	return c
 }
 
-// intentStands reports whether a later head still has the intent of h, not aborted.
+// intentStands reports whether the intent of h is also in a later head, and is not aborted.
 func (h *head) intentStands(later *head) bool {
 	return h.Intent != nil && later.Intent != nil && h.Intent.ID == later.Intent.ID &&
 		!h.Intent.Aborted && !later.Intent.Aborted
@@ -268,7 +269,7 @@ func (h *head) isFilling(name cabinetName) bool {
 	return false
 }
 
-// setWriteID sets the id of the write that is going to store h, and the format that h then has.
+// setWriteID sets the id of the write that will store h, and the format that h needs.
 func (h *head) setWriteID(id string) {
 	h.WriteID, h.StoredFormat = headWriteID{ID: id}, 0
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// readHead returns the head of recipient; before the first Save it is empty.
+// readHead returns the head of recipient, or an empty head before the first Save.
 func (c *call) readHead(ctx context.Context, recipient domain.ActorID) (*head, error) {
 	h, err := c.readHeadByKey(ctx, headKey(recipient))
 	if err == nil {

@@ -4,25 +4,28 @@ import (
 	"encoding/json"
 )
 
-// A head with a tail has format 2, in its member v and in its member operation. A version that knows
-// the member v, but not the format, leaves the mailbox alone. A version that does not know the member
-// either cannot decode an operation that is not a string, and fails before it writes; otherwise its
-// next write would drop the tail. A head without a tail is written in format 1. Older versions cannot
-// read flushed pages either. So they can serve the mailbox again when no more tails are written, all
-// tails are flushed, and those pages are removed.
+// A head with a tail has format 2, in its member v and in its member operation. A version that knows the
+// member v, but not format 2, does not serve the mailbox. Even older versions ignore v. They fail before
+// they write, because they cannot decode an operation that is not a string; otherwise their writes would
+// drop the tail.
+//
+// A head without a tail is written in format 1. Versions that do not know tails cannot read flushed pages
+// either. They can serve the mailbox again after tails are switched off, all tails are flushed, and the
+// flushed pages are removed.
 const tailFormat = 2
 
 // A head from which a cabinet was removed keeps format 3. A version that does not know RemovedOrdinal
 // would give the next cabinet ordinals that were used before.
 const removalFormat = 3
 
-// A headWriteID is the id of the last write of a head, and its format unless that is 1.
+// A headWriteID is the id of the last write of a head, and the format of the head. A zero Format means
+// format 1.
 type headWriteID struct {
 	ID     string
 	Format int
 }
 
-// storedWriteID is the JSON of a headWriteID with a format.
+// A storedWriteID is the JSON of a headWriteID whose Format is not zero.
 type storedWriteID struct {
 	ID     string `json:"id"`
 	Format int    `json:"format"`

@@ -14,39 +14,38 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Hints make later reads cheaper: positions, catalog entries, seals, filters. They are written after
-// the answer of the call that causes them, by goroutines that are started on demand while run runs. One
-// writer writes the hints of a recipient in order, so that they do not conflict in its partitions. A
-// lost hint costs the next reader a repair. So failures are ignored, and new hints are dropped when too
-// many wait.
+// Hints make later reads cheaper. They are positions, catalog entries, seals and filters. Goroutines that
+// are started on demand, while run runs, write the hints of a call after its reply. One writer writes the
+// hints of a recipient in order, so that they do not conflict in its partitions. A lost hint only costs
+// the next reader a repair. So hints ignores failures, and drops new hints while maxHints wait.
 type hints struct {
 	r       *Repository
 	writers sync.WaitGroup
 
 	mu      sync.Mutex
 	running context.Context //nolint:containedctx // the context of run; nil: no hint is written
-	busy    int             // writers
+	busy    int             // number of writers
 	count   int             // number of hints that are not written yet
 	of      map[domain.ActorID]*recipientHints
-	queue   *list.List // of *recipientHints without a writer, the oldest first
+	queue   *list.List // elements are *recipientHints without a writer, the oldest first
 }
 
 // recipientHints has the hints of one recipient that are not written yet.
 type recipientHints struct {
 	recipient domain.ActorID
 	pending   []func(context.Context, *call)
-	queued    *list.Element // nil: a writer writes them
-	done      chan struct{} // closed when all are written or dropped
+	queued    *list.Element // element in hints.queue; nil if the hints have a writer
+	done      chan struct{} // closed when all hints are written or dropped
 }
 
 const (
-	// hintWriters is the number of writers that are started before a Peek asks for one. A hint takes
-	// three requests, so they write several thousand hints a second.
+	// hintWriters is the limit for the writers that add starts; awaitHints may start more. A hint takes
+	// three requests, so these writers write several thousand hints a second.
 	hintWriters = 128
 	maxHints    = 4096
 	hintTimeout = 10 * time.Second
-	// hintPatience is the time for which a Peek waits for the hints of its own recipient: a repair of
-	// what a Dequeue is about to write costs more than the wait.
+	// hintPatience is the limit for the time that a Peek waits for the hints of its own recipient. The
+	// wait costs less than the repair of hints that a Dequeue has not written yet.
 	hintPatience = 100 * time.Millisecond
 )
 
@@ -54,7 +53,7 @@ func newHints(r *Repository) *hints {
 	return &hints{r: r, of: make(map[domain.ActorID]*recipientHints), queue: list.New()}
 }
 
-// run writes hints until ctx ends; hints that are waiting then are dropped.
+// run lets writers write hints until ctx ends. It then drops the waiting hints.
 func (h *hints) run(ctx context.Context) error {
 	h.mu.Lock()
 	h.running = ctx
@@ -67,7 +66,7 @@ func (h *hints) run(ctx context.Context) error {
 	return nil
 }
 
-// add queues a hint of recipient to be written, or drops it if too many wait.
+// add queues the write of a hint of recipient, or drops the hint if maxHints wait.
 func (h *hints) add(recipient domain.ActorID, write func(context.Context, *call)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,8 +90,8 @@ func (h *hints) add(recipient domain.ActorID, write func(context.Context, *call)
 	}
 }
 
-// startWriter starts a writer for queued hints. The caller holds mu. The writer belongs to run, and
-// ends with its context.
+// startWriter starts a writer for queued hints. The caller holds mu. run waits for the writer, which
+// ends with the context of run.
 //
 //nolint:contextcheck,nolintlint // a caller's context ends before the hint is written
 func (h *hints) startWriter(of *recipientHints) {
@@ -107,8 +106,8 @@ func (h *hints) startWriter(of *recipientHints) {
 	})
 }
 
-// nextHint returns the hint that the writer for of must write next. If it returns nil, the writer ends;
-// another one has been started in its place if hints are queued.
+// nextHint returns the next hint for the writer of of. If it returns nil, the writer must end; nextHint
+// has then started other writers if hints are queued.
 func (h *hints) nextHint(ctx context.Context, of *recipientHints) func(context.Context, *call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,7 +117,7 @@ func (h *hints) nextHint(ctx context.Context, of *recipientHints) func(context.C
 		h.count--
 		return hint
 	}
-	h.giveUp(of)
+	h.dropHints(of)
 	h.busy--
 	for front := h.queue.Front(); front != nil && h.busy < hintWriters; front = h.queue.Front() {
 		waiting := front.Value.(*recipientHints)
@@ -127,13 +126,13 @@ func (h *hints) nextHint(ctx context.Context, of *recipientHints) func(context.C
 			continue
 		}
 		h.queue.Remove(front)
-		h.giveUp(waiting)
+		h.dropHints(waiting)
 	}
 	return nil
 }
 
-// giveUp drops the hints of a recipient that were not written. The caller holds mu.
-func (h *hints) giveUp(of *recipientHints) {
+// dropHints drops the unwritten hints of a recipient. The caller holds mu.
+func (h *hints) dropHints(of *recipientHints) {
 	h.count -= len(of.pending)
 	delete(h.of, of.recipient)
 	close(of.done)
@@ -166,8 +165,8 @@ func (h *hints) awaitHints(ctx context.Context, recipient domain.ActorID) {
 	}
 }
 
-// writtenSignal returns a channel that is closed when the present hints of recipient have been written.
-// It returns nil if recipient has no hints to write.
+// writtenSignal returns a channel that is closed when the current hints of recipient have been written or
+// dropped. It returns nil if recipient has no hints to write.
 func (h *hints) writtenSignal(recipient domain.ActorID) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -189,9 +188,9 @@ func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {
 	}
 }
 
-// afterDequeue moves the positions of a bundle's drawers and the entries that point into them. It
-// leaves out drawers of which the bundle had only events of the tail: these have no entries for them,
-// and perhaps no document.
+// afterDequeue moves the positions of a bundle's drawers, and the entries of these drawers. It skips
+// drawers whose events in the bundle were all in the tail: no entry points at these events, and the
+// drawers may have no document.
 func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at position) {
 	paged := slices.DeleteFunc(slices.Clone(d.Ranges), func(s slotRange) bool { return s.InTail })
 	if len(paged) == 0 {
@@ -203,7 +202,7 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at positio
 			return
 		}
 		if d.Next == 0 && last != nil && !last.Sealed && max(d.Start.Ordinal, 1) == at.Ordinal {
-			return // the entry stays too low until a Save to the drawer raises it or the gate leaves the drawer
+			return // the entry remains too low until a Save raises it or the gate leaves the drawer
 		}
 		count := -1
 		if last != nil {
@@ -213,11 +212,11 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at positio
 	})
 }
 
-// movePositions moves positions to the end of a bundle, and returns the last drawer as it is
-// afterwards, nil if that is unknown.
+// movePositions moves the positions of drawers to the end of a bundle, and returns the updated document of
+// the last drawer, or nil if it is unknown.
 func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slotRange) *drawer {
-	// A crash before this write leaves positions and entries that are too low. The next Peek
-	// repairs the entries, the next Dequeue in the drawer moves its position.
+	// A crash before this write leaves positions and entries that are too low. The next Peek repairs the
+	// entries, and the next Dequeue in a drawer moves the position of the drawer.
 	results, err := c.Batch(ctx, c.r.db.cabinets, cabinetKey(cabinet), true, func(b *azcosmos.TransactionalBatch) {
 		for _, s := range ranges {
 			ops := client.NewPatch(drawerDocument, fmt.Sprintf("c.position < %d", s.To))
@@ -235,9 +234,9 @@ func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ran
 	return &last
 }
 
-// moveEntries deletes the entries of drawers that the gate has passed. The entry of the drawer that has
-// the gate's position is raised if the next event is known, and deleted if no event is left. If neither
-// is known, it stays, too low.
+// moveEntries deletes the entries of drawers that the gate has passed. It raises the entry of the drawer
+// with the gate's position if the next event is known, and deletes the entry if the drawer has no more
+// events. If neither is known, the entry remains too low.
 func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bundleDoc, at position, count int) {
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	entries, err := client.All[catalogEntry](ctx, c.Query(c.r.db.catalog, key,
@@ -249,7 +248,7 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 	}
 	entries = slices.DeleteFunc(entries, func(e *catalogEntry) bool {
 		known := e.Ordinal < at.Ordinal || d.Next > 0 || 0 <= count && count <= at.Slot
-		return e.NextSequence > d.Last || !known // moved already, or the next event is unknown
+		return e.NextSequence > d.Last || !known // the entry was already moved, or the next event is unknown
 	})
 	if len(entries) == 0 {
 		return
@@ -268,11 +267,11 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 	})
 }
 
-// leaveSealed seals a drawer that is full and no longer filled, and stores its filter and the filters
-// of the blocks that end with it, for other nodes.
-func (h *hints) leaveSealed(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter, merged mergedBlocks, floor int) {
+// addSealed adds a hint that seals a full drawer, and stores its filter and the filters of the blocks that
+// end with it.
+func (h *hints) addSealed(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter, merged mergedBlocks, floor int) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
-		// A crash before this write leaves the drawer unsealed. Its next reader seals it.
+		// A crash before this write leaves the drawer unsealed. The next reader seals it.
 		d, err := c.sealDrawer(ctx, cabinetKey(cabinet), f.drawer)
 		if err != nil || d.Count != f.count || c.writeDrawerFilter(ctx, cabinet, f, known) != nil {
 			return
@@ -286,28 +285,29 @@ func (h *hints) leaveSealed(cabinet domain.CabinetKey, f *drawerFilter, known *s
 	})
 }
 
-// leaveFilter stores the filter of a drawer.
-func (h *hints) leaveFilter(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter) {
+// addFilter adds a hint that stores the filter of a drawer.
+func (h *hints) addFilter(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) { _ = c.writeDrawerFilter(ctx, cabinet, f, known) })
 }
 
-// leaveRecipientFilter stores the filter of a recipient.
-func (h *hints) leaveRecipientFilter(recipient domain.ActorID, drawers []filteredDrawer, known *storedRecipientFilter) {
+// addRecipientFilter adds a hint that stores the filter of a recipient.
+func (h *hints) addRecipientFilter(recipient domain.ActorID, drawers []filteredDrawer, known *storedRecipientFilter) {
 	h.add(recipient, func(ctx context.Context, c *call) { _ = known.writeFilter(ctx, c, recipient, drawers) })
 }
 
-// leaveMerged stores the filter that is merged from those of the children of b.
-func (h *hints) leaveMerged(cabinet domain.CabinetKey, b block, children *[fanOut]*fingerprintSet) {
+// addMerged adds a hint that merges the filters of the children of b and stores the result.
+func (h *hints) addMerged(cabinet domain.CabinetKey, b block, children *[fanOut]*fingerprintSet) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
 		_ = c.writeMerged(ctx, cabinet, mergeSets(b, children))
 	})
 }
 
-// mergesPerHint limits the time that a hint takes. A merge takes two requests.
+// mergesPerHint limits the duration of a hint. A merge takes two requests.
 const mergesPerHint = 50
 
-// mergeBlocks merges the filters of b and its ancestors, as far as they end before the ordinal end. It
-// begins with the segment from of the children of b. After some merges, it continues in another hint.
+// mergeBlocks merges the filters of b and of its ancestors, up to the first that does not end at the
+// ordinal end. It begins with the segment from of the children of b. After mergesPerHint merges, it
+// continues in another hint.
 func (h *hints) mergeBlocks(ctx context.Context, c *call, cabinet domain.CabinetKey, b block, from, end, floor int) {
 	for range mergesPerHint {
 		if b.endOrdinal() != end || b.level > maxBlockLevel {

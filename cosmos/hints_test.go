@@ -54,7 +54,7 @@ func newHintLoad(t *testing.T, recipients, events int) *hintLoad {
 	return l
 }
 
-// run begins pairs of a Peek and a Dequeue at a rate per second, for all recipients in turn.
+// run makes pairs of a Peek and a Dequeue, started at a rate per second, for all recipients in turn.
 func (l *hintLoad) run(ctx context.Context, pairs int, rate float64) error {
 	l.physics.Store(true)
 	start := time.Now()
@@ -86,14 +86,14 @@ func (l *hintLoad) took(d time.Duration) {
 	l.peeks = append(l.peeks, d)
 }
 
-// quantile returns the duration that a share of the Peeks did not exceed.
+// quantile returns the duration of Peeks at a quantile: 0.99 is the 99th percentile.
 func (l *hintLoad) quantile(share float64) time.Duration {
 	slices.Sort(l.peeks)
 	return l.peeks[int(share*float64(len(l.peeks)-1))]
 }
 
-// With eight writers, the median of these Peeks took 124 ms and three of four repaired a
-// pointer.
+// With only eight writers, the median of these Peeks was 124 ms, and three in four repaired an
+// entry.
 func TestHints_KeepUpWith2000PeeksAndDequeuesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pairs, rate, each = 500, 2000, 5
@@ -111,7 +111,7 @@ func TestHints_OfOneRecipientAreWrittenInOrderByOneWriter(t *testing.T) {
 		node := rig.node(Options{Exclusive: true, SweepEvery: -1}, true)
 		actor := repositorytest.NewActor()
 		synctest.Wait()
-		var order []int // a race if two writers add to it
+		var order []int // the race detector reports two concurrent writers
 		for i := range 100 {
 			node.hints.add(actor, func(ctx context.Context, _ *call) {
 				client.Sleep(ctx, time.Millisecond)
@@ -124,7 +124,7 @@ func TestHints_OfOneRecipientAreWrittenInOrderByOneWriter(t *testing.T) {
 	})
 }
 
-func TestHints_OfOthersAreNotWaitedFor(t *testing.T) {
+func TestAwaitHints_DoesNotWaitForOtherRecipients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rig := newRig(t, embedded.Options{})
 		node := rig.node(Options{Exclusive: true, SweepEvery: -1}, true)
@@ -145,7 +145,7 @@ func TestHints_OfOthersAreNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestHints_AreBoundedAndGivenUpWhenTheNodeStops(t *testing.T) {
+func TestHints_AreBoundedAndDroppedWhenTheNodeStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rig := newRig(t, embedded.Options{})
 		node := New(rig.connect(), rig.content, Options{Exclusive: true, SweepEvery: -1})
@@ -154,7 +154,7 @@ func TestHints_AreBoundedAndGivenUpWhenTheNodeStops(t *testing.T) {
 		running.Go(func() { _ = node.hints.run(ctx) })
 		synctest.Wait()
 		actor := repositorytest.NewActor()
-		for _, n := range []int{hintWriters, maxHints + 1} { // hints in flight, and hints that wait
+		for _, n := range []int{hintWriters, maxHints + 1} { // first hints that are being written, then hints that wait
 			for range n {
 				node.hints.add(repositorytest.NewActor(), func(ctx context.Context, _ *call) { <-ctx.Done() })
 			}

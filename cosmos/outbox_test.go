@@ -42,7 +42,7 @@ func bundlesOf(notices []domain.Notice) []domain.BundleID {
 // A stale read must return notices that were the oldest ones of the outbox at some time.
 func TestAStaleReadOfTheOutbox_HasNoGap(t *testing.T) {
 	for age := range int32(10) {
-		var old aging
+		var old staleReads
 		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 		node := s.node(small, false)
 		ids := s.confirmBundles(node, 4)

@@ -15,7 +15,7 @@ import (
 func TestDequeuedBundle_DoesNotComeBackFromARegionThatIsBehind(t *testing.T) {
 	for age := range int32(6) {
 		synctest.Test(t, func(t *testing.T) {
-			var old aging
+			var old staleReads
 			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{
 				Consistency: "BoundedStaleness", Stale: old.commitsBehind,
 				WriteRegions: []string{"West Europe"}, ReadRegions: []string{"North Europe", "West Europe"},

@@ -123,7 +123,7 @@ func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
 	cab.open.unread = inTail
 	f := cab.open.drawerFilter()
 	f.count = last.inPages()
-	r.hints.leaveFilter(cab.cabinet, f, cab.open.stored)
+	r.hints.addFilter(cab.cabinet, f, cab.open.stored)
 }
 
 // add adds the events of a committed part. If the drawer of the part is new, the previous drawer is full,
@@ -139,7 +139,7 @@ func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numberedE
 			f.sealed = true
 			cab.admitFilter(drawerSegment(f.ordinal), &residentFilter{set: f.set, hasLost: before.hasLost})
 			if !before.hasLost {
-				r.hints.leaveSealed(cab.cabinet, f, before.stored, cab.mergeBehind(f.ordinal), cab.floor)
+				r.hints.addSealed(cab.cabinet, f, before.stored, cab.mergeBehind(f.ordinal), cab.floor)
 			}
 		}
 		cab.open.isFilterRead = true // no filter is stored for a new drawer

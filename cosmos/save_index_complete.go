@@ -14,7 +14,7 @@ import (
 
 // shortFilters has the stored filters that do not cover all slots of their drawers. The value is nil for a
 // drawer without a stored filter.
-type shortFilters map[blockSegment]*readFilter
+type shortFilters map[blockSegment]*loadedFilter
 
 // completeShort makes filters of the drawers in short, in the order of their ordinals. If a filter of an
 // older version is stored, it uses that one.
@@ -97,7 +97,7 @@ func (c *call) completeFilter(ctx context.Context, cabinet domain.CabinetKey, e 
 	f := known.drawerFilter()
 	f.sealed = true
 	if !known.hasLost && !c.withoutHints {
-		c.r.hints.leaveFilter(cabinet, f, known.stored)
+		c.r.hints.addFilter(cabinet, f, known.stored)
 	}
 	return &residentFilter{set: f.set, hasLost: known.hasLost}, nil
 }

@@ -74,7 +74,7 @@ func (cab *cabinetIndex) mergeAbsent(c *call, absent map[blockSegment]bool) {
 		}
 		if whole && !merged[s] {
 			merged[s] = true
-			c.r.hints.leaveMerged(cab.cabinet, at.block, &sets)
+			c.r.hints.addMerged(cab.cabinet, at.block, &sets)
 		}
 	}
 }

@@ -51,7 +51,7 @@ const (
 // the drawer states. A filter that covers slots from limit on is not used: either the head is stale, or a
 // failover has lost a newer head and other events will fill these slots. The slots from inPages on are in
 // a tail. Older versions store filters that cover slots of a tail; such a filter is replaced.
-func (o *openDrawer) adoptStored(f *readFilter, limit, inPages int) {
+func (o *openDrawer) adoptStored(f *loadedFilter, limit, inPages int) {
 	o.isFilterRead = true
 	switch {
 	case f == nil:

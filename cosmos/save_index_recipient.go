@@ -174,5 +174,5 @@ func (x *index) storeFilter(r *Repository, h *head) {
 	for i, part := range fitting {
 		drawers[i] = filteredDrawer{drawer: part.open.drawer, count: part.count, keys: part.open.fingerprintKeys()}
 	}
-	r.hints.leaveRecipientFilter(x.recipient, drawers, x.filter)
+	r.hints.addRecipientFilter(x.recipient, drawers, x.filter)
 }
