@@ -20,17 +20,17 @@ func (m *cursorModel) isOrdered() bool {
 	return m.order == ordered || m.order == changing && rapid.Bool().Draw(m.t, "ordered")
 }
 
-// checkOrder checks that the call of an ordered cursor is in the order of the stream, as far as
-// its node knows what is stored.
+// checkOrder checks that the call of an ordered cursor is in the order of the stream, compared
+// with the version that its node has loaded.
 func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 	if !n.ordered {
 		return
 	}
 	require.Zero(m.t, n.cursor.InFlight(), "P16: one call of an ordered cursor is under way, or not stored")
 	v := &m.versions[n.version]
-	// A bundle counts once it is stored: the next owner would call with the deliveries of a
-	// bundle that is not.
-	isHandedOut := func(e domain.EntryID) bool { // to a consumer, which may fetch in any order
+	// Only a stored bundle counts: the next owner would call the deliveries of a bundle that is
+	// not stored.
+	isHandedOut := func(e domain.EntryID) bool { // a consumer may fetch bundles in any order
 		_, isHanded := m.handed[e]
 		return isHanded || v.standing.Held.Has(e)
 	}

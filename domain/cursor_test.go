@@ -149,7 +149,7 @@ func TestExpiries_AreOneForEachRange(t *testing.T) {
 	skips(0, 3)
 	skips(1, 5)
 	c.now = c.now.Add(time.Hour)
-	skips(0, 4) // directly after the first ones
+	skips(0, 4) // directly after the first expired entries
 	skips(0, 0)
 	require.Equal(t, []domain.Expiry{
 		{From: domain.EntryID{}, To: 7, At: c.now},
@@ -181,8 +181,8 @@ func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
 	require.False(t, c.isIdle())
 }
 
-// A clock that was an hour ahead when a delivery failed is set back, while the owner runs or
-// while there is no owner.
+// When a delivery fails, the clock is an hour ahead. It is set back while the owner runs, or while
+// the cursor has no owner.
 func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 	for _, isLoaded := range []bool{true, false} {
 		for _, isReplayed := range []bool{true, false} {
@@ -221,7 +221,7 @@ func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 	}
 }
 
-// Attempts keep their times if the clock was right, even if the clock of the next owner is a
+// If the clock was right, retries keep their due times, even if the clock of the next owner is a
 // little behind.
 func TestAClockThatIsNotSetBack_ChangesNoDueTime(t *testing.T) {
 	c := newCursorTest(t, 2)
@@ -310,7 +310,7 @@ func TestASettlementThatIsOverlapped_IsMergedIfItWasNotStored(t *testing.T) {
 	c.loadCursor("a")
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
-	lost := c.Settlement() // creates the retry
+	lost := c.Settlement() // this settlement creates the retry
 	require.Len(t, lost.Create, 1)
 	c.now = c.now.Add(time.Hour)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the call ends while the settlement is being stored
@@ -372,8 +372,8 @@ func TestEachFailureBeforeTheFirstSettlement_IsCountedAfterALoad(t *testing.T) {
 	require.Equal(t, 2, c.retries[domain.EntryID{}].Attempts)
 }
 
-// The clock of node a is ahead. So a retry is due for a, which calls the receiver with it and
-// crashes during the call. For node b the retry is not due yet.
+// The clock of node a is ahead, so a retry is due for node a. Node a crashes during the call. By
+// the clock of node b, the retry is not due yet.
 func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)
@@ -396,7 +396,7 @@ func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.
 			call, ok = c.Next(c.now)
 		}
 		if !ok {
-			break // it has become a dead letter
+			break // the delivery is a dead letter
 		}
 		c.Begin(call)
 
@@ -470,7 +470,7 @@ func TestACursor_FollowsTheLatestRequestOfItsOwner(t *testing.T) {
 		{true, 0, true, domain.Paused},
 		{true, 0, false, domain.Paused},
 		{false, 1, true, domain.Active},
-		{true, 0, false, domain.Active}, // a stale read
+		{true, 0, false, domain.Active}, // the read of the owner's request was stale
 		{true, 1, true, domain.Paused},
 		{false, 2, true, domain.Active},
 		{false, 2, false, domain.Active},

@@ -103,7 +103,7 @@ func (c *Cursor) handOut(id string, r *PeekRequest) {
 func (c *Cursor) dequeue() {
 	s := &c.standing
 	for _, p := range s.Held.Retries {
-		c.end(p.EntryID, nil)
+		c.endDelivery(p.EntryID, nil)
 	}
 	s.Counters.Delivered += int64(s.Held.Len())
 	dequeued := append(slices.Clone(s.Dequeued), s.Held.ID)

@@ -245,8 +245,8 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 			waiting++
 		}
 	}
-	if c.writing != nil {
-		for e := range c.writing.held {
+	if c.pending != nil {
+		for e := range c.pending.held {
 			if c.retries.get(e) != nil {
 				waiting++
 			}
@@ -310,8 +310,8 @@ func (c *Cursor) hasRoomForReplay() bool {
 // changing returns the number of documents with changes that are not stored yet.
 func (c *Cursor) changing() int {
 	n := len(c.changes)
-	if c.writing != nil {
-		n += len(c.writing.changes)
+	if c.pending != nil {
+		n += len(c.pending.changes)
 	}
 	return n
 }
@@ -326,8 +326,8 @@ func (c *Cursor) deadLetter(e EntryID, stored *Retry) *Retry {
 	if dead := c.changes[e].dead; dead != nil {
 		return dead
 	}
-	if c.writing != nil && c.writing.changes[e].dead != nil {
-		return c.writing.changes[e].dead
+	if c.pending != nil && c.pending.changes[e].dead != nil {
+		return c.pending.changes[e].dead
 	}
 	return stored
 }
@@ -362,8 +362,8 @@ func (c *Cursor) hold(e EntryID) {
 // isHeld reports whether a delivery must not be called before a settlement is stored.
 func (c *Cursor) isHeld(e EntryID) bool {
 	_, held := c.held[e]
-	if !held && c.writing != nil {
-		_, held = c.writing.held[e]
+	if !held && c.pending != nil {
+		_, held = c.pending.held[e]
 	}
 	return held
 }
