@@ -26,8 +26,8 @@ func (c *Cursor) isDelivering() bool { return len(c.standing.Open) > 0 || c.retr
 // IsStopped reports whether a failed delivery has to end before the cursor takes more entries.
 func (c *Cursor) IsStopped() bool { return c.owner.IsOrdered && c.retries.byReplay[0] > 0 }
 
-// isHandingOut reports whether the cursor has a bundle that is not stored yet.
-func (c *Cursor) isHandingOut() bool {
+// hasUnstoredBundle reports whether the cursor has a bundle that is not stored yet.
+func (c *Cursor) hasUnstoredBundle() bool {
 	return c.standing.Held != nil && c.standing.Held != c.storedBundle
 }
 

@@ -220,8 +220,8 @@ func (c *Cursor) Begin(call Call) {
 	}
 }
 
-// EarliestDue returns the latest of three times: the next retry is due, the hold ends, the
-// breaker ends. It is zero if no retry waits.
+// EarliestDue returns the due time of the next retry or, if that is later, the end of the hold or
+// of the open breaker. It is zero if no retry waits.
 func (c *Cursor) EarliestDue() time.Time {
 	r := c.retries.firstDue()
 	if r == nil {
@@ -238,7 +238,7 @@ func (c *Cursor) EarliestDue() time.Time {
 
 func (c *Cursor) isReady(now time.Time) bool {
 	s := &c.standing
-	if c.owner.IsOrdered && c.isHandingOut() {
+	if c.owner.IsOrdered && c.hasUnstoredBundle() {
 		return false
 	}
 	return s.State == Active && !now.Before(s.Hold) && !now.Before(s.BreakerTo)

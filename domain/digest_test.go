@@ -51,8 +51,8 @@ func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
 	}
 }
 
-// The digests of stored events are stored with them. If this test fails, each event that is
-// sent again after an update would be refused as a different one.
+// The digest of an event is stored with the event. If this test fails, a hub would refuse events
+// that are sent again after an update, as if their content had changed.
 func TestTheDigestNeverChangesBetweenVersions(t *testing.T) {
 	e := validEvent()
 	digest := e.Digest()
@@ -63,7 +63,7 @@ func TestTheDigestNeverChangesBetweenVersions(t *testing.T) {
 	require.Equal(t, "4c018a941883ea6a19104cdbb88a8c89", hex.EncodeToString(digest[:]))
 }
 
-// cutInFour draws how to cut text in four parts, none of them empty.
+// cutInFour cuts text into four parts at random places. No part is empty.
 func cutInFour(t *rapid.T, label, text string) [4]string {
 	a := rapid.IntRange(1, len(text)-3).Draw(t, label+": first cut")
 	b := rapid.IntRange(a+1, len(text)-2).Draw(t, label+": second cut")

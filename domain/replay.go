@@ -192,16 +192,16 @@ func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool
 		s.Replay.State = ReplayStopped
 	}
 	if r.Peek != nil && s.State != Closed && s.Held == nil {
-		c.handOut(r.ID, r.Peek)
+		c.createBundle(r.ID, r.Peek)
 	}
 	if s.Held != nil && r.Dequeue == s.Held.ID {
 		// The consumer has the stored bundle. A bundle in memory may have other deliveries:
 		// this owner may have been replaced, and another one may have stored a bundle for the
 		// same request.
-		if c.isHandingOut() || c.changing()+len(s.Held.Retries) > MaxHeld {
+		if c.hasUnstoredBundle() || c.changing()+len(s.Held.Retries) > MaxHeld {
 			return false
 		}
-		c.dequeue()
+		c.dequeueBundle()
 	}
 	s.Followed = r.Number
 	return true
