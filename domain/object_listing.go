@@ -14,7 +14,7 @@ type ListedObject struct {
 
 // NewestRows returns each version's newest row among rows of an object, the highest one first.
 func NewestRows(rows []ObjectRow) (newest []ObjectRow) {
-	var f fold
+	var f seenVersions
 	sorted := slices.SortedFunc(slices.Values(rows), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
 	for i := range sorted {
 		if f.observe(sorted[i].Version) {
@@ -41,8 +41,8 @@ func (o *Object) HasVersionsOutside() bool {
 //     the listing lacks are kept if the content is the same.
 //   - No version above it exists, because that would be the latest one. If the version has no
 //     row yet, any versions may exist below it.
-func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, asked time.Time) []ObjectEvent {
-	c, at := o.Current, timeOfAnswer(asked)
+func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, requested time.Time) []ObjectEvent {
+	c, at := o.Current, responseTime(requested)
 	switch {
 	case c != nil && isEarlier(at, c.Time), c == nil && len(newest) > 0 && isEarlier(at, newest[0].Time):
 		return nil

@@ -257,7 +257,7 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 	}
 	changes.State, changes.before = stateEvent(u.current, o.Current), u.current
 	if o.IsWatched {
-		if changes.Event = changes.State.watched(); changes.Event != "" {
+		if changes.Event = changes.State.watcherEvent(); changes.Event != "" {
 			o.Changes++
 		}
 	}
@@ -278,7 +278,7 @@ func (u *ObjectUpdate) setCurrent() {
 		}
 		return
 	}
-	var f fold
+	var f seenVersions
 	if i := f.highestLive(o.Rows); i >= 0 {
 		u.setCurrentTo(&o.Rows[i])
 		return
@@ -293,7 +293,7 @@ func (u *ObjectUpdate) setCurrent() {
 
 // highestSpilled returns the highest live row among the newest spilled rows of versions without
 // a row in the object, or nil. inside has observed the rows in the object.
-func (u *ObjectUpdate) highestSpilled(inside *fold) (highest *ObjectRow) {
+func (u *ObjectUpdate) highestSpilled(inside *seenVersions) (highest *ObjectRow) {
 	observe := func(r *ObjectRow) {
 		if !inside.hasSeen(r.Version) && r.IsLive() && (highest == nil || CompareObjectRows(*highest, *r) < 0) {
 			highest = r
