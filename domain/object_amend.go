@@ -33,7 +33,7 @@ func (u *ObjectUpdate) Amend(id ObjectRowID, change func(ObjectFacts) (ObjectFac
 
 // findByID returns the row with an id, or nil.
 func (u *ObjectUpdate) findByID(id ObjectRowID) *ObjectRow {
-	if inside := u.inside(id); inside != nil || u.object.Spilled == 0 {
+	if inside := u.findInside(id); inside != nil || u.object.Spilled == 0 {
 		return inside
 	}
 	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledByID, ID: id})

@@ -22,9 +22,9 @@ import (
 //     stored, [ObjectRetention.Horizon] replaces this time, and is stored with the object when
 //     the object is created again.
 //   - Its sequencer is not above the highest order of the forgotten rows. The time alone is not
-//     enough: a second report of an event may have another time, or no time. Events without
-//     sequencer need only the first case, because a message that is delivered again has the same
-//     times.
+//     enough: a second report of an event may have another time, or no time. This case is only
+//     for events with a sequencer. The order of other events depends on the rows that are present
+//     when they arrive, and their message has the same times at each delivery.
 //
 // A watched object is never completely forgotten: Object.IsWatched and the limits of its forgotten
 // rows remain.

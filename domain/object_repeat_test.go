@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// storeUpdate stores an update of some calls, and returns the outcomes.
+// storeUpdate applies calls in one update, stores its changes and returns the outcomes.
 func (s *objectStore) storeUpdate(ids []string, calls ...[]domain.ObjectEvent) []domain.ObjectOutcome {
 	s.t.Helper()
 	changes, outcomes := s.newUpdate(ids, calls...)
@@ -20,9 +20,9 @@ func (s *objectStore) storeUpdate(ids []string, calls ...[]domain.ObjectEvent) [
 	return outcomes
 }
 
-// storesOthers stores n updates of another writer, which spill the rows that were in the
+// storeOtherUpdates stores n updates of another writer. They spill the rows that were in the
 // object.
-func (s *objectStore) storesOthers(n int) {
+func (s *objectStore) storeOtherUpdates(n int) {
 	s.t.Helper()
 	for i := range n {
 		s.storeUpdate([]string{fmt.Sprint("other-", i)}, objecttest.Calls(fmt.Sprintf("[C@FF%02d]", i))[0])
@@ -35,11 +35,11 @@ func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
 			s := newObjectStore(t, limits)
 			events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
 			first := s.storeUpdate([]string{"first"}, events)
-			// An update with only a duplicate leaves no row that could prove it.
+			// An update with only a duplicate adds no row, so no row proves that it is stored.
 			again := s.storeUpdate([]string{"second"}, events[:1])
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectStored, domain.ObjectStored, domain.ObjectStored}, first)
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectDuplicate}, again)
-			s.storesOthers(others)
+			s.storeOtherUpdates(others)
 			want := s.object
 			changes, outcomes := s.newUpdate([]string{"second"}, events[:1])
 			require.True(t, changes.IsEmpty)
@@ -62,7 +62,7 @@ func TestObjectRowIsRecognizedByItsWriteAfterManyOthers(t *testing.T) {
 		s := newObjectStore(t, limits)
 		events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
 		first := s.storeUpdate([]string{"first"}, events)
-		s.storesOthers(domain.MaxObjectWrites)
+		s.storeOtherUpdates(domain.MaxObjectWrites)
 		require.Equal(t, first, s.storeUpdate([]string{"half", "first"}, events))
 		require.Zero(t, s.object.Duplicates)
 		require.EqualValues(t, len(events)+domain.MaxObjectWrites, s.object.Events)
@@ -91,14 +91,15 @@ func TestObjectEventWithoutSequencerIsADuplicateByItsMessage(t *testing.T) {
 		}
 		s.storeUpdate(nil, slices.Concat(message("a", 0), message("a", 1), message("b", 0)))
 		require.EqualValues(t, 3, s.object.Events, "two like events in one message are two")
-		s.storesOthers(3)
+		s.storeOtherUpdates(3)
 		s.storeUpdate(nil, message("a", 1))
 		require.EqualValues(t, 6, s.object.Events)
 		require.EqualValues(t, 1, s.object.Duplicates)
 	}
 }
 
-// With 1,000 events without sequencer, the numbers neither repeat nor sort as the seed's text does.
+// With 1,000 events without sequencer, no number repeats, and the rows are in the order of their
+// numbers, although the sequencer texts are not.
 func TestObjectNumbersGoBeyond255(t *testing.T) {
 	const n = 1000
 	s := newObjectStore(t, domain.DefaultObjectLimits)

@@ -36,7 +36,7 @@ func TestObjectName(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(names, domain.CompareObjectNames))
 }
 
-// TestVersionID has the rule of FM-24: no version is the null version.
+// TestVersionID is FM-24: an event without a version has the null version.
 func TestVersionID(t *testing.T) {
 	require.Equal(t, "null", must(domain.ParseVersionID("")).String())
 	require.Equal(t, domain.VersionID{}, must(domain.ParseVersionID("null")))
@@ -65,7 +65,7 @@ func TestSequencerIsRefused(t *testing.T) {
 	require.Zero(t, domain.Sequencer{}.Form())
 }
 
-// TestSequencerOrder has sequencers of each form, in ascending order.
+// TestSequencerOrder checks lists of sequencers in ascending order, for each form.
 func TestSequencerOrder(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -77,7 +77,7 @@ func TestSequencerOrder(t *testing.T) {
 		{"opaque text that is longer is later", domain.OpaqueSequencer, []string{"z", "00000000000004420000000000028963", "000000000000000000000000000089A4000000000018d6ea"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			inOrders(newRNG(1), len(tc.texts), func(order []int) {
+			tryOrders(newRNG(1), len(tc.texts), func(order []int) {
 				s := newObjectStore(t, domain.ObjectLimits{})
 				for _, i := range order {
 					s.ingestCalls([]domain.ObjectEvent{{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(tc.form, tc.texts[i]))}})
@@ -138,7 +138,7 @@ func TestObjectWithSequencersOfUnknownOrderIsDoubtful(t *testing.T) {
 	}
 }
 
-// TestGeneratedSequencerText is FM-30. The text does not sort; the rows do.
+// TestGeneratedSequencerText is FM-30: the rows are in order, although their texts are not.
 func TestGeneratedSequencerText(t *testing.T) {
 	const zeros = "000000000000000000000000000000"
 	for _, tc := range []struct {
@@ -173,8 +173,8 @@ func TestQuoteETag(t *testing.T) {
 	}
 }
 
-// TestObjectIsAccessible is rule FM-85 of the specification FM-new. Unlike in the original (its weak point 20), a
-// restored object of class Glacier is accessible.
+// TestObjectIsAccessible is rule FM-85 of the specification FM-new. Unlike in the original (its weak
+// point 20), a restored object of class Glacier is accessible.
 func TestObjectIsAccessible(t *testing.T) {
 	for _, tc := range []struct {
 		class, archive string

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// Forgetting rows of a watched object is no change, nor is forgetting another object as a
-// whole.
+// Forgetting rows of a watched object is not a change of its state. Forgetting a whole object that
+// is not watched is not a change either.
 func TestForget_KeepsAnObjectThatIsWatched(t *testing.T) {
 	name, err := domain.ParseObjectName("bucket", "key")
 	require.NoError(t, err)
