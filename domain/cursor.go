@@ -47,7 +47,7 @@ const (
 // Counters count the deliveries of a cursor. Triggered is always the sum of Delivered, Errored,
 // Cancelled, Expired and the number of outstanding deliveries.
 type Counters struct {
-	Triggered int64 // entries that matched the filter, or expired
+	Triggered int64 // deliveries that began: for matching entries, expired entries and replays
 	Filtered  int64 // entries that did not match the filter
 	Delivered int64
 	Errored   int64 // dead letters

@@ -29,7 +29,7 @@ func TestAPriority_IsTheHighestAndEachEighthTimeTheLowest(t *testing.T) {
 	}
 }
 
-// This is rule P10 of the cursor model.
+// Rule P10 of the cursor model: each waiting priority is picked within a limited number of picks.
 func TestAPriority_IsServedWithinALimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		waits := rapid.IntRange(0, domain.Priorities-1).Draw(t, "priority")

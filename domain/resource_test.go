@@ -130,8 +130,8 @@ func TestABase_ContainsWhatIsBelowIt(t *testing.T) {
 	}
 }
 
-// FuzzResourceURI checks that each accepted URI has one form, and that it names the resource
-// which a server would return for it.
+// FuzzResourceURI checks that a resource has one URI, and that a server would return the same
+// resource for this URI as for the accepted one.
 func FuzzResourceURI(f *testing.F) {
 	for _, seed := range []string{"https://hub.example.org/v1/resources/a", "https://hub.example.org/v1/resources/%61", "https://HUB.example.org:443/v1/resources/a%2e", "https://hub.example.org/v1/resources/%2561", "https://hub.example.org/v1/objects/AQZidWNrZXQIYSBrZXkvw6kCCW1lc3NhZ2UtMQA"} {
 		f.Add(seed)
@@ -149,7 +149,7 @@ func FuzzResourceURI(f *testing.F) {
 		require.Equal(t, r, again)
 		u, err := url.Parse(uri)
 		require.NoError(t, err)
-		if r.Kind() == domain.ObjectResource { // the ids of rows are other names of their object
+		if r.Kind() == domain.ObjectResource { // the URIs of an object may have the id of a row
 			id, err := domain.ParseObjectID(strings.TrimPrefix(u.Path, "/v1/objects/"))
 			require.NoError(t, err)
 			require.Equal(t, domain.ObjectResourceOf(id.Name), r)

@@ -15,7 +15,7 @@ func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*domain.Subscription)
-		want   string // "": it is valid
+		want   string // expected error; "": the subscription is valid
 	}{
 		{"as it is", func(*domain.Subscription) {}, ""},
 		{"by PUT", func(s *domain.Subscription) { s.Method = "PUT" }, ""},
@@ -73,7 +73,7 @@ func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
 	}
 }
 
-// If IsEqual ignored a member, a change of that member would look like a repetition.
+// If IsEqual ignored a field, a change of that field would count as a repeated request.
 func TestTwoSubscriptions_AreEqualInAllMembers(t *testing.T) {
 	s := domain.Subscription{Owner: actor("a"), FormFields: map[string]string{"a": "b"}, Attachments: map[string]string{"a": "b"}}
 	same := s.Clone()

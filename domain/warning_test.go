@@ -50,7 +50,7 @@ func TestACursor_CountsDeliveriesOnTheirLastAttempts(t *testing.T) {
 		c.storeChanges()
 		require.True(t, c.MayWarn())
 		want := 0
-		if attempt >= 4 { // two are left
+		if attempt >= 4 { // two of six attempts are left
 			want = 2
 		}
 		require.Equal(t, want, c.standing.Late, "attempt %d", attempt)
