@@ -438,7 +438,7 @@ func (m *cursorModel) finishAll() {
 	}
 }
 
-func TestACursor_KeepsItsRulesWhateverHappens(t *testing.T) {
+func TestACursor_KeepsItsRulesUnderRandomFaults(t *testing.T) {
 	for range 8 { // each subtest runs 100 models
 		rapid.Check(t, checkCursorModel)
 	}

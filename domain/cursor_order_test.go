@@ -16,7 +16,7 @@ func newOrderedTest(t *testing.T, limit int) *cursorTest {
 	return c
 }
 
-func TestAnOrderedCursor_TakesOneDeliveryAfterTheOther(t *testing.T) {
+func TestAnOrderedCursor_HasOneDeliveryAtATime(t *testing.T) {
 	c := newOrderedTest(t, 5)
 	c.takeEntries(1)
 	call := c.beginCall()
@@ -109,7 +109,7 @@ func TestAnOrderedCursor_DoesNotDequeueABundleThatIsNotStored(t *testing.T) {
 	require.False(t, a.CanTake(0, c.now), "b is calling with the first delivery")
 }
 
-func TestARangeOfAnOrderedCursor_IsReplayedOneAfterTheOther(t *testing.T) {
+func TestAnOrderedCursor_ReplaysARangeOneAtATime(t *testing.T) {
 	c := newOrderedTest(t, 3)
 	for range 3 {
 		c.takeEntries(1)

@@ -138,7 +138,7 @@ func TestACursor_CountsExpiredEntries(t *testing.T) {
 	require.Equal(t, []domain.Expiry{{From: domain.EntryID{Number: 2}, To: 42, At: c.now}}, c.standing.Expiries)
 }
 
-func TestExpiries_AreOneForEachRange(t *testing.T) {
+func TestExpiries_OfAdjacentEntriesAreMerged(t *testing.T) {
 	c := newCursorTest(t, 5)
 	skips := func(priority int, n int64) {
 		p := c.Position(priority)
@@ -169,7 +169,7 @@ func TestExpiries_AreOneForEachRange(t *testing.T) {
 	require.Nil(t, c.standing.Expiry(domain.EntryID{}), "the oldest ones are dropped")
 }
 
-func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
+func TestADueTimeOfAClockThatWasAhead_IsBounded(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)
 	c.now = c.now.Add(1000 * time.Hour) // the clock is wrong
@@ -239,7 +239,7 @@ func TestAClockThatIsNotSetBack_ChangesNoDueTime(t *testing.T) {
 	}
 }
 
-func TestAHoldOfAClockThatWasAhead_IsCut(t *testing.T) {
+func TestAHoldOfAClockThatWasAhead_IsBounded(t *testing.T) {
 	for name, change := range map[string]func(*cursorTest) domain.Answer{
 		"Retry-After": func(*cursorTest) domain.Answer {
 			return domain.Answer{Status: 429, RetryAfter: 10 * time.Minute}
@@ -304,7 +304,7 @@ func TestASettlementThatWasNotStored_IsPartOfTheNext(t *testing.T) {
 	require.Empty(t, c.Settlement().Replace)
 }
 
-func TestASettlementThatIsOverlapped_IsMergedIfItWasNotStored(t *testing.T) {
+func TestChangesDuringASettlement_AreMergedIfItWasNotStored(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.owner.Policy.Attempts = 2
 	c.loadCursor("a")
@@ -321,7 +321,7 @@ func TestASettlementThatIsOverlapped_IsMergedIfItWasNotStored(t *testing.T) {
 	require.Empty(t, s.Replace)
 }
 
-func TestRetriesOfAnotherRead_AreRefused(t *testing.T) {
+func TestOpenCursor_RefusesRetriesOfAnotherRead(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
@@ -409,7 +409,7 @@ func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.
 	require.EqualValues(t, 1, c.standing.Counters.Errored)
 }
 
-func TestPositionsAndNames_AreReadAsTheyAreWritten(t *testing.T) {
+func TestPositionsAndNames_AreReadBack(t *testing.T) {
 	p := domain.Position{EntryID: domain.EntryID{Priority: 9, Number: 1 << 50}, Segment: 3, Page: 65_535}
 	require.Equal(t, p, must(domain.ParsePosition(p.String())))
 	for _, s := range []string{"", "1.2.3", "1.2.3.4.5", "10.0.0.0", "-1.0.0.0", "0.-1.0.0", "a.0.0.0"} {

@@ -86,7 +86,7 @@ func cutEvent(fields [4]string) *domain.Event {
 	return &e
 }
 
-func TestDigestsAreEqualOnlyIfContentsAre(t *testing.T) {
+func TestDigests_AreEqualOnlyForEqualContents(t *testing.T) {
 	type content struct {
 		recipient, origin, contentType, documentType string
 		bundling                                     bool

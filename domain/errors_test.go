@@ -32,7 +32,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-func TestAKindDoesNotHideTheCause(t *testing.T) {
+func TestAKind_LeavesTheCauseInTheErrorChain(t *testing.T) {
 	err := domain.Errorf(domain.Unavailable, "open %s: %w", "drawer", domain.Errorf(domain.Busy, "wait: %w", io.EOF))
 	require.EqualError(t, err, "open drawer: wait: EOF")
 	require.ErrorIs(t, err, io.EOF)

@@ -131,7 +131,7 @@ func TestFull_IsTrueIfNoEventCanFit(t *testing.T) {
 	}
 }
 
-func TestTheSmallestEventsThatFillABundle(t *testing.T) {
+func TestABundle_HasUpTo51200EventsOfMinimumWeight(t *testing.T) {
 	filler, e := domain.Filler{}, eventsOfWeights(1)[0]
 	for i := range domain.Sequence(51_200) {
 		require.False(t, filler.Full())

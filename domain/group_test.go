@@ -57,13 +57,13 @@ func TestWith(t *testing.T) {
 	}
 }
 
-func TestWithDoesNotChangeTheOriginal(t *testing.T) {
+func TestGroupsWith_ChangesOnlyTheCopy(t *testing.T) {
 	market := domain.DefaultGroups()
 	market.With(origin("Weather"), group("forecasts")).With(domain.Charges, group("charges"))
 	require.Equal(t, domain.DefaultGroups(), market)
 }
 
-func TestWith_RemovesAnEmptyGroup(t *testing.T) {
+func TestGroupsWith_RemovesAnEmptyGroup(t *testing.T) {
 	_, err := domain.DefaultGroups().With(domain.TimeSeries, group("masterdata")).Find("timeseries")
 	requireInvalid(t, err, `group: "timeseries" is unknown here; known are aggregations, masterdata`)
 }

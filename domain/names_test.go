@@ -56,7 +56,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestTheAlphabetOfNamesIsExactlyThis(t *testing.T) {
+func TestNames_AcceptOnlyLettersDigitsDotUnderscoreAndDash(t *testing.T) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 	for _, p := range names {
 		for c := range 256 {
@@ -105,7 +105,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-func TestTheAlphabetOfLabelsIsPrintableASCIIWithoutCommas(t *testing.T) {
+func TestLabels_AcceptOnlyPrintableASCIIWithoutCommas(t *testing.T) {
 	for _, p := range labels {
 		for c := range 256 {
 			text := string([]byte{'x', byte(c), 'x'})
@@ -120,7 +120,7 @@ func TestIsZero_IsTrueOnlyForTheZeroActor(t *testing.T) {
 	require.False(t, actor("a").IsZero())
 }
 
-func TestLabelsAreComparedLetterByLetter(t *testing.T) {
+func TestLabels_AreCaseSensitive(t *testing.T) {
 	require.Equal(t, contentType("Charges-v1"), contentType("Charges-v1"))
 	require.NotEqual(t, contentType("Charges-v1"), contentType("charges-v1"))
 }

@@ -195,7 +195,7 @@ func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
 
 // If an object was completely forgotten, its old events do not create it again, even after a new
 // event has created it.
-func TestObject_ForgottenWholeStaysForgotten(t *testing.T) {
+func TestObject_CompletelyForgottenIsNotRecreatedByOldEvents(t *testing.T) {
 	for _, retention := range []time.Duration{day, 30 * day} {
 		s := newForgettingStore(t, domain.ObjectLimits{}, retention)
 		events := objecttest.Calls("[C@1, D@2, D@-]")[0]
@@ -218,10 +218,10 @@ func TestObject_ForgottenWholeStaysForgotten(t *testing.T) {
 	}
 }
 
-// TestObjectForgottenStaysForgotten delivers random histories in random order, each event three
+// TestObjectRows_ForgottenAreNotStoredAgain delivers random histories in random order, each event three
 // times, with sweeps in between. A store that spills rows and a store that does not forget the same
 // rows.
-func TestObjectForgottenStaysForgotten(t *testing.T) {
+func TestObjectRows_ForgottenAreNotStoredAgain(t *testing.T) {
 	forgotten, gone, queries := 0, 0, 0
 	for seed := range uint64(historyCount(t, 150)) {
 		rng := newRNG(seed)
@@ -255,9 +255,9 @@ func TestObjectForgottenStaysForgotten(t *testing.T) {
 	require.Positive(t, queries)
 }
 
-// TestObjectRetentionLeavesTheCurrentState delivers each event before it is as old as the
+// TestObjectRetention_DoesNotChangeTheCurrentState delivers each event before it is as old as the
 // retention, with sweeps in between. It requires that the current state is the state of the bucket.
-func TestObjectRetentionLeavesTheCurrentState(t *testing.T) {
+func TestObjectRetention_DoesNotChangeTheCurrentState(t *testing.T) {
 	forgotten := 0
 	for seed := range uint64(historyCount(t, 1500)) {
 		rng := newRNG(seed)

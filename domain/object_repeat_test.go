@@ -100,7 +100,7 @@ func TestObjectEventWithoutSequencerIsADuplicateByItsMessage(t *testing.T) {
 
 // With 1,000 events without sequencer, no number repeats, and the rows are in the order of their
 // numbers, although the sequencer texts are not.
-func TestObjectNumbersGoBeyond255(t *testing.T) {
+func TestObjectNumbers_AreUniqueBeyond255(t *testing.T) {
 	const n = 1000
 	s := newObjectStore(t, domain.DefaultObjectLimits)
 	e := objecttest.Calls("[C@-]")[0][0]

@@ -39,7 +39,7 @@ func TestNext_FollowsTheScheduleOfAWatch(t *testing.T) {
 	require.False(t, p.IsSuccess(domain.Answer{Status: 204}), "exactly 200")
 }
 
-func TestNext_HoldsForAsLongAsTheReceiverAsks(t *testing.T) {
+func TestNext_HoldsForTheTimeInRetryAfter(t *testing.T) {
 	v := domain.Next(domain.DefaultPolicy(), published, published, 1, domain.Answer{Status: 429, RetryAfter: 40 * time.Hour})
 	require.Equal(t, published.Add(40*time.Hour), v.Hold)
 	require.False(t, v.Pause)

@@ -16,7 +16,7 @@ func prioritySet(all ...int) (set domain.PrioritySet) {
 	return set
 }
 
-func TestAPriority_IsTheHighestAndEachEighthTimeTheLowest(t *testing.T) {
+func TestPriorityTurn_PicksTheHighestAndEachEighthTimeTheLowest(t *testing.T) {
 	var turn domain.PriorityTurn
 	for pick := 1; pick <= 1000; pick++ {
 		want := 9
@@ -30,7 +30,7 @@ func TestAPriority_IsTheHighestAndEachEighthTimeTheLowest(t *testing.T) {
 }
 
 // Rule P10 of the cursor model: each waiting priority is picked within a limited number of picks.
-func TestAPriority_IsServedWithinALimit(t *testing.T) {
+func TestPriorityTurn_PicksEachPriorityWithinALimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		waits := rapid.IntRange(0, domain.Priorities-1).Draw(t, "priority")
 		var turn domain.PriorityTurn

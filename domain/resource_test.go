@@ -47,7 +47,7 @@ func TestAResource_HasOneForm(t *testing.T) {
 	}
 }
 
-func TestAnObject_IsOneResourceWhicheverRowNamesIt(t *testing.T) {
+func TestAnObject_IsOneResourceByTheIDOfAnyRow(t *testing.T) {
 	b := parseBase(t, "https://hub.example.org")
 	name, err := domain.ParseObjectName("bucket", "a key/é")
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestAURIThatNamesNoResource_IsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestABase_ContainsWhatIsBelowIt(t *testing.T) {
+func TestABase_ContainsURLsBelowIt(t *testing.T) {
 	b := parseBase(t, "https://example.org/hub")
 	for uri, want := range map[string]bool{
 		"https://example.org/hub": true, "http://EXAMPLE.org/hub/v1": true, "https://EXAMPLE.org/hub/v1": true, "https://example.org:443/hub": true,

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
+func TestAnInvalidSubscription_IsRefusedWithAJSONPointer(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*domain.Subscription)

@@ -75,7 +75,7 @@ func TestTraceContext_LeavesOutStateThatIsNotValid(t *testing.T) {
 	}
 }
 
-func TestTraceContext_TravelsWithAContext(t *testing.T) {
+func TestTraceContext_IsReadBackFromAContext(t *testing.T) {
 	c, err := ParseTraceContext(aTraceParent, "")
 	require.NoError(t, err)
 	assert.Equal(t, c, TraceContextOf(WithTraceContext(t.Context(), c)))

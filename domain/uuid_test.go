@@ -69,7 +69,7 @@ func TestUUIDs(t *testing.T) {
 	}
 }
 
-func TestAnyIDButTheNilUUIDSurvivesARoundTrip(t *testing.T) {
+func TestEveryIDExceptTheNilUUID_IsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var id domain.EventID
 		copy(id[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
@@ -108,7 +108,7 @@ func FuzzParseEventID(f *testing.F) {
 	})
 }
 
-func TestClip_ShortensWhatErrorsQuote(t *testing.T) {
+func TestClip_ShortensLongText(t *testing.T) {
 	require.Equal(t, "short", domain.Clip("short"))
 	require.Equal(t, strings.Repeat("x", 64)+"…", domain.Clip(strings.Repeat("x", 65)))
 }

@@ -74,7 +74,7 @@ func TestACursor_CountsDeliveriesOnTheirLastAttempts(t *testing.T) {
 	require.Zero(t, c.standing.Late, "it starts again")
 }
 
-func TestACursor_SaysSinceWhenItsReceiverFails(t *testing.T) {
+func TestACursor_RecordsWhenItsReceiverBeganToFail(t *testing.T) {
 	c := newCursorTest(t, 1)
 	first := c.now
 	c.takeEntries(1)
