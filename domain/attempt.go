@@ -56,7 +56,7 @@ type Retry struct {
 // MaxHistory is the limit for the history of a Retry.
 const MaxHistory = 16
 
-// digest returns the summand of r in Standing.Digest.
+// digest returns the value that r adds to Standing.Digest.
 func (r *Retry) digest() uint64 {
 	h := mix(uint64(r.Priority) + 1) //nolint:gosec // not negative
 	h = mix(h + uint64(r.Number))    //nolint:gosec // not negative

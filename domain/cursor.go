@@ -142,7 +142,7 @@ const (
 	MaxRetries     = 10_000 // limit for the retries: at this limit, a cursor takes no fresh deliveries
 )
 
-// Clone returns a copy of s. No later change of one affects the other.
+// Clone returns a deep copy of s.
 func (s *Standing) Clone() Standing {
 	c := *s
 	c.At, c.Open, c.Recent, c.Expiries = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent), slices.Clone(s.Expiries)

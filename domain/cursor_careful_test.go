@@ -68,7 +68,7 @@ func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	c.loadCursor("b") // node a has ended
 	replayed := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
 	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Range: &replayed}, nil, c.now))
-	require.False(t, c.CanReplay(c.now), "fresh deliveries may be those that ended a")
+	require.False(t, c.CanReplay(c.now), "fresh deliveries may have ended node a")
 	require.True(t, c.EndCaution(c.now))
 	require.True(t, c.isIdle())
 	require.True(t, c.CanReplay(c.now))
@@ -90,7 +90,7 @@ func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
 	c.now = c.now.Add(time.Minute)
-	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // another retry, which is due before the suspect
+	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the suspect has failed twice, so a retry that fails later is due before it
 	c.storeChanges()
 	suspect := domain.EntryID{}
 	c.loadCursor("b") // the clock of node a may have been ahead, so node a may have called with this retry
@@ -144,7 +144,7 @@ func TestASuspectThatHasEnded_IsForgotten(t *testing.T) {
 	c.storeChanges()
 	for i := range 5 {
 		c.loadCursor("b" + strconv.Itoa(i))
-		require.Len(t, c.standing.Caution.Suspects, 2, "they are noted once")
+		require.Len(t, c.standing.Caution.Suspects, 2, "each suspect is recorded once")
 	}
 	call, ok := c.Next(c.now)
 	require.True(t, ok)

@@ -8,7 +8,7 @@ import (
 // A Mark records the position of a cursor at a time.
 type Mark struct {
 	At      time.Time
-	Numbers []int64 // for each priority, the number of the first entry that was not taken; 0 if a priority is missing
+	Numbers []int64 // for each priority, the number of the first entry that was not taken; 0: no position in the priority
 }
 
 // MaxMarks is the limit for the marks of a Standing. It keeps the stored document small.
@@ -37,14 +37,14 @@ func (c *Cursor) Mark(now time.Time) {
 	}
 	s.Marks = append(s.Marks, m)
 	if len(s.Marks) > MaxMarks {
-		i := s.leastMark(now)
+		i := s.redundantMark(now)
 		s.Marks = slices.Delete(s.Marks, i, i+1)
 	}
 }
 
-// leastMark returns the index of the mark to drop: the mark whose neighbours are closest to each
+// redundantMark returns the index of the mark to drop: the mark whose neighbours are closest to each
 // other in relation to their age. The first mark and the last two are never dropped.
-func (s *Standing) leastMark(now time.Time) int {
+func (s *Standing) redundantMark(now time.Time) int {
 	least, index := 0.0, 1
 	for i := 1; i < len(s.Marks)-2; i++ {
 		gap, age := s.Marks[i+1].At.Sub(s.Marks[i-1].At), now.Sub(s.Marks[i-1].At)

@@ -185,7 +185,7 @@ func (m *cursorModel) storeSettlement(n *modelNode, c *domain.Cursor) bool {
 		m.putRetry(&v, r)
 	}
 	for _, r := range s.Put {
-		require.NotContains(m.t, v.retries, r.EntryID, "a retry that is put is none yet")
+		require.NotContains(m.t, v.retries, r.EntryID, "a retry that is put does not exist as a retry")
 		if dead, ok := v.dead[r.EntryID]; ok && !r.Dead {
 			require.GreaterOrEqual(m.t, len(r.History), len(dead.History), "the history of a dead letter is kept")
 			m.revived++
@@ -424,10 +424,10 @@ func (m *cursorModel) finishAll() {
 		}
 	}
 	require.LessOrEqual(m.t, m.calls-int(v.standing.Counters.Attempts), m.limit*m.takeovers, "P5: calls without a trace")
-	require.Equal(m.t, len(m.requests), v.standing.Followed, "every request is followed")
+	require.Equal(m.t, len(m.requests), v.standing.Followed, "every request is carried out")
 	require.Nil(m.t, v.standing.Held, "the last bundle is dequeued")
 	if r := v.standing.Replay; r != nil {
-		require.NotEqual(m.t, domain.ReplayRunning, r.State, "a replay comes to its end")
+		require.NotEqual(m.t, domain.ReplayRunning, r.State, "every replay ends")
 	}
 	want += m.replayed
 	require.EqualValues(m.t, want, v.standing.Counters.Triggered, "P1")

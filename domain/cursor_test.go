@@ -97,7 +97,7 @@ func TestACursor_CallsNothingDuringAHold(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(2)
 	c.endCall(c.beginCall(), domain.Answer{Status: 429, RetryAfter: 10 * time.Minute})
-	require.True(t, c.isIdle(), "the other delivery waits, too")
+	require.True(t, c.isIdle(), "the other delivery also waits")
 	require.False(t, c.CanTake(0, c.now))
 	require.Equal(t, c.now.Add(10*time.Minute), c.EarliestDue())
 	c.now = c.now.Add(10 * time.Minute)
@@ -165,8 +165,8 @@ func TestExpiries_OfAdjacentEntriesAreMerged(t *testing.T) {
 		skips(0, 2)
 	}
 	require.Len(t, c.standing.Expiries, domain.MaxExpiries)
-	require.EqualValues(t, 7+5+2*(domain.MaxExpiries+3), c.standing.Counters.Expired, "the counter has all")
-	require.Nil(t, c.standing.Expiry(domain.EntryID{}), "the oldest ones are dropped")
+	require.EqualValues(t, 7+5+2*(domain.MaxExpiries+3), c.standing.Counters.Expired, "the counter includes all expired entries")
+	require.Nil(t, c.standing.Expiry(domain.EntryID{}), "the oldest expiries are dropped")
 }
 
 func TestADueTimeOfAClockThatWasAhead_IsBounded(t *testing.T) {
@@ -260,10 +260,10 @@ func TestAHoldOfAClockThatWasAhead_IsBounded(t *testing.T) {
 			c.now = published
 			c.loadCursor("b")
 			c.now = c.now.Add(9 * time.Minute)
-			require.True(t, c.isIdle(), "as long as the receiver has asked for")
+			require.True(t, c.isIdle(), "the hold has the length that the receiver requested")
 			c.loadCursor("c")
 			c.now = c.now.Add(2 * time.Minute)
-			require.False(t, c.isIdle(), "and not until the time of the clock that was ahead")
+			require.False(t, c.isIdle(), "the hold does not last until the time of the clock that was ahead")
 		})
 	}
 }
@@ -294,7 +294,7 @@ func TestASettlementThatWasNotStored_IsPartOfTheNext(t *testing.T) {
 	c.storeChanges()
 	c.now = c.now.Add(time.Hour)
 	call := c.beginCall()
-	c.endCall(call, domain.Answer{Status: 500}) // a dead letter
+	c.endCall(call, domain.Answer{Status: 500}) // the delivery becomes a dead letter
 	first := c.Settlement()
 	require.Len(t, first.Replace, 1)
 	c.Unstored()
@@ -316,7 +316,7 @@ func TestChangesDuringASettlement_AreMergedIfItWasNotStored(t *testing.T) {
 	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the call ends while the settlement is being stored
 	c.Unstored()
 	s := c.storeChanges()
-	require.Len(t, s.Create, 1, "the retry was never stored, so its letter is created")
+	require.Len(t, s.Create, 1, "the retry was never stored, so the dead letter is created")
 	require.True(t, s.Create[0].Dead)
 	require.Empty(t, s.Replace)
 }

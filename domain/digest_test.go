@@ -16,7 +16,7 @@ func TestTheDigestIsTheSameForTheSameContent(t *testing.T) {
 	require.Equal(t, a.Digest(), b.Digest())
 
 	b.ID = must(domain.ParseEventID("11111111-1111-1111-1111-111111111111"))
-	require.Equal(t, a.Digest(), b.Digest(), "the id is no content")
+	require.Equal(t, a.Digest(), b.Digest(), "the id is not part of the content")
 }
 
 func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
@@ -38,7 +38,7 @@ func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
 		{"weight", func(e *domain.Event) { e.Weight = 4 }},
 		{"greatest weight", func(e *domain.Event) { e.Weight = math.MaxInt64 }},
 		{"payload", func(e *domain.Event) { e.Payload = []byte(`{"kWh":13}`) }},
-		{"payload and a blank", func(e *domain.Event) { e.Payload = []byte(`{"kWh":12} `) }},
+		{"payload with a trailing blank", func(e *domain.Event) { e.Payload = []byte(`{"kWh":12} `) }},
 		{"no payload", func(e *domain.Event) { e.Payload = nil }},
 		{"empty payload", func(e *domain.Event) { e.Payload = []byte{} }},
 		{"payload null", func(e *domain.Event) { e.Payload = []byte("null") }},

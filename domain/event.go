@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// An Event is a DataAvailable event: a piece of data from a domain of the
-// market that waits for a recipient.
+// An Event is a DataAvailable event: a domain of the market announces data that is available for a
+// recipient.
 type Event struct {
 	ID               EventID
 	Recipient        ActorID
@@ -64,7 +64,7 @@ func (e *Event) Digest() Digest {
 		h = append(h, 0)
 	}
 	h = binary.AppendVarint(h, int64(e.Weight))
-	if e.Payload != nil { // an event without a payload differs from one whose payload has any bytes
+	if e.Payload != nil { // so that events with and without a payload have different digests
 		payload := sha256.Sum256(e.Payload)
 		h = append(h, payload[:]...)
 	}

@@ -77,7 +77,7 @@ func TestACabinetKey_HasRecipientOriginAndContentType(t *testing.T) {
 	require.Equal(t, domain.CabinetKey{Recipient: e.Recipient, Origin: e.Origin, ContentType: e.ContentType}, key)
 
 	e.DocumentType, e.Weight, e.SupportsBundling, e.Payload = documentType("other"), 9, false, nil
-	require.Equal(t, key, e.Cabinet(), "nothing else matters")
+	require.Equal(t, key, e.Cabinet(), "only these fields matter")
 	e.ContentType = contentType("timeseries-v2")
 	require.NotEqual(t, key, e.Cabinet())
 }

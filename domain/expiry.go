@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An Expiry stands for consecutive messages that expired: their retention ended, and they were
+// An Expiry describes consecutive messages that expired: their retention ended, and they were
 // removed from the stream before the cursor took them.
 type Expiry struct {
 	From EntryID   // entry of the first message
@@ -35,8 +35,8 @@ func (s *Standing) Expiry(e EntryID) *Expiry {
 	return nil
 }
 
-// addExpiry records that the entries from the entry from up to the number to, exclusive, have
-// expired.
+// addExpiry records expired entries of one priority: the entry from, and the following entries with
+// numbers below to.
 func (s *Standing) addExpiry(from EntryID, to int64, now time.Time) {
 	for i := range s.Expiries {
 		if x := &s.Expiries[i]; x.From.Priority == from.Priority && x.To == from.Number {

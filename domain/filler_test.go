@@ -50,20 +50,20 @@ func TestBundling(t *testing.T) {
 		want   int
 		weight domain.Weight
 	}{
-		{"nothing offered is nothing taken", 50, nil, 0, 0},
-		{"events go together", 50, eventsOfWeights(10, 20, 5), 3, 35},
+		{"an empty bundle without events", 50, nil, 0, 0},
+		{"several events fit", 50, eventsOfWeights(10, 20, 5), 3, 35},
 		{"exactly full", 50, eventsOfWeights(20, 30, 1), 2, 50},
-		{"one kilobyte too many waits for the next bundle", 50, eventsOfWeights(20, 31), 1, 20},
-		{"nothing overtakes what is too heavy", 50, eventsOfWeights(20, 31, 1, 1), 1, 20},
-		{"the first goes whatever it weighs, and then no other", 50, eventsOfWeights(70, 1), 1, 70},
-		{"the first may fill the bundle by itself", 50, eventsOfWeights(50, 1), 1, 50},
-		{"W16 a monstrous first makes no room for others", 50, eventsOfWeights(math.MaxInt64, 1, math.MaxInt64), 1, math.MaxInt64},
+		{"an event that exceeds the limit by one kilobyte waits", 50, eventsOfWeights(20, 31), 1, 20},
+		{"no event overtakes an event that is too heavy", 50, eventsOfWeights(20, 31, 1, 1), 1, 20},
+		{"the first event fits with any weight, and no other event fits after it", 50, eventsOfWeights(70, 1), 1, 70},
+		{"the first event may fill the bundle alone", 50, eventsOfWeights(50, 1), 1, 50},
+		{"W16 a huge first event leaves no room for others", 50, eventsOfWeights(math.MaxInt64, 1, math.MaxInt64), 1, math.MaxInt64},
 		{"W16 a huge first event of 32 bits is the only one", 100, eventsOfWeights(math.MaxInt32, 1), 1, math.MaxInt32},
 		{"W16 a huge second event waits", 50, eventsOfWeights(1, math.MaxInt64), 1, 1},
 		{"a first event without bundling is the only one", 50, disableBundling(0, eventsOfWeights(1, 1, 1)), 1, 1},
 		{"an event without bundling in the middle ends the bundle before it", 50, disableBundling(2, eventsOfWeights(1, 1, 1, 1)), 2, 2},
 		{"a second event without bundling waits", 50, disableBundling(1, eventsOfWeights(1, 1, 1)), 1, 1},
-		{"neither bundling nor room", 50, disableBundling(0, eventsOfWeights(70, 1)), 1, 70},
+		{"a first event without bundling that is too heavy is the only one", 50, disableBundling(0, eventsOfWeights(70, 1)), 1, 70},
 		{"without a limit, the limit of a bundle applies", 0, eventsOfWeights(limit-1, 1, 1), 2, limit},
 		{"without a limit, an event that exceeds the limit of a bundle by one kilobyte waits", 0, eventsOfWeights(limit-1, 2), 1, limit - 1},
 	} {
@@ -117,11 +117,11 @@ func TestFull_IsTrueIfNoEventCanFit(t *testing.T) {
 		events []domain.Event
 		want   bool
 	}{
-		{"not at the start", nil, false},
-		{"not as long as a kilobyte fits", eventsOfWeights(49), false},
-		{"once nothing fits", eventsOfWeights(49, 1), true},
-		{"after a first that is too heavy", eventsOfWeights(51), true},
-		{"after a first without bundling", disableBundling(0, eventsOfWeights(1)), true},
+		{"an empty bundle is not full", nil, false},
+		{"not full while a kilobyte fits", eventsOfWeights(49), false},
+		{"full at the limit", eventsOfWeights(49, 1), true},
+		{"full after a first event that is too heavy", eventsOfWeights(51), true},
+		{"full after a first event without bundling", disableBundling(0, eventsOfWeights(1)), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			filler := domain.Filler{Max: 50}

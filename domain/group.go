@@ -54,7 +54,7 @@ func (g Groups) With(origin Origin, group Group) Groups {
 func (g Groups) Of(origin Origin) (Group, error) {
 	group, ok := g.byOrigin[origin]
 	if !ok {
-		return Group{}, Errorf(Invalid, "origin: %q is unknown here; known are %s", origin, joined(g.Origins()))
+		return Group{}, Errorf(Invalid, "origin: %q is unknown here; known are %s", origin, joinNames(g.Origins()))
 	}
 	return group, nil
 }
@@ -63,7 +63,7 @@ func (g Groups) Of(origin Origin) (Group, error) {
 // names the known groups.
 func (g Groups) Find(name string) (Group, error) {
 	if i := slices.Index(g.All(), Group{name}); i < 0 {
-		return Group{}, Errorf(Invalid, "group: %q is unknown here; known are %s", Clip(name), joined(g.All()))
+		return Group{}, Errorf(Invalid, "group: %q is unknown here; known are %s", Clip(name), joinNames(g.All()))
 	}
 	return Group{name}, nil
 }
@@ -88,7 +88,7 @@ func (g Groups) Origins() []Origin {
 	return all
 }
 
-func joined[T interface{ String() string }](names []T) string {
+func joinNames[T interface{ String() string }](names []T) string {
 	texts := make([]string, len(names))
 	for i, n := range names {
 		texts[i] = n.String()

@@ -130,7 +130,7 @@ func (t *MailboxTotals) Add(m *Mailbox) {
 	for i := range m.Groups {
 		g := &m.Groups[i]
 		sum := t.Groups[g.Group]
-		sum.Waiting = sum.Waiting.plusKnown(g.Waiting)
+		sum.Waiting = sum.Waiting.addKnown(g.Waiting)
 		if !g.Opened.IsZero() && (sum.OldestOpen.IsZero() || g.Opened.Before(sum.OldestOpen)) {
 			sum.OldestOpen = g.Opened
 		}
@@ -138,8 +138,8 @@ func (t *MailboxTotals) Add(m *Mailbox) {
 	}
 }
 
-// plusKnown is like Plus, but if only one of the two ages is known, the sum has that age.
-func (b Backlog) plusKnown(c Backlog) Backlog {
+// addKnown is like Plus, but if only one of the two ages is known, the sum has that age.
+func (b Backlog) addKnown(c Backlog) Backlog {
 	sum := Backlog{Events: b.Events + c.Events, Oldest: b.Oldest}
 	if sum.Oldest.IsZero() || !c.Oldest.IsZero() && c.Oldest.Before(sum.Oldest) {
 		sum.Oldest = c.Oldest

@@ -40,7 +40,7 @@ func (m *Message) Check() error {
 		return Errorf(Invalid, "priority: want 0 to %d, got %d", Priorities-1, m.Priority)
 	}
 	if m.Version < 0 || m.Version > 0 && m.ID != "" {
-		return Errorf(Invalid, "version: want one above 0, or none, and no id besides, got %d", m.Version)
+		return Errorf(Invalid, "version: want at least 1 and no message id, or no version, got %d", m.Version)
 	}
 	if err := checkText("content type", m.ContentType, maxLabel); err != nil {
 		return err

@@ -4,8 +4,8 @@ package domain
 // creates one, so every ActorID except the zero value is valid.
 type ActorID struct{ s string }
 
-// ParseActorID accepts 1 to 64 characters of A-Z a-z 0-9 . _ -, which UUIDs and
-// 13-digit GLNs fit. Any other text is an Invalid error.
+// ParseActorID accepts 1 to 64 characters of A-Z a-z 0-9 . _ -, for example a UUID or a 13-digit
+// GLN. Any other text is an Invalid error.
 func ParseActorID(s string) (ActorID, error) {
 	if err := checkName("actor id", s); err != nil {
 		return ActorID{}, err

@@ -89,7 +89,7 @@ func (o *Object) HasWrite(ids ...string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(o.Writes, id) })
 }
 
-// Clone returns a copy of o. No later change of one affects the other.
+// Clone returns a deep copy of o.
 func (o *Object) Clone() Object {
 	c := *o
 	if o.Current != nil {

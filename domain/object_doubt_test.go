@@ -23,9 +23,9 @@ func TestConfirmSettlesDoubt(t *testing.T) {
 		found time.Time
 		want  string // ETag of the current row
 	}{
-		{"the row that counts as the earlier one", `"short"`, at.Add(time.Minute), `"short"`},
-		{"the row that counts as the later one", `"long"`, at.Add(time.Minute), `"long"`},
-		{"no content", "", at.Add(time.Minute), ""},
+		{"the store has the content of the lower row", `"short"`, at.Add(time.Minute), `"short"`},
+		{"the store has the content of the higher row", `"long"`, at.Add(time.Minute), `"long"`},
+		{"the object does not exist in the store", "", at.Add(time.Minute), ""},
 		{"the clock of the store is ahead", `"short"`, at.Add(-time.Hour), `"short"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -54,7 +54,7 @@ const (
 // ObjectFacts are the metadata in an event about the content of an object. Empty means unknown.
 type ObjectFacts struct {
 	Size          *int64
-	ETag          string // quoted; see QuoteETag
+	ETag          string // ETag in quotes; see QuoteETag
 	SHA256        string
 	StorageClass  string
 	ArchiveStatus string
@@ -71,7 +71,7 @@ type ObjectEvent struct {
 	Type      ObjectEventType
 	Marker    bool // with ObjectDeleted: a delete marker was created, which is a version
 	Sequencer Sequencer
-	Carrier   Carrier   // identifies an event without sequencer
+	Carrier   Carrier   // identifies the event if it has no sequencer
 	Time      time.Time // time of the event; zero: unknown
 	ObjectFacts
 }

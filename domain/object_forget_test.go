@@ -133,12 +133,12 @@ func TestObjectForgets(t *testing.T) {
 		{"no newest row of a version that exists", "[C@1/a+0, C@2/b+1, M@3/c+2]", day, 900 * day, "C@1/a· C@2/b· M@3/c·"},
 		{"a deleted version only after 14 days", "[C@1/a+0, D@2/a+1, C@3/b+2]", day, 14 * day, "D@2/a· C@3/b+"},
 		{"a deleted version completely after its last row is older than 14 days", "[C@1/a+0, D@2/a+1, C@3/b+2]", day, 16 * day, "C@3/b+"},
-		{"a dead object whole", "[C@1/a+0, D@2/a+1, M@3/b+2, D@4/b+3]", day, 18 * day, ""},
-		{"a dead object not before its retention", "[C@1+0, D@2+1]", 30 * day, 31*day + time.Second, "D@2·"},
+		{"a deleted object completely", "[C@1/a+0, D@2/a+1, M@3/b+2, D@4/b+3]", day, 18 * day, ""},
+		{"no row of a deleted object before the end of the retention", "[C@1+0, D@2+1]", 30 * day, 31*day + time.Second, "D@2·"},
 		{"a marker that was deleted", "[C@1/a+0, M@2/b+1, D@3/b+2]", day, 900 * day, "C@1/a+"},
 		{"no row of unknown time", "[C@1!, C@2+1, C@3+2]", day, 900 * day, "C@1· C@3+"},
-		{"no deletion that has such a row below", "[C@1!, D@2+1]", day, 900 * day, "C@1· D@2·"},
-		{"rows without sequencer, and not the one that they are behind", "[C@1+0, C@2+1] [C@-+2] [C@-+3]", day, 5 * day, "C@2· C@2-02+"},
+		{"no deletion above a row of unknown time", "[C@1!, D@2+1]", day, 900 * day, "C@1· D@2·"},
+		{"rows without sequencer, but not the row that they are behind", "[C@1+0, C@2+1] [C@-+2] [C@-+3]", day, 5 * day, "C@2· C@2-02+"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, limits := range limitsOfTables {
@@ -188,9 +188,9 @@ func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
 		require.Equal(t, domain.ObjectTooOld, s.ingestOne(e))
 	}
 	events[2].Time = time.Time{}
-	require.Equal(t, domain.ObjectDuplicate, s.ingestOne(events[2]), "its row is there")
+	require.Equal(t, domain.ObjectDuplicate, s.ingestOne(events[2]), "the row is stored")
 	longer := domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(domain.OpaqueSequencer, "x")), Time: s.now}
-	require.Equal(t, domain.ObjectStored, s.ingestOne(longer), "its order is not known")
+	require.Equal(t, domain.ObjectStored, s.ingestOne(longer), "the order of the event is unknown")
 }
 
 // If an object was completely forgotten, its old events do not create it again, even after a new

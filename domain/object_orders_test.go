@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	allOrders    = 6   // limit for the number of events of which all orders are tried: 720 for 6
+	allOrders    = 6   // with up to this number of events, all orders are tried: 720 orders for 6 events
 	randomOrders = 720 // number of random orders for more events
 )
 
@@ -81,10 +81,10 @@ func checkInAnyOrder(t *testing.T, script string, describe func(s *objectStore) 
 }
 
 // tryOrders calls check with every order of n numbers, or with many random ones.
-func tryOrders(rng *rand.Rand, n int, f func(order []int)) {
+func tryOrders(rng *rand.Rand, n int, check func(order []int)) {
 	if n > allOrders {
 		for range randomOrders {
-			f(rng.Perm(n))
+			check(rng.Perm(n))
 		}
 		return
 	}
@@ -95,7 +95,7 @@ func tryOrders(rng *rand.Rand, n int, f func(order []int)) {
 	var permute func(from int)
 	permute = func(from int) {
 		if from == n {
-			f(order)
+			check(order)
 			return
 		}
 		for i := from; i < n; i++ {

@@ -45,7 +45,7 @@ func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
 			require.True(t, changes.IsEmpty)
 			require.Equal(t, again, outcomes)
 			changes, outcomes = s.newUpdate([]string{"half", "quarter", "second"}, events[:1])
-			require.True(t, changes.IsEmpty, "the whole was stored")
+			require.True(t, changes.IsEmpty, "the larger update was stored")
 			require.Equal(t, again, outcomes)
 			require.Equal(t, want, s.object)
 			if others < domain.MaxObjectWrites-1 {
@@ -77,7 +77,7 @@ func TestObjectEventOfTwoCallsInOneUpdateIsADuplicate(t *testing.T) {
 	require.Equal(t, []domain.ObjectOutcome{stored, stored, duplicate, duplicate}, s.storeUpdate([]string{"a"}, events, events))
 	require.EqualValues(t, 2, s.object.Duplicates)
 	require.Equal(t, []domain.ObjectOutcome{duplicate, duplicate, duplicate, duplicate}, s.storeUpdate([]string{"b"}, twice))
-	require.EqualValues(t, 4, s.object.Duplicates, "what a call has twice counts once")
+	require.EqualValues(t, 4, s.object.Duplicates, "an event that a call has twice counts once")
 }
 
 // An event without sequencer is identified by the message that carried it.
@@ -90,7 +90,7 @@ func TestObjectEventWithoutSequencerIsADuplicateByItsMessage(t *testing.T) {
 			return []domain.ObjectEvent{e}
 		}
 		s.storeUpdate(nil, slices.Concat(message("a", 0), message("a", 1), message("b", 0)))
-		require.EqualValues(t, 3, s.object.Events, "two like events in one message are two")
+		require.EqualValues(t, 3, s.object.Events, "two equal events in one message are two events")
 		s.storeOtherUpdates(3)
 		s.storeUpdate(nil, message("a", 1))
 		require.EqualValues(t, 6, s.object.Events)
@@ -127,7 +127,7 @@ func TestObjectLimits(t *testing.T) {
 	}
 	require.Zero(t, s.queries, "new events of one version need no spilled row")
 	s.ingestCalls(objecttest.Calls("[D@FFFF]")[0])
-	require.Zero(t, s.queries, "nor does the deletion of the only version")
+	require.Zero(t, s.queries, "the deletion of the only version needs no spilled row")
 
 	large := objecttest.Calls("[C@1, C@2]")[0]
 	for i := range large {

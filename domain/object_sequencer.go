@@ -19,8 +19,8 @@ type SequencerForm int
 
 // The forms of sequencers.
 const (
-	// HexSequencer is the form of AWS: hexadecimal digits in any case. Before two are compared,
-	// the shorter one is padded with zeros on the right.
+	// HexSequencer is the form of AWS: hexadecimal digits in any case. For a comparison, the
+	// shorter of two sequencers is padded with zeros on the right.
 	HexSequencer SequencerForm = iota + 1
 	// OpaqueSequencer is the form of Azure: any text, compared byte by byte. A longer text
 	// counts as later, although Azure documents no order of texts with different lengths. A
@@ -60,7 +60,7 @@ func ParseSequencer(form SequencerForm, s string) (Sequencer, error) {
 	return Sequencer{s, cmp.Or(strings.TrimRight(strings.ToUpper(s), "0"), "0")}, nil
 }
 
-// String returns the text as it was parsed, and nothing for the null sequencer.
+// String returns the text as it was parsed, and empty text for the null sequencer.
 func (s Sequencer) String() string { return s.text }
 
 // IsNull reports whether s is the null sequencer.

@@ -57,17 +57,17 @@ func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 		slices.SortFunc(heads, func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
 		return heads[:min(len(heads), q.Limit)]
 	case SpilledHead:
-		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version }), CompareObjectRows)
+		return selectHighest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version }), CompareObjectRows)
 	case SpilledEarlier:
-		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version && !q.isGeneratedLater(r) }), CompareObjectRows)
+		return selectHighest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version && !q.isGeneratedLater(r) }), CompareObjectRows)
 	case SpilledNeighbors:
 		natives := func(side int) []ObjectRow {
 			return selectRows(rows, func(r *ObjectRow) bool {
 				return r.Version == q.Version && !r.IsGenerated() && r.Order().Compare(q.Order) == side
 			})
 		}
-		above := highest(natives(+1), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
-		return append(highest(natives(-1), CompareObjectRows), above...)
+		above := selectHighest(natives(+1), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
+		return append(selectHighest(natives(-1), CompareObjectRows), above...)
 	case SpilledAnchor:
 		e := &ObjectEvent{Version: q.Version, Type: ObjectCreated}
 		return q.selectAnchor(rows, e)
@@ -80,7 +80,7 @@ func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 		slices.SortFunc(old, CompareObjectRows)
 		return old[:min(len(old), MaxForgotten)]
 	case SpilledRecent:
-		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version && !q.isOld(r) }), CompareObjectRows)
+		return selectHighest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version && !q.isOld(r) }), CompareObjectRows)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (q SpilledQuery) isGeneratedLater(r *ObjectRow) bool {
 
 // selectAnchor returns the row behind which e has the highest placement.
 func (q SpilledQuery) selectAnchor(rows []ObjectRow, e *ObjectEvent) []ObjectRow {
-	return highest(selectRows(rows, func(r *ObjectRow) bool {
+	return selectHighest(selectRows(rows, func(r *ObjectRow) bool {
 		_, anchors := placementBehind(r, e)
 		return anchors && orderedTime(r.Time) <= q.Time
 	}), func(a, b ObjectRow) int {
@@ -123,7 +123,7 @@ func selectRows(rows []ObjectRow, has func(r *ObjectRow) bool) (selected []Objec
 	return selected
 }
 
-func highest(rows []ObjectRow, compare func(a, b ObjectRow) int) []ObjectRow {
+func selectHighest(rows []ObjectRow, compare func(a, b ObjectRow) int) []ObjectRow {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -238,8 +238,8 @@ func (s *spilledRows) noteRecent(v VersionID, q SpilledQuery) {
 	s.noteVersion(v)
 }
 
-// addTo adds the changes of spilled rows to the changes of an update.
-func (s *spilledRows) addTo(changes *ObjectChanges) {
+// addChangesTo adds the changes of spilled rows to the changes of an update.
+func (s *spilledRows) addChangesTo(changes *ObjectChanges) {
 	for id, known := range s.rows {
 		switch {
 		case known.removed:

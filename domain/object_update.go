@@ -33,8 +33,8 @@ const (
 	ObjectTooOld                             // the event is not stored: see ObjectRetention
 )
 
-// ObjectChanges are the changes of an update. They are stored together or not stored, and only if
-// the stored object has not changed since it was read.
+// ObjectChanges are the changes of an update. They are stored atomically, and only if the stored
+// object has not changed since it was read.
 type ObjectChanges struct {
 	Object  Object
 	Create  []ObjectRow   // spilled rows that were not spilled before
@@ -263,7 +263,7 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 		}
 	}
 	changes.Object, changes.IsGone = *o, u.isGone
-	u.below.addTo(&changes)
+	u.below.addChangesTo(&changes)
 	changes.Moved = slices.SortedFunc(maps.Values(u.moved), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
 	changes.Heads = slices.SortedFunc(maps.Values(heads), CompareObjectRows)
 	slices.SortFunc(changes.NoHeads, func(a, b VersionID) int { return compareVersions(a, b) })

@@ -72,7 +72,7 @@ func TestSequencerOrder(t *testing.T) {
 		form  domain.SequencerForm
 		texts []string
 	}{
-		{"hexadecimal is padded on its right", domain.HexSequencer, []string{"0", "0055AED6DCD90281E4", "0055aed6dcd90281e47", "0055AED6DCD90281E5", "01", "055", "10", "9", "a", "B"}},
+		{"hexadecimal text is padded on the right", domain.HexSequencer, []string{"0", "0055AED6DCD90281E4", "0055aed6dcd90281e47", "0055AED6DCD90281E5", "01", "055", "10", "9", "a", "B"}},
 		{"opaque text compares byte by byte", domain.OpaqueSequencer, []string{"0000000000000281000000000002F5CA", "00000000000004420000000000028963", "0000000000000442000000000002896a"}},
 		{"opaque text that is longer is later", domain.OpaqueSequencer, []string{"z", "00000000000004420000000000028963", "000000000000000000000000000089A4000000000018d6ea"}},
 	} {
@@ -124,7 +124,7 @@ func TestObjectWithSequencersOfUnknownOrderIsDoubtful(t *testing.T) {
 		{"two lengths", true, []domain.Sequencer{must(domain.ParseSequencer(domain.OpaqueSequencer, "00")), must(domain.ParseSequencer(domain.OpaqueSequencer, "000"))}},
 		{"two lengths of AWS", false, []domain.Sequencer{must(domain.ParseSequencer(domain.HexSequencer, "00")), must(domain.ParseSequencer(domain.HexSequencer, "000"))}},
 		{"two forms", true, []domain.Sequencer{must(domain.ParseSequencer(domain.HexSequencer, "00")), must(domain.ParseSequencer(domain.OpaqueSequencer, "00"))}},
-		{"one that a null one is placed behind", true, []domain.Sequencer{must(domain.ParseSequencer(domain.OpaqueSequencer, "00")), {}, must(domain.ParseSequencer(domain.OpaqueSequencer, "000"))}},
+		{"the base of a null sequencer, and a longer one", true, []domain.Sequencer{must(domain.ParseSequencer(domain.OpaqueSequencer, "00")), {}, must(domain.ParseSequencer(domain.OpaqueSequencer, "000"))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, limits := range limitsOfTables {

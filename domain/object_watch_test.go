@@ -36,7 +36,7 @@ func TestForget_KeepsAnObjectThatIsWatched(t *testing.T) {
 			u := changes.Object.Update(nil)
 			u.Forget(domain.ObjectRetention(time.Hour), objecttest.FirstMoment.Add(40*24*time.Hour), domain.ObjectOrder{})
 			again, _ := u.Finish(domain.ObjectLimits{})
-			require.True(t, again.IsEmpty, "each sweep writes it")
+			require.True(t, again.IsEmpty, "each sweep would write the object")
 		}
 	}
 }

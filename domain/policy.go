@@ -26,7 +26,7 @@ type Policy struct {
 	BreakFor   time.Duration // time for which the breaker is open before a probe
 }
 
-// The statuses of HTTP that have a special meaning.
+// The HTTP statuses with a special meaning.
 const (
 	statusOK   = 200
 	statusGone = 410
@@ -47,9 +47,9 @@ func QueuePolicy(delays []time.Duration, attempts int) Policy {
 	return Policy{Attempts: min(attempts, len(delays)), Delays: delays}
 }
 
-// BrokerPolicy returns the policy of a broker's consumers. The first retry is made after the time
-// first, and each further retry after twice the previous time. The breaker is open for about the
-// time of the first few retries of a message.
+// BrokerPolicy returns the policy of a broker's consumers. The delay before the first retry is
+// first, and each further delay is twice the previous one. The breaker is open for about the time
+// of the first few retries of a message.
 func BrokerPolicy(first time.Duration, retries int) Policy {
 	return Policy{
 		Attempts: 1 + retries, First: first, Max: 12 * time.Hour, Jitter: true,
@@ -77,13 +77,13 @@ func (p *Policy) Longest() time.Duration {
 		longest = max(longest, d)
 	}
 	if p.Period > 0 {
-		longest = max(longest, doubled(p.Period, max(p.Attempts-1, 0)))
+		longest = max(longest, doubleTimes(p.Period, max(p.Attempts-1, 0)))
 	}
 	return longest + longest/5
 }
 
-// doubled returns d doubled n times, limited to a hundred years.
-func doubled(d time.Duration, n int) time.Duration {
+// doubleTimes returns d doubled n times, limited to a hundred years.
+func doubleTimes(d time.Duration, n int) time.Duration {
 	const limit = 100 * 365 * 24 * time.Hour
 	for ; n > 0 && d < limit; n-- {
 		d *= 2
@@ -112,15 +112,15 @@ func Next(p Policy, published, failedAt time.Time, attempts int, a Answer) Verdi
 	var delay time.Duration
 	switch {
 	case p.Period > 0:
-		v.Due = published.Add(doubled(p.Period, attempts-1))
+		v.Due = published.Add(doubleTimes(p.Period, attempts-1))
 		if !v.Due.After(failedAt) {
-			v.Due = failedAt.Add(doubled(p.Period, max(attempts-2, 0)))
+			v.Due = failedAt.Add(doubleTimes(p.Period, max(attempts-2, 0)))
 		}
 		return v
 	case len(p.Delays) > 0:
 		delay = p.Delays[min(attempts, len(p.Delays)-1)]
 	default:
-		delay = min(doubled(p.First, attempts-1), p.Max)
+		delay = min(doubleTimes(p.First, attempts-1), p.Max)
 	}
 	if p.Jitter {
 		delay += jitter(delay/5, published, failedAt, attempts)

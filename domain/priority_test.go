@@ -47,6 +47,6 @@ func TestPriorityTurn_PicksEachPriorityWithinALimit(t *testing.T) {
 				return
 			}
 		}
-		t.Fatal("it was passed over in all rotations")
+		t.Fatal("the priority was not picked")
 	})
 }

@@ -31,7 +31,7 @@ type ReplayDelivery struct {
 
 // A ReplayRange says which ended deliveries are made again.
 type ReplayRange struct {
-	From, To time.Time // times of publication: from From to To, exclusive
+	From, To time.Time // range of publication times; From is included, To is not
 	Filter   string    // filter in addition to that of the receiver; "": no additional filter
 	OnlyDead bool      // only dead letters are replayed
 	Rate     int       // deliveries per second, 1 to MaxReplayRate
@@ -127,8 +127,8 @@ const (
 	ReplayStopped // a request stopped the replay, or the cursor was closed
 )
 
-// A Replay is a second position of a cursor. It passes the entries of a range that the cursor has
-// already taken, and makes their deliveries again.
+// A Replay is a second position of a cursor. It moves through the entries of a range that the
+// cursor has already taken, and makes their deliveries again.
 type Replay struct {
 	ID     string // id of the request for the replay
 	Number int    // number of the request for the replay

@@ -261,9 +261,9 @@ func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	case u.User != nil:
 		return Resource{}, Errorf(Invalid, "want no credentials in it")
 	case u.RawQuery != "" || u.ForceQuery:
-		return Resource{}, Errorf(Invalid, "want no query: a resource is watched whole")
+		return Resource{}, Errorf(Invalid, "want no query: only a whole resource can be watched")
 	case strings.Contains(uri, "#"):
-		return Resource{}, Errorf(Invalid, "want no fragment: a resource is watched whole")
+		return Resource{}, Errorf(Invalid, "want no fragment: only a whole resource can be watched")
 	}
 	path, isBelow := strings.CutPrefix(u.Path, b.path)
 	if u.Scheme != b.scheme || hostOf(u) != b.host || !isBelow || !strings.HasPrefix(path, "/") {
@@ -278,7 +278,7 @@ func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	return ParseResource(path, actor)
 }
 
-// Contains reports whether a URL is below b, so that a call to it would reach the hub itself.
+// Contains reports whether a URL is below b. A call to a URL below b would reach the hub itself.
 func (b ResourceBase) Contains(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || b == (ResourceBase{}) {

@@ -65,7 +65,7 @@ func TestAnObject_IsOneResourceByTheIDOfAnyRow(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, parsed)
 	_, err = domain.ParseResourceKey("/v1/objects/AQZidWNrZXQIYSBrZXkvw6kBAQJ2MQQwMEU0")
-	require.Equal(t, domain.Invalid, domain.KindOf(err), "stores have one name of an object")
+	require.Equal(t, domain.Invalid, domain.KindOf(err), "stores use one key for an object")
 	kept, err := domain.Kept("a")
 	require.NoError(t, err)
 	_, err = kept.Object()

@@ -18,8 +18,8 @@ type Subscription struct {
 	Encoding         string // JSONEncoding or FormEncoding
 	FormFields       map[string]string
 	PayloadFormField string            // name of the form field with the message
-	HMACKeyID        string            // "": the id of the subscription
-	Filter           string            // "": all messages
+	HMACKeyID        string            // id of the HMAC key in the header Authorization; "": the id of the subscription
+	Filter           string            // expression that selects messages; "": all messages
 	Attachments      map[string]string // expressions by the names of the attachments
 
 	IsSync         bool    // a message has only one attempt, and its sender waits for the result
@@ -28,12 +28,12 @@ type Subscription struct {
 	IsOrdered      bool    // one call at a time, in the order of the topic
 }
 
-// A SubscriptionID names a subscription. It is a UUID that no other subscription of any owner
-// has.
+// A SubscriptionID names a subscription. It is a UUID that is unique among the subscriptions of all
+// owners.
 type SubscriptionID [16]byte
 
-// ParseSubscriptionID reads the 36-character form of a UUID, in any case. The nil UUID and
-// any other text are Invalid errors.
+// ParseSubscriptionID reads the 36-character form of a UUID, in any case. It returns an Invalid
+// error for the nil UUID and any other text.
 func ParseSubscriptionID(s string) (SubscriptionID, error) {
 	id, err := parseUUID("subscription id", s)
 	return id, err
@@ -50,7 +50,7 @@ func (id SubscriptionID) Cursor() CursorID { return CursorID{"s|" + id.String()}
 func SubscriptionOf(cursor CursorID) (SubscriptionID, error) {
 	text, ok := strings.CutPrefix(cursor.s, "s|")
 	if !ok {
-		return SubscriptionID{}, Errorf(Invalid, "cursor %s is not that of a subscription", cursor)
+		return SubscriptionID{}, Errorf(Invalid, "cursor %s does not belong to a subscription", cursor)
 	}
 	return ParseSubscriptionID(text)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A TraceContext names a span of a distributed trace, by the W3C recommendation Trace Context.
+// A TraceContext names a span of a distributed trace, as in the W3C recommendation Trace Context.
 // It shows which request caused an action, for the diagnosis of delays. No rule depends on it.
 // The zero TraceContext names no span.
 type TraceContext struct {
@@ -20,7 +20,7 @@ type TraceContext struct {
 // A TraceID is the id of a trace. The zero TraceID is not valid.
 type TraceID [16]byte
 
-// String returns the form of the header traceparent: 32 hexadecimal digits in lower case.
+// String returns id as in the header traceparent: 32 hexadecimal digits in lower case.
 func (id TraceID) String() string { return hex.EncodeToString(id[:]) }
 
 // ParseTraceID accepts 32 hexadecimal digits in lower case that are not all 0.
@@ -35,7 +35,7 @@ func ParseTraceID(text string) (TraceID, error) {
 // A SpanID is the id of a span in a trace. The zero SpanID is not valid.
 type SpanID [8]byte
 
-// String returns the form of the header traceparent: 16 hexadecimal digits in lower case.
+// String returns id as in the header traceparent: 16 hexadecimal digits in lower case.
 func (id SpanID) String() string { return hex.EncodeToString(id[:]) }
 
 const (

@@ -71,5 +71,5 @@ func TestAWatch_IsCalledAgainByItsSchedule(t *testing.T) {
 	}
 	require.False(t, domain.Next(p, at, at, 1, domain.Answer{Status: 410}).Pause)
 	long := domain.WatchPolicy(30*24*time.Hour, 20)
-	require.True(t, domain.Next(long, at, at, 19, domain.Answer{}).Due.After(at), "no time overflows")
+	require.True(t, domain.Next(long, at, at, 19, domain.Answer{}).Due.After(at), "the due time does not overflow")
 }
