@@ -14,7 +14,7 @@ type Answer struct {
 	Took       time.Duration
 
 	// Unread and Lost report that the receiver was not called, because the message could not be
-	// read. After Unread a later attempt may succeed; after Lost none will. Error has the cause.
+	// read. After Unread a later attempt may succeed; after Lost, no attempt can. Error has the cause.
 	Unread, Lost bool
 }
 

@@ -19,7 +19,7 @@ type Bundle struct {
 	Content       ContentMode
 	Format        Format
 	Version       string    // version of the format that the actor requested
-	Opened        time.Time // time of opening; orders the open bundles of an actor, and no decision depends on it
+	Opened        time.Time // time of opening; used only to sort the open bundles of an actor
 	Body          Body
 	Peeked        TraceContext // the Peek that opened the bundle; zero: unknown
 

@@ -117,7 +117,7 @@ type Standing struct {
 	Followed int     // number of the last [ReplayRequest] that was carried out
 	Replay   *Replay // the running replay, or the last one
 
-	Held     *HeldBundle // nil: the consumer holds no bundle
+	Held     *HeldBundle // bundle of the consumer; nil: no bundle
 	Dequeued []string    // ids of the last dequeued bundles, up to [MaxDequeued]
 
 	Recent   []Attempt // last attempts, up to [MaxRecent]

@@ -31,17 +31,17 @@ type cursorModel struct {
 	kills    int            // nodes that the poison ended
 	started  int            // nodes that were started
 
-	delivered map[domain.EntryID]int // for each entry, the number of calls that the receiver accepted
-	called    map[domain.EntryID]int
-	calls     int
-	takeovers int // number of ended nodes and of take-overs
-	dueOf     map[domain.EntryID]time.Time
-	listed    time.Time // time in the entry of the shard
-	requests  domain.ReplayRequests
-	replayed  int                    // number of replayed deliveries
-	revived   int                    // number of replayed dead letters
-	handed    map[domain.EntryID]int // for each entry, the first version with a bundle that has its delivery
-	dequeued  int                    // number of dequeued deliveries
+	delivered    map[domain.EntryID]int // for each entry, the number of calls that the receiver accepted
+	called       map[domain.EntryID]int
+	calls        int
+	takeovers    int // number of ended nodes and of take-overs
+	dueOf        map[domain.EntryID]time.Time
+	listed       time.Time // time in the entry of the shard
+	requests     domain.ReplayRequests
+	replayed     int                    // number of replayed deliveries
+	revived      int                    // number of replayed dead letters
+	firstBundled map[domain.EntryID]int // for each entry, the first version with a bundle that has its delivery
+	dequeued     int                    // number of dequeued deliveries
 }
 
 type version struct {
@@ -72,7 +72,7 @@ func newCursorModel(t *rapid.T) *cursorModel {
 		policy:    domain.Policy{Attempts: 3, First: 10 * time.Second, Max: 15 * time.Second},
 		versions:  []version{{standing: domain.Standing{Stream: stream}, retries: map[domain.EntryID]domain.Retry{}, dead: map[domain.EntryID]domain.Retry{}}},
 		delivered: map[domain.EntryID]int{}, called: map[domain.EntryID]int{},
-		dueOf: map[domain.EntryID]time.Time{}, handed: map[domain.EntryID]int{},
+		dueOf: map[domain.EntryID]time.Time{}, firstBundled: map[domain.EntryID]int{},
 		poison: domain.EntryID{Number: -1},
 	}
 	m.order = rapid.SampledFrom([]modelOrder{unordered, unordered, ordered, changing}).Draw(t, "order")
@@ -270,7 +270,7 @@ func (m *cursorModel) beginCall(n *modelNode) {
 	for _, other := range n.calls {
 		require.NotEqual(m.t, other.EntryID, call.EntryID, "a delivery is called once at a time")
 	}
-	if first, ok := m.handed[call.EntryID]; ok {
+	if first, ok := m.firstBundled[call.EntryID]; ok {
 		require.Less(m.t, n.version, first, "P15: %v is in a bundle, and is not called", call.EntryID)
 	}
 	m.checkOrder(n, &call)

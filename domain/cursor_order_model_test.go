@@ -30,13 +30,13 @@ func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 	v := &m.versions[n.version]
 	// Only a stored bundle counts: the next owner would call the deliveries of a bundle that is
 	// not stored.
-	isHandedOut := func(e domain.EntryID) bool { // a consumer may fetch bundles in any order
-		_, isHanded := m.handed[e]
-		return isHanded || v.standing.Held.Has(e)
+	isInBundle := func(e domain.EntryID) bool { // a consumer may fetch bundles in any order
+		_, isBundled := m.firstBundled[e]
+		return isBundled || v.standing.Held.Has(e)
 	}
 	if m.order == ordered { // two nodes may have called with entries of different priorities
 		isBeside := func(e domain.EntryID) bool {
-			return e != call.EntryID && e.Priority == call.Priority && !isHandedOut(e)
+			return e != call.EntryID && e.Priority == call.Priority && !isInBundle(e)
 		}
 		for e, r := range v.retries {
 			require.False(m.t, isBeside(e) && r.Replay == call.Replay, "P16: %v is called, and %v has not ended", call.EntryID, e)
@@ -49,10 +49,10 @@ func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 		return
 	}
 	for e, r := range v.retries {
-		require.True(m.t, r.Replay > 0 || isHandedOut(e), "P16: %v is called for the first time, and %v waits for its next attempt", call.EntryID, e)
+		require.True(m.t, r.Replay > 0 || isInBundle(e), "P16: %v is called for the first time, and %v waits for its next attempt", call.EntryID, e)
 	}
 	for _, e := range m.stream {
-		if _, isRetry := v.retries[e]; isRetry || isHandedOut(e) || !passesFilter(e) {
+		if _, isRetry := v.retries[e]; isRetry || isInBundle(e) || !passesFilter(e) {
 			continue
 		}
 		if e.Priority == call.Priority && e.Number < call.Number {

@@ -52,7 +52,7 @@ func (c *Cursor) apply(o Outcome) {
 		failed, replay = r.Attempts, r.Replay
 	}
 	if o.Replay != replay || c.isHeld(o.Entry) {
-		return // the delivery had another result, and was replayed
+		return // an earlier result has ended the delivery, and a replay has restarted it
 	}
 	success := c.owner.Policy.IsSuccess(o.Answer)
 	if !success && failed != o.Attempts {
@@ -270,7 +270,7 @@ func (c *Cursor) IsListed() bool { return !c.standing.Listed.IsZero() }
 // of watches.
 func (c *Cursor) Unlist(followed int64) { c.isUnlisting, c.followedChanges = true, followed }
 
-// A Settlement is a change of a cursor that is stored by one write, or not at all.
+// A Settlement has changes of a cursor that are stored atomically.
 type Settlement struct {
 	Standing Standing
 	Create   []Retry   // new retries and dead letters

@@ -288,9 +288,9 @@ func (c *Cursor) recordSuspects() {
 	s.Caution, c.claimed = caution, false
 }
 
-// EndCaution ends careful serving of fresh deliveries. The caller has found no entry in the
-// stream that the cursor may take. EndCaution does nothing while fresh deliveries are outstanding
-// that the previous owner may have been calling. It reports whether careful serving has ended.
+// EndCaution ends careful serving of fresh deliveries, and reports whether it has ended. The caller
+// has found no entry in the stream that the cursor may take. EndCaution does nothing while
+// deliveries are open, under way or ready to be called, or while calls are not allowed.
 func (c *Cursor) EndCaution(now time.Time) bool {
 	s := &c.standing
 	if !s.isCareful() || c.InFlight() > 0 || len(s.Open) > 0 || c.retries.len() >= MaxRetries || !c.isReady(now) {

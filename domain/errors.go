@@ -41,7 +41,7 @@ type Error struct {
 	err  error
 }
 
-// Errorf is fmt.Errorf with a Kind; %w keeps the cause.
+// Errorf is like fmt.Errorf, but the error also has a Kind. %w adds a cause.
 func Errorf(k Kind, format string, args ...any) error {
 	return &Error{k, fmt.Errorf(format, args...)}
 }

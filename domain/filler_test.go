@@ -23,7 +23,7 @@ func eventsOfWeights(kb ...domain.Weight) []domain.Event {
 	return events
 }
 
-// disableBundling makes the event with index i not support bundling.
+// disableBundling sets SupportsBundling of the event with index i to false, and returns events.
 func disableBundling(i int, events []domain.Event) []domain.Event {
 	events[i].SupportsBundling = false
 	return events

@@ -73,9 +73,9 @@ func (m *cursorModel) checkBundle(n *modelNode, before *version) {
 			m.dequeued += old.Len()
 		}
 	}
-	for e := range m.handed {
+	for e := range m.firstBundled {
 		if !held.Has(e) && m.isReplayed(before, v, e) {
-			delete(m.handed, e)
+			delete(m.firstBundled, e)
 		}
 	}
 	if held == nil || old != nil && old.ID == held.ID {
@@ -91,7 +91,7 @@ func (m *cursorModel) checkBundle(n *modelNode, before *version) {
 		for _, call := range n.calls {
 			require.NotEqual(m.t, p.EntryID, call.EntryID, "P15: a delivery that is being called is in no bundle")
 		}
-		m.handed[p.EntryID] = len(m.versions) - 1
+		m.firstBundled[p.EntryID] = len(m.versions) - 1
 	}
 	for _, p := range held.Retries {
 		require.Contains(m.t, v.retries, p.EntryID)

@@ -75,7 +75,7 @@ type Job struct {
 	Lease    JobLease
 }
 
-// MaxJobFailures is the limit for the failures of single objects that a job keeps.
+// MaxJobFailures is the limit for the failures of single objects that a job stores.
 const MaxJobFailures = 100
 
 // JobCounts count the objects of a job.

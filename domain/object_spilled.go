@@ -23,7 +23,7 @@ type SpilledQueryKind int
 // The kinds of queries.
 const (
 	SpilledByID      SpilledQueryKind = iota + 1 // the row of an event
-	SpilledLive                                  // of the newest rows of all versions, the highest live ones, up to Limit
+	SpilledLive                                  // the highest live rows, up to Limit, among the newest rows of all versions
 	SpilledHead                                  // a version's newest row
 	SpilledEarlier                               // a version's newest row that is not a result of SpilledGenerated for the same Time
 	SpilledNeighbors                             // a version's native rows directly below and directly above Order
@@ -267,7 +267,7 @@ func compareRowIDs(a, b ObjectRowID) int {
 // newestSpilled returns the newest spilled row of a version, or nil.
 func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
 	// If the newest row is no longer spilled, SpilledEarlier returns the newest row below it. Rows
-	// that can move are already known from later.
+	// that can move are already known from the query in later.
 	q, areForgotten := u.below.recent[v]
 	if !areForgotten {
 		q = SpilledQuery{Kind: SpilledHead, Version: v}

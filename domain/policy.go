@@ -32,7 +32,7 @@ const (
 	statusGone = 410
 )
 
-// DefaultPolicy returns the policy of a receiver that has no policy of its own.
+// DefaultPolicy returns the policy of receivers without a configured policy.
 func DefaultPolicy() Policy {
 	return Policy{
 		Attempts: 12, First: 5 * time.Second, Max: 12 * time.Hour, Jitter: true,
