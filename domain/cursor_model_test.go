@@ -57,7 +57,7 @@ type modelNode struct {
 	before      *domain.Cursor // the previous cursor, while the cursor is loaded again
 	version     int
 	calls       []domain.Call
-	taken       []domain.EntryID // entries that the replay of a range took since the last settlement
+	taken       []domain.EntryID // entries that a replay of a range has taken since the last settlement
 	revived     int              // dead letters that were replayed since the last settlement, before they were stored
 }
 

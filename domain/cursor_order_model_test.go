@@ -30,7 +30,7 @@ func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 	v := &m.versions[n.version]
 	// Only a stored bundle counts: the next owner would call the deliveries of a bundle that is
 	// not stored.
-	isInBundle := func(e domain.EntryID) bool { // a consumer may fetch bundles in any order
+	isInBundle := func(e domain.EntryID) bool { // bundles are not ordered: a consumer may fetch them at any time
 		_, isBundled := m.firstBundled[e]
 		return isBundled || v.standing.Held.Has(e)
 	}
