@@ -2,16 +2,13 @@ package domain
 
 import "time"
 
-// A Backlog is the amount of events that wait for a recipient, and the time since which they
-// wait.
-//
-// It may lag behind other nodes: events that they have just saved may be missing.
+// A Backlog is the number of events that wait for a recipient, with the time at which the oldest
+// one was saved. It may lack events that other nodes have just saved.
 type Backlog struct {
 	Events int64
 
-	// Oldest is at or before the time at which the oldest of the Events was saved, and not
-	// before the recipient's first Save. It is zero if nothing waits, or if the time is not
-	// known.
+	// Oldest is the time at which the oldest event was saved, or an earlier time, but not before
+	// the recipient's first Save. It is zero if no event waits, or if the time is unknown.
 	Oldest time.Time
 }
 
@@ -25,7 +22,7 @@ func (b Backlog) Plus(c Backlog) Backlog {
 	}
 	sum := Backlog{Events: b.Events + c.Events, Oldest: b.Oldest}
 	if c.Oldest.Before(b.Oldest) {
-		sum.Oldest = c.Oldest // zero, which means not known, wins
+		sum.Oldest = c.Oldest // if one time is unknown (zero), the time of the sum is unknown
 	}
 	return sum
 }

@@ -6,58 +6,58 @@ import (
 	"time"
 )
 
-// A Bundle is a range of consecutive events of one cabinet that its recipient gets together. It
-// stays open, and every Peek of its group repeats it, until it is dequeued.
+// A Bundle is a range of consecutive events of one cabinet that its recipient receives together.
+// Until the bundle is dequeued, it is open and every Peek of its group returns it.
 type Bundle struct {
 	ID            BundleID
 	Group         Group
 	Cabinet       CabinetKey
-	Count         int // events, at least 1
+	Count         int // number of events, at least 1
 	Weight        Weight
 	First, Last   Sequence // sequences of the first and the last event
 	DocumentTypes []DocumentType
 	Content       ContentMode
 	Format        Format
-	Version       string    // of the format, as the actor asked for it
-	Opened        time.Time // orders the open bundles of an actor; no decision depends on it
+	Version       string    // version of the format that the actor requested
+	Opened        time.Time // time of opening; used only to sort the open bundles of an actor
 	Body          Body
-	Peeked        TraceContext // the Peek that opened it; zero: not known
+	Peeked        TraceContext // the Peek that opened the bundle; zero: unknown
 
-	// Of a bundle in content mode Request:
-	List           string         // the shared object with the ids of its events, for the domain
-	Object         string         // the content in the content store; "" until the domain has produced it
-	Gone           bool           // Object is known to be deleted
-	ContentFailure ContentFailure // the domain's failures to produce it; zero once there is an Object that is not gone
+	// The following fields are set only in content mode Request.
+	List           string         // name of the shared object with the ids of the events, for the domain
+	Object         string         // name of the content in the content store; "" until the domain has produced the content
+	Gone           bool           // the content is known to be deleted
+	ContentFailure ContentFailure // failures of the domain to produce the content; zero while the content exists
 }
 
 // IsUnanswered reports whether b waits for its domain to produce its content for the first
-// time. Until then, an actor can neither receive nor dequeue it.
+// time. While b waits, an actor can neither receive nor dequeue it.
 func (b *Bundle) IsUnanswered() bool { return b.Content == Request && b.Object == "" }
 
 // LacksContent reports whether the domain has to produce the content of b: for the first time,
-// or again because it was deleted. An actor may dequeue a bundle with deleted content, because
-// it may have received it before.
+// or again because the content was deleted. An actor may dequeue a bundle with deleted content,
+// because the actor may have received the content earlier.
 func (b *Bundle) LacksContent() bool { return b.IsUnanswered() || b.Content == Request && b.Gone }
 
 // ContentFailure describes a domain's failed attempts to produce the content of a bundle.
 type ContentFailure struct {
 	Failures int    // consecutive failures
-	Reason   string // of the last failure, in one word: no-answer, or the domain's word
-	Text     string // the domain's description
+	Reason   string // reason of the last failure, in one word: no-answer, or the word that the domain sent
+	Text     string // description of the last failure by the domain
 }
 
 // markedAfter is the number of consecutive failures after which an operator should act.
 const markedAfter = 5
 
-// IsMarked reports whether an operator should look at the bundle, because repeated requests
-// have failed. The requests continue.
+// IsMarked reports whether an operator should examine the bundle, because markedAfter
+// consecutive requests have failed. The hub continues to request the content.
 func (f ContentFailure) IsMarked() bool { return f.Failures >= markedAfter }
 
-// A Body describes the body of a bundle before it is read. The zero Body means not known: an
-// older version opened the bundle, or it waits for its domain.
+// A Body describes the body of a bundle before the body is read. The zero Body means unknown: an
+// older version opened the bundle, or the bundle waits for its domain.
 type Body struct {
 	Length int64  // bytes
-	Digest Digest // identifies the body
+	Digest Digest // digest of the bytes
 }
 
 // MessageType returns the distinct document types in the order in which they
@@ -70,7 +70,7 @@ func (b *Bundle) MessageType() string {
 	return strings.Join(texts, ",")
 }
 
-// A ContentMode is the way in which the data of a domain reaches the actor.
+// A ContentMode says how the data of a domain reaches the actor.
 type ContentMode string
 
 // The content modes.
@@ -89,8 +89,7 @@ func ParseContentMode(s string) (ContentMode, error) {
 	return "", Errorf(Invalid, "content: want manifest, inline or request, got %q", Clip(s))
 }
 
-// A Format is the form in which an actor wants content that a domain makes on
-// request.
+// A Format is the data format that an actor requests for content in mode Request.
 type Format string
 
 // The formats.
@@ -108,8 +107,8 @@ func ParseFormat(s string) (Format, error) {
 	return "", Errorf(Invalid, "format: want json or xml, got %q", Clip(s))
 }
 
-// MaxDocumentTypes is the maximum number of document types in a bundle of several events. 32 of
-// the longest are a header of 4 KB.
+// MaxDocumentTypes is the maximum number of document types in a bundle of several events. The
+// types are sent in one header: 32 types of maximum length have 4 KB.
 const MaxDocumentTypes = 32
 
 // A Filler applies the bundling rules to the events of one cabinet, offered in
@@ -137,14 +136,14 @@ type Filler struct {
 // Take adds the next event if it fits into the bundle, and reports whether it did. After the
 // first event that does not fit, no event fits.
 func (f *Filler) Take(e *Event, at Sequence) bool {
-	most := f.Max
-	if most == 0 {
-		most = MaxBundleWeight
+	limit := f.Max
+	if limit == 0 {
+		limit = MaxBundleWeight
 	}
 	weight := f.weight.Add(e.Weight)
 	newType := !slices.Contains(f.documentTypes, e.DocumentType)
 	tooMany := newType && len(f.documentTypes) == MaxDocumentTypes
-	if f.full || f.count > 0 && (!e.SupportsBundling || weight > most || tooMany) {
+	if f.full || f.count > 0 && (!e.SupportsBundling || weight > limit || tooMany) {
 		f.full = true
 		return false
 	}
@@ -153,14 +152,14 @@ func (f *Filler) Take(e *Event, at Sequence) bool {
 	}
 	f.count++
 	f.weight, f.last = weight, at
-	f.full = !e.SupportsBundling || weight >= most
+	f.full = !e.SupportsBundling || weight >= limit
 	if newType {
 		f.documentTypes = append(f.documentTypes, e.DocumentType)
 	}
 	return true
 }
 
-// Full reports whether no further event can fit. Then the caller need not read the next one.
+// Full reports whether no further event can fit. If so, the caller need not read the next event.
 func (f *Filler) Full() bool { return f.full }
 
 // Fill sets the fields of b that summarize its events.

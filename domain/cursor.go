@@ -40,43 +40,43 @@ type CursorState int
 // The states of a cursor.
 const (
 	Active CursorState = iota
-	Paused             // keeps its deliveries and makes no call
-	Closed             // takes no more entries; its deliveries are cancelled
+	Paused             // the cursor keeps its deliveries and makes no calls
+	Closed             // the cursor takes no more entries, and its deliveries are cancelled
 )
 
-// Counters count the deliveries of a cursor. At any time, Triggered is the sum of
-// Delivered, Errored, Cancelled, Expired and those that are outstanding.
+// Counters count the deliveries of a cursor. Triggered is always the sum of Delivered, Errored,
+// Cancelled, Expired and the number of outstanding deliveries.
 type Counters struct {
-	Triggered int64 // matched by the filter
-	Filtered  int64 // not matched by the filter
+	Triggered int64 // deliveries that began: for matching entries, expired entries and replays
+	Filtered  int64 // entries that did not match the filter
 	Delivered int64
 	Errored   int64 // dead letters
 	Cancelled int64
-	Expired   int64 // expired in the stream before they were taken
-	Attempts  int64 // calls of which the result is stored
+	Expired   int64 // entries that expired in the stream before the cursor took them
+	Attempts  int64 // calls with a stored result
 }
 
 // A Claim names the delivery that is called while a cursor is served carefully. It is stored
 // before the call, so the next owner knows which call may have crashed this node.
 type Claim struct {
 	Entry EntryID
-	By    string // the incarnation that claimed it last
-	Count int    // incarnations that claimed it
+	By    string // incarnation that claimed the delivery last
+	Count int    // number of incarnations that claimed the delivery
 }
 
-// MaxClaims is the number of incarnations that may crash while they call one delivery. Then the
-// delivery becomes a dead letter.
+// MaxClaims is the number of incarnations that claim one delivery and end during the call before
+// the delivery becomes a dead letter.
 const MaxClaims = 3
 
-// Caution lists the deliveries that have to be served carefully after an owner ended without
-// releasing its cursor: those that it may have been calling.
+// Caution lists the deliveries that an owner may have been calling when it ended without
+// releasing its cursor. They are served carefully.
 //
-// While Fresh has deliveries, one delivery is called at a time, and all are claimed. After that
+// While Fresh has deliveries, one delivery is called at a time, and each is claimed. Afterwards
 // only the suspects are claimed. A retry may be a suspect before it is due: the clock of the
 // previous owner may have been ahead.
 type Caution struct {
-	Suspects []EntryID       // entries that were taken, and the retries that were due first
-	Fresh    [Priorities]int // number of the next deliveries of each priority
+	Suspects []EntryID       // the entries that were taken, and the retries with the earliest due times
+	Fresh    [Priorities]int // for each priority, how many of the next deliveries are served carefully
 }
 
 // includesFresh reports whether fresh deliveries are served carefully, too.
@@ -85,62 +85,64 @@ func (c *Caution) includesFresh() bool { return c.Fresh != [Priorities]int{} }
 // A Standing is the stored state of a cursor, without its retries.
 type Standing struct {
 	Stream   StreamName
-	Segment  int        // the segment in which a priority begins that is not in At
+	Segment  int        // segment in which the priorities without a position in At begin
 	At       []Position // for each priority, the position of the first entry that was not taken
-	Open     []Position // taken, not ended and not failed
+	Open     []Position // deliveries that were taken and have neither ended nor failed
 	Counters Counters
 
-	// Count and digest of all retries. A read of the retries is complete if it has the same.
+	// Retries and Digest are the count and the digest of all retries. A read of the retries is
+	// complete if it returns retries with the same count and digest.
 	Retries int
 	Digest  uint64
-	Late    int       // retries that have a third of their attempts left, or fewer
-	Listed  time.Time // no retry is due before it; the entry of the shard has the same time or an earlier one
+	Late    int       // number of retries with at most a third of their attempts left
+	Listed  time.Time // no retry is due before this time; the shard's entry has this time or an earlier one
 
 	State    CursorState
-	Reason   string        // why it is paused
-	Resumed  int           // how often its receiver was resumed
+	Reason   string        // reason of the pause
+	Resumed  int           // how often the receiver was resumed
 	Hold     time.Time     // no calls are made before this time
-	HoldFor  time.Duration // from the answer that asked for it to Hold
+	HoldFor  time.Duration // length of the hold, counted from the answer that requested it
 	Failures int           // consecutive failures
-	// FailedSince is when the first of these consecutive failures ended; zero without failures,
-	// or if it is not known.
+	// FailedSince is the time at which the first of the consecutive failures ended. It is zero
+	// without failures, or if the time is unknown.
 	FailedSince time.Time
-	BreakerTo   time.Time // the breaker is open until then, and half open after that; zero: closed
+	BreakerTo   time.Time // the breaker is open until this time, and half open afterwards; zero: closed
 
-	By       string // the incarnation that proved it last
-	Limit    int    // calls that it may have under way
+	By       string // incarnation of the last owner
+	Limit    int    // limit for the calls that By has under way
 	Released bool   // By has no calls under way
 	Caution  *Caution
 	Claim    *Claim
 
-	Followed int     // number of the last [ReplayRequest] that was followed
-	Replay   *Replay // that runs, or the last one
+	Followed int     // number of the last [ReplayRequest] that was carried out
+	Replay   *Replay // the running replay, or the last one
 
-	Held     *HeldBundle // nil: the consumer holds no bundle
-	Dequeued []string    // the last bundles that were dequeued, up to [MaxDequeued]
+	Held     *HeldBundle // bundle of the consumer; nil: no bundle
+	Dequeued []string    // ids of the last dequeued bundles, up to [MaxDequeued]
 
-	Recent   []Attempt // the last ones, up to [MaxRecent]
-	Marks    []Mark    // in the order of their times, up to [MaxMarks]
-	Expiries []Expiry  // the last ones, up to [MaxExpiries]
-	Unknown  []byte    // what the store keeps for a newer version
+	Recent   []Attempt // last attempts, up to [MaxRecent]
+	Marks    []Mark    // marks in the order of their times, up to [MaxMarks]
+	Expiries []Expiry  // last expiries, up to [MaxExpiries]
+	Unknown  []byte    // members of the stored document that only a newer version knows
 }
 
-// reasonGone is stored: it distinguishes this pause from that of an owner.
+// reasonGone is stored. It distinguishes this pause from a pause that the owner of the receiver
+// requested.
 const reasonGone = "the receiver answered 410 Gone"
 
 // IsGone reports whether the cursor is paused because its receiver answered 410 Gone.
 func (s *Standing) IsGone() bool { return s.State == Paused && s.Reason == reasonGone }
 
-// MaxRecent is the limit for the attempts in a Standing: its document remains small.
+// MaxRecent is the limit for the attempts in a Standing. It keeps the stored document small.
 const MaxRecent = 16
 
 // The limits of a cursor.
 const (
-	MaxConcurrency = 64     // calls under way; so a settlement fits into a batch of the store
-	MaxRetries     = 10_000 // waiting retries; a cursor with more takes no fresh deliveries
+	MaxConcurrency = 64     // limit for the calls under way: their results fit into one batch of the store
+	MaxRetries     = 10_000 // limit for the retries: at this limit, a cursor takes no fresh deliveries
 )
 
-// Clone returns a copy of s. No later change of one affects the other.
+// Clone returns a deep copy of s.
 func (s *Standing) Clone() Standing {
 	c := *s
 	c.At, c.Open, c.Recent, c.Expiries = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent), slices.Clone(s.Expiries)
@@ -161,7 +163,7 @@ func (s *Standing) Clone() Standing {
 	return c
 }
 
-// Outstanding returns how many deliveries have begun and not ended.
+// Outstanding returns the number of deliveries that have not ended.
 func (s *Standing) Outstanding() int {
 	n := len(s.Open) + s.Retries
 	if s.Held != nil {
@@ -170,7 +172,7 @@ func (s *Standing) Outstanding() int {
 	return n
 }
 
-// Position returns the first position of a priority that was not taken.
+// Position returns the position of the first entry of a priority that was not taken.
 func (s *Standing) Position(priority int) Position {
 	i, found := s.indexAt(priority)
 	if found {
@@ -198,10 +200,10 @@ func (s *Standing) indexOpen(e EntryID) int {
 
 // An Owner is a node that serves a cursor.
 type Owner struct {
-	Incarnation string // incarnation of the node
-	Limit       int    // calls under way, 1 to MaxConcurrency
+	Incarnation string
+	Limit       int // limit for the calls under way, 1 to MaxConcurrency
 	Policy      Policy
-	KeepsMarks  bool // of the progress of the cursor
+	KeepsMarks  bool // the cursor records its progress in Standing.Marks
 	IsOrdered   bool // the deliveries are made in the order of the stream; see cursor_order.go
 }
 
@@ -209,9 +211,9 @@ type Owner struct {
 // at another time.
 var ErrIncomplete = errors.New("the retries are not those of the cursor")
 
-// A Cursor is a receiver's position in a stream with its deliveries, in the memory of the node
-// that owns it. A change is lost with the node until a [Settlement] with it is stored. A Cursor
-// is not safe for concurrent use.
+// A Cursor is a receiver's position in a stream together with its deliveries, in the memory of
+// the node that owns it. If the node ends before a [Settlement] stores a change, the change is
+// lost. A Cursor is not safe for concurrent use.
 //
 //	           Take          Begin           Settle
 //	stream ──────────▶ open ───────▶ called ────────▶ delivered
@@ -223,26 +225,26 @@ type Cursor struct {
 	owner    Owner
 	retries  retries
 
-	calls       map[EntryID]int         // under way, with the number of attempts that had failed before
-	told        []Outcome               // of entries that this cursor has not taken yet, because it was loaded again
-	unstored    []Outcome               // applied since the last settlement that was stored
-	postponed   map[EntryID]time.Time   // until when deliveries wait whose message could not be read
-	changes     map[EntryID]retryChange // of retry documents, since the last settlement
-	held        map[EntryID]struct{}    // deliveries replayed since the last settlement; they are called after the next one is stored
-	claimed     bool                    // the claim is stored
-	latest      time.Time               // by the clock of the owner, so far; without a monotonic reading
-	ahead       time.Time               // the latest stored time of those that were bounded
-	writing     *writing                // the settlement that is being stored
+	calls       map[EntryID]int         // calls under way, each with the number of failed attempts before it
+	deferred    []Outcome               // outcomes of entries that the cursor has to take again, because it was loaded again
+	unstored    []Outcome               // outcomes that were applied and are not stored
+	postponed   map[EntryID]time.Time   // for each delivery whose message could not be read, the time until which it waits
+	changes     map[EntryID]retryChange // changes of retry documents since the last settlement
+	held        map[EntryID]struct{}    // deliveries replayed since the last settlement; they are called after the next settlement is stored
+	claimed     bool                    // Standing.Claim is stored
+	latest      time.Time               // latest time that the owner's clock has shown, without a monotonic reading
+	ahead       time.Time               // latest of the stored times that were bounded
+	pending     *pendingWrite           // the settlement that is being stored
 	listing     time.Time               // time that the next settlement writes into the entry of the shard; zero: no write
 	isUnlisting bool                    // the next settlement removes the entry of the shard
 
-	followedChanges int64 // Settlement.Changes of the removal
+	followedChanges int64 // value for Settlement.Changes when the entry of the shard is removed
 
-	storedBundle *HeldBundle // Standing.Held as it is stored, which is what another owner would load
+	storedBundle *HeldBundle // the stored Standing.Held, which another owner would load
 }
 
-type writing struct {
-	outcomes int // number of the first elements of unstored that it includes
+type pendingWrite struct {
+	outcomes int // number of elements at the start of Cursor.unstored that the settlement includes
 	changes  map[EntryID]retryChange
 	held     map[EntryID]struct{}
 	claim    *Claim
@@ -275,7 +277,7 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 	c.boundTimes(now)
 	c.holdRetries()
 	if st.By != "" && st.By != o.Incarnation && !st.Released {
-		c.beCareful()
+		c.recordSuspects()
 	}
 	if st.By != o.Incarnation || st.Limit < o.Limit {
 		st.Limit = o.Limit
@@ -285,23 +287,23 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 	return c, nil
 }
 
-// Standing returns a copy of the standing that has to be stored.
+// Standing returns a copy of the standing, including changes that are not stored yet.
 func (c *Cursor) Standing() Standing { return c.standing.Clone() }
 
-// ViewStanding returns the standing itself. The caller only reads it, and only until the next
-// call of a method that changes c.
+// ViewStanding returns the standing without copying it. The caller must not change it, and may
+// read it only until the next call of a method that changes c.
 func (c *Cursor) ViewStanding() *Standing { return &c.standing }
 
-// Position returns the first position of a priority that was not taken.
+// Position returns the position of the first entry of a priority that was not taken.
 func (c *Cursor) Position(priority int) Position { return c.standing.Position(priority) }
 
-// InFlight returns how many calls are under way, or have a result that is not stored. If the
-// node crashes, the results of up to this many calls are lost.
-func (c *Cursor) InFlight() int { return len(c.calls) + len(c.told) + len(c.unstored) }
+// InFlight returns the number of calls that are under way or have a result that is not stored. A
+// crash of the node loses the results of up to this many calls.
+func (c *Cursor) InFlight() int { return len(c.calls) + len(c.deferred) + len(c.unstored) }
 
 // Adopt takes over the calls and results of old, the same cursor before it was loaded again.
-// Results of deliveries that have ended meanwhile are dropped, and so are failed attempts that
-// were counted already.
+// It drops the results of deliveries that have ended since, and failed attempts that are already
+// counted.
 func (c *Cursor) Adopt(old *Cursor) {
 	maps.Copy(c.postponed, old.postponed)
 	for e, attempts := range old.calls {
@@ -311,7 +313,7 @@ func (c *Cursor) Adopt(old *Cursor) {
 	for _, o := range old.unstored {
 		c.apply(o)
 	}
-	for _, o := range old.told {
+	for _, o := range old.deferred {
 		c.apply(o)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A full cursor takes no fresh entries, so careful serving has to call with any retry.
+// A cursor with MaxRetries retries takes no fresh entries. So while it is served carefully, it
+// has to call any retry.
 func TestACursorThatIsFull_CallsRetriesAfterItsOwnerEnded(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.owner.Policy = domain.Policy{Attempts: 100, First: time.Minute, Max: time.Minute}
@@ -20,7 +21,7 @@ func TestACursorThatIsFull_CallsRetriesAfterItsOwnerEnded(t *testing.T) {
 		c.endCall(c.beginCall(), domain.Answer{Status: 500})
 		c.storeChanges()
 	}
-	c.loadCursor("b") // a has ended
+	c.loadCursor("b") // node a has ended
 	for range 5 {
 		c.now = c.now.Add(time.Hour)
 		c.EndCaution(c.now)
@@ -41,12 +42,12 @@ func TestAClaimOfAnOwnerThatReleasedItsCursor_EndsNoDelivery(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)
 	c.storeChanges()
-	c.loadCursor("b") // a has ended
+	c.loadCursor("b") // node a has ended
 	for i := range domain.MaxClaims + 1 {
 		call, ok := c.Next(c.now)
 		require.True(t, ok)
 		require.True(t, call.Claim)
-		c.storeChanges() // and its node is stopped before there is a worker for the call
+		c.storeChanges() // the node stops before a worker makes the call
 		c.Release()
 		c.storeChanges()
 		c.loadCursor("c" + strconv.Itoa(i))
@@ -64,10 +65,10 @@ func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	c.endCall(c.beginCall(), domain.Answer{Status: 200})
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
-	c.loadCursor("b") // a has ended
+	c.loadCursor("b") // node a has ended
 	replayed := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
 	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Range: &replayed}, nil, c.now))
-	require.False(t, c.CanReplay(c.now), "fresh deliveries may be those that ended a")
+	require.False(t, c.CanReplay(c.now), "fresh deliveries may have ended node a")
 	require.True(t, c.EndCaution(c.now))
 	require.True(t, c.isIdle())
 	require.True(t, c.CanReplay(c.now))
@@ -81,7 +82,7 @@ func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	require.EqualValues(t, 2, c.standing.Counters.Delivered)
 }
 
-// Node a crashes while it calls with a delivery. Node b ends for another reason, before the
+// Node a crashes during a call of a delivery. Node b ends for another reason, before that
 // delivery is due again.
 func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	c := newCursorTest(t, 1)
@@ -89,17 +90,17 @@ func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
 	c.now = c.now.Add(time.Minute)
-	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // so that another retry is due before it
+	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the suspect has failed twice, so a retry that fails later is due before it
 	c.storeChanges()
 	suspect := domain.EntryID{}
-	c.loadCursor("b") // a may have called with it: its clock may have been ahead
+	c.loadCursor("b") // the clock of node a may have been ahead, so node a may have called with this retry
 	require.True(t, c.EndCaution(c.now))
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
 	require.True(t, c.retries[domain.EntryID{Number: 1}].Due.Before(c.retries[suspect].Due))
 
-	c.loadCursor("c") // b has ended
+	c.loadCursor("c") // node b has ended
 	c.EndCaution(c.now)
 	for c.standing.Retries > 0 {
 		c.now = c.now.Add(time.Second)
@@ -143,7 +144,7 @@ func TestASuspectThatHasEnded_IsForgotten(t *testing.T) {
 	c.storeChanges()
 	for i := range 5 {
 		c.loadCursor("b" + strconv.Itoa(i))
-		require.Len(t, c.standing.Caution.Suspects, 2, "they are noted once")
+		require.Len(t, c.standing.Caution.Suspects, 2, "each suspect is recorded once")
 	}
 	call, ok := c.Next(c.now)
 	require.True(t, ok)

@@ -8,17 +8,17 @@ import (
 // A Mark records the position of a cursor at a time.
 type Mark struct {
 	At      time.Time
-	Numbers []int64 // for each priority, of the first entry that was not taken; 0 where it is missing
+	Numbers []int64 // for each priority, the number of the first entry that was not taken; 0: no position in the priority
 }
 
-// MaxMarks is the limit for the marks of a Standing: its document remains small.
+// MaxMarks is the limit for the marks of a Standing. It keeps the stored document small.
 const MaxMarks = 8
 
 // markInterval is the minimum time between two marks, except for the last mark.
 const markInterval = time.Second
 
 // Mark records the current position, if the owner keeps marks. The last mark is always from the
-// last call of Mark. The older marks are, the further they are apart.
+// last call of Mark. Older marks are further apart than newer ones.
 func (c *Cursor) Mark(now time.Time) {
 	if !c.owner.KeepsMarks {
 		return
@@ -37,14 +37,14 @@ func (c *Cursor) Mark(now time.Time) {
 	}
 	s.Marks = append(s.Marks, m)
 	if len(s.Marks) > MaxMarks {
-		i := s.leastMark(now)
+		i := s.redundantMark(now)
 		s.Marks = slices.Delete(s.Marks, i, i+1)
 	}
 }
 
-// leastMark returns the index of the mark to drop: the one whose neighbours are the closest in
-// relation to their age. It is neither the first nor one of the last two.
-func (s *Standing) leastMark(now time.Time) int {
+// redundantMark returns the index of the mark to drop: the mark whose neighbours are closest to each
+// other in relation to their age. The first mark and the last two are never dropped.
+func (s *Standing) redundantMark(now time.Time) int {
 	least, index := 0.0, 1
 	for i := 1; i < len(s.Marks)-2; i++ {
 		gap, age := s.Marks[i+1].At.Sub(s.Marks[i-1].At), now.Sub(s.Marks[i-1].At)
@@ -55,9 +55,9 @@ func (s *Standing) leastMark(now time.Time) int {
 	return index
 }
 
-// NumberAt returns a number of a priority: at that time, the cursor had taken all entries
-// before it. It comes from the last mark at or before the time, so the cursor may have taken
-// more. Without such a mark, it is 0.
+// NumberAt returns a lower limit for the position of the cursor in a priority at a time: all
+// entries with lower numbers had been taken. The limit comes from the last mark at or before the
+// time, so more entries may have been taken. Without a mark, it is 0.
 func (s *Standing) NumberAt(priority int, at time.Time) int64 {
 	for _, m := range slices.Backward(s.Marks) {
 		if !m.At.After(at) {

@@ -21,27 +21,27 @@ type cursorModel struct {
 	t        *rapid.T
 	now      time.Time
 	policy   domain.Policy
-	stream   []domain.EntryID // in the order of their appends
+	stream   []domain.EntryID // entries in the order in which they were appended
 	versions []version
 	nodes    []*modelNode
 	limit    int
 	order    modelOrder
-	poison   domain.EntryID // ends every node that calls with it
-	deadly   int            // the attempt that ends the node
-	kills    int            // by the poison
-	lives    int
+	poison   domain.EntryID // entry whose call ends the calling node
+	deadlyAt int            // number of failed attempts from which on the poison ends nodes
+	kills    int            // nodes that the poison ended
+	started  int            // nodes that were started
 
-	delivered map[domain.EntryID]int // calls that the receiver has accepted
-	called    map[domain.EntryID]int
-	calls     int
-	upsets    int // ends of nodes, take-overs
-	dueOf     map[domain.EntryID]time.Time
-	listed    time.Time // time of the entry of the shard
-	requests  domain.ReplayRequests
-	replayed  int                    // deliveries that were made again
-	revived   int                    // replayed deliveries that were dead letters
-	handed    map[domain.EntryID]int // the first version that has the delivery in a bundle
-	dequeued  int                    // deliveries
+	delivered    map[domain.EntryID]int // for each entry, the number of calls that the receiver accepted
+	called       map[domain.EntryID]int
+	calls        int
+	takeovers    int // number of ended nodes and of take-overs
+	dueOf        map[domain.EntryID]time.Time
+	listed       time.Time // time in the entry of the shard
+	requests     domain.ReplayRequests
+	replayed     int                    // number of replayed deliveries
+	revived      int                    // number of replayed dead letters
+	firstBundled map[domain.EntryID]int // for each entry, the first version with a bundle that has its delivery
+	dequeued     int                    // number of dequeued deliveries
 }
 
 type version struct {
@@ -51,14 +51,14 @@ type version struct {
 }
 
 type modelNode struct {
-	life    string
-	cursor  *domain.Cursor
-	ordered bool
-	before  *domain.Cursor // the cursor before, while it is loaded again
-	version int
-	calls   []domain.Call
-	taken   []domain.EntryID // by the replay of a range, since the last settlement
-	revived int              // dead letters, since the last settlement and before they were stored
+	incarnation string
+	cursor      *domain.Cursor
+	ordered     bool
+	before      *domain.Cursor // the previous cursor, while the cursor is loaded again
+	version     int
+	calls       []domain.Call
+	taken       []domain.EntryID // entries that a replay of a range has taken since the last settlement
+	revived     int              // dead letters that were replayed since the last settlement, before they were stored
 }
 
 func (m *cursorModel) currentVersion() *version { return &m.versions[len(m.versions)-1] }
@@ -72,7 +72,7 @@ func newCursorModel(t *rapid.T) *cursorModel {
 		policy:    domain.Policy{Attempts: 3, First: 10 * time.Second, Max: 15 * time.Second},
 		versions:  []version{{standing: domain.Standing{Stream: stream}, retries: map[domain.EntryID]domain.Retry{}, dead: map[domain.EntryID]domain.Retry{}}},
 		delivered: map[domain.EntryID]int{}, called: map[domain.EntryID]int{},
-		dueOf: map[domain.EntryID]time.Time{}, handed: map[domain.EntryID]int{},
+		dueOf: map[domain.EntryID]time.Time{}, firstBundled: map[domain.EntryID]int{},
 		poison: domain.EntryID{Number: -1},
 	}
 	m.order = rapid.SampledFrom([]modelOrder{unordered, unordered, ordered, changing}).Draw(t, "order")
@@ -81,7 +81,7 @@ func newCursorModel(t *rapid.T) *cursorModel {
 	}
 	if rapid.IntRange(0, 3).Draw(t, "poisoned") == 0 {
 		m.poison = domain.EntryID{Number: int64(rapid.IntRange(0, 2).Draw(t, "poison"))}
-		m.deadly = rapid.IntRange(0, 1).Draw(t, "deadly attempt")
+		m.deadlyAt = rapid.IntRange(0, 1).Draw(t, "deadly attempt")
 	}
 	m.nodes = []*modelNode{m.startNode()}
 	if rapid.Bool().Draw(t, "two nodes") {
@@ -91,8 +91,8 @@ func newCursorModel(t *rapid.T) *cursorModel {
 }
 
 func (m *cursorModel) startNode() *modelNode {
-	m.lives++
-	return &modelNode{life: fmt.Sprintf("life-%d", m.lives)}
+	m.started++
+	return &modelNode{incarnation: fmt.Sprintf("incarnation-%d", m.started)}
 }
 
 // publishEntry appends an entry.
@@ -120,11 +120,11 @@ func (m *cursorModel) loadVersion(n *modelNode) {
 	for _, e := range slices.SortedFunc(maps.Keys(m.versions[j].retries), domain.CompareEntries) {
 		stored = append(stored, m.versions[j].retries[e])
 	}
-	if v.standing.By != "" && v.standing.By != n.life {
-		m.upsets++
+	if v.standing.By != "" && v.standing.By != n.incarnation {
+		m.takeovers++
 	}
 	isOrdered := m.isOrdered()
-	c, err := domain.OpenCursor(v.standing, stored, domain.Owner{Incarnation: n.life, Limit: m.limit, Policy: m.policy, IsOrdered: isOrdered}, m.now)
+	c, err := domain.OpenCursor(v.standing, stored, domain.Owner{Incarnation: n.incarnation, Limit: m.limit, Policy: m.policy, IsOrdered: isOrdered}, m.now)
 	if err != nil {
 		require.ErrorIs(m.t, err, domain.ErrIncomplete)
 		require.NotEqual(m.t, i, j, "retries of the same version are complete")
@@ -137,7 +137,7 @@ func (m *cursorModel) loadVersion(n *modelNode) {
 	}
 	n.version = i
 	n.cursor, n.before = nil, kept
-	// The first settlement is the fence: nothing is called before it is stored.
+	// The first settlement fences earlier owners: no call begins before it is stored.
 	if !m.storeSettlement(n, c) {
 		return
 	}
@@ -148,7 +148,7 @@ func (m *cursorModel) loadVersion(n *modelNode) {
 	n.cursor, n.before = c, nil
 }
 
-// storeSettlement stores a settlement of c, if the store has the version that c is based on.
+// storeSettlement stores a settlement of c, if c is based on the last version in the store.
 func (m *cursorModel) storeSettlement(n *modelNode, c *domain.Cursor) bool {
 	s := c.Settlement()
 	if n.version != len(m.versions)-1 {
@@ -160,7 +160,7 @@ func (m *cursorModel) storeSettlement(n *modelNode, c *domain.Cursor) bool {
 		return false
 	}
 	if s.List && (m.listed.IsZero() || s.Standing.Listed.Before(m.listed)) {
-		m.listed = s.Standing.Listed // a crash after this write leaves an entry that is too early
+		m.listed = s.Standing.Listed // a crash after this write leaves a shard entry with a time that is too early
 		if rapid.IntRange(0, 9).Draw(m.t, "only listed") == 0 {
 			c.Unstored()
 			return false
@@ -185,7 +185,7 @@ func (m *cursorModel) storeSettlement(n *modelNode, c *domain.Cursor) bool {
 		m.putRetry(&v, r)
 	}
 	for _, r := range s.Put {
-		require.NotContains(m.t, v.retries, r.EntryID, "a retry that is put is none yet")
+		require.NotContains(m.t, v.retries, r.EntryID, "a retry that is put does not exist as a retry")
 		if dead, ok := v.dead[r.EntryID]; ok && !r.Dead {
 			require.GreaterOrEqual(m.t, len(r.History), len(dead.History), "the history of a dead letter is kept")
 			m.revived++
@@ -202,7 +202,7 @@ func (m *cursorModel) storeSettlement(n *modelNode, c *domain.Cursor) bool {
 	m.checkBundle(n, before)
 	m.checkRules(before)
 	if rapid.IntRange(0, 7).Draw(m.t, "reply lost") == 0 {
-		n.before, n.cursor = firstCursor(n.cursor, n.before), nil // it has to be loaded again
+		n.before, n.cursor = firstCursor(n.cursor, n.before), nil // the cursor has to be loaded again
 		return false
 	}
 	c.Stored()
@@ -238,7 +238,7 @@ func (m *cursorModel) takeEntry(n *modelNode, priority int) {
 	}
 }
 
-// endCaution ends careful serving if the stream has no entries that may be taken.
+// endCaution ends careful serving if the stream has no entries that the cursor may take.
 func (m *cursorModel) endCaution(n *modelNode) {
 	for _, e := range m.stream {
 		if e.Number >= n.cursor.Position(e.Priority).Number && n.cursor.CanTake(e.Priority, m.now) {
@@ -263,15 +263,15 @@ func (m *cursorModel) beginCall(n *modelNode) {
 		}
 		require.False(m.t, call.Claim, "the claim is stored")
 	}
-	if call.Attempts > 0 && n.version == len(m.versions)-1 { // another owner may have moved it
+	if call.Attempts > 0 && n.version == len(m.versions)-1 { // another owner may have changed the due time
 		require.False(m.t, m.now.Before(m.dueOf[call.EntryID]), "P8: no attempt before its due time")
 	}
 	require.Less(m.t, call.Attempts, m.policy.Attempts, "P8: no attempt beyond the budget")
 	for _, other := range n.calls {
 		require.NotEqual(m.t, other.EntryID, call.EntryID, "a delivery is called once at a time")
 	}
-	if first, ok := m.handed[call.EntryID]; ok {
-		require.Less(m.t, n.version, first, "P15: %v was handed out, and is not called", call.EntryID)
+	if first, ok := m.firstBundled[call.EntryID]; ok {
+		require.Less(m.t, n.version, first, "P15: %v is in a bundle, and is not called", call.EntryID)
 	}
 	m.checkOrder(n, &call)
 	n.cursor.Begin(call)
@@ -279,7 +279,7 @@ func (m *cursorModel) beginCall(n *modelNode) {
 	m.called[call.EntryID]++
 	m.calls++
 	n.calls = append(n.calls, call)
-	if call.EntryID == m.poison && call.Attempts >= m.deadly {
+	if call.EntryID == m.poison && call.Attempts >= m.deadlyAt {
 		m.kills++
 		require.LessOrEqual(m.t, m.kills, (domain.MaxClaims+1)*(1+len(m.requests)), "P9: a poison ends few incarnations")
 		m.endNode(n)
@@ -311,7 +311,7 @@ func (n *modelNode) ownedCursor() *domain.Cursor { return firstCursor(n.cursor, 
 
 // endNode ends a node and starts another one in its place.
 func (m *cursorModel) endNode(n *modelNode) {
-	m.upsets++
+	m.takeovers++
 	for i, other := range m.nodes {
 		if other == n {
 			m.nodes[i] = m.startNode()
@@ -374,12 +374,12 @@ func (v *version) hasEnded(e domain.EntryID) bool {
 	return dead || v.countPlaces(e) == 0
 }
 
-// finishAll makes one node finish all deliveries, or another one if that node stops.
+// finishAll makes one node finish all deliveries. If that node ends, another node finishes them.
 func (m *cursorModel) finishAll() {
-	if m.upsets > 0 {
-		m.upsets++ // the other node ends
+	if m.takeovers > 0 {
+		m.takeovers++ // the second node ends
 	}
-	if m.nodes = m.nodes[:1]; m.upsets > 0 && rapid.Bool().Draw(m.t, "new node") {
+	if m.nodes = m.nodes[:1]; m.takeovers > 0 && rapid.Bool().Draw(m.t, "new node") {
 		m.endNode(m.nodes[0])
 	}
 	for range 200 {
@@ -423,11 +423,11 @@ func (m *cursorModel) finishAll() {
 			want++
 		}
 	}
-	require.LessOrEqual(m.t, m.calls-int(v.standing.Counters.Attempts), m.limit*m.upsets, "P5: calls without a trace")
-	require.Equal(m.t, len(m.requests), v.standing.Followed, "every request is followed")
+	require.LessOrEqual(m.t, m.calls-int(v.standing.Counters.Attempts), m.limit*m.takeovers, "P5: calls without a trace")
+	require.Equal(m.t, len(m.requests), v.standing.Followed, "every request is carried out")
 	require.Nil(m.t, v.standing.Held, "the last bundle is dequeued")
 	if r := v.standing.Replay; r != nil {
-		require.NotEqual(m.t, domain.ReplayRunning, r.State, "a replay comes to its end")
+		require.NotEqual(m.t, domain.ReplayRunning, r.State, "every replay ends")
 	}
 	want += m.replayed
 	require.EqualValues(m.t, want, v.standing.Counters.Triggered, "P1")
@@ -438,8 +438,8 @@ func (m *cursorModel) finishAll() {
 	}
 }
 
-func TestACursor_KeepsItsRulesWhateverHappens(t *testing.T) {
-	for range 8 { // each runs 100 models
+func TestACursor_KeepsItsRulesUnderRandomFaults(t *testing.T) {
+	for range 8 { // each subtest runs 100 models
 		rapid.Check(t, checkCursorModel)
 	}
 }

@@ -20,23 +20,23 @@ func (m *cursorModel) isOrdered() bool {
 	return m.order == ordered || m.order == changing && rapid.Bool().Draw(m.t, "ordered")
 }
 
-// checkOrder checks that the call of an ordered cursor is in the order of the stream, as far as
-// its node knows what is stored.
+// checkOrder checks that the call of an ordered cursor is in the order of the stream, compared
+// with the version that its node has loaded.
 func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 	if !n.ordered {
 		return
 	}
 	require.Zero(m.t, n.cursor.InFlight(), "P16: one call of an ordered cursor is under way, or not stored")
 	v := &m.versions[n.version]
-	// A bundle counts once it is stored: the next owner would call with the deliveries of a
-	// bundle that is not.
-	isHandedOut := func(e domain.EntryID) bool { // to a consumer, which may fetch in any order
-		_, isHanded := m.handed[e]
-		return isHanded || v.standing.Held.Has(e)
+	// Only a stored bundle counts: the next owner would call the deliveries of a bundle that is
+	// not stored.
+	isInBundle := func(e domain.EntryID) bool { // bundles are not ordered: a consumer may fetch them at any time
+		_, isBundled := m.firstBundled[e]
+		return isBundled || v.standing.Held.Has(e)
 	}
 	if m.order == ordered { // two nodes may have called with entries of different priorities
 		isBeside := func(e domain.EntryID) bool {
-			return e != call.EntryID && e.Priority == call.Priority && !isHandedOut(e)
+			return e != call.EntryID && e.Priority == call.Priority && !isInBundle(e)
 		}
 		for e, r := range v.retries {
 			require.False(m.t, isBeside(e) && r.Replay == call.Replay, "P16: %v is called, and %v has not ended", call.EntryID, e)
@@ -49,10 +49,10 @@ func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 		return
 	}
 	for e, r := range v.retries {
-		require.True(m.t, r.Replay > 0 || isHandedOut(e), "P16: %v is called for the first time, and %v waits for its next attempt", call.EntryID, e)
+		require.True(m.t, r.Replay > 0 || isInBundle(e), "P16: %v is called for the first time, and %v waits for its next attempt", call.EntryID, e)
 	}
 	for _, e := range m.stream {
-		if _, isRetry := v.retries[e]; isRetry || isHandedOut(e) || !passesFilter(e) {
+		if _, isRetry := v.retries[e]; isRetry || isInBundle(e) || !passesFilter(e) {
 			continue
 		}
 		if e.Priority == call.Priority && e.Number < call.Number {

@@ -16,7 +16,7 @@ func newOrderedTest(t *testing.T, limit int) *cursorTest {
 	return c
 }
 
-func TestAnOrderedCursor_TakesOneDeliveryAfterTheOther(t *testing.T) {
+func TestAnOrderedCursor_HasOneDeliveryAtATime(t *testing.T) {
 	c := newOrderedTest(t, 5)
 	c.takeEntries(1)
 	call := c.beginCall()
@@ -59,8 +59,8 @@ func TestAnOrderedCursor_WaitsForAMessageThatCannotBeRead(t *testing.T) {
 	require.Zero(t, c.beginCall().Number)
 }
 
-// The next owner does not know a bundle that is not stored, and would call with its deliveries.
-// So no later delivery is called before the bundle is stored.
+// The next owner does not know a bundle that is not stored, and would call the deliveries of the
+// bundle. So no later delivery is called before the bundle is stored.
 func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) {
 	c := newOrderedTest(t, 1)
 	peek := &domain.ReplayRequest{ID: "bundle", Number: 1, Peek: &domain.PeekRequest{
@@ -71,10 +71,10 @@ func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) 
 	require.EqualValues(t, 2, c.Position(0).Number)
 	require.True(t, isWaiting(), "the bundle is not stored")
 
-	c.loadCursor("b") // a has ended
+	c.loadCursor("b") // node a has ended
 	c.takeEntries(1)
-	require.True(t, c.FollowReplay(peek, nil, c.now), "what b has taken is not called yet, and in the bundle")
-	require.False(t, c.EndCaution(c.now), "the stream may have more that a has called with")
+	require.True(t, c.FollowReplay(peek, nil, c.now), "the delivery that b has taken is not called yet, and is in the bundle")
+	require.False(t, c.EndCaution(c.now), "the stream may have more entries that node a has called")
 	c.Settlement()
 	require.True(t, isWaiting(), "the bundle is being stored")
 	c.Unstored()
@@ -86,8 +86,8 @@ func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) 
 	require.EqualValues(t, 2, c.beginCall().Number)
 }
 
-// Two owners make bundles for the same request. The bundle of b has other deliveries, because b
-// is calling with the first one. The consumer has dequeued the bundle of b.
+// Two owners create bundles for the same request. Node b is calling the first delivery, so its
+// bundle has other deliveries. The consumer has dequeued the bundle of node b.
 func TestAnOrderedCursor_DoesNotDequeueABundleThatIsNotStored(t *testing.T) {
 	c := newOrderedTest(t, 1)
 	a, first, second := c.Cursor, domain.Position{}, domain.Position{EntryID: domain.EntryID{Number: 1}}
@@ -109,7 +109,7 @@ func TestAnOrderedCursor_DoesNotDequeueABundleThatIsNotStored(t *testing.T) {
 	require.False(t, a.CanTake(0, c.now), "b is calling with the first delivery")
 }
 
-func TestARangeOfAnOrderedCursor_IsReplayedOneAfterTheOther(t *testing.T) {
+func TestAnOrderedCursor_ReplaysARangeOneAtATime(t *testing.T) {
 	c := newOrderedTest(t, 3)
 	for range 3 {
 		c.takeEntries(1)
@@ -117,7 +117,7 @@ func TestARangeOfAnOrderedCursor_IsReplayedOneAfterTheOther(t *testing.T) {
 		c.storeChanges()
 	}
 	c.takeEntries(1)
-	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // it waits for its next attempt
+	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the delivery waits for its next attempt
 	all := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
 	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Range: &all}, nil, c.now))
 	c.storeChanges()

@@ -3,16 +3,15 @@ package domain
 import "time"
 
 // Postpone records that the receiver was not called, because the hub could not read the
-// message. No attempt is counted. This delivery waits until the given time, and the others
-// continue. The wait is not stored: after another owner has loaded the cursor, the delivery
-// does not wait.
+// message. No attempt is counted. The delivery waits until the given time, and other deliveries
+// continue. The wait is not stored, so it ends when another owner loads the cursor.
 func (c *Cursor) Postpone(e EntryID, until time.Time) {
 	delete(c.calls, e)
 	c.postponed[e] = until
 	if w := c.retries.all[e]; w != nil && w.index < 0 && !c.standing.Held.Has(e) {
 		r := w.Retry
 		if r.Due.Before(until) {
-			r.Due = until // in memory only
+			r.Due = until // the stored due time does not change
 		}
 		c.retries.put(r)
 	}
@@ -20,8 +19,8 @@ func (c *Cursor) Postpone(e EntryID, until time.Time) {
 
 func (c *Cursor) isPostponed(e EntryID, now time.Time) bool { return now.Before(c.postponed[e]) }
 
-// EarliestPostponed returns when the first of the postponed deliveries may be called, or zero
-// if no delivery is postponed after now.
+// EarliestPostponed returns the time at which the first of the postponed deliveries may be called
+// again, or zero if no delivery is postponed after now.
 func (c *Cursor) EarliestPostponed(now time.Time) time.Time {
 	var first time.Time
 	for _, until := range c.postponed {
@@ -32,8 +31,8 @@ func (c *Cursor) EarliestPostponed(now time.Time) time.Time {
 	return first
 }
 
-// bury turns a delivery whose message is lost into a dead letter. No attempt is counted.
-func (c *Cursor) bury(o Outcome, r *Retry) {
+// endLost turns a delivery whose message is lost into a dead letter. No attempt is counted.
+func (c *Cursor) endLost(o Outcome, r *Retry) {
 	dead := Retry{Published: o.Published}
 	if r != nil {
 		dead = *r
@@ -43,6 +42,6 @@ func (c *Cursor) bury(o Outcome, r *Retry) {
 	dead.Dead, dead.Due, dead.Reason = true, o.Answer.Ended(), o.Answer.Error
 	c.unstored = append(c.unstored, o)
 	c.settleCaution(o.Entry)
-	c.end(o.Entry, &dead)
+	c.endDelivery(o.Entry, &dead)
 	c.standing.Counters.Errored++
 }

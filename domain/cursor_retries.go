@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// retries are the failed deliveries of a cursor: those that wait, by priority and due time, and
-// those that are being called.
+// retries are the failed deliveries of a cursor. Waiting deliveries are also in heaps, by priority
+// and due time; deliveries that are being called are not.
 type retries struct {
 	all    map[EntryID]*waitingRetry
-	due    *[Priorities]dueHeap // nil: there was no retry
+	due    *[Priorities]dueHeap // nil until the first retry
 	digest uint64
-	turn   PriorityTurn // turn among the due retries
+	turn   PriorityTurn // selects the priority of the next due retry
 
-	byReplay map[int]int // numbers of retries by Retry.Replay
-	lateFrom int         // failed attempts
-	late     int         // retries retries with lateFrom failed attempts or more
+	byReplay map[int]int // number of retries for each Retry.Replay
+	lateFrom int         // see Policy.lateFrom
+	late     int         // number of retries with lateFrom or more failed attempts
 }
 
 type waitingRetry struct {
 	Retry
-	index int // index in the heap; -1: it is being called
+	index int // index in the heap; -1: the retry is being called
 }
 
 func (r *retries) len() int { return len(r.all) }
@@ -48,7 +48,7 @@ func (r *retries) firstDue() *Retry {
 	return &first.Retry
 }
 
-// nextDue returns the next retry to call among those that are due, or nil.
+// nextDue returns the next of the due retries to call, or nil.
 func (r *retries) nextDue(now time.Time) *Retry {
 	var due PrioritySet
 	for p, h := range r.heaps() {
@@ -105,8 +105,8 @@ func (r *retries) put(retry Retry) {
 	heap.Push(&r.due[retry.Priority], w)
 }
 
-// remove removes a retry. With called, a call of the retry is active: it keeps its entry, and
-// is only removed from the waiting ones.
+// remove removes a retry. If called is true, a call of the retry is under way: the retry is
+// removed from its heap, but remains in all.
 func (r *retries) remove(e EntryID, called bool) {
 	w := r.all[e]
 	if w == nil {
@@ -134,7 +134,7 @@ func (h dueHeap) Len() int { return len(h) }
 
 func (h dueHeap) Less(i, j int) bool { return compareDue(h[i], h[j]) < 0 }
 
-// compareDue orders retries by their due times; of equal ones, the highest priority is first.
+// compareDue orders retries by their due times; at equal times, the highest priority is first.
 func compareDue(a, b *waitingRetry) int {
 	return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Number, b.Number))
 }

@@ -17,18 +17,18 @@ type Outcome struct {
 
 // A retryChange is a change of the document of a retry.
 type retryChange struct {
-	existed  bool   // in the store, before
-	mayExist bool   // in the store, as a dead letter
-	dead     *Retry // the dead letter that it becomes
+	existed  bool   // the document was stored as a retry before the change
+	mayExist bool   // the document may be stored as a dead letter
+	dead     *Retry // the dead letter that replaces the retry
 }
 
-// Settle records the result of a call. The result is dropped if the delivery has ended
-// meanwhile, or if the attempt failed and was counted already: both may happen after the cursor
+// Settle records the result of a call. The result is dropped if the delivery has ended since the
+// call began, or if the attempt failed and is already counted: both may happen after the cursor
 // was loaded again. The result of a call that began before a replay is dropped, too.
 func (c *Cursor) Settle(o Outcome) {
 	delete(c.calls, o.Entry)
 	if r := c.retries.all[o.Entry]; r != nil && r.index < 0 && !c.isHeld(o.Entry) && !c.standing.Held.Has(o.Entry) {
-		c.retries.put(r.Retry) // it waits again, unless what follows changes that
+		c.retries.put(r.Retry) // the retry waits again, unless apply ends or changes it
 	}
 	c.apply(o)
 }
@@ -39,27 +39,27 @@ func (c *Cursor) apply(o Outcome) {
 		return // Cancel ends the delivery
 	}
 	if o.Entry.Number >= c.Position(o.Entry.Priority).Number {
-		c.told = append(c.told, o)
+		c.deferred = append(c.deferred, o)
 		return
 	}
 	r := c.retries.get(o.Entry)
 	i := s.indexOpen(o.Entry)
 	if r == nil && i < 0 || s.Held.Has(o.Entry) {
-		return // it has ended, or another owner has handed it out
+		return // the delivery has ended, or another owner has put it into a bundle
 	}
 	failed, replay := 0, 0
 	if r != nil {
 		failed, replay = r.Attempts, r.Replay
 	}
 	if o.Replay != replay || c.isHeld(o.Entry) {
-		return // the delivery had another result, and was replayed
+		return // an earlier result has ended the delivery, and a replay has restarted it
 	}
 	success := c.owner.Policy.IsSuccess(o.Answer)
 	if !success && failed != o.Attempts {
-		return // it was counted
+		return // the failure is already counted
 	}
 	if o.Answer.Lost {
-		c.bury(o, r)
+		c.endLost(o, r)
 		return
 	}
 	c.unstored = append(c.unstored, o)
@@ -80,7 +80,7 @@ func (c *Cursor) apply(o Outcome) {
 	next.History = append(slices.Clone(next.History), attempt)
 	next.History = slices.Delete(next.History, 0, max(len(next.History)-MaxHistory, 0))
 	if success {
-		c.end(o.Entry, nil)
+		c.endDelivery(o.Entry, nil)
 		s.Counters.Delivered++
 		return
 	}
@@ -93,11 +93,11 @@ func (c *Cursor) apply(o Outcome) {
 	}
 	if v.Dead {
 		next.Dead, next.Reason = true, reasonSpent
-		c.end(o.Entry, &next)
+		c.endDelivery(o.Entry, &next)
 		s.Counters.Errored++
 		return
 	}
-	c.touch(o.Entry)
+	c.noteChange(o.Entry)
 	if i >= 0 {
 		s.Open = slices.Delete(s.Open, i, i+1)
 	}
@@ -105,17 +105,18 @@ func (c *Cursor) apply(o Outcome) {
 	c.retries.put(next)
 }
 
-// end removes an outstanding delivery. dead is the dead letter that it becomes, or nil.
-func (c *Cursor) end(e EntryID, dead *Retry) {
+// endDelivery removes an outstanding delivery. dead is the dead letter that the delivery becomes,
+// or nil.
+func (c *Cursor) endDelivery(e EntryID, dead *Retry) {
 	if i := c.standing.indexOpen(e); i >= 0 {
-		if dead == nil { // it has no document
+		if dead == nil { // an open delivery has no document
 			c.standing.Open = slices.Delete(c.standing.Open, i, i+1)
 			return
 		}
-		c.touch(e)
+		c.noteChange(e)
 		c.standing.Open = slices.Delete(c.standing.Open, i, i+1)
 	} else {
-		c.touch(e)
+		c.noteChange(e)
 		c.retries.remove(e, false)
 	}
 	ch := c.changes[e]
@@ -123,8 +124,8 @@ func (c *Cursor) end(e EntryID, dead *Retry) {
 	c.changes[e] = ch
 }
 
-// touch records that the document of a retry changes.
-func (c *Cursor) touch(e EntryID) {
+// noteChange records that the document of a retry changes.
+func (c *Cursor) noteChange(e EntryID) {
 	if _, ok := c.changes[e]; !ok {
 		c.changes[e] = retryChange{existed: c.retries.get(e) != nil, mayExist: c.standing.hasReplayed(e)}
 	}
@@ -153,7 +154,7 @@ func (c *Cursor) endPoison(now time.Time) {
 		return
 	}
 	e := s.Claim.Entry
-	call, ok := c.outstanding(e)
+	call, ok := c.outstandingCall(e)
 	if !ok {
 		s.Claim = nil
 		return
@@ -164,7 +165,7 @@ func (c *Cursor) endPoison(now time.Time) {
 	}
 	dead.Dead, dead.Due, dead.Reason = true, now, reasonPoison
 	c.settleCaution(e)
-	c.end(e, &dead)
+	c.endDelivery(e, &dead)
 	s.Counters.Errored++
 }
 
@@ -184,9 +185,9 @@ func (c *Cursor) Resume() {
 	}
 }
 
-// Follow pauses or resumes the cursor as the owner of its receiver wants. resumed is how often
-// the owner has resumed the receiver. Each increase has the effect of Resume once. It reports
-// whether anything has changed.
+// Follow pauses or resumes the cursor as the owner of its receiver requested. resumed is the
+// number of times that the owner resumed the receiver. Each time it increases, Follow has the
+// effect of Resume. Follow reports whether the cursor has changed.
 func (c *Cursor) Follow(isPaused bool, resumed int) bool {
 	s := &c.standing
 	if resumed < s.Resumed {
@@ -203,9 +204,9 @@ func (c *Cursor) Follow(isPaused bool, resumed int) bool {
 	return hasResumed || s.State != before
 }
 
-// Cancel closes the cursor and cancels deliveries: up to limit, minus the retries that the next
-// settlement changes anyway. It reports whether more are left. Results of calls that are under
-// way are dropped.
+// Cancel closes the cursor and cancels up to limit deliveries, minus the number of retries that
+// the next settlement changes already. It reports whether more deliveries are outstanding. The
+// results of calls under way will be dropped.
 func (c *Cursor) Cancel(limit int) (more bool) {
 	s := &c.standing
 	s.State, s.Reason, s.Caution, s.Claim = Closed, "", nil, nil
@@ -214,18 +215,18 @@ func (c *Cursor) Cancel(limit int) (more bool) {
 	}
 	limit = max(limit-len(c.changes), 0)
 	cancelled := 0
-	if s.Held != nil { // its retries are among the others
+	if s.Held != nil { // retries of the bundle are also in c.retries
 		s.Counters.Cancelled += int64(len(s.Held.Taken))
 		s.Held = nil
 	}
 	for ; len(s.Open) > 0 && cancelled < limit; cancelled++ {
-		c.end(s.Open[0].EntryID, nil)
+		c.endDelivery(s.Open[0].EntryID, nil)
 	}
 	for e := range c.retries.all {
 		if cancelled == limit {
 			break
 		}
-		c.end(e, nil)
+		c.endDelivery(e, nil)
 		cancelled++
 	}
 	s.Counters.Cancelled += int64(cancelled)
@@ -234,7 +235,7 @@ func (c *Cursor) Cancel(limit int) (more bool) {
 
 // Release records that the owner has no calls under way, so the next owner need not be careful.
 // It does nothing while calls are under way. It removes a claim of this owner: the claimed call
-// never began, because a result would have ended the claim.
+// did not begin, because its result would have ended the claim.
 func (c *Cursor) Release() {
 	s := &c.standing
 	if c.InFlight() > 0 {
@@ -252,8 +253,8 @@ func (c *Cursor) Release() {
 }
 
 // List makes the next settlement store in the entry of the shard that calls of the cursor may
-// be due from a time on. It is for cursors of watches, which have an entry only while
-// deliveries are outstanding.
+// be due at a time. It is for cursors of watches, which have an entry only while deliveries are
+// outstanding.
 func (c *Cursor) List(from time.Time) {
 	if s := &c.standing; s.Listed.IsZero() || from.Before(s.Listed) {
 		c.listing = from
@@ -261,29 +262,29 @@ func (c *Cursor) List(from time.Time) {
 	c.isUnlisting = false
 }
 
-// IsListed reports whether the shard has an entry which says that calls may be due.
+// IsListed reports whether the shard has an entry for the cursor.
 func (c *Cursor) IsListed() bool { return !c.standing.Listed.IsZero() }
 
-// Unlist makes the next settlement remove the entry of the shard, if no delivery is outstanding
-// then and the owner has followed all changes of the receiver that the entry counts. It is for
-// cursors of watches.
+// Unlist makes the next settlement remove the entry of the shard, unless a delivery is
+// outstanding, or the entry counts more changes of the receiver than followed. It is for cursors
+// of watches.
 func (c *Cursor) Unlist(followed int64) { c.isUnlisting, c.followedChanges = true, followed }
 
-// A Settlement is a change of a cursor that is stored by one write, or not at all.
+// A Settlement has changes of a cursor that are stored atomically.
 type Settlement struct {
 	Standing Standing
-	Create   []Retry   // retries and dead letters
-	Replace  []Retry   // retries, by their next attempt or by a dead letter
-	Put      []Retry   // those that are created, or replace a dead letter
-	Delete   []EntryID // retries
-	List     bool      // the time Standing.Listed has to be stored in the entry of the shard first
-	Unlist   bool      // the entry of the shard is removed afterwards, because no delivery is outstanding; unless its Changes differ
-	Changes  int64     // of the receiver that the owner has followed, as the entry counts them
+	Create   []Retry   // new retries and dead letters
+	Replace  []Retry   // new states of stored retries, some of which become dead letters
+	Put      []Retry   // retries and dead letters that are new, or replace a stored dead letter
+	Delete   []EntryID // stored retries that have ended
+	List     bool      // Standing.Listed has to be stored in the entry of the shard first
+	Unlist   bool      // the entry of the shard has to be removed afterwards, unless its count of changes differs from Changes
+	Changes  int64     // number of changes of the receiver that the owner has followed, as the entry counts them
 }
 
-// Settlement returns all changes since the last one. The caller stores it, and then calls
-// Stored, or Unstored if it certainly was not stored. If that is not known, the caller loads
-// the cursor again. There is one settlement at a time.
+// Settlement returns all changes since the last settlement. The caller stores it and then calls
+// Stored, or Unstored if the store has certainly not stored it. If the outcome is unknown, the
+// caller loads the cursor again. A second settlement must not begin before the first has ended.
 func (c *Cursor) Settlement() Settlement {
 	s := &c.standing
 	s.Retries, s.Digest, s.Late = c.retries.len(), c.retries.digest, c.retries.late
@@ -311,48 +312,49 @@ func (c *Cursor) Settlement() Settlement {
 			t.Create = append(t.Create, *doc)
 		}
 	}
-	// The order is that of the entries, so that the same changes make the same requests.
+	// Changes are in the order of their entries, so that the same changes make the same requests.
 	slices.SortFunc(t.Create, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
 	slices.SortFunc(t.Replace, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
 	slices.SortFunc(t.Put, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
 	slices.SortFunc(t.Delete, CompareEntries)
 	t.List, t.Unlist = !earliest.Equal(s.Listed), c.isUnlisting && s.Outstanding() == 0
-	c.writing = &writing{outcomes: len(c.unstored), changes: c.changes, held: c.held, listed: s.Listed, listing: c.listing, unlist: t.Unlist}
+	c.pending = &pendingWrite{outcomes: len(c.unstored), changes: c.changes, held: c.held, listed: s.Listed, listing: c.listing, unlist: t.Unlist}
 	if t.Unlist {
 		t.List, t.Changes, earliest = false, c.followedChanges, time.Time{}
 	}
 	s.Listed, c.listing, c.isUnlisting = earliest, time.Time{}, false
 	t.Standing = s.Clone()
-	c.writing.claim, c.writing.bundle = t.Standing.Claim, t.Standing.Held
+	c.pending.claim, c.pending.bundle = t.Standing.Claim, t.Standing.Held
 	c.changes, c.held = make(map[EntryID]retryChange), make(map[EntryID]struct{})
 	return t
 }
 
 // Stored notes that the last settlement was stored.
 func (c *Cursor) Stored() {
-	c.unstored = slices.Delete(c.unstored, 0, c.writing.outcomes)
-	if claim := c.writing.claim; claim != nil && c.standing.Claim != nil && *claim == *c.standing.Claim {
+	c.unstored = slices.Delete(c.unstored, 0, c.pending.outcomes)
+	if claim := c.pending.claim; claim != nil && c.standing.Claim != nil && *claim == *c.standing.Claim {
 		c.claimed = claim.By == c.standing.By
 	}
-	held := c.writing.held
-	c.storedBundle, c.writing = c.writing.bundle, nil
+	held := c.pending.held
+	c.storedBundle, c.pending = c.pending.bundle, nil
 	for e := range held {
 		c.releaseHeld(e)
 	}
 }
 
-// Unstored notes that the last settlement was not stored. The next one has its changes.
+// Unstored notes that the last settlement was not stored. The next settlement includes its
+// changes.
 func (c *Cursor) Unstored() {
-	for e, ch := range c.writing.changes {
+	for e, ch := range c.pending.changes {
 		if later, ok := c.changes[e]; ok {
 			ch.dead, ch.mayExist = later.dead, ch.mayExist || later.mayExist
 		}
 		c.changes[e] = ch
 	}
-	maps.Copy(c.held, c.writing.held)
-	c.standing.Listed, c.isUnlisting = c.writing.listed, c.isUnlisting || c.writing.unlist
+	maps.Copy(c.held, c.pending.held)
+	c.standing.Listed, c.isUnlisting = c.pending.listed, c.isUnlisting || c.pending.unlist
 	if c.listing.IsZero() {
-		c.listing = c.writing.listing
+		c.listing = c.pending.listing
 	}
-	c.writing = nil
+	c.pending = nil
 }

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Take moves the cursor past the entry at p. p is at the position of the cursor, or after it if
-// the stream has no entries between them. If the filter matches, the entry becomes a delivery.
+// Take moves the cursor past the entry at p. p is the position of the cursor, or a later one if
+// the stream has no entries between the two. If the filter matches, the entry becomes a delivery.
 func (c *Cursor) Take(p Position, matches bool) {
 	c.standing.moveTo(p.Next())
 	if !matches {
 		c.standing.Counters.Filtered++
-		c.removeTold(func(o Outcome) bool { return o.Entry == p.EntryID })
+		c.removeDeferred(func(o Outcome) bool { return o.Entry == p.EntryID })
 		delete(c.calls, p.EntryID)
 		return
 	}
 	c.standing.Counters.Triggered++
 	c.standing.Open = append(c.standing.Open, p)
-	for _, o := range c.removeTold(func(o Outcome) bool { return o.Entry == p.EntryID }) {
+	for _, o := range c.removeDeferred(func(o Outcome) bool { return o.Entry == p.EntryID }) {
 		c.apply(o)
 	}
 }
 
-// removeTold removes outcomes from told and returns them in the same order: a delivery may have
-// failed more than once before the first failure was stored.
-func (c *Cursor) removeTold(isRemoved func(Outcome) bool) (removed []Outcome) {
-	c.told = slices.DeleteFunc(c.told, func(o Outcome) bool {
+// removeDeferred removes outcomes from deferred and returns them in the same order. There may be
+// several for one delivery, if it failed more than once before the first failure was stored.
+func (c *Cursor) removeDeferred(isRemoved func(Outcome) bool) (removed []Outcome) {
+	c.deferred = slices.DeleteFunc(c.deferred, func(o Outcome) bool {
 		if isRemoved(o) {
 			removed = append(removed, o)
 			return true
@@ -48,17 +48,17 @@ func (c *Cursor) Skip(p Position, now time.Time) {
 	c.standing.Counters.Triggered += n
 	c.standing.Counters.Expired += n
 	c.standing.moveTo(p)
-	c.removeTold(func(o Outcome) bool { return o.Entry.Priority == p.Priority && o.Entry.Number < p.Number })
+	c.removeDeferred(func(o Outcome) bool { return o.Entry.Priority == p.Priority && o.Entry.Number < p.Number })
 }
 
-// CanTake reports whether the cursor may take an entry of a priority now. Entries that the
-// filter does not match become no deliveries, so they may be taken as long as it reports true.
+// CanTake reports whether the cursor may take an entry of a priority now. Taking an entry that
+// does not match the filter creates no delivery, so CanTake still reports true afterwards.
 func (c *Cursor) CanTake(priority int, now time.Time) bool {
 	if c.isTakingAgain(priority) {
 		return true
 	}
 	s := &c.standing
-	open := 0 // taken, and not called yet
+	open := 0 // number of deliveries that were taken and not called
 	for _, p := range s.Open {
 		if _, called := c.calls[p.EntryID]; !called {
 			open++
@@ -73,11 +73,12 @@ func (c *Cursor) CanTake(priority int, now time.Time) bool {
 	return c.retries.len() < MaxRetries && c.InFlight()+open < c.limit() && c.isReady(now)
 }
 
-// isTakingAgain reports whether the cursor has called with an entry and then was loaded again
-// as of before it took the entry. Until it takes the entry again, the result cannot be settled.
+// isTakingAgain reports whether an entry of a priority was called and has to be taken again,
+// because the cursor was loaded again in a state from before it took the entry. Until the entry
+// is taken again, the result of the call cannot be settled.
 func (c *Cursor) isTakingAgain(priority int) bool {
 	at := c.Position(priority).Number
-	if slices.ContainsFunc(c.told, func(o Outcome) bool { return o.Entry.Priority == priority && o.Entry.Number >= at }) {
+	if slices.ContainsFunc(c.deferred, func(o Outcome) bool { return o.Entry.Priority == priority && o.Entry.Number >= at }) {
 		return true
 	}
 	for e := range c.calls {
@@ -91,22 +92,23 @@ func (c *Cursor) isTakingAgain(priority int) bool {
 // A Call is a delivery that may be called now.
 type Call struct {
 	Position
-	Attempts int // failed ones
+	Attempts int // number of failed attempts
 	Replay   int // Retry.Replay
-	// Claim says that a settlement has to be stored before the call begins.
+	// Claim is true if a settlement with the claim has to be stored before the call begins.
 	Claim bool
 }
 
-// Next returns the delivery to call next: one that was taken or, without one, a retry that is
-// due. If there are several, it returns one of the priority whose turn it is: the one that was
-// taken first, or has been due the longest. It returns false if nothing may be called now.
+// Next returns the delivery to call next: an open delivery or, if no open delivery may be called,
+// a due retry. Among open deliveries, it returns the first one of the highest priority. Among due
+// retries, it returns the earliest one of the priority whose turn it is. It returns false if no
+// delivery may be called now.
 func (c *Cursor) Next(now time.Time) (Call, bool) {
 	c.observe(now)
 	if c.InFlight() >= c.limit() || !c.isReady(now) {
 		return Call{}, false
 	}
 	s := &c.standing
-	call, ok := c.candidate(now)
+	call, ok := c.nextCandidate(now)
 	if !ok || !s.isSuspect(call.EntryID) {
 		return call, ok
 	}
@@ -120,14 +122,14 @@ func (c *Cursor) Next(now time.Time) (Call, bool) {
 	return call, true
 }
 
-// candidate returns what Next returns, whether it has to be claimed or not. The claimed
-// delivery comes first, even if it is not due by this clock: a delivery that crashes nodes has
-// to be found before others are called. Only one claim is stored at a time, so no other suspect
-// is called while the claimed delivery is being called.
-func (c *Cursor) candidate(now time.Time) (Call, bool) {
+// nextCandidate returns the delivery to call next, without regard to claims. The claimed delivery
+// comes first, even if it is not due by this clock: a delivery that crashes nodes has to be found
+// before others are called. Only one claim is stored at a time, so no other suspect is called
+// during a call of the claimed delivery.
+func (c *Cursor) nextCandidate(now time.Time) (Call, bool) {
 	s := &c.standing
 	if s.Claim != nil {
-		if call, ok := c.outstanding(s.Claim.Entry); ok && !c.isPostponed(s.Claim.Entry, now) {
+		if call, ok := c.outstandingCall(s.Claim.Entry); ok && !c.isPostponed(s.Claim.Entry, now) {
 			return call, true
 		}
 	}
@@ -138,7 +140,7 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 	if s.isCareful() {
 		if suspect := c.suspectRetry(now); suspect != nil || c.retries.len() < MaxRetries {
 			r = suspect
-		} // a cursor that is full takes nothing fresh, so any retry is called, one at a time
+		} // with MaxRetries retries, no entry can be taken, so any due retry is called, one at a time
 	}
 	if r == nil || c.isCallingClaimed() && s.isSuspect(r.EntryID) {
 		return Call{}, false
@@ -146,7 +148,7 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 	return callOf(r), true
 }
 
-// nextOpen returns the next taken delivery that may be called: the first one of the highest
+// nextOpen returns the next open delivery that may be called: the first one of the highest
 // priority.
 func (c *Cursor) nextOpen(now time.Time) (next Position, ok bool) {
 	if c.owner.IsOrdered {
@@ -156,15 +158,15 @@ func (c *Cursor) nextOpen(now time.Time) (next Position, ok bool) {
 		if ok && p.Priority <= next.Priority {
 			continue
 		}
-		if c.mayCallOpen(p.EntryID, now) {
+		if c.canCallOpen(p.EntryID, now) {
 			next, ok = p, true
 		}
 	}
 	return next, ok
 }
 
-// mayCallOpen reports whether an open delivery may be called.
-func (c *Cursor) mayCallOpen(e EntryID, now time.Time) bool {
+// canCallOpen reports whether an open delivery may be called.
+func (c *Cursor) canCallOpen(e EntryID, now time.Time) bool {
 	_, called := c.calls[e]
 	return !called && !c.isHeld(e) && !c.isPostponed(e, now)
 }
@@ -193,8 +195,9 @@ func (c *Cursor) suspectRetry(now time.Time) *Retry {
 	return nil
 }
 
-// outstanding returns the call of an outstanding delivery, unless it is being called already.
-func (c *Cursor) outstanding(e EntryID) (Call, bool) {
+// outstandingCall returns the call of an outstanding delivery, or false if the delivery is being
+// called or held.
+func (c *Cursor) outstandingCall(e EntryID) (Call, bool) {
 	if _, called := c.calls[e]; called || c.isHeld(e) {
 		return Call{}, false
 	}
@@ -217,8 +220,8 @@ func (c *Cursor) Begin(call Call) {
 	}
 }
 
-// EarliestDue returns when the next retry is due, or when the hold or the breaker ends if that
-// is later. It is zero if no retry waits.
+// EarliestDue returns the due time of the next retry or, if that is later, the end of the hold or
+// of the open breaker. It is zero if no retry waits.
 func (c *Cursor) EarliestDue() time.Time {
 	r := c.retries.firstDue()
 	if r == nil {
@@ -235,15 +238,14 @@ func (c *Cursor) EarliestDue() time.Time {
 
 func (c *Cursor) isReady(now time.Time) bool {
 	s := &c.standing
-	if c.owner.IsOrdered && c.isHandingOut() {
+	if c.owner.IsOrdered && c.hasUnstoredBundle() {
 		return false
 	}
 	return s.State == Active && !now.Before(s.Hold) && !now.Before(s.BreakerTo)
 }
 
-// limit returns the maximum number of calls under way: one while fresh deliveries are served
-// carefully, while the cursor probes a receiver after the breaker was open, or if the
-// deliveries are ordered.
+// limit returns the maximum number of calls under way. It is 1 for an ordered cursor, while fresh
+// deliveries are served carefully, and until a probe has closed the breaker.
 func (c *Cursor) limit() int {
 	if c.standing.isCareful() || !c.standing.BreakerTo.IsZero() || c.owner.IsOrdered {
 		return 1
@@ -251,7 +253,8 @@ func (c *Cursor) limit() int {
 	return c.owner.Limit
 }
 
-// isCareful reports whether one delivery is called at a time.
+// isCareful reports whether fresh deliveries are served carefully, so that one delivery is called
+// at a time.
 func (s *Standing) isCareful() bool { return s.Caution != nil && s.Caution.includesFresh() }
 
 // isSuspect reports whether a delivery has to be claimed before it is called.
@@ -259,10 +262,10 @@ func (s *Standing) isSuspect(e EntryID) bool {
 	return s.isCareful() || s.Caution != nil && slices.Contains(s.Caution.Suspects, e)
 }
 
-// beCareful records all deliveries that the previous owner may have been calling. Suspects of
-// earlier owners remain suspects until they are settled: the previous owner may have ended for
-// another reason.
-func (c *Cursor) beCareful() {
+// recordSuspects records all deliveries that the previous owner may have been calling. Suspects
+// of earlier owners remain suspects until they are settled, because the previous owner may have
+// ended for another reason.
+func (c *Cursor) recordSuspects() {
 	s := &c.standing
 	limit := max(s.Limit, 1)
 	caution := &Caution{Suspects: c.retries.earliest(limit)}
@@ -285,15 +288,15 @@ func (c *Cursor) beCareful() {
 	s.Caution, c.claimed = caution, false
 }
 
-// EndCaution ends careful serving of fresh deliveries. The caller has found no entry in the
-// stream that CanTake allows. It does nothing while deliveries are left that the previous owner
-// may have been calling. It reports whether more may be called now.
+// EndCaution ends careful serving of fresh deliveries, and reports whether it has ended. The caller
+// has found no entry in the stream that the cursor may take. EndCaution does nothing while
+// deliveries are open, under way or ready to be called, or while calls are not allowed.
 func (c *Cursor) EndCaution(now time.Time) bool {
 	s := &c.standing
 	if !s.isCareful() || c.InFlight() > 0 || len(s.Open) > 0 || c.retries.len() >= MaxRetries || !c.isReady(now) {
 		return false
 	}
-	if _, ok := c.candidate(now); ok {
+	if _, ok := c.nextCandidate(now); ok {
 		return false
 	}
 	s.Caution.Fresh = [Priorities]int{}

@@ -97,7 +97,7 @@ func TestACursor_CallsNothingDuringAHold(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(2)
 	c.endCall(c.beginCall(), domain.Answer{Status: 429, RetryAfter: 10 * time.Minute})
-	require.True(t, c.isIdle(), "the other delivery waits, too")
+	require.True(t, c.isIdle(), "the other delivery also waits")
 	require.False(t, c.CanTake(0, c.now))
 	require.Equal(t, c.now.Add(10*time.Minute), c.EarliestDue())
 	c.now = c.now.Add(10 * time.Minute)
@@ -138,7 +138,7 @@ func TestACursor_CountsExpiredEntries(t *testing.T) {
 	require.Equal(t, []domain.Expiry{{From: domain.EntryID{Number: 2}, To: 42, At: c.now}}, c.standing.Expiries)
 }
 
-func TestExpiries_AreOneForEachRange(t *testing.T) {
+func TestExpiries_OfAdjacentEntriesAreMerged(t *testing.T) {
 	c := newCursorTest(t, 5)
 	skips := func(priority int, n int64) {
 		p := c.Position(priority)
@@ -149,7 +149,7 @@ func TestExpiries_AreOneForEachRange(t *testing.T) {
 	skips(0, 3)
 	skips(1, 5)
 	c.now = c.now.Add(time.Hour)
-	skips(0, 4) // directly after the first ones
+	skips(0, 4) // directly after the first expired entries
 	skips(0, 0)
 	require.Equal(t, []domain.Expiry{
 		{From: domain.EntryID{}, To: 7, At: c.now},
@@ -165,11 +165,11 @@ func TestExpiries_AreOneForEachRange(t *testing.T) {
 		skips(0, 2)
 	}
 	require.Len(t, c.standing.Expiries, domain.MaxExpiries)
-	require.EqualValues(t, 7+5+2*(domain.MaxExpiries+3), c.standing.Counters.Expired, "the counter has all")
-	require.Nil(t, c.standing.Expiry(domain.EntryID{}), "the oldest ones are dropped")
+	require.EqualValues(t, 7+5+2*(domain.MaxExpiries+3), c.standing.Counters.Expired, "the counter includes all expired entries")
+	require.Nil(t, c.standing.Expiry(domain.EntryID{}), "the oldest expiries are dropped")
 }
 
-func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
+func TestADueTimeOfAClockThatWasAhead_IsBounded(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)
 	c.now = c.now.Add(1000 * time.Hour) // the clock is wrong
@@ -181,8 +181,8 @@ func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
 	require.False(t, c.isIdle())
 }
 
-// A clock that was an hour ahead when a delivery failed is set back, while the owner runs or
-// while there is no owner.
+// When a delivery fails, the clock is an hour ahead. It is set back while the owner runs, or while
+// the cursor has no owner.
 func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 	for _, isLoaded := range []bool{true, false} {
 		for _, isReplayed := range []bool{true, false} {
@@ -221,7 +221,7 @@ func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 	}
 }
 
-// Attempts keep their times if the clock was right, even if the clock of the next owner is a
+// If the clock was right, retries keep their due times, even if the clock of the next owner is a
 // little behind.
 func TestAClockThatIsNotSetBack_ChangesNoDueTime(t *testing.T) {
 	c := newCursorTest(t, 2)
@@ -239,7 +239,7 @@ func TestAClockThatIsNotSetBack_ChangesNoDueTime(t *testing.T) {
 	}
 }
 
-func TestAHoldOfAClockThatWasAhead_IsCut(t *testing.T) {
+func TestAHoldOfAClockThatWasAhead_IsBounded(t *testing.T) {
 	for name, change := range map[string]func(*cursorTest) domain.Answer{
 		"Retry-After": func(*cursorTest) domain.Answer {
 			return domain.Answer{Status: 429, RetryAfter: 10 * time.Minute}
@@ -260,10 +260,10 @@ func TestAHoldOfAClockThatWasAhead_IsCut(t *testing.T) {
 			c.now = published
 			c.loadCursor("b")
 			c.now = c.now.Add(9 * time.Minute)
-			require.True(t, c.isIdle(), "as long as the receiver has asked for")
+			require.True(t, c.isIdle(), "the hold has the length that the receiver requested")
 			c.loadCursor("c")
 			c.now = c.now.Add(2 * time.Minute)
-			require.False(t, c.isIdle(), "and not until the time of the clock that was ahead")
+			require.False(t, c.isIdle(), "the hold does not last until the time of the clock that was ahead")
 		})
 	}
 }
@@ -294,7 +294,7 @@ func TestASettlementThatWasNotStored_IsPartOfTheNext(t *testing.T) {
 	c.storeChanges()
 	c.now = c.now.Add(time.Hour)
 	call := c.beginCall()
-	c.endCall(call, domain.Answer{Status: 500}) // a dead letter
+	c.endCall(call, domain.Answer{Status: 500}) // the delivery becomes a dead letter
 	first := c.Settlement()
 	require.Len(t, first.Replace, 1)
 	c.Unstored()
@@ -304,24 +304,24 @@ func TestASettlementThatWasNotStored_IsPartOfTheNext(t *testing.T) {
 	require.Empty(t, c.Settlement().Replace)
 }
 
-func TestASettlementThatIsOverlapped_IsMergedIfItWasNotStored(t *testing.T) {
+func TestChangesDuringASettlement_AreMergedIfItWasNotStored(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.owner.Policy.Attempts = 2
 	c.loadCursor("a")
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
-	lost := c.Settlement() // creates the retry
+	lost := c.Settlement() // this settlement creates the retry
 	require.Len(t, lost.Create, 1)
 	c.now = c.now.Add(time.Hour)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the call ends while the settlement is being stored
 	c.Unstored()
 	s := c.storeChanges()
-	require.Len(t, s.Create, 1, "the retry was never stored, so its letter is created")
+	require.Len(t, s.Create, 1, "the retry was never stored, so the dead letter is created")
 	require.True(t, s.Create[0].Dead)
 	require.Empty(t, s.Replace)
 }
 
-func TestRetriesOfAnotherRead_AreRefused(t *testing.T) {
+func TestOpenCursor_RefusesRetriesOfAnotherRead(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
@@ -372,8 +372,8 @@ func TestEachFailureBeforeTheFirstSettlement_IsCountedAfterALoad(t *testing.T) {
 	require.Equal(t, 2, c.retries[domain.EntryID{}].Attempts)
 }
 
-// The clock of node a is ahead. So a retry is due for a, which calls the receiver with it and
-// crashes during the call. For node b the retry is not due yet.
+// The clock of node a is ahead, so a retry is due for node a. Node a crashes during the call. By
+// the clock of node b, the retry is not due yet.
 func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)
@@ -396,7 +396,7 @@ func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.
 			call, ok = c.Next(c.now)
 		}
 		if !ok {
-			break // it has become a dead letter
+			break // the delivery is a dead letter
 		}
 		c.Begin(call)
 
@@ -409,7 +409,7 @@ func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.
 	require.EqualValues(t, 1, c.standing.Counters.Errored)
 }
 
-func TestPositionsAndNames_AreReadAsTheyAreWritten(t *testing.T) {
+func TestPositionsAndNames_AreReadBack(t *testing.T) {
 	p := domain.Position{EntryID: domain.EntryID{Priority: 9, Number: 1 << 50}, Segment: 3, Page: 65_535}
 	require.Equal(t, p, must(domain.ParsePosition(p.String())))
 	for _, s := range []string{"", "1.2.3", "1.2.3.4.5", "10.0.0.0", "-1.0.0.0", "0.-1.0.0", "a.0.0.0"} {
@@ -470,7 +470,7 @@ func TestACursor_FollowsTheLatestRequestOfItsOwner(t *testing.T) {
 		{true, 0, true, domain.Paused},
 		{true, 0, false, domain.Paused},
 		{false, 1, true, domain.Active},
-		{true, 0, false, domain.Active}, // a stale read
+		{true, 0, false, domain.Active}, // the read of the owner's request was stale
 		{true, 1, true, domain.Paused},
 		{false, 2, true, domain.Active},
 		{false, 2, false, domain.Active},

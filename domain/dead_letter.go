@@ -6,6 +6,6 @@ const (
 	reasonPoison = "every node that called with it ended"
 )
 
-// IsPoison reports whether a delivery is a dead letter because nodes crashed while they called
-// with it, and not because its attempts failed.
+// IsPoison reports whether a delivery is a dead letter because nodes crashed during its calls,
+// and not because its attempts failed.
 func (r *Retry) IsPoison() bool { return r.Dead && r.Reason == reasonPoison }

@@ -36,7 +36,7 @@ func ParseDeliveryID(s string) (DeliveryID, error) {
 	return DeliveryID{Subscription: subscription, Entry: EntryID{Priority: int(priority), Number: number}}, nil
 }
 
-// parseCount reads a number that is not negative, in its shortest form.
+// parseCount reads a decimal number from 0 without leading zeros.
 func parseCount(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err == nil && (n < 0 || strconv.FormatInt(n, 10) != s) {

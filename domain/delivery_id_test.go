@@ -11,7 +11,7 @@ import (
 
 const aSubscription = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
-func TestADeliveryID_IsReadAsItWasWritten(t *testing.T) {
+func TestADeliveryID_IsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		subscription, err := domain.ParseSubscriptionID(aSubscription)
 		require.NoError(t, err)

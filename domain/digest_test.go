@@ -16,7 +16,7 @@ func TestTheDigestIsTheSameForTheSameContent(t *testing.T) {
 	require.Equal(t, a.Digest(), b.Digest())
 
 	b.ID = must(domain.ParseEventID("11111111-1111-1111-1111-111111111111"))
-	require.Equal(t, a.Digest(), b.Digest(), "the id is no content")
+	require.Equal(t, a.Digest(), b.Digest(), "the id is not part of the content")
 }
 
 func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
@@ -38,7 +38,7 @@ func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
 		{"weight", func(e *domain.Event) { e.Weight = 4 }},
 		{"greatest weight", func(e *domain.Event) { e.Weight = math.MaxInt64 }},
 		{"payload", func(e *domain.Event) { e.Payload = []byte(`{"kWh":13}`) }},
-		{"payload and a blank", func(e *domain.Event) { e.Payload = []byte(`{"kWh":12} `) }},
+		{"payload with a trailing blank", func(e *domain.Event) { e.Payload = []byte(`{"kWh":12} `) }},
 		{"no payload", func(e *domain.Event) { e.Payload = nil }},
 		{"empty payload", func(e *domain.Event) { e.Payload = []byte{} }},
 		{"payload null", func(e *domain.Event) { e.Payload = []byte("null") }},
@@ -51,8 +51,8 @@ func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
 	}
 }
 
-// The digests of stored events are stored with them. If this test fails, each event that is
-// sent again after an update would be refused as a different one.
+// The digest of an event is stored with the event. If this test fails, a hub would refuse events
+// that are sent again after an update, as if their content had changed.
 func TestTheDigestNeverChangesBetweenVersions(t *testing.T) {
 	e := validEvent()
 	digest := e.Digest()
@@ -63,7 +63,7 @@ func TestTheDigestNeverChangesBetweenVersions(t *testing.T) {
 	require.Equal(t, "4c018a941883ea6a19104cdbb88a8c89", hex.EncodeToString(digest[:]))
 }
 
-// cutInFour draws how to cut text in four parts, none of them empty.
+// cutInFour cuts text into four parts at random places. No part is empty.
 func cutInFour(t *rapid.T, label, text string) [4]string {
 	a := rapid.IntRange(1, len(text)-3).Draw(t, label+": first cut")
 	b := rapid.IntRange(a+1, len(text)-2).Draw(t, label+": second cut")
@@ -86,7 +86,7 @@ func cutEvent(fields [4]string) *domain.Event {
 	return &e
 }
 
-func TestDigestsAreEqualOnlyIfContentsAre(t *testing.T) {
+func TestDigests_AreEqualOnlyForEqualContents(t *testing.T) {
 	type content struct {
 		recipient, origin, contentType, documentType string
 		bundling                                     bool

@@ -20,9 +20,9 @@
 //	events ─▶ rows of each version, in the order of the store ─▶ current row, or none
 //
 // The package has the rules that need no store: which values are valid (only functions that
-// validate their input make values of these types, so a value need not be checked again), which
-// events travel together ([Filler]), which origins share one open bundle ([Groups]), when two
-// events of one id are the same ([Event.Digest]), and what a failure allows the caller to do
+// validate their input create values of these types, so a value need not be checked again), which
+// events are delivered in one bundle ([Filler]), which origins share one open bundle ([Groups]),
+// when two events with one id are the same ([Event.Digest]), and how a caller may react to an error
 // ([Kind]).
 //
 // It uses no clock, network or store, and imports only the standard library.

@@ -13,13 +13,13 @@ type Kind int
 const (
 	Unknown     Kind = iota // a bug or an outage that is not classified: notify an operator
 	Invalid                 // the request is wrong: do not retry it
-	NotFound                // what was named does not exist for this caller
+	NotFound                // the named item does not exist for this caller
 	Conflict                // another writer won: read again, then decide
 	Busy                    // throttled or at a limit: pause, then retry
 	Uncertain               // the write may have happened: retry with the same ids
 	Unavailable             // nothing happened, the store cannot be reached: retry later
 	Damaged                 // stored data contradicts itself: notify an operator, do not retry
-	NewerFormat             // a newer version has stored it, nothing was changed: retry with a node of that version
+	NewerFormat             // a newer version wrote the stored data, nothing was changed: retry with a node of that version
 )
 
 var kindNames = [...]string{"unknown", "invalid", "not found", "conflict", "busy", "uncertain", "unavailable", "damaged", "newer format"}
@@ -31,8 +31,8 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// ErrNoData reports that nothing waits for an actor. It is an answer, not a failure, and is
-// used for no other case.
+// ErrNoData reports that no data waits for an actor. It is a valid reply rather than a failure,
+// and is used only for this case.
 var ErrNoData = errors.New("no data available")
 
 // An Error is an error with a Kind.
@@ -41,7 +41,7 @@ type Error struct {
 	err  error
 }
 
-// Errorf is fmt.Errorf with a Kind; %w keeps the cause.
+// Errorf is like fmt.Errorf, but the error also has a Kind. %w adds a cause.
 func Errorf(k Kind, format string, args ...any) error {
 	return &Error{k, fmt.Errorf(format, args...)}
 }
@@ -51,8 +51,8 @@ func (e *Error) Error() string { return e.err.Error() }
 // Unwrap returns the error that was classified.
 func (e *Error) Unwrap() error { return e.err }
 
-// KindOf returns the Kind of the outermost classified error in err's chain, and Unknown without
-// one.
+// KindOf returns the Kind of the outermost [Error] in err's chain. It returns Unknown if the chain
+// has no Error.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.kind

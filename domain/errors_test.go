@@ -18,21 +18,21 @@ func TestKindOf(t *testing.T) {
 		err  error
 		want domain.Kind
 	}{
-		{"of no error is unknown", nil, domain.Unknown},
-		{"of an error that nobody classified is unknown", io.ErrUnexpectedEOF, domain.Unknown},
-		{"of no data is unknown, for it is no failure", domain.ErrNoData, domain.Unknown},
-		{"is what the error was made with", busy, domain.Busy},
+		{"of nil is unknown", nil, domain.Unknown},
+		{"of an unclassified error is unknown", io.ErrUnexpectedEOF, domain.Unknown},
+		{"of ErrNoData is unknown, because it is not a failure", domain.ErrNoData, domain.Unknown},
+		{"is the kind that Errorf received", busy, domain.Busy},
 		{"survives wrapping", fmt.Errorf("save: %w", fmt.Errorf("page 3: %w", busy)), domain.Busy},
 		{"survives joining", errors.Join(io.EOF, busy), domain.Busy},
-		{"is that of the outermost", domain.Errorf(domain.Damaged, "read: %w", busy), domain.Damaged},
-		{"is found outside an error that nobody classified", domain.Errorf(domain.Uncertain, "read: %w", io.EOF), domain.Uncertain},
-		{"is lost in a mere text", errors.New("save: " + busy.Error()), domain.Unknown},
+		{"is the kind of the outermost Error", domain.Errorf(domain.Damaged, "read: %w", busy), domain.Damaged},
+		{"is found around an unclassified error", domain.Errorf(domain.Uncertain, "read: %w", io.EOF), domain.Uncertain},
+		{"is lost if only the text is kept", errors.New("save: " + busy.Error()), domain.Unknown},
 	} {
 		t.Run(tc.name, func(t *testing.T) { require.Equal(t, tc.want, domain.KindOf(tc.err)) })
 	}
 }
 
-func TestAKindDoesNotHideTheCause(t *testing.T) {
+func TestAKind_LeavesTheCauseInTheErrorChain(t *testing.T) {
 	err := domain.Errorf(domain.Unavailable, "open %s: %w", "drawer", domain.Errorf(domain.Busy, "wait: %w", io.EOF))
 	require.EqualError(t, err, "open drawer: wait: EOF")
 	require.ErrorIs(t, err, io.EOF)

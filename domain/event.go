@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// An Event is a DataAvailable event: a piece of data from a domain of the
-// market that waits for a recipient.
+// An Event is a DataAvailable event: a domain of the market announces data that is available for a
+// recipient.
 type Event struct {
 	ID               EventID
 	Recipient        ActorID
@@ -16,11 +16,11 @@ type Event struct {
 	DocumentType     DocumentType
 	SupportsBundling bool
 	Weight           Weight
-	Payload          []byte // the data itself as compact JSON, if the domain sent it along
+	Payload          []byte // the data itself as compact JSON; nil: the domain did not send it
 }
 
-// Check returns an Invalid error if e lacks something that every event has. Its
-// text begins with the name of the field, as JSON has it.
+// Check returns an Invalid error if a required field of e is missing. The text of the error begins
+// with the name of the field in JSON.
 func (e *Event) Check() error {
 	switch {
 	case e.ID == EventID{}:
@@ -49,9 +49,9 @@ func (e *Event) Cabinet() CabinetKey {
 // A Digest identifies the content of an event.
 type Digest [16]byte
 
-// Digest returns the first half of a SHA-256 over every field but the id, each preceded by its
-// length, so that different contents give different bytes. Two events with one id and one
-// digest are the same event, sent twice.
+// Digest returns the first half of a SHA-256 over all fields except the id. Each field is preceded
+// by its length, so that different contents give different bytes. Two events with the same id and
+// the same digest are one event that was sent twice.
 func (e *Event) Digest() Digest {
 	h := make([]byte, 0, 512)
 	for _, s := range [...]string{e.Recipient.s, e.Origin.s, e.ContentType.s, e.DocumentType.s} {
@@ -64,7 +64,7 @@ func (e *Event) Digest() Digest {
 		h = append(h, 0)
 	}
 	h = binary.AppendVarint(h, int64(e.Weight))
-	if e.Payload != nil { // an event without a payload differs from one whose payload has any bytes
+	if e.Payload != nil { // so that events with and without a payload have different digests
 		payload := sha256.Sum256(e.Payload)
 		h = append(h, payload[:]...)
 	}
@@ -81,7 +81,7 @@ type CabinetKey struct {
 }
 
 // A Sequence is the position of an event among all events of its recipient. It is unique,
-// strictly ascending and never reused; 0 stands before the first.
+// strictly ascending and never reused; 0 is before the first event.
 type Sequence int64
 
 // A Weight is the size of the data that an event announces, in KB. A valid
@@ -99,8 +99,8 @@ func NewWeight(kb int64) (Weight, error) {
 	return Weight(kb), nil
 }
 
-// Add returns the sum of two weights. It returns the largest weight instead of wrapping around,
-// so that a huge event never makes room for more.
+// Add returns the sum of two weights. If the sum would overflow, Add returns the largest weight, so
+// that a huge event leaves no room in a bundle.
 func (w Weight) Add(x Weight) Weight {
 	if w > math.MaxInt64-x {
 		return math.MaxInt64

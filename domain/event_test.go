@@ -47,7 +47,7 @@ func TestMaxBundleWeight_Is50Megabytes(t *testing.T) {
 	require.Equal(t, domain.Weight(51_200), domain.MaxBundleWeight)
 }
 
-func TestW16SumsOfWeightsStopAtTheLargest(t *testing.T) {
+func TestW16_ASumOfWeightsNeverOverflows(t *testing.T) {
 	for _, tc := range []struct{ a, b, want domain.Weight }{
 		{0, 1, 1},
 		{1, 2, 3},
@@ -71,13 +71,13 @@ func TestW16SumsOfWeightsStopAtTheLargest(t *testing.T) {
 	})
 }
 
-func TestACabinetIsARecipientAnOriginAndAContentType(t *testing.T) {
+func TestACabinetKey_HasRecipientOriginAndContentType(t *testing.T) {
 	e := validEvent()
 	key := e.Cabinet()
 	require.Equal(t, domain.CabinetKey{Recipient: e.Recipient, Origin: e.Origin, ContentType: e.ContentType}, key)
 
 	e.DocumentType, e.Weight, e.SupportsBundling, e.Payload = documentType("other"), 9, false, nil
-	require.Equal(t, key, e.Cabinet(), "nothing else matters")
+	require.Equal(t, key, e.Cabinet(), "only these fields matter")
 	e.ContentType = contentType("timeseries-v2")
 	require.NotEqual(t, key, e.Cabinet())
 }

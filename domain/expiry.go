@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// An Expiry stands for consecutive messages that expired: their retention ended, and they were
+// An Expiry describes consecutive messages that expired: their retention ended, and they were
 // removed from the stream before the cursor took them.
 type Expiry struct {
-	From EntryID   // the first one
-	To   int64     // the number after the last one
-	At   time.Time // when the cursor passed them
+	From EntryID   // entry of the first message
+	To   int64     // number of the entry after the last message
+	At   time.Time // time at which the cursor passed the messages
 }
 
-// MaxExpiries is the limit for the expiries in a Standing. The oldest ones are dropped: Counters
-// has the sum of all.
+// MaxExpiries is the limit for the expiries in a Standing. Older ones are dropped, but
+// Counters.Expired still includes them.
 const MaxExpiries = 8
 
-// Count returns how many messages have expired.
+// Count returns the number of messages that expired.
 func (x *Expiry) Count() int64 { return x.To - x.From.Number }
 
-// Reason says why the messages are not delivered.
+// Reason returns the text that explains why the messages are not delivered.
 func (x *Expiry) Reason() string {
 	return "their retention had passed before the subscription came to them"
 }
@@ -35,8 +35,8 @@ func (s *Standing) Expiry(e EntryID) *Expiry {
 	return nil
 }
 
-// addExpiry records that entries have expired: from the entry from up to, but not including, the entry
-// of the same priority with the number to.
+// addExpiry records expired entries of one priority: the entry from, and the following entries with
+// numbers below to.
 func (s *Standing) addExpiry(from EntryID, to int64, now time.Time) {
 	for i := range s.Expiries {
 		if x := &s.Expiries[i]; x.From.Priority == from.Priority && x.To == from.Number {

@@ -23,13 +23,14 @@ func eventsOfWeights(kb ...domain.Weight) []domain.Event {
 	return events
 }
 
-// withoutBundling makes event number i one that does not support bundling.
-func withoutBundling(i int, events []domain.Event) []domain.Event {
+// disableBundling sets SupportsBundling of the event with index i to false, and returns events.
+func disableBundling(i int, events []domain.Event) []domain.Event {
 	events[i].SupportsBundling = false
 	return events
 }
 
-// offerAll offers all events, numbered from 1, whether Full or not, and returns how many fit.
+// offerAll offers all events to f, even when f is full, with the sequences 1, 2, 3 and so on. It
+// returns how many fit.
 func offerAll(f *domain.Filler, events []domain.Event) int {
 	taken := 0
 	for i := range events {
@@ -41,7 +42,7 @@ func offerAll(f *domain.Filler, events []domain.Event) int {
 }
 
 func TestBundling(t *testing.T) {
-	const most = domain.MaxBundleWeight
+	const limit = domain.MaxBundleWeight
 	for _, tc := range []struct {
 		name   string
 		max    domain.Weight
@@ -49,22 +50,22 @@ func TestBundling(t *testing.T) {
 		want   int
 		weight domain.Weight
 	}{
-		{"nothing offered is nothing taken", 50, nil, 0, 0},
-		{"events go together", 50, eventsOfWeights(10, 20, 5), 3, 35},
+		{"an empty bundle without events", 50, nil, 0, 0},
+		{"several events fit", 50, eventsOfWeights(10, 20, 5), 3, 35},
 		{"exactly full", 50, eventsOfWeights(20, 30, 1), 2, 50},
-		{"one kilobyte too many waits for the next bundle", 50, eventsOfWeights(20, 31), 1, 20},
-		{"nothing overtakes what is too heavy", 50, eventsOfWeights(20, 31, 1, 1), 1, 20},
-		{"the first goes whatever it weighs, and then no other", 50, eventsOfWeights(70, 1), 1, 70},
-		{"the first may fill the bundle by itself", 50, eventsOfWeights(50, 1), 1, 50},
-		{"W16 a monstrous first makes no room for others", 50, eventsOfWeights(math.MaxInt64, 1, math.MaxInt64), 1, math.MaxInt64},
-		{"W16 a monstrous first of 32 bits neither", 100, eventsOfWeights(math.MaxInt32, 1), 1, math.MaxInt32},
-		{"W16 a monstrous second waits", 50, eventsOfWeights(1, math.MaxInt64), 1, 1},
-		{"a first without bundling travels alone", 50, withoutBundling(0, eventsOfWeights(1, 1, 1)), 1, 1},
-		{"one without bundling in the middle ends the bundle before it", 50, withoutBundling(2, eventsOfWeights(1, 1, 1, 1)), 2, 2},
-		{"a second without bundling waits", 50, withoutBundling(1, eventsOfWeights(1, 1, 1)), 1, 1},
-		{"neither bundling nor room", 50, withoutBundling(0, eventsOfWeights(70, 1)), 1, 70},
-		{"without a limit it is that of a bundle", 0, eventsOfWeights(most-1, 1, 1), 2, most},
-		{"without a limit one kilobyte too many waits", 0, eventsOfWeights(most-1, 2), 1, most - 1},
+		{"an event that exceeds the limit by one kilobyte waits", 50, eventsOfWeights(20, 31), 1, 20},
+		{"no event overtakes an event that is too heavy", 50, eventsOfWeights(20, 31, 1, 1), 1, 20},
+		{"the first event fits with any weight, and no other event fits after it", 50, eventsOfWeights(70, 1), 1, 70},
+		{"the first event may fill the bundle alone", 50, eventsOfWeights(50, 1), 1, 50},
+		{"W16 a huge first event leaves no room for others", 50, eventsOfWeights(math.MaxInt64, 1, math.MaxInt64), 1, math.MaxInt64},
+		{"W16 a huge first event of 32 bits is the only one", 100, eventsOfWeights(math.MaxInt32, 1), 1, math.MaxInt32},
+		{"W16 a huge second event waits", 50, eventsOfWeights(1, math.MaxInt64), 1, 1},
+		{"a first event without bundling is the only one", 50, disableBundling(0, eventsOfWeights(1, 1, 1)), 1, 1},
+		{"an event without bundling in the middle ends the bundle before it", 50, disableBundling(2, eventsOfWeights(1, 1, 1, 1)), 2, 2},
+		{"a second event without bundling waits", 50, disableBundling(1, eventsOfWeights(1, 1, 1)), 1, 1},
+		{"a first event without bundling that is too heavy is the only one", 50, disableBundling(0, eventsOfWeights(70, 1)), 1, 70},
+		{"without a limit, the limit of a bundle applies", 0, eventsOfWeights(limit-1, 1, 1), 2, limit},
+		{"without a limit, an event that exceeds the limit of a bundle by one kilobyte waits", 0, eventsOfWeights(limit-1, 2), 1, limit - 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			filler := domain.Filler{Max: tc.max}
@@ -91,13 +92,13 @@ func TestFiller_LimitsDocumentTypes(t *testing.T) {
 	require.LessOrEqual(t, len(bundle.MessageType()), 4<<10+32)
 
 	events[domain.MaxDocumentTypes].DocumentType = events[0].DocumentType
-	require.Equal(t, domain.MaxDocumentTypes+1, offerAll(new(domain.Filler), events), "an event of a type that is there goes")
+	require.Equal(t, domain.MaxDocumentTypes+1, offerAll(new(domain.Filler), events), "an event of a type that the bundle has fits")
 }
 
 func TestFiller_AddsNothingAfterARefusal(t *testing.T) {
 	for name, refused := range map[string][]domain.Event{
 		"too heavy":        eventsOfWeights(51),
-		"without bundling": withoutBundling(0, eventsOfWeights(1)),
+		"without bundling": disableBundling(0, eventsOfWeights(1)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			filler := domain.Filler{Max: 50}
@@ -116,11 +117,11 @@ func TestFull_IsTrueIfNoEventCanFit(t *testing.T) {
 		events []domain.Event
 		want   bool
 	}{
-		{"not at the start", nil, false},
-		{"not as long as a kilobyte fits", eventsOfWeights(49), false},
-		{"once nothing fits", eventsOfWeights(49, 1), true},
-		{"after a first that is too heavy", eventsOfWeights(51), true},
-		{"after a first without bundling", withoutBundling(0, eventsOfWeights(1)), true},
+		{"an empty bundle is not full", nil, false},
+		{"not full while a kilobyte fits", eventsOfWeights(49), false},
+		{"full at the limit", eventsOfWeights(49, 1), true},
+		{"full after a first event that is too heavy", eventsOfWeights(51), true},
+		{"full after a first event without bundling", disableBundling(0, eventsOfWeights(1)), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			filler := domain.Filler{Max: 50}
@@ -130,7 +131,7 @@ func TestFull_IsTrueIfNoEventCanFit(t *testing.T) {
 	}
 }
 
-func TestTheSmallestEventsThatFillABundle(t *testing.T) {
+func TestABundle_HasUpTo51200EventsOfMinimumWeight(t *testing.T) {
 	filler, e := domain.Filler{}, eventsOfWeights(1)[0]
 	for i := range domain.Sequence(51_200) {
 		require.False(t, filler.Full())
@@ -152,7 +153,7 @@ func TestFill_SetsOnlyTheSummaryOfTheEvents(t *testing.T) {
 		events[i].DocumentType = documentType(s)
 	}
 	filler := domain.Filler{Max: 50}
-	for i, at := range []domain.Sequence{7, 8, 20, 1000, 1001} { // numbers have gaps
+	for i, at := range []domain.Sequence{7, 8, 20, 1000, 1001} { // sequences may have gaps
 		require.Equal(t, i < 4, filler.Take(&events[i], at))
 	}
 	bundle := domain.Bundle{Group: group("g"), Format: domain.XML, Count: 99}
@@ -160,12 +161,12 @@ func TestFill_SetsOnlyTheSummaryOfTheEvents(t *testing.T) {
 	require.Equal(t, domain.Bundle{
 		Group: group("g"), Format: domain.XML,
 		Count: 4, Weight: 10, First: 7, Last: 1000,
-		DocumentTypes: []domain.DocumentType{documentType("B"), documentType("A"), documentType("C")}, // as they first appear
+		DocumentTypes: []domain.DocumentType{documentType("B"), documentType("A"), documentType("C")}, // in the order in which they first appear
 	}, bundle)
 }
 
 // countByRules returns how many of events go into one bundle, by a direct implementation of the rules.
-func countByRules(events []domain.Event, most uint64) int {
+func countByRules(events []domain.Event, limit uint64) int {
 	if len(events) == 0 {
 		return 0
 	}
@@ -174,7 +175,7 @@ func countByRules(events []domain.Event, most uint64) int {
 	}
 	n, sum := 1, uint64(events[0].Weight)
 	for _, e := range events[1:] {
-		if !e.SupportsBundling || sum+uint64(e.Weight) > most {
+		if !e.SupportsBundling || sum+uint64(e.Weight) > limit {
 			break
 		}
 		n, sum = n+1, sum+uint64(e.Weight)
@@ -185,19 +186,19 @@ func countByRules(events []domain.Event, most uint64) int {
 func TestFiller_FollowsTheRules(t *testing.T) {
 	weight := rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, 60), rapid.Int64Min(1))
 	rapid.Check(t, func(t *rapid.T) {
-		most := rapid.Int64Range(1, 60).Draw(t, "most")
+		limit := rapid.Int64Range(1, 60).Draw(t, "limit")
 		var events []domain.Event
 		for _, kb := range rapid.SliceOfN(weight, 0, 20).Draw(t, "weights") {
 			e := eventsOfWeights(domain.Weight(kb))[0]
 			e.SupportsBundling = rapid.IntRange(0, 9).Draw(t, "bundling") > 0
 			events = append(events, e)
 		}
-		want := countByRules(events, uint64(most))
+		want := countByRules(events, uint64(limit))
 
-		filler := domain.Filler{Max: domain.Weight(most)}
+		filler := domain.Filler{Max: domain.Weight(limit)}
 		for i := range events {
 			probe, smallest := filler, eventsOfWeights(1)[0]
-			require.Equal(t, !probe.Take(&smallest, 99), filler.Full(), "full means that not even the smallest goes in")
+			require.Equal(t, !probe.Take(&smallest, 99), filler.Full(), "full means that even the smallest event does not fit")
 			require.Equal(t, i < want, filler.Take(&events[i], domain.Sequence(10*i+10)), "event %d", i)
 		}
 		var bundle domain.Bundle

@@ -10,8 +10,8 @@ import (
 // one undequeued bundle in each group.
 type Group struct{ s string }
 
-// ParseGroup accepts what ParseActorID accepts. Whether a hub knows the group
-// is a question for its Groups.
+// ParseGroup accepts what ParseActorID accepts. It does not check whether the hub has the group:
+// see Groups.Find.
 func ParseGroup(s string) (Group, error) {
 	if err := checkName("group", s); err != nil {
 		return Group{}, err
@@ -22,9 +22,9 @@ func ParseGroup(s string) (Group, error) {
 // String returns the name of the group.
 func (g Group) String() string { return g.s }
 
-// Groups are the origins that a hub knows, with the group of each. An origin belongs to exactly
-// one group.
-type Groups struct{ of map[Origin]Group }
+// Groups are the origins that a hub knows, with the group of each origin. An origin belongs to
+// exactly one group.
+type Groups struct{ byOrigin map[Origin]Group }
 
 // DefaultGroups returns the groups of the energy market.
 func DefaultGroups() Groups {
@@ -38,32 +38,32 @@ func DefaultGroups() Groups {
 	}}
 }
 
-// With returns a copy of g in which origin belongs to group. The zero Group puts the origin
-// into a separate group, named like it.
+// With returns a copy of g in which origin belongs to group. If group is zero, the origin belongs
+// to a separate group with the name of the origin.
 func (g Groups) With(origin Origin, group Group) Groups {
-	of := make(map[Origin]Group, len(g.of)+1)
-	for o, x := range g.of {
-		of[o] = x
+	byOrigin := make(map[Origin]Group, len(g.byOrigin)+1)
+	for o, x := range g.byOrigin {
+		byOrigin[o] = x
 	}
-	of[origin] = cmp.Or(group, Group(origin))
-	return Groups{of}
+	byOrigin[origin] = cmp.Or(group, Group(origin))
+	return Groups{byOrigin}
 }
 
-// Of returns the group of origin. An origin that the hub does not know is an
-// Invalid error that names those it knows.
+// Of returns the group of origin. If the hub does not know the origin, it returns an Invalid error
+// that names the known origins.
 func (g Groups) Of(origin Origin) (Group, error) {
-	group, ok := g.of[origin]
+	group, ok := g.byOrigin[origin]
 	if !ok {
-		return Group{}, Errorf(Invalid, "origin: %q is unknown here; known are %s", origin, joined(g.Origins()))
+		return Group{}, Errorf(Invalid, "origin: %q is unknown here; known are %s", origin, joinNames(g.Origins()))
 	}
 	return group, nil
 }
 
-// Find returns the group called name. An unknown name is an Invalid error that
-// names the groups there are.
+// Find returns the group called name. If the name is unknown, it returns an Invalid error that
+// names the known groups.
 func (g Groups) Find(name string) (Group, error) {
 	if i := slices.Index(g.All(), Group{name}); i < 0 {
-		return Group{}, Errorf(Invalid, "group: %q is unknown here; known are %s", Clip(name), joined(g.All()))
+		return Group{}, Errorf(Invalid, "group: %q is unknown here; known are %s", Clip(name), joinNames(g.All()))
 	}
 	return Group{name}, nil
 }
@@ -71,7 +71,7 @@ func (g Groups) Find(name string) (Group, error) {
 // All returns the groups in the order of their names.
 func (g Groups) All() []Group {
 	var all []Group
-	for _, group := range g.of {
+	for _, group := range g.byOrigin {
 		all = append(all, group)
 	}
 	slices.SortFunc(all, func(a, b Group) int { return strings.Compare(a.s, b.s) })
@@ -80,15 +80,15 @@ func (g Groups) All() []Group {
 
 // Origins returns the origins in the order of their names.
 func (g Groups) Origins() []Origin {
-	all := make([]Origin, 0, len(g.of))
-	for o := range g.of {
+	all := make([]Origin, 0, len(g.byOrigin))
+	for o := range g.byOrigin {
 		all = append(all, o)
 	}
 	slices.SortFunc(all, func(a, b Origin) int { return strings.Compare(a.s, b.s) })
 	return all
 }
 
-func joined[T interface{ String() string }](names []T) string {
+func joinNames[T interface{ String() string }](names []T) string {
 	texts := make([]string, len(names))
 	for i, n := range names {
 		texts[i] = n.String()

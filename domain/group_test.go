@@ -22,7 +22,7 @@ func TestTheGroupsOfTheMarket(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got.String(), "group of %s", o)
 	}
-	require.Equal(t, []domain.Group{group("aggregations"), group("masterdata"), group("timeseries")}, groups.All(), "each once, by name")
+	require.Equal(t, []domain.Group{group("aggregations"), group("masterdata"), group("timeseries")}, groups.All(), "each group once, ordered by name")
 	require.Equal(t, []domain.Origin{
 		domain.Aggregations, domain.Charges, domain.MarketRoles, domain.MeteringPoints, domain.TimeSeries,
 	}, groups.Origins(), "by name")
@@ -37,14 +37,14 @@ func TestWith(t *testing.T) {
 		of     domain.Origin
 		want   string
 	}{
-		{"adds an origin to a group that is there", market.With(weather, group("timeseries")), weather, "timeseries"},
+		{"adds an origin to an existing group", market.With(weather, group("timeseries")), weather, "timeseries"},
 		{"adds a group", market.With(weather, group("forecasts")), weather, "forecasts"},
-		{"makes an origin without a group a group of its own", market.With(weather, domain.Group{}), weather, "Weather"},
-		{"moves an origin that is there", market.With(domain.Charges, group("charges")), domain.Charges, "charges"},
-		{"leaves the others where they are", market.With(domain.Charges, group("charges")), domain.MarketRoles, "masterdata"},
-		{"counts when said last", market.With(weather, group("a")).With(weather, group("b")), weather, "b"},
+		{"creates a group for an origin without a group", market.With(weather, domain.Group{}), weather, "Weather"},
+		{"moves an existing origin", market.With(domain.Charges, group("charges")), domain.Charges, "charges"},
+		{"does not change other origins", market.With(domain.Charges, group("charges")), domain.MarketRoles, "masterdata"},
+		{"applies the last call", market.With(weather, group("a")).With(weather, group("b")), weather, "b"},
 		{"works on the zero Groups", domain.Groups{}.With(weather, group("forecasts")), weather, "forecasts"},
-		{"lets origins share a group", domain.Groups{}.With(weather, group("x")).With(prices, group("x")), prices, "x"},
+		{"adds two origins to one group", domain.Groups{}.With(weather, group("x")).With(prices, group("x")), prices, "x"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := tc.groups.Of(tc.of)
@@ -57,13 +57,13 @@ func TestWith(t *testing.T) {
 	}
 }
 
-func TestWithDoesNotChangeTheOriginal(t *testing.T) {
+func TestGroupsWith_ChangesOnlyTheCopy(t *testing.T) {
 	market := domain.DefaultGroups()
 	market.With(origin("Weather"), group("forecasts")).With(domain.Charges, group("charges"))
 	require.Equal(t, domain.DefaultGroups(), market)
 }
 
-func TestWith_RemovesAnEmptyGroup(t *testing.T) {
+func TestGroupsWith_RemovesAnEmptyGroup(t *testing.T) {
 	_, err := domain.DefaultGroups().With(domain.TimeSeries, group("masterdata")).Find("timeseries")
 	requireInvalid(t, err, `group: "timeseries" is unknown here; known are aggregations, masterdata`)
 }
@@ -76,15 +76,15 @@ func TestGroupsOf_NamesTheKnownOrigins(t *testing.T) {
 }
 
 func TestGroupsFind_NamesTheKnownGroups(t *testing.T) {
-	for _, tc := range []struct{ name, asked, quoted string }{
+	for _, tc := range []struct{ name, text, quoted string }{
 		{"another word", "weather", `"weather"`},
 		{"the name of an origin", "TimeSeries", `"TimeSeries"`},
-		{"no word", "", `""`},
-		{"a word that is no name", "a\n/b", `"a\n/b"`},
-		{"a long word is cut short", strings.Repeat("x", 99), `"` + strings.Repeat("x", 64) + `…"`},
+		{"empty text", "", `""`},
+		{"text that is not a valid name", "a\n/b", `"a\n/b"`},
+		{"long text is shortened", strings.Repeat("x", 99), `"` + strings.Repeat("x", 64) + `…"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := domain.DefaultGroups().Find(tc.asked)
+			got, err := domain.DefaultGroups().Find(tc.text)
 			requireInvalid(t, err, `group: `+tc.quoted+` is unknown here; known are aggregations, masterdata, timeseries`)
 			require.Zero(t, got)
 		})

@@ -16,9 +16,9 @@ var (
 		strings.Repeat(`0x([0-9a-f]{1,2}),`, 7) + `0x([0-9a-f]{1,2})\}\}$`)
 )
 
-// FromGUID returns the UUID for text in any form in which .NET reads a GUID, because clients of
-// the original may use all of them. The result has 36 characters in lower case. The nil UUID is
-// valid.
+// FromGUID returns the UUID for a GUID in any form that .NET reads, because clients of the
+// original hub may use all of these forms. The result has 36 characters in lower case. The nil
+// UUID is valid.
 func FromGUID(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	if len(text) == 36 {
@@ -33,7 +33,7 @@ func FromGUID(text string) (string, bool) {
 	if m := numberGUID.FindStringSubmatch(strings.ReplaceAll(text, " ", "")); m != nil {
 		n := make([]any, len(m)-1)
 		for i := range n {
-			n[i], _ = strconv.ParseUint(m[i+1], 16, 32) // hexadecimal digits and not too many
+			n[i], _ = strconv.ParseUint(m[i+1], 16, 32) // cannot fail: the pattern matches only hexadecimal digits, and not too many
 		}
 		return canonicalUUID(fmt.Sprintf("%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", n...))
 	}

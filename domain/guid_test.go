@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestAGUIDIsReadInEveryFormOfDotNet(t *testing.T) {
+func TestFromGUID_ReadsEveryFormOfDotNet(t *testing.T) {
 	const want = "0a1b2c3d-4e5f-4071-8293-a4b5c6d7e8f9"
 	for _, text := range []string{
 		want,
@@ -41,7 +41,7 @@ func TestFromGUID_RefusesOtherText(t *testing.T) {
 	}
 }
 
-func TestTheEmptyGUIDIsTheNilUUID(t *testing.T) {
+func TestFromGUID_AcceptsTheNilUUID(t *testing.T) {
 	for _, text := range []string{"00000000-0000-0000-0000-000000000000", strings.Repeat("0", 32), "{0x0,0x0,0x0,{0x0,0x0,0x0,0x0,0x0,0x0,0x0,0x0}}"} {
 		got, ok := domain.FromGUID(text)
 		require.True(t, ok, "%q", text)

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// A HeldBundle has deliveries of a cursor that its consumer fetches instead of being called.
-// Until the consumer has dequeued the bundle, the bundle does not change, and the receiver is
-// not called with its deliveries.
+// A HeldBundle has deliveries of a cursor that the consumer fetches itself. Until the consumer has
+// dequeued the bundle, the bundle does not change, and its deliveries are not called.
 type HeldBundle struct {
 	ID      string     // id of the request for the bundle
 	Taken   []Position // deliveries that had not failed; Standing.Open does not include them
@@ -16,10 +15,10 @@ type HeldBundle struct {
 
 // The limits of held bundles.
 const (
-	// MaxHeld is the limit for the deliveries of a bundle: dequeuing it fits into one
-	// settlement.
+	// MaxHeld is the limit for the deliveries of a bundle. It lets one settlement dequeue the
+	// bundle.
 	MaxHeld = MaxConcurrency / 2
-	// MaxDequeued is the limit for the bundles that a Standing remembers as dequeued.
+	// MaxDequeued is the limit for the ids of dequeued bundles in a Standing.
 	MaxDequeued = 4
 )
 
@@ -37,7 +36,8 @@ func (b *HeldBundle) Has(e EntryID) bool {
 	return b != nil && (slices.ContainsFunc(b.Taken, isEntry) || slices.ContainsFunc(b.Retries, isEntry))
 }
 
-// Positions returns the positions of the deliveries, those of the highest priority first.
+// Positions returns the positions of the deliveries, ordered by priority, highest first, and then
+// by number.
 func (b *HeldBundle) Positions() []Position {
 	all := slices.Concat(b.Taken, b.Retries)
 	slices.SortFunc(all, func(a, b Position) int {
@@ -46,20 +46,21 @@ func (b *HeldBundle) Positions() []Position {
 	return all
 }
 
-// A PeekRequest asks for a bundle, unless the cursor has one.
+// A PeekRequest requests a bundle. If the cursor has a bundle already, it has no effect.
 type PeekRequest struct {
-	Limit int // for the deliveries of the bundle, up to MaxHeld
+	Limit int // limit for the deliveries of the bundle, up to MaxHeld
 	// Entries are the candidates for the bundle, in the order in which they are tried. The
-	// cursor leaves out deliveries that are being called or have ended, and all entries after
-	// one that was not taken and is not in the list. All candidates match the filter of the
-	// receiver. A delivery that failed while they were gathered may be in the list twice.
+	// cursor skips deliveries that are being called or have ended. It also skips all entries
+	// after an entry that was not taken and is not in the list. All candidates match the filter
+	// of the receiver. A delivery that failed while the caller collected the candidates may be
+	// in the list twice.
 	Entries []Position
 }
 
-// HasDequeued reports whether s remembers that a bundle was dequeued.
+// HasDequeued reports whether a bundle is one of the last dequeued bundles.
 func (s *Standing) HasDequeued(bundle string) bool { return slices.Contains(s.Dequeued, bundle) }
 
-// holdRetries prevents calls with the retries of the bundle.
+// holdRetries prevents calls of the retries in the bundle.
 func (c *Cursor) holdRetries() {
 	if b := c.standing.Held; b != nil {
 		for _, p := range b.Retries {
@@ -68,8 +69,8 @@ func (c *Cursor) holdRetries() {
 	}
 }
 
-// handOut creates the bundle for a request.
-func (c *Cursor) handOut(id string, r *PeekRequest) {
+// createBundle creates the bundle for a request, unless all candidates are skipped.
+func (c *Cursor) createBundle(id string, r *PeekRequest) {
 	b := &HeldBundle{ID: id}
 	for _, p := range r.Entries {
 		if b.Len() >= min(r.Limit, MaxHeld) {
@@ -99,11 +100,11 @@ func (c *Cursor) handOut(id string, r *PeekRequest) {
 	}
 }
 
-// dequeue ends the deliveries of the bundle.
-func (c *Cursor) dequeue() {
+// dequeueBundle ends the deliveries of the bundle.
+func (c *Cursor) dequeueBundle() {
 	s := &c.standing
 	for _, p := range s.Held.Retries {
-		c.end(p.EntryID, nil)
+		c.endDelivery(p.EntryID, nil)
 	}
 	s.Counters.Delivered += int64(s.Held.Len())
 	dequeued := append(slices.Clone(s.Dequeued), s.Held.ID)

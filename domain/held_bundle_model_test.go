@@ -18,8 +18,8 @@ func heldTaken(s *domain.Standing) []domain.Position {
 	return s.Held.Taken
 }
 
-// requestBundle requests a bundle of the waiting deliveries of a version, possibly an old one,
-// or dequeues a bundle.
+// requestBundle requests a bundle from the waiting deliveries of a version, which may be an old
+// one, or requests to dequeue the bundle of that version.
 func (m *cursorModel) requestBundle() {
 	if len(m.requests) >= 10 {
 		return
@@ -32,8 +32,8 @@ func (m *cursorModel) requestBundle() {
 		return
 	}
 	peek := &domain.PeekRequest{Limit: rapid.IntRange(1, 4).Draw(m.t, "limit of the bundle")}
-	// The retries are read later than the standing, so a retry may also be among the open
-	// deliveries.
+	// A consumer reads the retries after the standing, so a delivery may be among the open
+	// deliveries and the retries.
 	later := m.versions[rapid.IntRange(i, last).Draw(m.t, "version of the retries")]
 	for _, e := range slices.SortedFunc(maps.Keys(later.retries), domain.CompareEntries) {
 		peek.Entries = append(peek.Entries, domain.Position{EntryID: e})
@@ -53,7 +53,7 @@ func (m *cursorModel) addRequest(r domain.ReplayRequest) {
 	m.requests = append(m.requests, r)
 }
 
-// dequeueBundle requests to dequeue the stored bundle, unless that is requested already.
+// dequeueBundle requests to dequeue the stored bundle, unless this is requested already.
 func (m *cursorModel) dequeueBundle() {
 	b := m.currentVersion().standing.Held
 	if b != nil && !slices.ContainsFunc(m.requests, func(r domain.ReplayRequest) bool { return r.Dequeue == b.ID }) {
@@ -61,7 +61,7 @@ func (m *cursorModel) dequeueBundle() {
 	}
 }
 
-// checkBundle checks the rules for the bundle of a version that a node has stored.
+// checkBundle checks the rules for the bundle of the version that a node has just stored.
 func (m *cursorModel) checkBundle(n *modelNode, before *version) {
 	v := m.currentVersion()
 	old, held := before.standing.Held, v.standing.Held
@@ -73,9 +73,9 @@ func (m *cursorModel) checkBundle(n *modelNode, before *version) {
 			m.dequeued += old.Len()
 		}
 	}
-	for e := range m.handed {
+	for e := range m.firstBundled {
 		if !held.Has(e) && m.isReplayed(before, v, e) {
-			delete(m.handed, e)
+			delete(m.firstBundled, e)
 		}
 	}
 	if held == nil || old != nil && old.ID == held.ID {
@@ -89,9 +89,9 @@ func (m *cursorModel) checkBundle(n *modelNode, before *version) {
 		require.True(m.t, passesFilter(p.EntryID))
 		require.False(m.t, before.hasEnded(p.EntryID) && !m.isReplayed(before, v, p.EntryID), "P3: %v has ended", p.EntryID)
 		for _, call := range n.calls {
-			require.NotEqual(m.t, p.EntryID, call.EntryID, "P15: what is called is not handed out")
+			require.NotEqual(m.t, p.EntryID, call.EntryID, "P15: a delivery that is being called is in no bundle")
 		}
-		m.handed[p.EntryID] = len(m.versions) - 1
+		m.firstBundled[p.EntryID] = len(m.versions) - 1
 	}
 	for _, p := range held.Retries {
 		require.Contains(m.t, v.retries, p.EntryID)

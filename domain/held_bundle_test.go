@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A delivery fails while a node gathers candidates. Then it is among the retries, and still
-// open in the standing that the node has read before.
+// A delivery fails while a node collects candidates for a bundle: it is open in the standing that
+// the node read first, and among the retries that the node read later.
 func TestABundle_HasADeliveryOnce(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)

@@ -11,8 +11,8 @@ type JobKind string
 
 // The kinds of jobs.
 const (
-	CrawlJob     JobKind = "crawl"     // compares the objects of a bucket with those of its store
-	InventoryJob JobKind = "inventory" // takes over the objects of a list that a store has made
+	CrawlJob     JobKind = "crawl"     // compares the stored objects of a bucket with a listing of the store
+	InventoryJob JobKind = "inventory" // stores the objects of an inventory list that a store produced
 	PatchJob     JobKind = "patch"     // changes the attributes of many objects
 )
 
@@ -24,22 +24,23 @@ const (
 	JobRunning   JobState = "running"
 	JobCompleted JobState = "completed"
 	JobFailed    JobState = "failed"
-	JobStopped   JobState = "stopped" // by a request
+	JobStopped   JobState = "stopped" // a request stopped the job
 )
 
-// A JobID names a job. Its UUID begins with the time at which the job began, so the ids of one
-// kind sort by it.
+// A JobID names a job. Its UUID begins with the start time of the job, so the ids of one kind sort
+// by start time.
 type JobID struct {
 	Kind JobKind
 	uuid [16]byte
 }
 
-// NewJobID returns the id of a job that begins at a time.
+// NewJobID returns the id of a job with a start time.
 func NewJobID(kind JobKind, at time.Time, random [10]byte) JobID {
 	return JobID{kind, [16]byte(NewWatchID(at, random))}
 }
 
-// ParseJobID reads the 36-character form of the UUID of a job of a kind. Other text is an Invalid error.
+// ParseJobID reads the 36-character form of the UUID of a job of a kind. It returns an Invalid
+// error for other text.
 func ParseJobID(kind JobKind, s string) (JobID, error) {
 	uuid, err := parseUUID(string(kind)+" id", s)
 	return JobID{kind, uuid}, err
@@ -51,29 +52,30 @@ func (id JobID) UUID() string { return formatUUID(id.uuid) }
 // IsZero reports whether the id names no job.
 func (id JobID) IsZero() bool { return id.uuid == [16]byte{} }
 
-// Compare orders the ids of one kind as the jobs began.
+// Compare orders the ids of one kind by the start times of the jobs.
 func (id JobID) Compare(other JobID) int { return strings.Compare(id.UUID(), other.UUID()) }
 
-// A Job is a long task on objects. Nodes work on it one after another, each under a lease. All
-// work before its cursor is stored. A step that is repeated after a crash changes nothing.
+// A Job is a long task on objects. Nodes work on it one after another, each under a lease. The
+// results of all steps before its cursor are stored. A step that is repeated after a crash changes
+// nothing.
 type Job struct {
 	ID      JobID
 	Bucket  string // empty: the job is not about one bucket
-	Request string // JSON, as the kind of job defines it
+	Request string // JSON in the form that the kind of job defines
 	State   JobState
 	Started time.Time
-	Ended   time.Time // zero: it has not ended
-	Cursor  string    // where to resume, as the kind of job defines it
+	Ended   time.Time // zero: the job has not ended
+	Cursor  string    // where to resume, in the form that the kind of job defines
 	Counts  JobCounts
 	// Report is the error of a failed job or, while the job runs, of its last failed attempt.
 	Report   string
-	Attempts int // failed attempts since the cursor moved
+	Attempts int // number of failed attempts since the cursor moved
 	// Failures are the failures of single objects, up to MaxJobFailures.
 	Failures []JobFailure
 	Lease    JobLease
 }
 
-// MaxJobFailures is the limit for the failures of single objects that a job keeps.
+// MaxJobFailures is the limit for the failures of single objects that a job stores.
 const MaxJobFailures = 100
 
 // JobCounts count the objects of a job.
@@ -88,7 +90,7 @@ type JobCounts struct {
 
 // A JobFailure is the reason why a job skipped an object.
 type JobFailure struct {
-	Object string // as the request named it
+	Object string // id or name of the object in the request
 	Reason string
 }
 
@@ -111,18 +113,19 @@ func (j *Job) Draft() Job {
 // A JobLease names the node that works on a job, and the time until which no other node may.
 type JobLease struct {
 	Owner  string // empty: never leased
-	Number int64  // of leases of the job, from 1
+	Number int64  // number of the lease among all leases of the job, from 1
 	Until  time.Time
 }
 
 // IsExclusive reports whether a bucket may have at most one running job of the kind.
 func (k JobKind) IsExclusive() bool { return k == CrawlJob }
 
-// HasLongRequest reports whether the request of a job of the kind may be long, so that lists leave it out.
+// HasLongRequest reports whether the request of a job of the kind may be long. Lists of jobs omit
+// long requests.
 func (k JobKind) HasLongRequest() bool { return k == InventoryJob }
 
-// Claim gives an owner the lease until a time. It fails with Conflict if the job is not
-// running, or if another owner has a lease that has not expired.
+// Claim acquires the lease for an owner until a time, or renews it. It fails with Conflict if the
+// job is not running, or if another owner has a lease that has not expired.
 func (j *Job) Claim(owner string, now, until time.Time) error {
 	switch l := &j.Lease; {
 	case j.State != JobRunning:
@@ -136,7 +139,7 @@ func (j *Job) Claim(owner string, now, until time.Time) error {
 	return nil
 }
 
-// CheckLease returns a Conflict unless the job runs with a lease.
+// CheckLease returns a Conflict unless the job is running and held is its last lease.
 func (j *Job) CheckLease(held JobLease) error {
 	switch {
 	case j.State != JobRunning:
@@ -147,7 +150,7 @@ func (j *Job) CheckLease(held JobLease) error {
 	return nil
 }
 
-// End ends a job that runs.
+// End ends a running job. It does nothing if the job has ended.
 func (j *Job) End(state JobState, at time.Time) {
 	if j.State == JobRunning {
 		j.State, j.Ended, j.Lease.Until = state, at, at

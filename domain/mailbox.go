@@ -2,40 +2,41 @@ package domain
 
 import "time"
 
-// A Mailbox is the state of a recipient's mailbox that a survey has read. It may be outdated:
+// A Mailbox is the state of a recipient's mailbox, as a survey has read it. It may be outdated, and
 // no rule depends on it.
 type Mailbox struct {
 	Recipient ActorID
-	Groups    []MailboxGroup // those with something to report, in the order of their names
-	Frozen    bool           // by an operator
-	Damage    string         // why a document of it cannot be read; "" if all can
+	Groups    []MailboxGroup // groups with a value to report, ordered by name
+	Frozen    bool           // an operator has frozen the mailbox
+	Damage    string         // why a document of the mailbox cannot be read; "": all documents can be read
 }
 
 // A MailboxGroup is a group of a Mailbox.
 type MailboxGroup struct {
 	Group   Group
-	Waiting Backlog // the events of the open bundle included
+	Waiting Backlog // waiting events, including the events of the open bundle
 
 	Open         BundleID  // zero: no open bundle
-	Opened       time.Time // when Open was opened
-	Failures     int       // of the domain consecutive failures to produce the content of Open
-	FailingSince time.Time // a lower limit for the time of the first of the Failures; zero without failures
+	Opened       time.Time // time at which Open was opened
+	Failures     int       // number of consecutive failures of the domain to produce the content of Open
+	FailingSince time.Time // time of the first of the Failures, or an earlier time; zero: no failures
 
-	LastPeek    time.Time // the last Peek that opened a bundle; zero: not known
-	LastDequeue time.Time // zero: not known
+	LastPeek    time.Time // time of the last Peek that opened a bundle; zero: unknown
+	LastDequeue time.Time // zero: unknown
 }
 
 // A MailboxState summarizes a mailbox for an operator.
 type MailboxState string
 
-// The states. Of those that apply, a mailbox has the last one in this order.
+// The states, from the least to the most important. If several apply, a mailbox has the last of
+// them.
 const (
-	MailboxEmpty   MailboxState = "empty"   // nothing waits
+	MailboxEmpty   MailboxState = "empty"   // no events wait
 	MailboxWaiting MailboxState = "waiting" // events wait, and no bundle is open
 	MailboxOpen    MailboxState = "open"    // a bundle is open
-	MailboxFailing MailboxState = "failing" // a domain fails to make the content of an open bundle
-	MailboxFrozen  MailboxState = "frozen"  // an operator has frozen it
-	MailboxDamaged MailboxState = "damaged" // a document of it is damaged, or has a newer format
+	MailboxFailing MailboxState = "failing" // a domain fails to produce the content of an open bundle
+	MailboxFrozen  MailboxState = "frozen"  // an operator has frozen the mailbox
+	MailboxDamaged MailboxState = "damaged" // a document of the mailbox is damaged, or has a newer format
 )
 
 // MailboxStates are all states, in the order in which they are shown.
@@ -43,7 +44,7 @@ var MailboxStates = []MailboxState{
 	MailboxEmpty, MailboxWaiting, MailboxOpen, MailboxFailing, MailboxFrozen, MailboxDamaged,
 }
 
-// State returns the state of m.
+// State returns the most important state that applies to m.
 func (m *Mailbox) State() MailboxState {
 	switch {
 	case m.Damage != "":
@@ -65,7 +66,7 @@ func (m *Mailbox) State() MailboxState {
 	return state
 }
 
-// Waiting returns what waits in all groups together.
+// Waiting returns the sum of the backlogs of all groups.
 func (m *Mailbox) Waiting() Backlog {
 	var sum Backlog
 	for i := range m.Groups {
@@ -74,7 +75,7 @@ func (m *Mailbox) Waiting() Backlog {
 	return sum
 }
 
-// LastPeek returns when a Peek of any group has opened a bundle last; zero: not known.
+// LastPeek returns the time of the last Peek of any group that opened a bundle; zero: unknown.
 func (m *Mailbox) LastPeek() time.Time {
 	var last time.Time
 	for i := range m.Groups {
@@ -85,7 +86,7 @@ func (m *Mailbox) LastPeek() time.Time {
 	return last
 }
 
-// LastDequeue returns when a bundle of any group was dequeued last; zero: not known.
+// LastDequeue returns the time at which the last bundle of any group was dequeued; zero: unknown.
 func (m *Mailbox) LastDequeue() time.Time {
 	var last time.Time
 	for i := range m.Groups {
@@ -117,10 +118,10 @@ type MailboxTotals struct {
 // GroupTotals are sums over the mailboxes of a group.
 type GroupTotals struct {
 	Waiting    Backlog
-	OldestOpen time.Time // when the oldest open bundle was opened; zero: no open bundle
+	OldestOpen time.Time // time at which the oldest open bundle was opened; zero: no open bundle
 }
 
-// Add counts a mailbox.
+// Add adds the values of a mailbox to the totals.
 func (t *MailboxTotals) Add(m *Mailbox) {
 	if t.States == nil {
 		t.States, t.Groups = make(map[MailboxState]int), make(map[Group]GroupTotals)
@@ -129,7 +130,7 @@ func (t *MailboxTotals) Add(m *Mailbox) {
 	for i := range m.Groups {
 		g := &m.Groups[i]
 		sum := t.Groups[g.Group]
-		sum.Waiting = sum.Waiting.plusKnown(g.Waiting)
+		sum.Waiting = sum.Waiting.addKnown(g.Waiting)
 		if !g.Opened.IsZero() && (sum.OldestOpen.IsZero() || g.Opened.Before(sum.OldestOpen)) {
 			sum.OldestOpen = g.Opened
 		}
@@ -137,8 +138,8 @@ func (t *MailboxTotals) Add(m *Mailbox) {
 	}
 }
 
-// plusKnown is Plus, but ignores an unknown age if the other age is known.
-func (b Backlog) plusKnown(c Backlog) Backlog {
+// addKnown is like Plus, but if only one of the two ages is known, the sum has that age.
+func (b Backlog) addKnown(c Backlog) Backlog {
 	sum := Backlog{Events: b.Events + c.Events, Oldest: b.Oldest}
 	if sum.Oldest.IsZero() || !c.Oldest.IsZero() && c.Oldest.Before(sum.Oldest) {
 		sum.Oldest = c.Oldest

@@ -14,10 +14,10 @@ import (
 
 // A Message is a message that a sender publishes to a stream.
 type Message struct {
-	ID          string            // chosen by the sender; "": not chosen
+	ID          string            // id that the sender chose; "": the sender chose no id
 	Priority    int               // 0 to 9
-	Version     int64             // 0: any; else one more than the number that its entry must get
-	Attributes  map[string]string // such as those of a CloudEvent
+	Version     int64             // one more than the number that the entry of the message must have; 0: any number
+	Attributes  map[string]string // for example the attributes of a CloudEvent
 	ContentType string
 	Payload     []byte
 }
@@ -26,12 +26,12 @@ type Message struct {
 const (
 	MaxMessageID  = 256
 	MaxAttributes = 64
-	// MaxAttributeBytes is the limit of all names and values together.
+	// MaxAttributeBytes is the limit for the sum of the lengths of all names and values.
 	MaxAttributeBytes = 8 << 10
 	MaxPayload        = 1 << 20
 )
 
-// Check returns an Invalid error that names what is wrong with m.
+// Check returns an Invalid error that describes the first invalid field of m.
 func (m *Message) Check() error {
 	if err := checkText("message id", m.ID, MaxMessageID); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (m *Message) Check() error {
 		return Errorf(Invalid, "priority: want 0 to %d, got %d", Priorities-1, m.Priority)
 	}
 	if m.Version < 0 || m.Version > 0 && m.ID != "" {
-		return Errorf(Invalid, "version: want one above 0, or none, and no id besides, got %d", m.Version)
+		return Errorf(Invalid, "version: want at least 1 and no message id, or no version, got %d", m.Version)
 	}
 	if err := checkText("content type", m.ContentType, maxLabel); err != nil {
 		return err
@@ -68,8 +68,8 @@ func (m *Message) Check() error {
 	return nil
 }
 
-// CheckText returns an Invalid error that begins with what unless s has up to limit bytes of UTF-8
-// without control characters.
+// CheckText checks that s has up to limit bytes of UTF-8 without control characters. If not, it
+// returns an Invalid error whose text begins with what.
 func CheckText(what, s string, limit int) error { return checkText(what, s, limit) }
 
 func checkText(what, s string, limit int) error {
@@ -87,8 +87,8 @@ func checkText(what, s string, limit int) error {
 	return nil
 }
 
-// MaxInline is the limit for a payload that a store keeps beside its attributes, by
-// [Message.InlineBytes]. A larger one is in the content store.
+// MaxInline is the limit for a payload that is stored in one document with the attributes, as
+// [Message.InlineBytes] counts it. A larger payload is in the content store.
 const MaxInline = 16 << 10
 
 // InlineBytes returns the size of the payload in a stored document.
@@ -98,20 +98,20 @@ func (m *Message) InlineBytes() int {
 	}
 	text, err := json.Marshal(string(m.Payload))
 	if err != nil {
-		return len(m.Payload) // a string always marshals
+		return len(m.Payload) // unreachable: marshaling a string does not fail
 	}
 	return len(text)
 }
 
-// HasJSON reports whether the content type of the payload is a JSON type. A message without a
-// content type has JSON.
+// HasJSON reports whether the content type of the payload is a JSON type. If a message has no
+// content type, its payload counts as JSON.
 func (m *Message) HasJSON() bool {
 	t, _, err := mime.ParseMediaType(m.ContentType)
 	return m.ContentType == "" || err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))
 }
 
-// Digest returns a digest of m without its ID. Two messages with one id are the same if their
-// digests are.
+// Digest returns a digest of all fields of m except its ID. Two messages with the same id are one
+// message if their digests are equal.
 func (m *Message) Digest() [sha256.Size]byte {
 	h := sha256.New()
 	write := func(b []byte) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// messagePrefix begins the id of a message of a channel. An id that a producer has chosen cannot
-// have the form of one.
+// messagePrefix begins the ids of the messages of a channel. An id that a producer chooses cannot
+// have the form of these ids.
 const messagePrefix = "m"
 
-// MessageID returns the id of the message of a channel at e, such as m0.17.
+// MessageID returns the id of the message in entry e of a channel, such as m0.17.
 func (e EntryID) MessageID() string { return messagePrefix + e.String() }
 
 // ParseMessageID reads the text of [EntryID.MessageID]. It returns false for any other text, so

@@ -1,11 +1,11 @@
 package domain
 
-// An ActorID names a recipient of data: the actor that peeks and dequeues. Only
-// ParseActorID makes one, so any ActorID but the zero value is valid.
+// An ActorID names a recipient of data: the actor that peeks and dequeues. Only ParseActorID
+// creates one, so every ActorID except the zero value is valid.
 type ActorID struct{ s string }
 
-// ParseActorID accepts 1 to 64 characters of A-Z a-z 0-9 . _ -, which UUIDs and
-// 13-digit GLNs fit. Any other text is an Invalid error.
+// ParseActorID accepts 1 to 64 characters of A-Z a-z 0-9 . _ -, for example a UUID or a 13-digit
+// GLN. Any other text is an Invalid error.
 func ParseActorID(s string) (ActorID, error) {
 	if err := checkName("actor id", s); err != nil {
 		return ActorID{}, err
@@ -19,7 +19,7 @@ func (a ActorID) String() string { return a.s }
 // IsZero reports whether a names no actor.
 func (a ActorID) IsZero() bool { return a.s == "" }
 
-// An Origin names the domain of the market that data comes from.
+// An Origin names the domain of the market that sends data.
 type Origin struct{ s string }
 
 // The origins of the energy market. A configuration may name others.
@@ -31,8 +31,8 @@ var (
 	MeteringPoints = Origin{"MeteringPoints"}
 )
 
-// ParseOrigin accepts what ParseActorID accepts. Whether a hub knows the
-// origin is a question for its Groups.
+// ParseOrigin accepts what ParseActorID accepts. It does not check whether the hub knows the
+// origin: see Groups.Of.
 func ParseOrigin(s string) (Origin, error) {
 	if err := checkName("origin", s); err != nil {
 		return Origin{}, err
@@ -46,12 +46,11 @@ func (o Origin) String() string { return o.s }
 // IsZero reports whether o names no domain.
 func (o Origin) IsZero() bool { return o.s == "" }
 
-// A ContentType says what kind of data an event announces. It is compared
-// letter by letter.
+// A ContentType says what kind of data an event announces. Its comparison is case-sensitive.
 type ContentType struct{ s string }
 
-// ParseContentType accepts 1 to 128 printable ASCII characters without a comma
-// and without blanks at either end.
+// ParseContentType accepts 1 to 128 printable ASCII characters without commas and without leading
+// or trailing blanks.
 func ParseContentType(s string) (ContentType, error) {
 	if err := checkLabel("content type", s); err != nil {
 		return ContentType{}, err
@@ -62,8 +61,8 @@ func ParseContentType(s string) (ContentType, error) {
 // String returns the content type as it was parsed.
 func (c ContentType) String() string { return c.s }
 
-// A DocumentType is the recipient's name for the kind of document. The types of a bundle travel
-// in an HTTP header, joined by commas.
+// A DocumentType is the recipient's name for a kind of document. The types of a bundle are sent in
+// an HTTP header, joined by commas.
 type DocumentType struct{ s string }
 
 // ParseDocumentType accepts what ParseContentType accepts.

@@ -30,7 +30,7 @@ func TestNames(t *testing.T) {
 			{"64 characters are not too many", strings.Repeat("x", 64)},
 			{"the case is kept", "TimeSeries"},
 			{"every character of the alphabet", "A-Z.a-z_0-9"},
-			{"nothing but punctuation", "..."},
+			{"only punctuation", "..."},
 		} {
 			t.Run(p.what+"/"+tc.name, func(t *testing.T) {
 				got, err := p.parse(tc.text)
@@ -42,10 +42,10 @@ func TestNames(t *testing.T) {
 			{"no character is too few", "", "want 1 to 64 characters, got 0"},
 			{"65 characters are too many", strings.Repeat("x", 65), "want 1 to 64 characters, got 65"},
 			{"no blanks", "a b", `want only A-Z a-z 0-9 . _ -, got "a b"`},
-			{"no slashes, which part the names of objects", "a/b", `want only A-Z a-z 0-9 . _ -, got "a/b"`},
+			{"no slashes, which separate the parts of object names", "a/b", `want only A-Z a-z 0-9 . _ -, got "a/b"`},
 			{"no letters beyond ASCII", "Målepunkt", `want only A-Z a-z 0-9 . _ -, got "Målepunkt"`},
 			{"no bytes beyond ASCII", "a\xff", `want only A-Z a-z 0-9 . _ -, got "a\xff"`},
-			{"no line breaks, which an error does not repeat either", "a\n", `want only A-Z a-z 0-9 . _ -, got "a\n"`},
+			{"no line breaks, which the error escapes", "a\n", `want only A-Z a-z 0-9 . _ -, got "a\n"`},
 		} {
 			t.Run(p.what+"/"+tc.name, func(t *testing.T) {
 				got, err := p.parse(tc.text)
@@ -56,7 +56,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestTheAlphabetOfNamesIsExactlyThis(t *testing.T) {
+func TestNames_AcceptOnlyLettersDigitsDotUnderscoreAndDash(t *testing.T) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 	for _, p := range names {
 		for c := range 256 {
@@ -85,11 +85,11 @@ func TestLabels(t *testing.T) {
 		for _, tc := range []struct{ name, text, refusal string }{
 			{"no character is too few", "", "want 1 to 128 characters, got 0"},
 			{"129 characters are too many", strings.Repeat("x", 129), "want 1 to 128 characters, got 129"},
-			{"no commas, which part the types in a header", "a,b", `want printable ASCII without commas, got "a,b"`},
+			{"no commas, which separate the types in a header", "a,b", `want printable ASCII without commas, got "a,b"`},
 			{"no line breaks, which end a header", "a\r\nb", `want printable ASCII without commas, got "a\r\nb"`},
 			{"no letters beyond ASCII", "måling", `want printable ASCII without commas, got "måling"`},
-			{"no blank in front", " a", `want no blank at either end, got " a"`},
-			{"no blank behind", "a ", `want no blank at either end, got "a "`},
+			{"no leading blank", " a", `want no blank at either end, got " a"`},
+			{"no trailing blank", "a ", `want no blank at either end, got "a "`},
 			{"not only a blank", " ", `want no blank at either end, got " "`},
 			{
 				"a long text is cut short in the error", strings.Repeat("x", 64) + "y,",
@@ -105,7 +105,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-func TestTheAlphabetOfLabelsIsPrintableASCIIWithoutCommas(t *testing.T) {
+func TestLabels_AcceptOnlyPrintableASCIIWithoutCommas(t *testing.T) {
 	for _, p := range labels {
 		for c := range 256 {
 			text := string([]byte{'x', byte(c), 'x'})
@@ -120,7 +120,7 @@ func TestIsZero_IsTrueOnlyForTheZeroActor(t *testing.T) {
 	require.False(t, actor("a").IsZero())
 }
 
-func TestLabelsAreComparedLetterByLetter(t *testing.T) {
+func TestLabels_AreCaseSensitive(t *testing.T) {
 	require.Equal(t, contentType("Charges-v1"), contentType("Charges-v1"))
 	require.NotEqual(t, contentType("Charges-v1"), contentType("charges-v1"))
 }

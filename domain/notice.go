@@ -2,24 +2,24 @@ package domain
 
 import "time"
 
-// A Notice reports that a recipient has dequeued a bundle, to one audience: the domain that has
-// produced its content, the subscribers of the recipient, or the watchers of the bundle.
-// Another kind reports to the watchers that the retention has removed a bundle.
+// A Notice reports that a recipient has dequeued a bundle, to one audience: the domain that
+// produced the content, the subscribers of the recipient, or the watchers of the bundle. A Notice
+// for ForWatchersOfRemoval reports that the retention has removed a bundle.
 type Notice struct {
 	Audience  Audience
 	Recipient ActorID
-	Origin    Origin // the domain
+	Origin    Origin // domain of the bundle
 	Group     Group
 	Bundle    BundleID
 	List      string       // name of the event list of the bundle; only for its domain
 	Events    int          // number of events of the bundle; only for subscribers
 	Version   int64        // version of the bundle's change; only for watchers
-	Number    int64        // ascends with each notice of the recipient and group for the audience; 0 for a removal
-	Since     time.Time    // by the clock of the node that closed or removed the bundle
-	Peeked    TraceContext // the Peek that opened the bundle; zero: not known
+	Number    int64        // ascends with each notice for the recipient, group and audience; 0: removal
+	Since     time.Time    // time of the dequeue or removal, by the clock of the node that made it
+	Peeked    TraceContext // the Peek that opened the bundle; zero: unknown
 }
 
-// Event returns the event of the bundle for its watchers.
+// Event returns the event that the watchers of the bundle receive.
 func (n *Notice) Event() ChangeEvent {
 	if n.Audience == ForWatchersOfRemoval {
 		return ResourceDeleted
@@ -33,10 +33,10 @@ type Audience int
 // The audiences.
 const (
 	ForDomain      Audience = iota
-	ForSubscribers          // the subscriptions to [DequeuedTopic]
-	ForWatchers             // the watches of the bundle: it was dequeued
+	ForSubscribers          // subscriptions to [DequeuedTopic]
+	ForWatchers             // watches of a bundle that was dequeued
 
-	// ForWatchersOfRemoval is for the watches of the bundle: retention has removed it. There is at most
-	// one such notice of each bundle. Its order relative to other notices is not defined.
+	// ForWatchersOfRemoval means the watches of a bundle that the retention has removed. A bundle
+	// has at most one notice for them. Its order relative to other notices is not defined.
 	ForWatchersOfRemoval
 )

@@ -5,73 +5,76 @@ import (
 	"time"
 )
 
-// An Object is the stored state of an object of a store: its newest rows, and what results from
-// all rows. The other rows are spilled: they are stored separately, and read only when they are
-// needed.
+// An Object is the stored state of an object of a store: its newest rows, and the values computed
+// from all its rows. The older rows are spilled: they are stored separately, and read only when
+// they are needed.
 //
 //	events ─▶ Update ─▶ Apply ─▶ Finish ─▶ changes to store, all or none
 //	            ▲                   │
 //	            └── answers ◀── queries about spilled rows, if they matter
 //
-// The rules are those of the filemanager after its fixes, except where they contradict themselves:
+// The rules are those of the original system, the filemanager, with its later fixes. They differ
+// where those rules contradict each other:
 //
 //   - A version is live if its newest row is Created or a delete marker. The highest live row
-//     is the current one, unless it is a marker. It follows from the rows, and does not depend
-//     on the order of their arrival.
-//   - At one sequencer of a version, Deleted is later than Created. The original has no rule.
-//   - A null sequencer is placed by the time of the event: see object_place.go. The original
-//     takes it for the newest event, so a late lifecycle event overrides later events.
+//     is the current row, unless it is a marker. So the current row depends only on the rows, and
+//     not on the order in which they arrived.
+//   - If a version has Created and Deleted at one sequencer, Deleted is later. The original has no
+//     rule.
+//   - An event with a null sequencer is placed by its time: see object_place.go. The original
+//     treats it as the newest event, so a late lifecycle event overrides later events.
 //   - An event with a null sequencer is identified by the message that carried it. So a message
-//     that is delivered again adds no rows. In the original it does.
-//   - An event that a call has twice is applied once, and not counted. Each later call counts.
+//     that is delivered again adds no rows. In the original it adds rows.
+//   - An event that a call has twice is applied once, and not counted as a duplicate. If a later
+//     call has it again, that is a duplicate.
 //   - Paired mode is a view of the same rows: see object_pair.go.
-//   - The text of a generated sequencer has the form of the seed. Its number is unique within
-//     an object, and does not begin at 1 for each base. Rows are not ordered by the text.
-//   - A sequencer may have 64 characters. The original fails above 30 if it has to place a null
-//     sequencer behind it.
+//   - The text of a generated sequencer has the form of the original. Its number is unique within
+//     an object: the numbers do not restart at 1 for each base. Rows are not ordered by the text.
+//   - A sequencer may have 64 characters. The original fails if it has to place a null sequencer
+//     behind one with more than 30.
 type Object struct {
 	Name ObjectName
-	Rows []ObjectRow // the newest ones, in order
+	Rows []ObjectRow // newest rows, in ascending order
 
-	Current *ObjectRow // nil: no current row. It may be a spilled row.
+	Current *ObjectRow // current row, which may be spilled; nil: the object has no current row
 
-	Events     int64 // rows that are stored
+	Events     int64 // number of stored rows
 	Duplicates int64
-	Generated  int64 // the last ObjectRow.Number
-	// Doubt reports sequencers whose order no store documents, such as those of Azure with
-	// different lengths. Only the store knows the current state then.
+	Generated  int64 // last assigned ObjectRow.Number
+	// Doubt is true if the object has sequencers whose order no store documents, such as Azure
+	// sequencers of different lengths. Only a request to the store can find its current state.
 	Doubt bool
 
 	// Floor is at or above all spilled rows, and below all Rows.
 	Floor            ObjectOrder
-	Spilled          int64       // rows
-	SpilledVersions  []VersionID // if there are MaxSpilledVersions, then the list may be incomplete
-	SpilledGenerated int64       // spilled rows with a generated place
-	SpilledTo        time.Time   // at or after the times of all of them
+	Spilled          int64       // number of spilled rows
+	SpilledVersions  []VersionID // versions with spilled rows; incomplete if it has MaxSpilledVersions
+	SpilledGenerated int64       // number of spilled rows with a generated place
+	SpilledTo        time.Time   // at or after the times of all spilled rows with a generated place
 
-	// Limits of the forgotten rows; see ObjectRetention.
+	// Upper limits and count of the forgotten rows; see ObjectRetention.
 	Forgotten     ObjectOrder // at or above all forgotten rows
 	ForgottenTo   time.Time   // at or after the times of all forgotten rows
-	ForgottenRows int64       // not counted in Events
+	ForgottenRows int64       // number of forgotten rows; Events does not include them
 
-	Writes []string // the last updates that were stored, up to MaxObjectWrites
+	Writes []string // ids of the last stored updates, up to MaxObjectWrites
 
-	IsWatched bool  // a change of the current row has a Change
-	Changes   int64 // the version of the last one
+	IsWatched bool  // the object has watches: each change of its current row is stored as a Change
+	Changes   int64 // version of the last Change
 
 	// StateVersion is the version of the last change of the current state that was stored for
-	// the topic of objects; see ObjectChanges.StateChange. It ascends. It is the time of the
-	// change in microseconds, or greater. So no version is used twice, not even after an object
-	// was forgotten as a whole and created again.
+	// the topic of objects; see ObjectChanges.StateChange. Versions ascend, and are at least the
+	// time of the change in microseconds. So no version is used twice, even if the object is
+	// completely forgotten and created again.
 	StateVersion int64
 }
 
 // MaxSpilledVersions is the maximum number of versions with spilled rows that an object lists.
 const MaxSpilledVersions = 4
 
-// MaxObjectWrites is the number of updates that an object remembers. A writer that lost the
-// reply of an update finds its id here, unless this many other updates were stored since. If it
-// were 1, a second writer would hide the id, and duplicates would be counted twice.
+// MaxObjectWrites is the limit for Object.Writes. A writer that lost the reply of an update finds
+// the id of the update there, unless this many other updates were stored since. With a limit of 1,
+// the update of a second writer would replace the id, and duplicates would be counted twice.
 const MaxObjectWrites = 8
 
 // ObjectLimits bound the rows in an Object. Zero means no limit.
@@ -86,7 +89,7 @@ func (o *Object) HasWrite(ids ...string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(o.Writes, id) })
 }
 
-// Clone returns a copy of o. No later change of one affects the other.
+// Clone returns a deep copy of o.
 func (o *Object) Clone() Object {
 	c := *o
 	if o.Current != nil {
@@ -116,28 +119,30 @@ func (o *Object) noteSpilled(r *ObjectRow) {
 	}
 }
 
-// noteUnspilled counts a generated row that is no longer spilled.
+// noteUnspilled updates the counts for a row with a generated place that is no longer spilled.
 func (o *Object) noteUnspilled() {
 	o.Spilled--
 	o.SpilledGenerated--
 }
 
-// A fold finds the current row among rows that it observes from the highest to the lowest.
-type fold struct {
-	few  []VersionID // versions that were seen, while there are up to foldFew
+// seenVersions are the versions of rows that were observed from the highest to the lowest. The
+// first observed row of a version is its newest row.
+type seenVersions struct {
+	few  []VersionID // seen versions, while their number is at most maxFewVersions
 	many map[VersionID]struct{}
 }
 
-const foldFew = 16
+const maxFewVersions = 16
 
 // hasSeen reports whether a row of a version was seen.
-func (f *fold) hasSeen(v VersionID) bool {
+func (f *seenVersions) hasSeen(v VersionID) bool {
 	_, seen := f.many[v]
 	return seen || f.many == nil && slices.Contains(f.few, v)
 }
 
-// observe records a row of a version, and reports whether it is the first one of its version.
-func (f *fold) observe(v VersionID) bool {
+// observe records that a row of a version was seen, and reports whether it is the first row of the
+// version.
+func (f *seenVersions) observe(v VersionID) bool {
 	if f.hasSeen(v) {
 		return false
 	}
@@ -145,7 +150,7 @@ func (f *fold) observe(v VersionID) bool {
 		f.many[v] = struct{}{}
 		return true
 	}
-	if f.few = append(f.few, v); len(f.few) > foldFew {
+	if f.few = append(f.few, v); len(f.few) > maxFewVersions {
 		f.many = make(map[VersionID]struct{})
 		for _, v := range f.few {
 			f.many[v] = struct{}{}
@@ -154,12 +159,12 @@ func (f *fold) observe(v VersionID) bool {
 	return true
 }
 
-// count returns how many versions were seen.
-func (f *fold) count() int { return max(len(f.few), len(f.many)) }
+// count returns the number of seen versions.
+func (f *seenVersions) count() int { return max(len(f.few), len(f.many)) }
 
-// highestLive returns the index of the highest row that is live and the newest one of its
-// version, or -1. rows are in order.
-func (f *fold) highestLive(rows []ObjectRow) int {
+// highestLive returns the index of the highest row that is live and the newest row of its version,
+// or -1. rows are in ascending order.
+func (f *seenVersions) highestLive(rows []ObjectRow) int {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if f.observe(rows[i].Version) && rows[i].IsLive() {
 			return i
@@ -169,9 +174,9 @@ func (f *fold) highestLive(rows []ObjectRow) int {
 }
 
 // CurrentRow returns the index of the current row, or -1. rows are all rows of an object, in
-// order.
+// ascending order.
 func CurrentRow(rows []ObjectRow) int {
-	var f fold
+	var f seenVersions
 	i := f.highestLive(rows)
 	if i >= 0 && rows[i].IsMarker() {
 		return -1

@@ -1,23 +1,23 @@
 package domain
 
 // Amend changes the facts of the row with an id or, if the id is zero, of the current row.
-// change gets the stored facts and returns the new ones. It may be called again, so it must
-// have no side effects. Facts have no influence on the order of rows, so the current row
-// remains the current one.
+// change receives the stored facts and returns the new ones. It may be called again, so it must
+// have no side effects. Facts have no influence on the order of rows, so the current row does not
+// change.
 //
-// Amend returns the changed row, or nil if there is no such row. The result is valid if Finish
-// returns no queries. If change fails, Amend returns its error, and the caller must not call
-// Finish.
+// Amend returns the changed row, or nil if the object has no row with this id. The result is valid
+// if Finish returns no queries. If change fails, Amend returns its error, and the caller must not
+// call Finish.
 func (u *ObjectUpdate) Amend(id ObjectRowID, change func(ObjectFacts) (ObjectFacts, error)) (*ObjectRow, error) {
 	if id == (ObjectRowID{}) {
 		if u.object.Current == nil {
-			return nil, nil //nolint:nilnil // no such row
+			return nil, nil //nolint:nilnil // no current row
 		}
 		id = u.object.Current.ID()
 	}
 	row := u.findByID(id)
 	if row == nil {
-		return nil, nil //nolint:nilnil // no such row, or no answer yet
+		return nil, nil //nolint:nilnil // no row with this id, or no answer to the query yet
 	}
 	if !u.repeated {
 		facts, err := change(row.ObjectFacts)
@@ -33,7 +33,7 @@ func (u *ObjectUpdate) Amend(id ObjectRowID, change func(ObjectFacts) (ObjectFac
 
 // findByID returns the row with an id, or nil.
 func (u *ObjectUpdate) findByID(id ObjectRowID) *ObjectRow {
-	if inside := u.inside(id); inside != nil || u.object.Spilled == 0 {
+	if inside := u.findInside(id); inside != nil || u.object.Spilled == 0 {
 		return inside
 	}
 	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledByID, ID: id})

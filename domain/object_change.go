@@ -2,8 +2,8 @@ package domain
 
 import "time"
 
-// ObjectsTopic is the topic of subscriptions that are called with each change of the current state of an
-// object of a store. No sender can publish to it.
+// ObjectsTopic is the topic of the changes of the current states of objects. Only the hub publishes
+// to it.
 const ObjectsTopic = "object-changed"
 
 // ObjectsStream returns the stream of [ObjectsTopic].
@@ -24,9 +24,9 @@ type ObjectStateEvent string
 
 // The events of the current state of an object.
 const (
-	StateCreated ObjectStateEvent = "created" // there was no current row
+	StateCreated ObjectStateEvent = "created" // the object had no current row before
 	StateUpdated ObjectStateEvent = "updated" // another row is current, or the facts of the current row changed
-	StateDeleted ObjectStateEvent = "deleted" // there is no current row
+	StateDeleted ObjectStateEvent = "deleted" // the object has no current row any longer
 )
 
 // ParseObjectStateEvent returns the event with a text.
@@ -38,9 +38,9 @@ func ParseObjectStateEvent(s string) (ObjectStateEvent, error) {
 	return "", Errorf(Invalid, "event: want %s, %s or %s, got %q", StateCreated, StateUpdated, StateDeleted, Clip(s))
 }
 
-// stateEvent returns the event for a change of the current row from before to after, where nil
-// means no current row. It returns "" if the state is the same: a counted duplicate and a moved
-// row are no change.
+// stateEvent returns the event for a change of the current row from before to after; nil means no
+// current row. It returns "" if the state is the same: a counted duplicate or another place of
+// the row does not change the state.
 func stateEvent(before, after *ObjectRow) ObjectStateEvent {
 	switch {
 	case before == nil && after == nil:
@@ -55,9 +55,9 @@ func stateEvent(before, after *ObjectRow) ObjectStateEvent {
 	return ""
 }
 
-// watched returns the event for the watchers of the object, or "" for a creation, which has no
-// event.
-func (e ObjectStateEvent) watched() ChangeEvent {
+// watcherEvent returns the event that the watchers of the object receive, or "" for a creation:
+// watchers receive no event for it.
+func (e ObjectStateEvent) watcherEvent() ChangeEvent {
 	switch e {
 	case StateUpdated:
 		return ResourceUpdated
@@ -68,7 +68,7 @@ func (e ObjectStateEvent) watched() ChangeEvent {
 	return ""
 }
 
-// hasSameFacts reports whether f and g are the same.
+// hasSameFacts reports whether f and g have the same values.
 func (f *ObjectFacts) hasSameFacts(g *ObjectFacts) bool {
 	a, b := *f, *g
 	a.Size, b.Size, a.LastModified, b.LastModified = nil, nil, g.LastModified, g.LastModified
@@ -76,8 +76,9 @@ func (f *ObjectFacts) hasSameFacts(g *ObjectFacts) bool {
 	return hasSameSize && f.LastModified.Equal(g.LastModified) && a == b
 }
 
-// StateChange returns the change of the current state that c makes, nil if it makes none, and gives the object
-// its next version. now is the time of the change.
+// StateChange returns the change of the current state that results from c, and sets the next
+// StateVersion of the object. It returns nil if the current state does not change. now is the time
+// of the change.
 func (c *ObjectChanges) StateChange(now time.Time) *ObjectChange {
 	if c.State == "" {
 		return nil

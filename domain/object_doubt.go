@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// noteDoubt flags the object if no store documents the order of row and another one.
+// noteDoubt sets Object.Doubt if no store documents the order of row and another row.
 func (u *ObjectUpdate) noteDoubt(row *ObjectRow) {
 	o := &u.object
 	for i := range o.Rows {
@@ -17,8 +17,8 @@ func (u *ObjectUpdate) noteDoubt(row *ObjectRow) {
 	}
 }
 
-// settleDoubt removes the flag if row is the state of the store itself, found after all other
-// rows. Then the order of the others does not matter.
+// settleDoubt clears Object.Doubt if row has the state that was read from the store later than all
+// other rows. The order of the other rows does not matter for the current state.
 func (u *ObjectUpdate) settleDoubt(row *ObjectRow) {
 	o := &u.object
 	if !o.Doubt || !row.isStateOfStore() || len(o.Rows) == 0 || o.Rows[len(o.Rows)-1].ID() != row.ID() {
@@ -32,20 +32,20 @@ func (u *ObjectUpdate) settleDoubt(row *ObjectRow) {
 	o.Doubt = false
 }
 
-// isStateOfStore reports whether the row was not reported by an event, but found in the store.
+// isStateOfStore reports whether the row comes from a read of the store, and not from an event.
 func (r *ObjectRow) isStateOfStore() bool {
 	return r.IsGenerated() && (r.Reason == Confirmed || r.Reason == Crawl || r.Reason == CrawlRestored)
 }
 
-// Confirm returns the event that records the state of an object in doubt in its store. eTag is
-// the ETag of the content in the store, or empty if the object does not exist there. asked is
-// when the store was asked, after o was read, so the answer is later than all rows of o. The
-// event has the later of two times: the time of the last row, and asked less [ClockMargin].
-// Confirm returns false if the answer matches no row of o, for example while events are
-// outstanding. It also returns false if the object has versions, because an ETag does not
-// determine their state.
-func (o *Object) Confirm(eTag string, asked time.Time) (ObjectEvent, bool) {
-	e := ObjectEvent{Type: ObjectDeleted, Time: timeOfAnswer(asked)}
+// Confirm returns the event that records the state of an object in doubt, as it is in the store.
+// eTag is the ETag of the content in the store, or empty if the object does not exist there.
+// requested is the time of the request to the store, which was sent after o was read: so the
+// response is later than all rows of o. The event has the later of two times: the time of the last
+// row, and requested minus [ClockMargin]. Confirm returns false if the response matches no row of
+// o, for example while events are outstanding. It also returns false if the object has versions,
+// because an ETag does not determine their state.
+func (o *Object) Confirm(eTag string, requested time.Time) (ObjectEvent, bool) {
+	e := ObjectEvent{Type: ObjectDeleted, Time: responseTime(requested)}
 	isFound := eTag == ""
 	for i := range o.Rows {
 		r := &o.Rows[i]

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The state of the store becomes the state of an object in doubt, and the doubt ends.
+// An object in doubt takes over the state of the store, and its doubt ends.
 func TestConfirmSettlesDoubt(t *testing.T) {
 	short := must(domain.ParseSequencer(domain.OpaqueSequencer, "ff"))
 	long := must(domain.ParseSequencer(domain.OpaqueSequencer, "000"))
@@ -23,9 +23,9 @@ func TestConfirmSettlesDoubt(t *testing.T) {
 		found time.Time
 		want  string // ETag of the current row
 	}{
-		{"the row that counts as the earlier one", `"short"`, at.Add(time.Minute), `"short"`},
-		{"the row that counts as the later one", `"long"`, at.Add(time.Minute), `"long"`},
-		{"no content", "", at.Add(time.Minute), ""},
+		{"the store has the content of the lower row", `"short"`, at.Add(time.Minute), `"short"`},
+		{"the store has the content of the higher row", `"long"`, at.Add(time.Minute), `"long"`},
+		{"the object does not exist in the store", "", at.Add(time.Minute), ""},
 		{"the clock of the store is ahead", `"short"`, at.Add(-time.Hour), `"short"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestConfirmSettlesDoubt(t *testing.T) {
 	}
 }
 
-// Changes after the store was asked count as later, even if the clock of the store is behind
+// Changes after the request to the store count as later, even if the clock of the store is behind
 // the clock of the hub.
 func TestConfirm_IsEarlierThanLaterEvents(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
@@ -63,7 +63,7 @@ func TestConfirm_IsEarlierThanLaterEvents(t *testing.T) {
 		s := must(domain.ParseSequencer(domain.OpaqueSequencer, sequencer))
 		return domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s, Time: at, ObjectFacts: domain.ObjectFacts{ETag: eTag}}
 	}
-	for _, ahead := range []time.Duration{0, time.Second, domain.ClockMargin} { // how far the clock of the hub is ahead
+	for _, ahead := range []time.Duration{0, time.Second, domain.ClockMargin} { // ahead is the lead of the hub's clock over the clock of the store
 		s := newObjectStore(t, domain.ObjectLimits{})
 		s.ingestCalls([]domain.ObjectEvent{created("000", `"long"`, at.Add(-time.Hour))})
 		s.ingestCalls([]domain.ObjectEvent{created("ff", `"short"`, at.Add(-time.Hour))})
@@ -75,7 +75,7 @@ func TestConfirm_IsEarlierThanLaterEvents(t *testing.T) {
 	}
 }
 
-// A row with the state of the store settles no doubt about later events.
+// A row with the state of the store does not end the doubt about later events.
 func TestAnOldStateDoesNotSettleDoubt(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	event := func(text string, at time.Time) domain.ObjectEvent {

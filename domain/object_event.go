@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// An ObjectEventType tells whether an event created an object or deleted it.
+// An ObjectEventType says whether an event created or deleted an object.
 type ObjectEventType int
 
-// The types of events. Their order matters: of two events of a version with one sequencer,
-// Deleted is later.
+// The types of events. Their order matters: if two events of a version have the same sequencer,
+// Deleted is the later one.
 const (
 	ObjectCreated ObjectEventType = iota + 1
 	ObjectDeleted
@@ -38,7 +38,7 @@ const (
 	StorageClassChanged            ObjectReason = "StorageClassChanged"
 	Crawl                          ObjectReason = "Crawl"
 	CrawlRestored                  ObjectReason = "CrawlRestored"
-	Confirmed                      ObjectReason = "Confirmed" // by the store, because of Object.Doubt
+	Confirmed                      ObjectReason = "Confirmed" // a request to the store found the state, because of Object.Doubt
 	UnknownReason                  ObjectReason = "Unknown"
 )
 
@@ -51,10 +51,10 @@ const (
 	ClassAzureArchive       = "Archive"
 )
 
-// ObjectFacts are what an event says about the content of an object. Empty means unknown.
+// ObjectFacts are the metadata in an event about the content of an object. Empty means unknown.
 type ObjectFacts struct {
 	Size          *int64
-	ETag          string // quoted; see QuoteETag
+	ETag          string // ETag in quotes; see QuoteETag
 	SHA256        string
 	StorageClass  string
 	ArchiveStatus string
@@ -62,16 +62,16 @@ type ObjectFacts struct {
 	Reason        ObjectReason
 	IngestID      string
 	Attributes    string // a JSON object
-	Patches       string // ids of the last patch jobs that have changed the two above; see NotePatch
+	Patches       string // ids of the last patch jobs that changed IngestID or Attributes; see NotePatch
 }
 
-// An ObjectEvent is an event of a version of an object that a store reports.
+// An ObjectEvent is an event that a store reports about a version of an object.
 type ObjectEvent struct {
 	Version   VersionID
 	Type      ObjectEventType
-	Marker    bool // with ObjectDeleted: a delete marker was made, which is a version
+	Marker    bool // with ObjectDeleted: a delete marker was created, which is a version
 	Sequencer Sequencer
-	Carrier   Carrier   // identifies an event without sequencer
+	Carrier   Carrier   // identifies the event if it has no sequencer
 	Time      time.Time // time of the event; zero: unknown
 	ObjectFacts
 }
@@ -80,18 +80,18 @@ type ObjectEvent struct {
 // identifies an event without sequencer: if the message is delivered again, its events are
 // duplicates, but two equal events in one message are different events.
 type Carrier struct {
-	Message string // its id, or a digest of its body
+	Message string // id of the message, or a digest of its body
 	Index   int
 }
 
-// IsMarker reports whether the event made a delete marker.
+// IsMarker reports whether the event created a delete marker.
 func (e *ObjectEvent) IsMarker() bool { return e.Type == ObjectDeleted && e.Marker }
 
 // IsLive reports whether the version exists after the event. A delete marker is a version.
 func (e *ObjectEvent) IsLive() bool { return e.Type == ObjectCreated || e.Marker }
 
-// An ObjectRowID identifies an event among the events of one object. Each row of an object has
-// a different one. If Carrier identifies the event, Version is zero.
+// An ObjectRowID identifies an event among the events of one object, and so its row. If Carrier
+// identifies the event, the other fields are zero.
 type ObjectRowID struct {
 	Version   VersionID
 	Type      ObjectEventType
@@ -119,8 +119,8 @@ func (e *ObjectEvent) Check() error {
 }
 
 // IsAccessible reports whether the content can be read immediately. It is meant for the current
-// row of an object. As in the original, an unknown storage class counts as readable. Unlike the
-// original, a restored object of any archive class does, too.
+// row of an object. As in the original, an unknown storage class counts as readable. Unlike in the
+// original, a restored object of any archive class counts as readable, too.
 func (e *ObjectEvent) IsAccessible() bool {
 	if e.Type != ObjectCreated {
 		return false
@@ -135,7 +135,7 @@ func (e *ObjectEvent) IsAccessible() bool {
 	}
 }
 
-// QuoteETag returns an ETag in the form in which it is stored: quoted, with its W/ if it is weak.
+// QuoteETag returns an ETag in its stored form: in quotes, after W/ if the ETag is weak.
 func QuoteETag(s string) string {
 	weak, tag := "", s
 	if rest, ok := strings.CutPrefix(s, "W/"); ok {

@@ -2,7 +2,7 @@ package domain
 
 import "strconv"
 
-// An ObjectField names a value of a row for which the API can search by equality.
+// An ObjectField names a value of a row that a search in the API can compare for equality.
 type ObjectField string
 
 // The fields of a row.
@@ -17,7 +17,7 @@ const (
 	FieldIngestID      ObjectField = "ingestId"
 )
 
-// Field returns the text of a field, which is empty if the value is unknown.
+// Field returns the text of a field, or empty text if the value is unknown.
 func (r *ObjectRow) Field(f ObjectField) string {
 	switch f {
 	case FieldVersion:
@@ -44,8 +44,8 @@ func (r *ObjectRow) Field(f ObjectField) string {
 	}
 }
 
-// ParseIngestID reads the id by which users group objects: a UUID in any case. It returns it in
-// lower case. Any other text is an Invalid error.
+// ParseIngestID reads an id by which users group objects: a UUID in any case. It returns the id in
+// lower case, and an Invalid error for any other text.
 func ParseIngestID(s string) (string, error) {
 	id, err := parseUUID("ingest id", s)
 	if err != nil {

@@ -6,37 +6,39 @@ import (
 	"time"
 )
 
-// An ObjectRetention says how long the rows of objects are kept. Zero means for ever.
+// An ObjectRetention says how long the rows of objects are retained. Zero means for ever.
 //
 // A row whose time is known is forgotten when it is older than the retention, if its version
 // has a newer row. A deleted version is forgotten completely once its newest row is also older
-// than [MinDeadRetention]. So a deleted object is forgotten version by version, and finally as
-// a whole. The newest row of a version that exists is never forgotten, so no current state
-// depends on the retention. The row behind which the next event without sequencer would be
-// placed is not forgotten either.
+// than [MinDeadRetention]. So a deleted object is forgotten version by version, until the whole
+// object is forgotten. The newest row of an existing version is never forgotten, so the retention
+// changes no current state. The row behind which the next event without sequencer would be placed
+// is not forgotten either.
 //
 // A forgotten row is never stored again. An object keeps the highest order and the latest time
 // of its forgotten rows, and an event that has no row is too old in two cases:
 //
-//   - Its time is not later than that time. An object that is not stored has the time of
-//     [ObjectRetention.Horizon] instead, and keeps it when it is stored again.
-//   - Its sequencer is not above that order: a second report of one event may give it another time,
-//     or none. The order of an event without sequencer depends on the rows that are there when it
-//     comes, and the message that carried it gives it the same time each time.
+//   - Its time is not later than the latest time of the forgotten rows. For an object that is not
+//     stored, [ObjectRetention.Horizon] replaces this time, and is stored with the object when
+//     the object is created again.
+//   - Its sequencer is not above the highest order of the forgotten rows. The time alone is not
+//     enough: a second report of an event may have another time, or no time. This case is only
+//     for events with a sequencer. The order of other events depends on the rows that are present
+//     when they arrive, and their message has the same times at each delivery.
 //
-// A watched object is never forgotten as a whole: it keeps its mark and the limits of its
-// forgotten rows.
+// A watched object is never completely forgotten: Object.IsWatched and the limits of its forgotten
+// rows remain.
 //
 // A row whose time is unknown is never forgotten, and its object is not forgotten either: an
 // event of unknown time could not be distinguished from a forgotten one. An object in doubt
-// forgets no rows, because their order is not known.
+// forgets no rows, because their order is unknown.
 //
 // The retention limits how late events may arrive. A later event is refused, even if it reports
 // that a version was deleted.
 type ObjectRetention time.Duration
 
-// MinDeadRetention is the minimum age at which the last row of a version is forgotten. It is
-// the maximum time for which Amazon SQS redelivers a message.
+// MinDeadRetention is the minimum age at which the last row of a version is forgotten. Amazon SQS
+// redelivers a message for at most this time.
 const MinDeadRetention = 14 * 24 * time.Hour
 
 // forgetMargin is added to the minimum age of the last row of a version. It allows for clocks
@@ -55,7 +57,7 @@ func (r ObjectRetention) Horizon(now time.Time) time.Time {
 	return now.Add(-max(time.Duration(r), MinDeadRetention))
 }
 
-// isOlder reports whether a time is known, and before a limit.
+// isOlder reports whether a time is known and before a limit.
 func isOlder(t, limit time.Time) bool { return !t.IsZero() && orderedTime(t) < limit.UnixMicro() }
 
 // isTooOld reports whether an event that has no row may have been forgotten.
@@ -67,8 +69,8 @@ func (o *Object) isTooOld(e *ObjectEvent) bool {
 	return !e.Sequencer.IsNull() && order.Compare(o.Forgotten) <= 0 && areComparable(order.Base, o.Forgotten.Base)
 }
 
-// areComparable reports whether a store documents the order of two sequencers, which are given by
-// their orders.
+// areComparable reports whether a store documents the order of two sequencers. a and b are the
+// values of Sequencer.order.
 func areComparable(a, b string) bool {
 	formOf := func(order string) string {
 		if !strings.HasPrefix(order, opaquePrefix) {
@@ -81,15 +83,15 @@ func areComparable(a, b string) bool {
 }
 
 // Forget forgets the rows that a retention permits to forget now: rows in the object, and
-// spilled rows above the order after. It looks at up to MaxForgotten spilled rows, and returns
-// the order of the last of these and whether there may be more. The result is valid if Finish
-// returns no queries.
+// spilled rows above the order after. It checks up to MaxForgotten spilled rows, and returns the
+// order of the last checked row, and whether more spilled rows may be old. The result is valid if
+// Finish returns no queries.
 func (u *ObjectUpdate) Forget(r ObjectRetention, now time.Time, after ObjectOrder) (last ObjectOrder, hasMore bool) {
 	o := &u.object
 	if r <= 0 || o.Doubt || u.repeated {
 		return after, false
 	}
-	f := forgetting{
+	f := forgetCall{
 		u:    u,
 		rows: now.Add(-time.Duration(r)),
 		dead: r.Horizon(now).Add(-forgetMargin),
@@ -104,64 +106,64 @@ func (u *ObjectUpdate) Forget(r ObjectRetention, now time.Time, after ObjectOrde
 	return last, hasMore
 }
 
-// A forgetting is the state of one call of Forget.
-type forgetting struct {
+// A forgetCall is the state of one call of Forget.
+type forgetCall struct {
 	u    *ObjectUpdate
 	rows time.Time // rows before this time are old
-	dead time.Time // last rows of versions before this time are old
+	dead time.Time // last rows of deleted versions before this time are old
 }
 
 // A forgettableVersion says which rows of a version may be forgotten.
 type forgettableVersion struct {
 	isDead bool // the newest row may be forgotten, too
-	// newest and anchor are the rows that are kept if the version is not dead. Null sequencers
-	// are placed behind the anchor. It is nil if it does not matter, or is not among the rows
-	// in the object.
+	// newest and anchor are the rows that remain if the version is not dead. Events without
+	// sequencer are placed behind the anchor. The anchor is nil if it does not matter, or if it
+	// is spilled.
 	newest, anchor *ObjectRow
 }
 
-// note records a row of the version. Rows are noted in ascending order.
-func (v *forgettableVersion) note(r *ObjectRow, dead time.Time) {
+// addRow records a row of the version. Rows have to be added in ascending order.
+func (v *forgettableVersion) addRow(r *ObjectRow, dead time.Time) {
 	v.newest, v.isDead = r, !r.IsLive() && isOlder(r.Time, dead)
 	if r.IsAnchor() {
 		v.anchor = r
 	}
 }
 
-// keeps reports whether a row is not forgotten, however old it is.
-func (v *forgettableVersion) keeps(r *ObjectRow) bool {
+// isKept reports whether a row remains at any age.
+func (v *forgettableVersion) isKept(r *ObjectRow) bool {
 	return !v.isDead && (v.newest != nil && v.newest.ID() == r.ID() || v.anchor != nil && v.anchor.ID() == r.ID())
 }
 
 // versionsInside returns, for each version with rows in the object, which rows may be
 // forgotten.
-func (f *forgetting) versionsInside() map[VersionID]*forgettableVersion {
+func (f *forgetCall) versionsInside() map[VersionID]*forgettableVersion {
 	versions := make(map[VersionID]*forgettableVersion)
 	for i := range f.u.object.Rows {
 		r := &f.u.object.Rows[i]
 		if versions[r.Version] == nil {
 			versions[r.Version] = &forgettableVersion{}
 		}
-		versions[r.Version].note(r, f.dead)
+		versions[r.Version].addRow(r, f.dead)
 	}
 	return versions
 }
 
-// forgetSpilled forgets spilled rows. Its results are those of Forget.
-func (f *forgetting) forgetSpilled(after ObjectOrder) (last ObjectOrder, hasMore bool) {
+// forgetSpilled forgets spilled rows. It returns the results of Forget.
+func (f *forgetCall) forgetSpilled(after ObjectOrder) (last ObjectOrder, hasMore bool) {
 	page, _ := f.u.below.load(SpilledQuery{Kind: SpilledOld, Order: after, Time: f.rows.UnixMicro()})
 	last = after
 	inside := f.versionsInside()
 	for i := range page {
 		r := &page[i]
 		last = r.Order()
-		if f.maySpilledGo(r, inside[r.Version]) {
+		if f.canForgetSpilled(r, inside[r.Version]) {
 			f.u.below.remove(r.ID())
 			f.u.object.Spilled--
 			if r.IsGenerated() {
 				f.u.object.SpilledGenerated--
 			}
-			f.note(r)
+			f.countForgotten(r)
 		}
 	}
 	if o := &f.u.object; o.Spilled == 0 {
@@ -170,16 +172,16 @@ func (f *forgetting) forgetSpilled(after ObjectOrder) (last ObjectOrder, hasMore
 	return last, len(page) == MaxForgotten
 }
 
-// maySpilledGo reports whether an old spilled row may be forgotten. inside describes the rows
-// of its version in the object; it is nil if the object has no such rows.
-func (f *forgetting) maySpilledGo(r *ObjectRow, inside *forgettableVersion) bool {
+// canForgetSpilled reports whether an old spilled row may be forgotten. inside describes the rows
+// in the object that have the same version, and is nil if the object has none.
+func (f *forgetCall) canForgetSpilled(r *ObjectRow, inside *forgettableVersion) bool {
 	below := &f.u.below
 	head, answered := below.load(SpilledQuery{Kind: SpilledHead, Version: r.Version})
 	if !answered || len(head) == 0 {
 		return false
 	}
 	v := &forgettableVersion{}
-	v.note(&head[0], f.dead)
+	v.addRow(&head[0], f.dead)
 	if inside != nil {
 		v.newest, v.isDead = nil, inside.isDead
 	}
@@ -195,12 +197,12 @@ func (f *forgetting) maySpilledGo(r *ObjectRow, inside *forgettableVersion) bool
 			v.anchor = &anchor[0]
 		}
 	}
-	if v.keeps(r) {
+	if v.isKept(r) {
 		return false
 	}
 	if head[0].ID() == r.ID() {
-		// All other old rows of the version except the anchor are forgotten by this update, or
-		// were before.
+		// This update or an earlier one has forgotten all other old rows of the version, except
+		// the anchor.
 		left := SpilledQuery{Kind: SpilledRecent, Version: r.Version, Time: f.rows.UnixMicro()}
 		recent, answered := below.load(left)
 		if !answered || inside == nil && len(recent) > 0 {
@@ -212,27 +214,27 @@ func (f *forgetting) maySpilledGo(r *ObjectRow, inside *forgettableVersion) bool
 }
 
 // forgetInside forgets rows in the object.
-func (f *forgetting) forgetInside() {
+func (f *forgetCall) forgetInside() {
 	o := &f.u.object
 	versions := f.versionsInside()
-	has := make(map[VersionID]bool) // rows that are kept
+	hasKept := make(map[VersionID]bool) // versions with rows in kept
 	var kept []ObjectRow
 	for i := range o.Rows {
 		r := &o.Rows[i]
 		v := versions[r.Version]
-		isKept := !isOlder(r.Time, f.rows) || v.keeps(r) || r == v.newest && (has[r.Version] || f.hasSpilled(r.Version))
+		isKept := !isOlder(r.Time, f.rows) || v.isKept(r) || r == v.newest && (hasKept[r.Version] || f.hasSpilled(r.Version))
 		if isKept {
-			has[r.Version] = true
+			hasKept[r.Version] = true
 			kept = append(kept, *r)
 		} else {
-			f.note(r)
+			f.countForgotten(r)
 		}
 	}
 	o.Rows = kept
 }
 
 // hasSpilled reports whether a version has spilled rows.
-func (f *forgetting) hasSpilled(v VersionID) bool {
+func (f *forgetCall) hasSpilled(v VersionID) bool {
 	if !f.u.object.hasSpilled(v) {
 		return false
 	}
@@ -240,8 +242,8 @@ func (f *forgetting) hasSpilled(v VersionID) bool {
 	return !answered || len(head) > 0
 }
 
-// note records a forgotten row.
-func (f *forgetting) note(r *ObjectRow) {
+// countForgotten records a forgotten row in the object.
+func (f *forgetCall) countForgotten(r *ObjectRow) {
 	o := &f.u.object
 	f.u.hasEffect = true
 	o.Events--

@@ -30,7 +30,7 @@ func newForgettingStore(t testing.TB, limits domain.ObjectLimits, retention time
 	}
 }
 
-// ingestOne ingests one event, and requires that it has a row afterwards, unless it is too old.
+// ingestOne ingests one event, and requires that the event has a row afterwards or is too old.
 func (s *forgettingStore) ingestOne(e domain.ObjectEvent) domain.ObjectOutcome {
 	s.t.Helper()
 	if !s.isStored {
@@ -47,7 +47,7 @@ func (s *forgettingStore) ingestOne(e domain.ObjectEvent) domain.ObjectOutcome {
 	return outcome
 }
 
-// sweepNow forgets what may be forgotten now.
+// sweepNow forgets all rows that the retention permits to forget now.
 func (s *forgettingStore) sweepNow() {
 	s.t.Helper()
 	if !s.isStored {
@@ -71,7 +71,7 @@ func (s *forgettingStore) sweepNow() {
 	require.EqualValues(s.t, len(before)-len(s.rows()), s.object.ForgottenRows-forgotten)
 }
 
-// forgetAfter returns what one update forgets.
+// forgetAfter returns the changes of one update that forgets rows, and the results of Forget.
 func (s *forgettingStore) forgetAfter(after domain.ObjectOrder) (changes domain.ObjectChanges, last domain.ObjectOrder, hasMore bool) {
 	changes, _ = s.updateBy(nil, func(u *domain.ObjectUpdate) []domain.ObjectOutcome {
 		last, hasMore = u.Forget(s.retention, s.now, after)
@@ -80,8 +80,8 @@ func (s *forgettingStore) forgetAfter(after domain.ObjectOrder) (changes domain.
 	return changes, last, hasMore
 }
 
-// checkForgotten records which of the rows before are forgotten now, and requires that this was
-// permitted.
+// checkForgotten records which of the rows in before were forgotten, and requires that the
+// retention permitted it.
 func (s *forgettingStore) checkForgotten(before []domain.ObjectRow) {
 	s.t.Helper()
 	s.checkObject()
@@ -110,8 +110,8 @@ func (s *forgettingStore) checkForgotten(before []domain.ObjectRow) {
 	}
 }
 
-// slowDown returns the events with days between them instead of seconds.
-func slowDown(events []domain.ObjectEvent) []domain.ObjectEvent {
+// stretchTimes returns the events with two days between them for each second.
+func stretchTimes(events []domain.ObjectEvent) []domain.ObjectEvent {
 	events = slices.Clone(events)
 	for i := range events {
 		events[i].Time = objecttest.FirstMoment.Add(events[i].Time.Sub(objecttest.FirstMoment) * time.Duration(2*day/time.Second))
@@ -122,23 +122,23 @@ func slowDown(events []domain.ObjectEvent) []domain.ObjectEvent {
 func TestObjectForgets(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
-		script    string // with times in days
+		script    string // script of events with times in days
 		retention time.Duration
 		at        time.Duration
 		want      string
 	}{
 		{"nothing without a retention", "[C@1+0, C@2+1]", 0, 900 * day, "C@1· C@2+"},
-		{"rows that are older than it", "[C@1+0, C@2+1, C@3+2]", 3 * day, 4*day + time.Second, "C@3+"},
-		{"no row as old as it", "[C@1+0, C@2+1, C@3+2]", 3 * day, 3 * day, "C@1· C@2· C@3+"},
+		{"rows that are older than the retention", "[C@1+0, C@2+1, C@3+2]", 3 * day, 4*day + time.Second, "C@3+"},
+		{"no row that is as old as the retention", "[C@1+0, C@2+1, C@3+2]", 3 * day, 3 * day, "C@1· C@2· C@3+"},
 		{"no newest row of a version that exists", "[C@1/a+0, C@2/b+1, M@3/c+2]", day, 900 * day, "C@1/a· C@2/b· M@3/c·"},
 		{"a deleted version only after 14 days", "[C@1/a+0, D@2/a+1, C@3/b+2]", day, 14 * day, "D@2/a· C@3/b+"},
-		{"then whole", "[C@1/a+0, D@2/a+1, C@3/b+2]", day, 16 * day, "C@3/b+"},
-		{"a dead object whole", "[C@1/a+0, D@2/a+1, M@3/b+2, D@4/b+3]", day, 18 * day, ""},
-		{"a dead object not before its retention", "[C@1+0, D@2+1]", 30 * day, 31*day + time.Second, "D@2·"},
+		{"a deleted version completely after its last row is older than 14 days", "[C@1/a+0, D@2/a+1, C@3/b+2]", day, 16 * day, "C@3/b+"},
+		{"a deleted object completely", "[C@1/a+0, D@2/a+1, M@3/b+2, D@4/b+3]", day, 18 * day, ""},
+		{"no row of a deleted object before the end of the retention", "[C@1+0, D@2+1]", 30 * day, 31*day + time.Second, "D@2·"},
 		{"a marker that was deleted", "[C@1/a+0, M@2/b+1, D@3/b+2]", day, 900 * day, "C@1/a+"},
 		{"no row of unknown time", "[C@1!, C@2+1, C@3+2]", day, 900 * day, "C@1· C@3+"},
-		{"no deletion that has such a row below", "[C@1!, D@2+1]", day, 900 * day, "C@1· D@2·"},
-		{"rows without sequencer, and not the one that they are behind", "[C@1+0, C@2+1] [C@-+2] [C@-+3]", day, 5 * day, "C@2· C@2-02+"},
+		{"no deletion above a row of unknown time", "[C@1!, D@2+1]", day, 900 * day, "C@1· D@2·"},
+		{"rows without sequencer, but not the row that they are behind", "[C@1+0, C@2+1] [C@-+2] [C@-+3]", day, 5 * day, "C@2· C@2-02+"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, limits := range limitsOfTables {
@@ -160,7 +160,7 @@ func TestObjectForgets(t *testing.T) {
 	}
 }
 
-// An event whose rows are in doubt has no known order.
+// The order of the rows of an object in doubt is unknown.
 func TestObjectInDoubtForgetsNothing(t *testing.T) {
 	s := newForgettingStore(t, domain.ObjectLimits{Rows: 2}, day)
 	for i, text := range []string{"000000000000000000000000000089A4000000000018d6ea", "00000000000004420000000000028963", "00000000000004420000000000028964"} {
@@ -172,7 +172,7 @@ func TestObjectInDoubtForgetsNothing(t *testing.T) {
 	require.Len(t, s.rows(), 3)
 }
 
-// A second report of a forgotten event is too old, even with another time.
+// A second report of a forgotten event is too old, even if it has another time.
 func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
 	s := newForgettingStore(t, domain.ObjectLimits{}, day)
 	events := objecttest.Calls("[C@1, C@2, C@3]")[0]
@@ -188,13 +188,14 @@ func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
 		require.Equal(t, domain.ObjectTooOld, s.ingestOne(e))
 	}
 	events[2].Time = time.Time{}
-	require.Equal(t, domain.ObjectDuplicate, s.ingestOne(events[2]), "its row is there")
+	require.Equal(t, domain.ObjectDuplicate, s.ingestOne(events[2]), "the row is stored")
 	longer := domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(domain.OpaqueSequencer, "x")), Time: s.now}
-	require.Equal(t, domain.ObjectStored, s.ingestOne(longer), "its order is not known")
+	require.Equal(t, domain.ObjectStored, s.ingestOne(longer), "the order of the event is unknown")
 }
 
-// An object that was forgotten whole is not stored again by its old events, not even after a new one.
-func TestObject_ForgottenWholeStaysForgotten(t *testing.T) {
+// If an object was completely forgotten, its old events do not create it again, even after a new
+// event has created it.
+func TestObject_CompletelyForgottenIsNotRecreatedByOldEvents(t *testing.T) {
 	for _, retention := range []time.Duration{day, 30 * day} {
 		s := newForgettingStore(t, domain.ObjectLimits{}, retention)
 		events := objecttest.Calls("[C@1, D@2, D@-]")[0]
@@ -217,13 +218,14 @@ func TestObject_ForgottenWholeStaysForgotten(t *testing.T) {
 	}
 }
 
-// TestObjectForgottenStaysForgotten delivers random histories in any order, each event again and again,
-// and sweeps between them. Stores that spill, and one that does not, forget the same.
-func TestObjectForgottenStaysForgotten(t *testing.T) {
+// TestObjectRows_ForgottenAreNotStoredAgain delivers random histories in random order, each event three
+// times, with sweeps in between. A store that spills rows and a store that does not forget the same
+// rows.
+func TestObjectRows_ForgottenAreNotStoredAgain(t *testing.T) {
 	forgotten, gone, queries := 0, 0, 0
 	for seed := range uint64(historyCount(t, 150)) {
 		rng := newRNG(seed)
-		events := slowDown(objecttest.RandomBucket(rng, 40, seed%2 == 0, time.Millisecond).Events)
+		events := stretchTimes(objecttest.RandomBucket(rng, 40, seed%2 == 0, time.Millisecond).Events)
 		limits := []domain.ObjectLimits{{Rows: 1}, {Rows: 2}, {Rows: 5}}[rng.IntN(3)]
 		retention := time.Duration(1+rng.IntN(20)) * day
 		s, plain := newForgettingStore(t, limits, retention), newForgettingStore(t, domain.ObjectLimits{}, retention)
@@ -253,14 +255,14 @@ func TestObjectForgottenStaysForgotten(t *testing.T) {
 	require.Positive(t, queries)
 }
 
-// TestObjectRetentionLeavesTheCurrentState delivers each event before it is as old as the
-// retention, and sweeps between them: then the current state is the state of the bucket.
-func TestObjectRetentionLeavesTheCurrentState(t *testing.T) {
+// TestObjectRetention_DoesNotChangeTheCurrentState delivers each event before it is as old as the
+// retention, with sweeps in between. It requires that the current state is the state of the bucket.
+func TestObjectRetention_DoesNotChangeTheCurrentState(t *testing.T) {
 	forgotten := 0
 	for seed := range uint64(historyCount(t, 1500)) {
 		rng := newRNG(seed)
 		b := objecttest.RandomBucket(rng, 30, seed%2 == 0, time.Millisecond)
-		events := slowDown(b.Events)
+		events := stretchTimes(b.Events)
 		retention := time.Duration(1+rng.IntN(10)) * day
 		s := newForgettingStore(t, domain.ObjectLimits{Rows: rng.IntN(4)}, retention)
 		for _, d := range deliveriesWithin(rng, events, retention) {
@@ -285,8 +287,8 @@ type delivery struct {
 	at    time.Time
 }
 
-// deliveriesWithin returns deliveries in the order of their times. The first delivery of each
-// event is at most within after it; further deliveries are at any later time.
+// deliveriesWithin returns two deliveries of each event, in the order of their times. The first
+// one is less than within after the event, the second one at any later time.
 func deliveriesWithin(rng *rand.Rand, events []domain.ObjectEvent, within time.Duration) (all []delivery) {
 	for i := range events {
 		first := events[i].Time.Add(time.Duration(rng.Int64N(int64(within))))

@@ -22,11 +22,11 @@ type historyTest struct {
 	tick      time.Duration // resolution of the times of events
 	isInOrder bool
 	limits    []domain.ObjectLimits
-	advance   int // the member advance of the objectStore
+	advance   int // see objectStore.advance
 }
 
-// historyCount returns the number of histories of a test: n, or the value of the environment
-// variable.
+// historyCount returns the number of histories of a test: n, unless MESSAGEHUB_OBJECT_HISTORIES has
+// another number.
 func historyCount(t *testing.T, n int) int {
 	if text := os.Getenv("MESSAGEHUB_OBJECT_HISTORIES"); text != "" {
 		var err error
@@ -69,16 +69,17 @@ func TestObject_MatchesTheBucket(t *testing.T) {
 	}
 }
 
-// TestObject_SpillsAndMatchesTheBucket does the same with few rows in the object, checks it
-// after each update, and requires the rows of an object that spills nothing. Times with a
-// resolution of one second are often equal. Then the events arrive in the order of the bucket.
+// TestObject_SpillsAndMatchesTheBucket delivers random histories to objects with few rows, which it
+// checks after each update. It requires the same rows as in an object that spills nothing. Times
+// with a resolution of one second are often equal, so the events of these histories arrive in the
+// order of the bucket.
 func TestObject_SpillsAndMatchesTheBucket(t *testing.T) {
 	few := []domain.ObjectLimits{{Rows: 1}, {Rows: 2}, {Rows: 3}, {Rows: 4}, {Rows: 8}, {Rows: 7, Bytes: 900}}
 	for _, tc := range []historyTest{
 		{name: "native, in any order", tick: time.Second, limits: few},
 		{name: "with nulls, in any order", nulls: true, tick: time.Millisecond, limits: few},
 		{name: "with nulls and equal times, in order", nulls: true, tick: time.Second, isInOrder: true, limits: few},
-		{name: "with nulls, in any order, one row after the other moved in advance", nulls: true, tick: time.Millisecond, limits: few, advance: 1},
+		{name: "with nulls, in any order, one spilled row at a time moved in advance", nulls: true, tick: time.Millisecond, limits: few, advance: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			queries, spilled, moved := 0, int64(0), 0
@@ -108,7 +109,8 @@ func TestObject_SpillsAndMatchesTheBucket(t *testing.T) {
 	}
 }
 
-// deliverTwice ingests each event twice, in calls of one or more, some of them in one update.
+// deliverTwice ingests each event twice. A call has one or more events, and an update one or more
+// calls.
 func (tc historyTest) deliverTwice(rng *rand.Rand, events []domain.ObjectEvent, stores ...*objectStore) {
 	order := make([]int, len(events))
 	for i := range order {
@@ -123,7 +125,7 @@ func (tc historyTest) deliverTwice(rng *rand.Rand, events []domain.ObjectEvent, 
 			var update [][]domain.ObjectEvent
 			for range 1 + rng.IntN(3) {
 				n := min(1+rng.IntN(3), len(order))
-				if tc.isInOrder { // a call sorts its events
+				if tc.isInOrder { // a call with several events would sort them
 					n = min(n, 1)
 				}
 				var call []domain.ObjectEvent

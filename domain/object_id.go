@@ -7,14 +7,13 @@ import (
 )
 
 // An ObjectID names an object in the API or, with a Row, one of its rows by the event that
-// created the row. It is stable: other events and a change of the generated place do not change
-// it.
+// created the row. Other events and a change of the row's place do not change the id.
 //
 // Its text is base64url of
 //
 //	1  bucket  key                                 of an object
 //	1  bucket  key  1  type  version  sequencer    of an event with a sequencer
-//	1  bucket  key  2  message  index              of another one
+//	1  bucket  key  2  message  index              of an event without sequencer
 //
 // where each text is preceded by its length, and each number is a varint.
 type ObjectID struct {
@@ -50,8 +49,8 @@ func (id ObjectID) String() string {
 	return objectIDEncoding.EncodeToString(b)
 }
 
-// ParseObjectID reads the text of an id. Any text that String does not return is an Invalid
-// error.
+// ParseObjectID reads the text of an id. It returns an Invalid error for any text that String does
+// not return.
 func ParseObjectID(s string) (ObjectID, error) {
 	malformed := Errorf(Invalid, "object id: want the id of an object or a row, as a list has it, got %q", Clip(s))
 	b, err := objectIDEncoding.DecodeString(s)
@@ -79,7 +78,7 @@ func ParseObjectID(s string) (ObjectID, error) {
 	return id, nil
 }
 
-// An objectIDReader reads the parts of an id. After the end, it returns empty parts.
+// An objectIDReader reads the parts of an id. At the end of the id, it returns empty parts.
 type objectIDReader struct{ rest []byte }
 
 func (r *objectIDReader) number() uint64 {

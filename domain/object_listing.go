@@ -12,9 +12,9 @@ type ListedObject struct {
 	ObjectFacts
 }
 
-// NewestRows returns each version's newest row among rows of an object, the highest one first.
+// NewestRows returns the newest row of each version, the highest row first.
 func NewestRows(rows []ObjectRow) (newest []ObjectRow) {
-	var f fold
+	var f seenVersions
 	sorted := slices.SortedFunc(slices.Values(rows), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
 	for i := range sorted {
 		if f.observe(sorted[i].Version) {
@@ -24,25 +24,26 @@ func NewestRows(rows []ObjectRow) (newest []ObjectRow) {
 	return newest
 }
 
-// HasVersionsOutside reports whether the newest row of a version may be spilled.
+// HasVersionsOutside reports whether a version may have only spilled rows.
 func (o *Object) HasVersionsOutside() bool {
 	return o.Spilled > 0 && (len(o.SpilledVersions) == MaxSpilledVersions || slices.ContainsFunc(o.SpilledVersions, func(v VersionID) bool {
 		return !slices.ContainsFunc(o.Rows, func(r ObjectRow) bool { return r.Version == v })
 	}))
 }
 
-// EventsOfListing returns the events that a listing proves although the store has not reported
-// them. They have no sequencer and no carrier. Their time is when the listing was requested,
-// less [ClockMargin]: later changes may be in the listing or not, and have later times. newest
-// are the rows of o that NewestRows returns. listed is nil if the object is not in the listing.
+// EventsOfListing returns the events that the store has not reported, but that follow from a
+// listing. The events have no sequencer and no carrier. Their time is the time of the request for
+// the listing, minus [ClockMargin]: later changes have later times, whether they are in the listing
+// or not. newest are the rows of o that NewestRows returns. listed is nil if the object is not in
+// the listing. The rules are:
 //
-//   - An object that is not in the listing has no version.
-//   - The version in the listing is the latest one, and the listing has its state. Facts that
+//   - An object that is not in the listing has no versions.
+//   - The version in the listing is the latest version, and the listing has its state. Facts that
 //     the listing lacks are kept if the content is the same.
-//   - No version above it exists, because that would be the latest one. If the version has no
-//     row yet, any versions may exist below it.
-func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, asked time.Time) []ObjectEvent {
-	c, at := o.Current, timeOfAnswer(asked)
+//   - No version above the listed one exists, because it would be the latest version. If the listed
+//     version has no row yet, any versions may exist below it.
+func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, requested time.Time) []ObjectEvent {
+	c, at := o.Current, responseTime(requested)
 	switch {
 	case c != nil && isEarlier(at, c.Time), c == nil && len(newest) > 0 && isEarlier(at, newest[0].Time):
 		return nil
@@ -71,9 +72,10 @@ func deleteVersions(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
 	return events
 }
 
-// isKnown reports whether the listing agrees with the current row of an object. If both have
-// the same ETag, facts that one of them lacks do not matter: events have fewer facts than
-// listings. But if the content cannot be read immediately, the row has to say so.
+// isKnown reports whether the listing agrees with the current row of an object. If both have the
+// same ETag, facts that one of them lacks do not matter: events have fewer facts than listings. But
+// if the content cannot be read immediately, the row must have the storage class or archive status
+// of the listing.
 func (l *ListedObject) isKnown(current *ObjectRow) bool {
 	known := &current.ObjectFacts
 	hasContent := l.ETag != "" && l.ETag == known.ETag
@@ -82,13 +84,13 @@ func (l *ListedObject) isKnown(current *ObjectRow) bool {
 	return !l.Marker && l.Version == current.Version &&
 		(l.Size == nil || known.Size == nil && hasContent || known.Size != nil && *l.Size == *known.Size) &&
 		(l.LastModified.IsZero() || known.LastModified.IsZero() && hasContent ||
-			l.LastModified.Truncate(time.Second).Equal(known.LastModified.Truncate(time.Second))) && // HTTP headers have a resolution of seconds
+			l.LastModified.Truncate(time.Second).Equal(known.LastModified.Truncate(time.Second))) && // times in HTTP headers have a resolution of seconds
 		isSame(l.ETag, known.ETag) && isSame(l.SHA256, known.SHA256) &&
 		isSame(l.StorageClass, known.StorageClass) && (known.StorageClass != "" || listed.IsAccessible()) &&
 		(l.ArchiveStatus == "" || l.ArchiveStatus == known.ArchiveStatus) && isSame(l.IngestID, known.IngestID) && isSame(l.Attributes, known.Attributes)
 }
 
-// keepFacts copies the known facts about the same content that the event lacks.
+// keepFacts copies the facts that f lacks from known, if both describe the same content.
 func (f *ObjectFacts) keepFacts(known *ObjectFacts) {
 	if f.ETag == "" || f.ETag != known.ETag {
 		return

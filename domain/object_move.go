@@ -1,10 +1,10 @@
 package domain
 
-// Move moves stored rows to the places that another update has for them in ObjectChanges.Moved,
-// up to limit spilled rows. It is for an update with more changes than one write can store:
-// Move stores a part of them in advance, and leaves a valid object. The highest rows move
-// first, so the current row does not change back and forth. The result is valid if Finish
-// returns no queries.
+// Move moves up to limit stored spilled rows, and the rows in the object, to the places in rows.
+// rows are the ObjectChanges.Moved of another update that has more changes than one write can
+// store: a Move stores some of these changes in advance, and the object remains valid. The highest
+// rows move first, so the current row does not change back and forth. The result is valid if
+// Finish returns no queries.
 func (u *ObjectUpdate) Move(rows []ObjectRow, limit int) {
 	if len(rows) == 0 {
 		return
@@ -17,11 +17,11 @@ func (u *ObjectUpdate) Move(rows []ObjectRow, limit int) {
 		u.spilledLater(first - 1)
 	}
 	for i := range rows {
-		g := u.inside(rows[i].ID())
+		g := u.findInside(rows[i].ID())
 		if g == nil {
 			known := u.below.rows[rows[i].ID()]
 			if known == nil {
-				continue // it is not stored yet
+				continue // the row is not stored yet
 			}
 			if limit--; limit < 0 {
 				return
@@ -29,13 +29,13 @@ func (u *ObjectUpdate) Move(rows []ObjectRow, limit int) {
 			g = &known.row
 		}
 		if moving := *g; moving.placement() != rows[i].placement() {
-			u.move(&moving, rows[i].placement())
+			u.moveRow(&moving, rows[i].placement())
 		}
 	}
 }
 
-// inside returns a row in the object, or nil.
-func (u *ObjectUpdate) inside(id ObjectRowID) *ObjectRow {
+// findInside returns a row in the object, or nil.
+func (u *ObjectUpdate) findInside(id ObjectRowID) *ObjectRow {
 	for i := range u.object.Rows {
 		if r := &u.object.Rows[i]; r.ID() == id {
 			return r

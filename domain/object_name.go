@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// An ObjectName names an object of a store: its bucket and its key there. Only ParseObjectName
-// makes one. It can be a map key.
+// An ObjectName names an object of a store by its bucket and its key. Only ParseObjectName creates
+// one. It can be a map key.
 type ObjectName struct{ bucket, key string }
 
 const (
-	maxBucket    = 255  // bytes; an Azure account and container have up to 88
-	maxKey       = 1024 // characters, as Azure permits; S3 permits as many bytes
-	maxVersionID = 1024 // bytes, as S3 permits
+	maxBucket    = 255  // bytes; Azure needs up to 88 for account and container
+	maxKey       = 1024 // characters, the limit of Azure; the limit of S3 is 1,024 bytes
+	maxVersionID = 1024 // bytes, the limit of S3
 )
 
 // ParseObjectName accepts a bucket of 1 to 255 bytes and a key of 1 to 1,024 characters, both in
-// UTF-8. The key is the decoded one, as the store lists it. Any other text is an Invalid error.
+// UTF-8. The key is decoded, as in a listing of the store. Any other text is an Invalid error.
 func ParseObjectName(bucket, key string) (ObjectName, error) {
 	switch {
 	case len(bucket) < 1 || len(bucket) > maxBucket:
@@ -43,8 +43,8 @@ func CompareObjectNames(a, b ObjectName) int {
 	return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.key, b.key))
 }
 
-// A VersionID names a version of an object. The zero value is the null version: the only one in
-// a bucket without versions.
+// A VersionID names a version of an object. The zero value is the null version, the only version
+// of an object in a bucket without versioning.
 type VersionID struct{ s string }
 
 const nullVersion = "null"

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	allOrders    = 6   // up to this number of events, all orders are tried: up to 720
-	randomOrders = 720 // orders that are tried for more events
+	allOrders    = 6   // with up to this number of events, all orders are tried: 720 orders for 6 events
+	randomOrders = 720 // number of random orders for more events
 )
 
 // TestObjectTablesInAnyOrder delivers the events of each table with native sequencers in any
-// order, each twice, and requires the same rows, the same current row and one duplicate of each
-// row.
+// order, each event twice. It requires the same rows, the same current row and one duplicate of
+// each row.
 func TestObjectTablesInAnyOrder(t *testing.T) {
 	for _, tc := range objecttest.NativeTables {
-		t.Run(tc.Name, func(t *testing.T) { inAnyOrder(t, tc.Script, (*objectStore).describe) })
+		t.Run(tc.Name, func(t *testing.T) { checkInAnyOrder(t, tc.Script, (*objectStore).describe) })
 	}
 }
 
-// TestObjectPairsInAnyOrder does so for the tables of paired mode. Only number_reordered depends on
-// the order.
+// TestObjectPairsInAnyOrder delivers the events of the tables of paired mode in any order, each
+// event twice. It ignores number_reordered, the only value that depends on the order.
 func TestObjectPairsInAnyOrder(t *testing.T) {
 	for _, tc := range objecttest.PairTables {
 		if tc.Name[:5] == "FM-49" {
-			continue // of null sequencers
+			continue // FM-49 has null sequencers
 		}
 		t.Run(tc.Name, func(t *testing.T) {
-			inAnyOrder(t, tc.Script, func(s *objectStore) string {
+			checkInAnyOrder(t, tc.Script, func(s *objectStore) string {
 				for id, r := range s.spilled {
 					r.Reordered = 0
 					s.spilled[id] = r
@@ -47,7 +47,7 @@ func TestObjectPairsInAnyOrder(t *testing.T) {
 	}
 }
 
-func inAnyOrder(t *testing.T, script string, describe func(s *objectStore) string) {
+func checkInAnyOrder(t *testing.T, script string, describe func(s *objectStore) string) {
 	var events []domain.ObjectEvent
 	ids := make(map[domain.ObjectRowID]bool)
 	for _, e := range slices.Concat(objecttest.Calls(script)...) {
@@ -61,13 +61,13 @@ func inAnyOrder(t *testing.T, script string, describe func(s *objectStore) strin
 	inOrder.ingestCalls(events)
 	want := describe(inOrder)
 	rng := newRNG(25)
-	inOrders(rng, len(events), func(order []int) {
+	tryOrders(rng, len(events), func(order []int) {
 		limits := limitsOfTables[rng.IntN(len(limitsOfTables))]
 		s := newObjectStore(t, limits)
 		again := rng.Perm(len(events))
 		for i := range events {
 			s.ingestCalls(events[order[i] : order[i]+1])
-			if rng.IntN(2) == 0 { // twice in a row
+			if rng.IntN(2) == 0 { // delivers the event twice in a row
 				s.ingestCalls(events[order[i] : order[i]+1])
 				again = slices.DeleteFunc(again, func(j int) bool { return j == order[i] })
 			}
@@ -80,11 +80,11 @@ func inAnyOrder(t *testing.T, script string, describe func(s *objectStore) strin
 	})
 }
 
-// inOrders calls f with every order of n numbers, or with many random ones.
-func inOrders(rng *rand.Rand, n int, f func(order []int)) {
+// tryOrders calls check with every order of n numbers, or with many random ones.
+func tryOrders(rng *rand.Rand, n int, check func(order []int)) {
 	if n > allOrders {
 		for range randomOrders {
-			f(rng.Perm(n))
+			check(rng.Perm(n))
 		}
 		return
 	}
@@ -95,7 +95,7 @@ func inOrders(rng *rand.Rand, n int, f func(order []int)) {
 	var permute func(from int)
 	permute = func(from int) {
 		if from == n {
-			f(order)
+			check(order)
 			return
 		}
 		for i := from; i < n; i++ {
@@ -109,11 +109,11 @@ func inOrders(rng *rand.Rand, n int, f func(order []int)) {
 
 // TestObjectVersionsInAnyOrder delivers the events of the table of versions in random orders.
 func TestObjectVersionsInAnyOrder(t *testing.T) {
-	inAnyOrder(t, "[C@1/v1, C@2/v2, C@3/v3, D@4/v2, M@5/v4, C@6/v5, D@7/v5, D@8/v4, D@9/v3]", (*objectStore).describe)
+	checkInAnyOrder(t, "[C@1/v1, C@2/v2, C@3/v3, D@4/v2, M@5/v4, C@6/v5, D@7/v5, D@8/v4, D@9/v3]", (*objectStore).describe)
 }
 
-// TestObjectOfCrawlIsCurrent is FM-79: after any events, an object that a crawl finds becomes
-// the current one.
+// TestObjectOfCrawlIsCurrent is FM-79: if a crawl finds an object, its row becomes the current row,
+// whatever events arrived before.
 func TestObjectOfCrawlIsCurrent(t *testing.T) {
 	var before []domain.ObjectEvent
 	for i := range 12 {

@@ -4,13 +4,13 @@ package domain
 // them may be nil.
 type ObjectPair struct{ Created, Deleted *ObjectRow }
 
-// PairRows returns the pairs of an object in paired mode. rows are all its rows, in order. A
-// Deleted row forms a pair with a Created row just before it, among the native rows of its
-// version. Rows with a generated place have no partner. The pairs are in the order of their
-// first rows.
+// PairRows returns the pairs of an object in paired mode. rows are all rows of the object, in
+// ascending order. Among the native rows of a version, a Deleted row forms a pair with a Created
+// row directly before it. A row with a generated place has a pair without the other row. The pairs
+// are in the order of their first rows.
 func PairRows(rows []ObjectRow) []ObjectPair {
 	var pairs []ObjectPair
-	last := make(map[VersionID]int) // the pair of the last native row of the version, if that is Created
+	last := make(map[VersionID]int) // index of the pair of each version's last native row, if that row is Created
 	for i := range rows {
 		r := &rows[i]
 		if r.Type == ObjectCreated {
@@ -32,7 +32,7 @@ func PairRows(rows []ObjectRow) []ObjectPair {
 	return pairs
 }
 
-// Duplicates returns the duplicates of both rows.
+// Duplicates returns the sum of the duplicates of both rows.
 func (p ObjectPair) Duplicates() (n int64) {
 	for _, r := range []*ObjectRow{p.Created, p.Deleted} {
 		if r != nil {
@@ -44,7 +44,7 @@ func (p ObjectPair) Duplicates() (n int64) {
 
 // Reordered returns number_reordered: how often paired mode would have changed the pair because
 // its events arrived out of order. It is the only value of a pair that depends on the order of
-// arrival. So it is counted when a row arrives, and kept in the Deleted row.
+// arrival. So it is counted when a row arrives, and stored in the Deleted row.
 func (p ObjectPair) Reordered() int64 {
 	if p.Deleted == nil {
 		return 0
@@ -52,9 +52,10 @@ func (p ObjectPair) Reordered() int64 {
 	return p.Deleted.Reordered
 }
 
-// countReordered counts the changes in paired mode when a row arrives. A Deleted without a
-// Created begins at 1. A Created that arrives after its Deleted adds 1. A Deleted that takes
-// the Created of another Deleted adds 1, and the other one begins at 1 again.
+// countReordered counts the changes of pairs when a row arrives. A Deleted row without a Created
+// row has the count 1. If the Created row arrives later, it adds 1. If a Deleted row takes over the
+// Created row of another Deleted row, its count is one more than the count of the other row, which
+// is reset to 1.
 func (u *ObjectUpdate) countReordered(row *ObjectRow) {
 	if row.IsGenerated() {
 		if row.Type == ObjectDeleted {
@@ -83,8 +84,8 @@ func (u *ObjectUpdate) countReordered(row *ObjectRow) {
 	}
 }
 
-// neighbors returns the native rows of the version just before and just after row, or nil. The
-// row before a Created does not matter, so it may be nil if it is spilled.
+// neighbors returns the native rows of the version directly before and directly after row, or nil.
+// If row is Created, the row before it does not matter: before may be nil if that row is spilled.
 func (u *ObjectUpdate) neighbors(row *ObjectRow) (before, after *ObjectRow) {
 	o, order := &u.object, row.Order()
 	at, _ := u.index(order)

@@ -5,25 +5,28 @@ import (
 	"time"
 )
 
-// An event with a null sequencer gets a generated place: behind the highest native row of its
-// version whose time is not later than its own. Rows with one base are ordered by time, then by
-// arrival. When a native row with an earlier time arrives late, the generated row moves behind
-// it. So with distinct times, the place does not depend on the order of arrival. If times are
-// equal or unknown, the row that arrived first counts as earlier.
+// The row of an event with a null sequencer has a generated place: behind the highest native row of
+// its version whose time is not later than the time of the event. That native row is its base. Rows
+// with the same base are ordered by time, and then by arrival. If a native row with an earlier time
+// arrives late, the generated row moves behind it. So with distinct times, the place does not
+// depend on the order of arrival. If times are equal or unknown, the row that arrived first counts
+// as earlier.
 //
-// A delete marker of a lifecycle rule is a new version, so it has no native row before it. It
-// is placed over the highest native row of any version, since the store made it the newest
-// version. Later rows of its version are placed behind it. The original places it below all
-// versions, where the object that it hides remains current.
+// A delete marker of a lifecycle rule is a new version, so its version has no native row. It is
+// placed over the highest native row of any version, because the store made it the newest version.
+// Later rows of its version are placed behind it. The original places the marker below all
+// versions, where the object that the marker hides remains current.
 //
 // The latest version in a listing is placed in the same way: at the time of the request, it was
 // above all other versions, even if its own native row is unknown.
+//
+// A row that is placed in this way is called a row over others; its rank is OverRow.
 
-// A placement is a generated place, given by the row that it follows.
+// A placement is a generated place, described by the row that it follows.
 type placement struct {
 	base  Sequencer
 	rank  PlacementRank
-	after time.Time // time of that row, if it lies above other versions
+	after time.Time // time of the followed row, if that row is a row over others
 }
 
 func (p placement) compare(q placement) int {
@@ -36,16 +39,17 @@ func (r *ObjectRow) placement() placement { return placement{r.Base, r.Rank, r.A
 // moveTo changes the placement of a row.
 func (r *ObjectRow) moveTo(p placement) { r.Base, r.Rank, r.After = p.base, p.rank, p.after }
 
-// isOver reports whether the event, which has no sequencer, says that its version was the newest of all.
+// isOver reports whether the row of the event is placed over others, because its version was the
+// newest version at the time of the event. It is for events without sequencer.
 func (e *ObjectEvent) isOver() bool {
 	return e.IsMarker() || e.Type == ObjectCreated && (e.Reason == Crawl || e.Reason == CrawlRestored)
 }
 
-// placementBehind returns the placement of an event without sequencer behind a row, and false if
-// the row has no influence on it.
+// placementBehind returns the placement of an event without sequencer behind r. It returns false if
+// the event cannot be placed behind r.
 func placementBehind(r *ObjectRow, e *ObjectEvent) (placement, bool) {
 	switch {
-	case e.isOver() && r.IsGenerated(): // the base of r may be forgotten
+	case e.isOver() && r.IsGenerated(): // the row that is the base of r may be forgotten
 		return placement{base: r.Base, rank: OverRow}, r.isOver()
 	case e.isOver():
 		return placement{base: r.Sequencer, rank: OverRow}, true
@@ -58,8 +62,8 @@ func placementBehind(r *ObjectRow, e *ObjectEvent) (placement, bool) {
 	}
 }
 
-// place sets the generated place of a new row. All rows of the object arrived before it.
-func (u *ObjectUpdate) place(row *ObjectRow) {
+// setPlace sets the generated place of a new row. All rows of the object arrived before it.
+func (u *ObjectUpdate) setPlace(row *ObjectRow) {
 	row.Rank = BehindRow
 	if row.isOver() {
 		row.Rank = OverRow
@@ -79,7 +83,7 @@ func (u *ObjectUpdate) place(row *ObjectRow) {
 	if row.isOver() {
 		q = SpilledQuery{Kind: SpilledOver, Time: lastTime(row.Time)}
 	}
-	// A row in the object is above all spilled ones.
+	// Rows in the object are above all spilled rows, so a row that was found there is the highest.
 	if found || u.object.Spilled == 0 || !row.isOver() && !u.object.hasSpilled(row.Version) {
 		return
 	}
@@ -94,14 +98,14 @@ func isEarlier(a, b time.Time) bool {
 	return !a.IsZero() && !b.IsZero() && orderedTime(a) < orderedTime(b)
 }
 
-// moveBehind moves rows with a generated place behind row, if row arrived after them but
-// happened before them.
+// moveBehind moves rows with a generated place behind row, if they arrived earlier than row but
+// their events were later.
 func (u *ObjectUpdate) moveBehind(row *ObjectRow) {
 	if !row.IsAnchor() || row.Time.IsZero() {
 		return
 	}
 	later := u.generatedLater(row.Time)
-	// Anchors move first, because the rows that follow them move along.
+	// Anchors move first, because other rows follow them.
 	anchors := []*ObjectRow{row}
 	for _, wantAnchors := range []bool{true, false} {
 		for i := range later {
@@ -129,8 +133,8 @@ func (u *ObjectUpdate) generatedLater(t time.Time) (later []ObjectRow) {
 	return later
 }
 
-// moveBehindAny moves g behind the highest of anchors, if that is above its place, and reports
-// whether it did.
+// moveBehindAny moves g behind the highest suitable row of anchors, if this raises the place of g,
+// and reports whether g moved.
 func (u *ObjectUpdate) moveBehindAny(g *ObjectRow, anchors []*ObjectRow) bool {
 	to := g.placement()
 	for _, r := range anchors {
@@ -142,12 +146,12 @@ func (u *ObjectUpdate) moveBehindAny(g *ObjectRow, anchors []*ObjectRow) bool {
 	if to == g.placement() {
 		return false
 	}
-	u.move(g, to)
+	u.moveRow(g, to)
 	return true
 }
 
-// move gives a stored row another place.
-func (u *ObjectUpdate) move(g *ObjectRow, to placement) {
+// moveRow moves a stored row to another place.
+func (u *ObjectUpdate) moveRow(g *ObjectRow, to placement) {
 	if i, isInside := u.index(g.Order()); isInside {
 		u.object.Rows = append(u.object.Rows[:i], u.object.Rows[i+1:]...)
 	} else {

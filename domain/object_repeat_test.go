@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// storeUpdate stores an update of some calls, and returns the outcomes.
+// storeUpdate applies calls in one update, stores its changes and returns the outcomes.
 func (s *objectStore) storeUpdate(ids []string, calls ...[]domain.ObjectEvent) []domain.ObjectOutcome {
 	s.t.Helper()
 	changes, outcomes := s.newUpdate(ids, calls...)
@@ -20,9 +20,9 @@ func (s *objectStore) storeUpdate(ids []string, calls ...[]domain.ObjectEvent) [
 	return outcomes
 }
 
-// storesOthers stores n updates of another writer, which spill the rows that were in the
+// storeOtherUpdates stores n updates of another writer. They spill the rows that were in the
 // object.
-func (s *objectStore) storesOthers(n int) {
+func (s *objectStore) storeOtherUpdates(n int) {
 	s.t.Helper()
 	for i := range n {
 		s.storeUpdate([]string{fmt.Sprint("other-", i)}, objecttest.Calls(fmt.Sprintf("[C@FF%02d]", i))[0])
@@ -35,17 +35,17 @@ func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
 			s := newObjectStore(t, limits)
 			events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
 			first := s.storeUpdate([]string{"first"}, events)
-			// An update with only a duplicate leaves no row that could prove it.
+			// An update with only a duplicate adds no row, so no row proves that it is stored.
 			again := s.storeUpdate([]string{"second"}, events[:1])
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectStored, domain.ObjectStored, domain.ObjectStored}, first)
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectDuplicate}, again)
-			s.storesOthers(others)
+			s.storeOtherUpdates(others)
 			want := s.object
 			changes, outcomes := s.newUpdate([]string{"second"}, events[:1])
 			require.True(t, changes.IsEmpty)
 			require.Equal(t, again, outcomes)
 			changes, outcomes = s.newUpdate([]string{"half", "quarter", "second"}, events[:1])
-			require.True(t, changes.IsEmpty, "the whole was stored")
+			require.True(t, changes.IsEmpty, "the larger update was stored")
 			require.Equal(t, again, outcomes)
 			require.Equal(t, want, s.object)
 			if others < domain.MaxObjectWrites-1 {
@@ -62,7 +62,7 @@ func TestObjectRowIsRecognizedByItsWriteAfterManyOthers(t *testing.T) {
 		s := newObjectStore(t, limits)
 		events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
 		first := s.storeUpdate([]string{"first"}, events)
-		s.storesOthers(domain.MaxObjectWrites)
+		s.storeOtherUpdates(domain.MaxObjectWrites)
 		require.Equal(t, first, s.storeUpdate([]string{"half", "first"}, events))
 		require.Zero(t, s.object.Duplicates)
 		require.EqualValues(t, len(events)+domain.MaxObjectWrites, s.object.Events)
@@ -77,7 +77,7 @@ func TestObjectEventOfTwoCallsInOneUpdateIsADuplicate(t *testing.T) {
 	require.Equal(t, []domain.ObjectOutcome{stored, stored, duplicate, duplicate}, s.storeUpdate([]string{"a"}, events, events))
 	require.EqualValues(t, 2, s.object.Duplicates)
 	require.Equal(t, []domain.ObjectOutcome{duplicate, duplicate, duplicate, duplicate}, s.storeUpdate([]string{"b"}, twice))
-	require.EqualValues(t, 4, s.object.Duplicates, "what a call has twice counts once")
+	require.EqualValues(t, 4, s.object.Duplicates, "an event that a call has twice counts once")
 }
 
 // An event without sequencer is identified by the message that carried it.
@@ -90,16 +90,17 @@ func TestObjectEventWithoutSequencerIsADuplicateByItsMessage(t *testing.T) {
 			return []domain.ObjectEvent{e}
 		}
 		s.storeUpdate(nil, slices.Concat(message("a", 0), message("a", 1), message("b", 0)))
-		require.EqualValues(t, 3, s.object.Events, "two like events in one message are two")
-		s.storesOthers(3)
+		require.EqualValues(t, 3, s.object.Events, "two equal events in one message are two events")
+		s.storeOtherUpdates(3)
 		s.storeUpdate(nil, message("a", 1))
 		require.EqualValues(t, 6, s.object.Events)
 		require.EqualValues(t, 1, s.object.Duplicates)
 	}
 }
 
-// With 1,000 events without sequencer, the numbers neither repeat nor sort as the seed's text does.
-func TestObjectNumbersGoBeyond255(t *testing.T) {
+// With 1,000 events without sequencer, no number repeats, and the rows are in the order of their
+// numbers, although the sequencer texts are not.
+func TestObjectNumbers_AreUniqueBeyond255(t *testing.T) {
 	const n = 1000
 	s := newObjectStore(t, domain.DefaultObjectLimits)
 	e := objecttest.Calls("[C@-]")[0][0]
@@ -126,7 +127,7 @@ func TestObjectLimits(t *testing.T) {
 	}
 	require.Zero(t, s.queries, "new events of one version need no spilled row")
 	s.ingestCalls(objecttest.Calls("[D@FFFF]")[0])
-	require.Zero(t, s.queries, "nor does the deletion of the only version")
+	require.Zero(t, s.queries, "the deletion of the only version needs no spilled row")
 
 	large := objecttest.Calls("[C@1, C@2]")[0]
 	for i := range large {

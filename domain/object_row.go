@@ -9,46 +9,48 @@ import (
 	"time"
 )
 
-// An ObjectRow is an event of an object as it is stored. A row without sequencer has a generated
-// place: behind Base, by its time and number; see object_place.go.
+// An ObjectRow is a stored event of an object. The row of an event without sequencer has a
+// generated place: behind Base, ordered by time and number; see object_place.go.
 type ObjectRow struct {
 	ObjectEvent
-	Base Sequencer     // base of a generated place; null: before all native rows
+	Base Sequencer     // sequencer of the base of a generated place; null: before all native rows
 	Rank PlacementRank // rank of a generated place
-	// After is the time of the row over others that this row follows. So this row remains below
-	// later rows over others. Zero: it follows no such row, or one whose time is unknown.
+	// After is the time of the row over others that this row follows. It keeps this row below
+	// later rows over others. It is zero if this row follows no row over others, or if the time
+	// of the followed row is unknown.
 	After      time.Time
-	Number     int64  // of the generated places of the object, from 1; 0: native
-	Duplicates int64  // deliveries after the first
+	Number     int64  // number of the generated place in the object, from 1; 0: a native row
+	Duplicates int64  // number of deliveries of the event after the first
 	Reordered  int64  // see object_pair.go
 	WriteID    string // id of the update that stored the row
 }
 
-// A PlacementRank orders the rows that have one sequencer as their base.
+// A PlacementRank orders the rows that have the same sequencer as their base.
 type PlacementRank int
 
 // The ranks at one base.
 const (
-	NativeRank PlacementRank = iota // the row that has the sequencer
-	BehindRow                       // behind a native row of the same version
-	OverRow                         // over a native row of any version, together with the later rows of its version
+	NativeRank PlacementRank = iota // the row with the sequencer itself
+	BehindRow                       // a row behind a native row of the same version
+	OverRow                         // a row over a native row of any version, or a later row of the same version behind it
 )
 
 // IsGenerated reports whether the place of the row was generated.
 func (r *ObjectRow) IsGenerated() bool { return r.Number > 0 }
 
-// IsAnchor reports whether generated places of its version may be behind the row.
+// IsAnchor reports whether rows of the same version may have generated places behind r.
 func (r *ObjectRow) IsAnchor() bool { return !r.IsGenerated() || r.isOver() }
 
 // An ObjectOrder is the place of a row among all rows of its object. Compare compares the
-// fields in the order of their declaration. They are exported for stores, which only copy them.
+// fields in the order of their declaration. The fields are exported for stores, which only copy
+// them.
 type ObjectOrder struct {
 	Base      string
 	Rank      PlacementRank
-	After     int64 // with OverRow: the time of the row over others; rows that follow it have the same
-	Time      int64 // of a generated place, in microseconds; an unknown time is the lowest one
+	After     int64 // with OverRow: the time of the row over others, also in the rows that follow it
+	Time      int64 // time of a row with a generated place, in microseconds; an unknown time is the lowest
 	Number    int64
-	Type      ObjectEventType // of a native row, as the following ones
+	Type      ObjectEventType // Type, Version and Sequencer are only set for native rows
 	Version   VersionID
 	Sequencer string
 }
@@ -89,12 +91,12 @@ func (o ObjectOrder) Compare(p ObjectOrder) int {
 // CompareObjectRows orders the rows of one object.
 func CompareObjectRows(a, b ObjectRow) int { return a.Order().Compare(b.Order()) }
 
-// paddedSequencer is the length to which the seed pads the base of a generated sequencer.
+// paddedSequencer is the length to which the original pads the base of a generated sequencer.
 const paddedSequencer = 30
 
-// SequencerText returns the sequencer as the API shows it: the text of the store, or the seed's
-// form of a generated one. The seed's form ends with the number in hexadecimal digits, the
-// lowest byte first, so texts do not sort in the order of the rows.
+// SequencerText returns the sequencer in the form of the API: the text of the store, or for a
+// generated place the form of the original. That form ends with the number in hexadecimal digits,
+// the lowest byte first, so texts do not sort in the order of the rows.
 func (r *ObjectRow) SequencerText() string {
 	if !r.IsGenerated() {
 		return r.Sequencer.text
@@ -108,9 +110,9 @@ func (r *ObjectRow) SequencerText() string {
 	return base + "-" + hex.EncodeToString(number[:])
 }
 
-// size returns the approximate number of bytes of the row in a document.
+// size returns the approximate number of bytes that the row takes in a document.
 func (r *ObjectRow) size() int {
-	const names = 200 // of the fields, with numbers and times
+	const names = 200 // bytes of field names, numbers and times
 	return names + len(r.Version.s) + len(r.Sequencer.text) + len(r.Base.text) + len(r.Carrier.Message) + len(r.WriteID) +
 		len(r.ETag) + len(r.SHA256) + len(r.StorageClass) + len(r.ArchiveStatus) + len(r.Reason) + len(r.IngestID) + len(r.Attributes) + len(r.Patches)
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // A Sequencer is the text by which a store orders the events of one object. The zero value is
-// the null sequencer, for an event without one.
+// the null sequencer: the event has no sequencer.
 type Sequencer struct {
 	text  string
-	order string // texts of one object compare as their orders do, byte by byte
+	order string // sequencers of an object are compared by this text, byte by byte
 }
 
 // A SequencerForm says which rule compares a sequencer.
@@ -19,12 +19,12 @@ type SequencerForm int
 
 // The forms of sequencers.
 const (
-	// HexSequencer is the form of AWS: hexadecimal digits in any case. Before two are compared,
-	// the shorter one is padded with zeros on the right.
+	// HexSequencer is the form of AWS: hexadecimal digits in any case. For a comparison, the
+	// shorter of two sequencers is padded with zeros on the right.
 	HexSequencer SequencerForm = iota + 1
-	// OpaqueSequencer is the form of Azure: any text, compared byte by byte. A longer one
-	// counts as later, although Azure documents no order of different lengths: a plain
-	// comparison would put older ones of 32 characters behind newer ones of 48. See
+	// OpaqueSequencer is the form of Azure: any text, compared byte by byte. A longer text
+	// counts as later, although Azure documents no order of texts with different lengths. A
+	// plain comparison would put older texts of 32 characters behind newer texts of 48. See
 	// [Object.Doubt].
 	OpaqueSequencer
 )
@@ -55,12 +55,12 @@ func ParseSequencer(form SequencerForm, s string) (Sequencer, error) {
 		}
 	}
 	// Without trailing zeros, a text compares as if it were padded with zeros to any length. A
-	// text of zeros keeps one of them, so it is above the null sequencer, which is the base of
-	// rows that are before all native rows.
+	// text of only zeros keeps one zero, so it is above the null sequencer, which is the base
+	// of rows before all native rows.
 	return Sequencer{s, cmp.Or(strings.TrimRight(strings.ToUpper(s), "0"), "0")}, nil
 }
 
-// String returns the text as it was parsed, and nothing for the null sequencer.
+// String returns the text as it was parsed, and empty text for the null sequencer.
 func (s Sequencer) String() string { return s.text }
 
 // IsNull reports whether s is the null sequencer.
@@ -78,8 +78,8 @@ func (s Sequencer) Form() SequencerForm {
 	}
 }
 
-// identity returns the text that identifies an event. The case of hexadecimal digits does not
-// matter, but padding does: E4 and E40 have the same place, and are two events.
+// identity returns the text of s that identifies an event. The case of hexadecimal digits does not
+// matter, but padding does: E4 and E40 have the same place, but identify two events.
 func (s Sequencer) identity() string {
 	if s.Form() == HexSequencer {
 		return strings.ToUpper(s.text)

@@ -7,37 +7,37 @@ import (
 	"time"
 )
 
-// A SpilledQuery asks for spilled rows of an object. Select defines which rows are the answer.
+// A SpilledQuery requests spilled rows of an object. Select defines the result.
 type SpilledQuery struct {
 	Kind    SpilledQueryKind
-	ID      ObjectRowID // the row id of a query of kind SpilledByID
-	Version VersionID   // of SpilledHead, SpilledEarlier, SpilledNeighbors, SpilledAnchor, SpilledRecent
-	Order   ObjectOrder // of SpilledNeighbors, SpilledOld
-	Limit   int         // limit for the rows of a query of kind SpilledLive
-	Time    int64       // of SpilledEarlier, SpilledAnchor, SpilledOver, SpilledGenerated, SpilledOld, SpilledRecent: microseconds
+	ID      ObjectRowID // row id for SpilledByID
+	Version VersionID   // version for SpilledHead, SpilledEarlier, SpilledNeighbors, SpilledAnchor and SpilledRecent
+	Order   ObjectOrder // order for SpilledNeighbors and SpilledOld
+	Limit   int         // maximum number of rows for SpilledLive
+	Time    int64       // time in microseconds, for SpilledEarlier, SpilledAnchor, SpilledOver, SpilledGenerated, SpilledOld and SpilledRecent
 }
 
-// SpilledQueryKind says what a query asks for.
+// A SpilledQueryKind says which rows a query requests.
 type SpilledQueryKind int
 
 // The kinds of queries.
 const (
 	SpilledByID      SpilledQueryKind = iota + 1 // the row of an event
-	SpilledLive                                  // the highest live rows among the newest rows of all versions, up to Limit
+	SpilledLive                                  // the highest live rows, up to Limit, among the newest rows of all versions
 	SpilledHead                                  // a version's newest row
-	SpilledEarlier                               // a version's newest row except those of SpilledGenerated
-	SpilledNeighbors                             // a version's native rows just below and just above an order
-	SpilledAnchor                                // a version's row, not later than a time, behind which a null sequencer is placed
-	SpilledOver                                  // a row of any version, not later than a time, over which a row over others is placed
-	SpilledGenerated                             // rows with a generated place later than a time
-	SpilledOld                                   // the lowest rows above an order that are earlier than a time, up to MaxForgotten
-	SpilledRecent                                // a version's newest row whose time is unknown or not before a time
+	SpilledEarlier                               // a version's newest row that is not a result of SpilledGenerated for the same Time
+	SpilledNeighbors                             // a version's native rows directly below and directly above Order
+	SpilledAnchor                                // a version's highest row up to Time behind which a null sequencer can be placed
+	SpilledOver                                  // the highest row of any version up to Time over which a row over others can be placed
+	SpilledGenerated                             // rows after Time with a generated place
+	SpilledOld                                   // the lowest rows above Order that are before Time, up to MaxForgotten
+	SpilledRecent                                // a version's newest row whose time is unknown or not before Time
 )
 
-// SpilledAnswers have the rows that answer queries.
+// SpilledAnswers are the results of queries.
 type SpilledAnswers map[SpilledQuery][]ObjectRow
 
-// Select returns the rows that answer the query among all spilled rows of the object.
+// Select returns the result of the query. rows are all spilled rows of the object.
 func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 	switch q.Kind {
 	case SpilledByID:
@@ -57,17 +57,17 @@ func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 		slices.SortFunc(heads, func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
 		return heads[:min(len(heads), q.Limit)]
 	case SpilledHead:
-		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version }), CompareObjectRows)
+		return selectHighest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version }), CompareObjectRows)
 	case SpilledEarlier:
-		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version && !q.isGeneratedLater(r) }), CompareObjectRows)
+		return selectHighest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version && !q.isGeneratedLater(r) }), CompareObjectRows)
 	case SpilledNeighbors:
 		natives := func(side int) []ObjectRow {
 			return selectRows(rows, func(r *ObjectRow) bool {
 				return r.Version == q.Version && !r.IsGenerated() && r.Order().Compare(q.Order) == side
 			})
 		}
-		above := highest(natives(+1), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
-		return append(highest(natives(-1), CompareObjectRows), above...)
+		above := selectHighest(natives(+1), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
+		return append(selectHighest(natives(-1), CompareObjectRows), above...)
 	case SpilledAnchor:
 		e := &ObjectEvent{Version: q.Version, Type: ObjectCreated}
 		return q.selectAnchor(rows, e)
@@ -80,7 +80,7 @@ func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 		slices.SortFunc(old, CompareObjectRows)
 		return old[:min(len(old), MaxForgotten)]
 	case SpilledRecent:
-		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version && !q.isOld(r) }), CompareObjectRows)
+		return selectHighest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version && !q.isOld(r) }), CompareObjectRows)
 	}
 	return nil
 }
@@ -93,9 +93,9 @@ func (q SpilledQuery) isGeneratedLater(r *ObjectRow) bool {
 	return r.IsGenerated() && orderedTime(r.Time) > q.Time
 }
 
-// selectAnchor returns the row that has the highest placement for e.
+// selectAnchor returns the row behind which e has the highest placement.
 func (q SpilledQuery) selectAnchor(rows []ObjectRow, e *ObjectEvent) []ObjectRow {
-	return highest(selectRows(rows, func(r *ObjectRow) bool {
+	return selectHighest(selectRows(rows, func(r *ObjectRow) bool {
 		_, anchors := placementBehind(r, e)
 		return anchors && orderedTime(r.Time) <= q.Time
 	}), func(a, b ObjectRow) int {
@@ -105,8 +105,8 @@ func (q SpilledQuery) selectAnchor(rows []ObjectRow, e *ObjectEvent) []ObjectRow
 	})
 }
 
-// lastTime returns the time of a query for rows that are not later than t. If t is unknown, the
-// query finds no rows.
+// lastTime returns the Time of a query for rows up to t. If t is unknown, the query is not limited
+// by time.
 func lastTime(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MaxInt64
@@ -123,7 +123,7 @@ func selectRows(rows []ObjectRow, has func(r *ObjectRow) bool) (selected []Objec
 	return selected
 }
 
-func highest(rows []ObjectRow, compare func(a, b ObjectRow) int) []ObjectRow {
+func selectHighest(rows []ObjectRow, compare func(a, b ObjectRow) int) []ObjectRow {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -133,23 +133,23 @@ func highest(rows []ObjectRow, compare func(a, b ObjectRow) int) []ObjectRow {
 // A spilledRow is a row below the floor that an update has read or added.
 type spilledRow struct {
 	row     ObjectRow
-	existed bool // it is stored
+	existed bool // the row is stored as a spilled row
 	changed bool
-	removed bool // it is in the object now
+	removed bool // the row is no longer spilled
 }
 
 // spilledRows are the rows below the floor that an update has read or added.
 type spilledRows struct {
 	answers  SpilledAnswers
-	queries  []SpilledQuery // without an answer
+	queries  []SpilledQuery // queries without a result yet
 	rows     map[ObjectRowID]*spilledRow
 	versions map[VersionID]struct{}     // versions whose newest spilled row may have changed
-	recent   map[VersionID]SpilledQuery // for versions whose other spilled rows are forgotten: the query for the newest spilled row
-	later    SpilledQuery               // of SpilledGenerated, with the earliest time; only rows that answer it move
+	recent   map[VersionID]SpilledQuery // for versions of which only recent spilled rows remain: the query for the newest of these rows
+	later    SpilledQuery               // the SpilledGenerated query with the earliest time; only rows in its result can move
 }
 
-// lookUp returns the rows that answer a query, with the changes of this update. If there is no
-// answer yet, it records the query and returns false.
+// lookUp returns the result of a query, including the changes of this update. If the result is not
+// known yet, lookUp records the query and returns false.
 func (s *spilledRows) lookUp(q SpilledQuery) ([]*spilledRow, bool) {
 	if _, answered := s.load(q); !answered {
 		return nil, false
@@ -168,7 +168,8 @@ func (s *spilledRows) lookUp(q SpilledQuery) ([]*spilledRow, bool) {
 	return found, true
 }
 
-// load returns the rows that answer a query as they are stored.
+// load returns the result of a query without the changes of this update. If the result is not known
+// yet, load records the query and returns false.
 func (s *spilledRows) load(q SpilledQuery) ([]ObjectRow, bool) {
 	answer, answered := s.answers[q]
 	if !answered {
@@ -202,7 +203,7 @@ func (s *spilledRows) put(row ObjectRow) {
 	known.row, known.changed, known.removed = row, true, false
 }
 
-// remove removes a row that this update knows.
+// remove removes a row that this update has read or added.
 func (s *spilledRows) remove(id ObjectRowID) {
 	if known := s.rows[id]; known.existed {
 		known.removed = true
@@ -211,7 +212,7 @@ func (s *spilledRows) remove(id ObjectRowID) {
 	}
 }
 
-// noteChange records that a spilled row has changed. It does nothing for other rows.
+// noteChange records that a spilled row has changed. It does nothing if the row is not spilled.
 func (s *spilledRows) noteChange(id ObjectRowID) {
 	if known := s.rows[id]; known != nil && !known.removed {
 		known.changed = true
@@ -227,8 +228,8 @@ func (s *spilledRows) noteVersion(v VersionID) {
 	s.versions[v] = struct{}{}
 }
 
-// noteRecent records that only recent rows of a version are left, and the query for the newest
-// one.
+// noteRecent records that only recent spilled rows of a version remain, and the query for the
+// newest of them.
 func (s *spilledRows) noteRecent(v VersionID, q SpilledQuery) {
 	if s.recent == nil {
 		s.recent = make(map[VersionID]SpilledQuery)
@@ -237,8 +238,8 @@ func (s *spilledRows) noteRecent(v VersionID, q SpilledQuery) {
 	s.noteVersion(v)
 }
 
-// addTo adds the changes of spilled rows to those of an update.
-func (s *spilledRows) addTo(changes *ObjectChanges) {
+// addChangesTo adds the changes of spilled rows to the changes of an update.
+func (s *spilledRows) addChangesTo(changes *ObjectChanges) {
 	for id, known := range s.rows {
 		switch {
 		case known.removed:
@@ -265,8 +266,8 @@ func compareRowIDs(a, b ObjectRowID) int {
 
 // newestSpilled returns the newest spilled row of a version, or nil.
 func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
-	// If the newest row is no longer spilled, the query finds the rows below it. Rows that may
-	// move are known.
+	// If the newest row is no longer spilled, SpilledEarlier returns the newest row below it. Rows
+	// that can move are already known from the query in later.
 	q, areForgotten := u.below.recent[v]
 	if !areForgotten {
 		q = SpilledQuery{Kind: SpilledHead, Version: v}
@@ -280,7 +281,7 @@ func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
 			return nil
 		}
 	}
-	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHead, Version: v}) // of the rows that are left
+	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHead, Version: v}) // without the removed rows
 	if len(found) == 0 {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// An objectStore stores one object as a store does: the newest rows in the object, and the
+// An objectStore stores one object like a real store: the newest rows in the object, and the
 // other rows separately. It checks the invariants after each update.
 type objectStore struct {
 	t       testing.TB
@@ -22,8 +22,8 @@ type objectStore struct {
 	heads   map[domain.VersionID]domain.ObjectRow
 	updates int
 	queries int
-	advance int // limit for the spilled rows that one update moves in advance; 0: no rows are moved in advance
-	moved   int // updates that moved rows in advance
+	advance int // limit for the spilled rows that one update moves in advance; 0: rows are not moved in advance
+	moved   int // number of updates that moved rows in advance
 }
 
 func newObjectStore(t testing.TB, limits domain.ObjectLimits) *objectStore {
@@ -46,7 +46,7 @@ func (s *objectStore) ingestCalls(calls ...[]domain.ObjectEvent) []domain.Object
 	return outcomes
 }
 
-// moveInAdvance moves rows by an update of its own, and reports whether there were any.
+// moveInAdvance moves rows by a separate update, and reports whether it moved any.
 func (s *objectStore) moveInAdvance(rows []domain.ObjectRow) bool {
 	s.t.Helper()
 	changes, _ := s.updateBy(nil, func(u *domain.ObjectUpdate) []domain.ObjectOutcome {
@@ -74,7 +74,8 @@ func (s *objectStore) newUpdate(ids []string, calls ...[]domain.ObjectEvent) (do
 	})
 }
 
-// updateBy returns the changes of an update that do makes.
+// updateBy returns the changes and outcomes of the update that do applies. It repeats the update
+// until all its queries have a result.
 func (s *objectStore) updateBy(ids []string, do func(u *domain.ObjectUpdate) []domain.ObjectOutcome) (domain.ObjectChanges, []domain.ObjectOutcome) {
 	s.t.Helper()
 	answers := make(domain.SpilledAnswers)
@@ -92,7 +93,7 @@ func (s *objectStore) updateBy(ids []string, do func(u *domain.ObjectUpdate) []d
 			answers[q] = q.Select(stored)
 		}
 	}
-	require.FailNow(s.t, "an update asks for ever")
+	require.FailNow(s.t, "an update makes queries for ever")
 	return domain.ObjectChanges{}, nil
 }
 
@@ -122,12 +123,12 @@ func (s *objectStore) storeChanges(c domain.ObjectChanges) {
 	}
 }
 
-// rows returns all rows in order.
+// rows returns all rows in ascending order.
 func (s *objectStore) rows() []domain.ObjectRow {
 	return slices.SortedFunc(slices.Values(slices.Concat(s.object.Rows, slices.Collect(maps.Values(s.spilled)))), domain.CompareObjectRows)
 }
 
-// checkObject requires that the object has the state that results from all rows.
+// checkObject requires that the state of the object is the one that follows from all rows.
 func (s *objectStore) checkObject() {
 	s.t.Helper()
 	o, all := &s.object, s.rows()

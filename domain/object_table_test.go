@@ -31,8 +31,8 @@ func TestObjectTables(t *testing.T) {
 	}
 }
 
-// TestObjectVersions is the table of the current state with versions from the specification FM-new. Each
-// step delivers all earlier events again, and then its own.
+// TestObjectVersions is the table of the current state with versions from the specification FM-new.
+// Each step delivers all earlier events again, and then its own event.
 func TestObjectVersions(t *testing.T) {
 	steps := []struct{ event, want string }{
 		{"C@1/v1", "v1"},
@@ -64,8 +64,8 @@ func TestObjectVersions(t *testing.T) {
 	}
 }
 
-// TestObjectFixtureLists is FM-27 and FM-28: n events, of which the even ones are Created;
-// bucket, key and version depend on the number.
+// TestObjectFixtureLists is FM-27 and FM-28: n events, of which those with even numbers are
+// Created. Bucket, key and version depend on the number of the event.
 func TestObjectFixtureLists(t *testing.T) {
 	for _, tc := range []struct {
 		name                 string

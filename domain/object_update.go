@@ -6,20 +6,19 @@ import (
 	"slices"
 )
 
-// An ObjectUpdate applies events to an object. It does not change the object or the stored
-// data. Its zero value is not usable; Object.Update makes one. It is not safe for concurrent
-// use.
+// An ObjectUpdate applies events to a copy of an object, and returns the changes to store. Its zero
+// value is not usable; Object.Update returns one. It is not safe for concurrent use.
 type ObjectUpdate struct {
 	object   Object
 	current  *ObjectRow // current row of the object before the update
 	ids      []string
-	repeated bool // an update with one of ids is stored already, so this one changes nothing
-	changed  bool // rows were added, or moved
+	repeated bool // an update with one of ids is already stored, so this update changes nothing
+	changed  bool // rows were added or moved
 
-	hasEffect bool // there is something to store
+	hasEffect bool // the update has changes to store
 	isGone    bool // the object has to be deleted
 
-	claimed map[ObjectRowID]struct{} // rows that events of this update have stored, now or before a retry
+	claimed map[ObjectRowID]struct{} // rows that events of this update created, now or before a retry
 	moved   map[ObjectRowID]ObjectRow
 	below   spilledRows
 }
@@ -29,39 +28,40 @@ type ObjectOutcome int
 
 // The outcomes of an event.
 const (
-	ObjectStored    ObjectOutcome = iota + 1 // this update stores it
-	ObjectDuplicate                          // a row of the event exists already
-	ObjectTooOld                             // it is not stored: see ObjectRetention
+	ObjectStored    ObjectOutcome = iota + 1 // this update stores the event
+	ObjectDuplicate                          // the event already has a row
+	ObjectTooOld                             // the event is not stored: see ObjectRetention
 )
 
-// ObjectChanges are the changes of an update. They are stored together or not at all, and only
-// if the stored object has not changed meanwhile.
+// ObjectChanges are the changes of an update. They are stored atomically, and only if the stored
+// object has not changed since it was read.
 type ObjectChanges struct {
 	Object  Object
 	Create  []ObjectRow   // spilled rows that were not spilled before
 	Replace []ObjectRow   // spilled rows that have changed
 	Delete  []ObjectRowID // ids of rows that are no longer spilled
-	Heads   []ObjectRow   // each version's newest spilled row, where it has changed
+	Heads   []ObjectRow   // newest spilled rows of the versions for which this row may have changed
 	NoHeads []VersionID   // versions without spilled rows
-	Moved   []ObjectRow   // rows with their new places, from the highest to the lowest; see Move
-	// Event is the event for watchers of the object, with the version Object.Changes; "": no
-	// event.
+	Moved   []ObjectRow   // rows that moved, with their new places, from the highest to the lowest; see Move
+	// Event is the event for the watchers of the object, and Object.Changes is its version; "":
+	// no event.
 	Event ChangeEvent
 	// State is the change of the current state of the object; "": no change.
 	State  ObjectStateEvent
-	before *ObjectRow // the current row
-	// IsEmpty says that the caller need not store anything: the update is stored already, all
+	before *ObjectRow // current row before the update
+	// IsEmpty is true if the caller need not store anything: the update is already stored, all
 	// its events are too old, or no row was forgotten.
 	IsEmpty bool
-	// IsGone says that the object has to be deleted: it has no rows, and no forgotten rows to
-	// remember.
+	// IsGone is true if the object has to be deleted: it has no rows, and the limits of its
+	// forgotten rows are no longer needed.
 	IsGone bool
 }
 
-// Update begins an update of o. answers are the answers to queries about spilled rows, for this
-// state of the object. ids begin with the id of the update; the others are the ids of the larger
-// updates that contain it. Each of them is stored with the update, and proves that it was stored
-// if the reply is lost. ids may be empty.
+// Update begins an update of o. answers are the results of queries for spilled rows, for this
+// state of the object. ids[0] is the id of the update; the other ids are those of larger updates
+// that contain it. An update is stored with its first id. So if the reply of a write is lost, any
+// of ids in Object.Writes proves that the update was stored, alone or in a larger one. ids may be
+// empty.
 func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {
 	return &ObjectUpdate{
 		object: o.Clone(), current: o.Current, ids: ids, repeated: o.HasWrite(ids...),
@@ -71,8 +71,8 @@ func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {
 
 // Apply applies the events of one call. The outcomes are valid if Finish returns no queries.
 //
-// An event that the call has twice is applied once. Events with a sequencer are applied first,
-// then the others by time, and at one time Created before Deleted.
+// An event that the call has twice is applied once. Events with a sequencer are applied first, then
+// the events without sequencer in the order of their times, at equal times Created before Deleted.
 func (u *ObjectUpdate) Apply(events []ObjectEvent) []ObjectOutcome {
 	outcomes := make([]ObjectOutcome, len(events))
 	if len(events) == 1 {
@@ -92,8 +92,8 @@ func (u *ObjectUpdate) Apply(events []ObjectEvent) []ObjectOutcome {
 	return outcomes
 }
 
-// OfRepeat returns the outcome of an event that the call has a second time. o is the outcome of
-// the first one.
+// OfRepeat returns the outcome of an event that the call has for the second time. o is the outcome
+// of the first time.
 func (o ObjectOutcome) OfRepeat() ObjectOutcome {
 	if o == ObjectStored {
 		return ObjectDuplicate
@@ -153,7 +153,8 @@ func (u *ObjectUpdate) hasClaimed(id ObjectRowID) bool {
 	return claimed
 }
 
-// find returns the row of an event, or nil. It returns false if a query has no answer yet.
+// find returns the row of an event, or nil. It returns false if the result of a query is not known
+// yet.
 func (u *ObjectUpdate) find(e *ObjectEvent, id ObjectRowID) (*ObjectRow, bool) {
 	o := &u.object
 	if e.Sequencer.IsNull() {
@@ -181,12 +182,12 @@ func (u *ObjectUpdate) find(e *ObjectEvent, id ObjectRowID) (*ObjectRow, bool) {
 	return &found[0].row, true
 }
 
-// index returns the index in Rows at which the row with an order is or would be inserted, and
-// whether it is there.
+// index returns the index in Rows of the row with an order and true, or the index at which the row
+// would be inserted and false.
 func (u *ObjectUpdate) index(order ObjectOrder) (int, bool) {
 	rows := u.object.Rows
 	if n := len(rows); n == 0 || rows[n-1].Order().Compare(order) < 0 {
-		return n, false // most events are the newest one
+		return n, false // the common case: the event is the newest one
 	}
 	return slices.BinarySearchFunc(rows, order, func(r ObjectRow, order ObjectOrder) int { return r.Order().Compare(order) })
 }
@@ -200,7 +201,7 @@ func (u *ObjectUpdate) insert(row ObjectRow) {
 	if row.Sequencer.IsNull() {
 		o.Generated++
 		row.Number = o.Generated
-		u.place(&row)
+		u.setPlace(&row)
 	} else {
 		u.noteDoubt(&row)
 	}
@@ -212,7 +213,7 @@ func (u *ObjectUpdate) insert(row ObjectRow) {
 	u.settleDoubt(&row)
 }
 
-// put stores a row where it belongs: in the object, or below its floor.
+// put adds a row to the object if its order is above the floor, or to the spilled rows.
 func (u *ObjectUpdate) put(row ObjectRow) {
 	o, order := &u.object, row.Order()
 	if order.Compare(o.Floor) > 0 {
@@ -225,9 +226,9 @@ func (u *ObjectUpdate) put(row ObjectRow) {
 	o.noteSpilled(&row)
 }
 
-// Finish returns the changes to store or, if these depend on spilled rows, queries. The caller
-// adds the answers, for the same state of the object, to those that it has, and begins a new
-// update of the object.
+// Finish returns the changes to store or, if these depend on spilled rows, queries. For queries,
+// the caller adds their results, for the same state of the object, to the results that it has, and
+// begins a new update of the object.
 func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuery) {
 	if u.repeated {
 		return ObjectChanges{Object: u.object, IsEmpty: true}, u.below.queries
@@ -257,12 +258,12 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 	}
 	changes.State, changes.before = stateEvent(u.current, o.Current), u.current
 	if o.IsWatched {
-		if changes.Event = changes.State.watched(); changes.Event != "" {
+		if changes.Event = changes.State.watcherEvent(); changes.Event != "" {
 			o.Changes++
 		}
 	}
 	changes.Object, changes.IsGone = *o, u.isGone
-	u.below.addTo(&changes)
+	u.below.addChangesTo(&changes)
 	changes.Moved = slices.SortedFunc(maps.Values(u.moved), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
 	changes.Heads = slices.SortedFunc(maps.Values(heads), CompareObjectRows)
 	slices.SortFunc(changes.NoHeads, func(a, b VersionID) int { return compareVersions(a, b) })
@@ -273,12 +274,12 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 func (u *ObjectUpdate) setCurrent() {
 	o := &u.object
 	if !u.changed {
-		if o.Current != nil { // it may be a duplicate now
+		if o.Current != nil { // its count of duplicates may have changed
 			u.setCurrentTo(u.findAgain(o.Current))
 		}
 		return
 	}
-	var f fold
+	var f seenVersions
 	if i := f.highestLive(o.Rows); i >= 0 {
 		u.setCurrentTo(&o.Rows[i])
 		return
@@ -292,20 +293,20 @@ func (u *ObjectUpdate) setCurrent() {
 }
 
 // highestSpilled returns the highest live row among the newest spilled rows of versions without
-// a row in the object, or nil. inside has observed the rows in the object.
-func (u *ObjectUpdate) highestSpilled(inside *fold) (highest *ObjectRow) {
+// a row in the object, or nil. inside are the versions with rows in the object.
+func (u *ObjectUpdate) highestSpilled(inside *seenVersions) (highest *ObjectRow) {
 	observe := func(r *ObjectRow) {
 		if !inside.hasSeen(r.Version) && r.IsLive() && (highest == nil || CompareObjectRows(*highest, *r) < 0) {
 			highest = r
 		}
 	}
-	// The stored newest rows of these versions may be outdated.
+	// For these versions, the stored newest rows may be outdated.
 	for v := range u.below.versions {
 		if r := u.newestSpilled(v); r != nil {
 			observe(r)
 		}
 	}
-	// One row more than the number of rows that may have to be skipped.
+	// The limit is one more than the number of rows that may have to be skipped.
 	limit := inside.count() + len(u.below.versions) + 1
 	stored, _ := u.below.load(SpilledQuery{Kind: SpilledLive, Limit: limit})
 	for i := range stored {
@@ -316,7 +317,7 @@ func (u *ObjectUpdate) highestSpilled(inside *fold) (highest *ObjectRow) {
 	return highest
 }
 
-// setCurrentTo makes the highest live row the current one, unless it is a marker.
+// setCurrentTo makes the highest live row the current row, unless it is a marker.
 func (u *ObjectUpdate) setCurrentTo(highest *ObjectRow) {
 	u.object.Current = nil
 	if highest != nil && !highest.IsMarker() {
@@ -325,7 +326,7 @@ func (u *ObjectUpdate) setCurrentTo(highest *ObjectRow) {
 	}
 }
 
-// findAgain returns the current state of the row.
+// findAgain returns the row of r with the changes of this update.
 func (u *ObjectUpdate) findAgain(r *ObjectRow) *ObjectRow {
 	if i, found := u.index(r.Order()); found {
 		return &u.object.Rows[i]
@@ -336,8 +337,8 @@ func (u *ObjectUpdate) findAgain(r *ObjectRow) *ObjectRow {
 	return r
 }
 
-// spill moves the lower half of the rows below the floor, repeatedly until the others are
-// within limits. It leaves at least the newest row.
+// spill moves the lower half of the rows in the object to the spilled rows, and repeats this until
+// the remaining rows are within limits. At least the newest row remains.
 func (u *ObjectUpdate) spill(limits ObjectLimits, heads map[VersionID]ObjectRow) {
 	o := &u.object
 	for len(o.Rows) > 1 && (limits.Rows > 0 && len(o.Rows) > limits.Rows || limits.Bytes > 0 && rowsSize(o.Rows) > limits.Bytes) {

@@ -36,7 +36,7 @@ func TestObjectName(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(names, domain.CompareObjectNames))
 }
 
-// TestVersionID has the rule of FM-24: no version is the null version.
+// TestVersionID is FM-24: an event without a version has the null version.
 func TestVersionID(t *testing.T) {
 	require.Equal(t, "null", must(domain.ParseVersionID("")).String())
 	require.Equal(t, domain.VersionID{}, must(domain.ParseVersionID("null")))
@@ -65,19 +65,19 @@ func TestSequencerIsRefused(t *testing.T) {
 	require.Zero(t, domain.Sequencer{}.Form())
 }
 
-// TestSequencerOrder has sequencers of each form, in ascending order.
+// TestSequencerOrder checks lists of sequencers in ascending order, for each form.
 func TestSequencerOrder(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		form  domain.SequencerForm
 		texts []string
 	}{
-		{"hexadecimal is padded on its right", domain.HexSequencer, []string{"0", "0055AED6DCD90281E4", "0055aed6dcd90281e47", "0055AED6DCD90281E5", "01", "055", "10", "9", "a", "B"}},
+		{"hexadecimal text is padded on the right", domain.HexSequencer, []string{"0", "0055AED6DCD90281E4", "0055aed6dcd90281e47", "0055AED6DCD90281E5", "01", "055", "10", "9", "a", "B"}},
 		{"opaque text compares byte by byte", domain.OpaqueSequencer, []string{"0000000000000281000000000002F5CA", "00000000000004420000000000028963", "0000000000000442000000000002896a"}},
 		{"opaque text that is longer is later", domain.OpaqueSequencer, []string{"z", "00000000000004420000000000028963", "000000000000000000000000000089A4000000000018d6ea"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			inOrders(newRNG(1), len(tc.texts), func(order []int) {
+			tryOrders(newRNG(1), len(tc.texts), func(order []int) {
 				s := newObjectStore(t, domain.ObjectLimits{})
 				for _, i := range order {
 					s.ingestCalls([]domain.ObjectEvent{{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(tc.form, tc.texts[i]))}})
@@ -124,7 +124,7 @@ func TestObjectWithSequencersOfUnknownOrderIsDoubtful(t *testing.T) {
 		{"two lengths", true, []domain.Sequencer{must(domain.ParseSequencer(domain.OpaqueSequencer, "00")), must(domain.ParseSequencer(domain.OpaqueSequencer, "000"))}},
 		{"two lengths of AWS", false, []domain.Sequencer{must(domain.ParseSequencer(domain.HexSequencer, "00")), must(domain.ParseSequencer(domain.HexSequencer, "000"))}},
 		{"two forms", true, []domain.Sequencer{must(domain.ParseSequencer(domain.HexSequencer, "00")), must(domain.ParseSequencer(domain.OpaqueSequencer, "00"))}},
-		{"one that a null one is placed behind", true, []domain.Sequencer{must(domain.ParseSequencer(domain.OpaqueSequencer, "00")), {}, must(domain.ParseSequencer(domain.OpaqueSequencer, "000"))}},
+		{"the base of a null sequencer, and a longer one", true, []domain.Sequencer{must(domain.ParseSequencer(domain.OpaqueSequencer, "00")), {}, must(domain.ParseSequencer(domain.OpaqueSequencer, "000"))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, limits := range limitsOfTables {
@@ -138,7 +138,7 @@ func TestObjectWithSequencersOfUnknownOrderIsDoubtful(t *testing.T) {
 	}
 }
 
-// TestGeneratedSequencerText is FM-30. The text does not sort; the rows do.
+// TestGeneratedSequencerText is FM-30: the rows are in order, although their texts are not.
 func TestGeneratedSequencerText(t *testing.T) {
 	const zeros = "000000000000000000000000000000"
 	for _, tc := range []struct {
@@ -173,8 +173,8 @@ func TestQuoteETag(t *testing.T) {
 	}
 }
 
-// TestObjectIsAccessible is rule FM-85 of the specification FM-new. Unlike in the original (its weak point 20), a
-// restored object of class Glacier is accessible.
+// TestObjectIsAccessible is rule FM-85 of the specification FM-new. Unlike in the original (its weak
+// point 20), a restored object of class Glacier is accessible.
 func TestObjectIsAccessible(t *testing.T) {
 	for _, tc := range []struct {
 		class, archive string

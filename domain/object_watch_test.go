@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// Forgetting rows of a watched object is no change, nor is forgetting another object as a
-// whole.
+// Forgetting rows of a watched object is not a change of its state. Forgetting a whole object that
+// is not watched is not a change either.
 func TestForget_KeepsAnObjectThatIsWatched(t *testing.T) {
 	name, err := domain.ParseObjectName("bucket", "key")
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestForget_KeepsAnObjectThatIsWatched(t *testing.T) {
 			u := changes.Object.Update(nil)
 			u.Forget(domain.ObjectRetention(time.Hour), objecttest.FirstMoment.Add(40*24*time.Hour), domain.ObjectOrder{})
 			again, _ := u.Finish(domain.ObjectLimits{})
-			require.True(t, again.IsEmpty, "each sweep writes it")
+			require.True(t, again.IsEmpty, "each sweep would write the object")
 		}
 	}
 }

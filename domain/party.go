@@ -2,9 +2,8 @@ package domain
 
 import "strings"
 
-// A PartyList is one list of the parties of the broker: all producers, all channels, or the
-// consumers of a channel. The names of a list are unique; two names that differ in the case of
-// a letter are different names.
+// A PartyList is a list of parties of the broker: all producers, all channels, or the consumers of
+// a channel. The names in a list are unique and case-sensitive.
 type PartyList struct {
 	kind    partyKind
 	channel string // name of the channel, in a list of consumers
@@ -32,8 +31,7 @@ func (l PartyList) Parse(name string) (PartyID, error) {
 	return PartyID{l, name}, nil
 }
 
-// String returns producers, channels, or consumers and the name of their channel, joined by a
-// bar. No two lists have the same text.
+// String returns the unique name of the list: producers, channels, or consumers|CHANNEL.
 func (l PartyList) String() string {
 	if l.kind == consumerParty {
 		return l.kind.String() + "s|" + l.channel

@@ -19,8 +19,8 @@ func TestNext_FollowsTheQueues(t *testing.T) {
 	for attempts, want := range map[int]time.Duration{1: time.Minute, 2: 10 * time.Minute} {
 		require.Equal(t, domain.Verdict{Due: failed.Add(want)}, domain.Next(p, published, failed, attempts, domain.Answer{Status: 500}))
 	}
-	require.True(t, domain.Next(p, published, failed, 3, domain.Answer{Status: 500}).Dead, "there is no fourth queue")
-	require.True(t, domain.Next(domain.QueuePolicy(delays, 2), published, failed, 2, domain.Answer{}).Dead, "the budget is spent")
+	require.True(t, domain.Next(p, published, failed, 3, domain.Answer{Status: 500}).Dead, "a fourth queue does not exist")
+	require.True(t, domain.Next(domain.QueuePolicy(delays, 2), published, failed, 2, domain.Answer{}).Dead, "no attempts are left")
 }
 
 func TestNext_FollowsTheScheduleOfAWatch(t *testing.T) {
@@ -39,7 +39,7 @@ func TestNext_FollowsTheScheduleOfAWatch(t *testing.T) {
 	require.False(t, p.IsSuccess(domain.Answer{Status: 204}), "exactly 200")
 }
 
-func TestNext_HoldsForAsLongAsTheReceiverAsks(t *testing.T) {
+func TestNext_HoldsForTheTimeInRetryAfter(t *testing.T) {
 	v := domain.Next(domain.DefaultPolicy(), published, published, 1, domain.Answer{Status: 429, RetryAfter: 40 * time.Hour})
 	require.Equal(t, published.Add(40*time.Hour), v.Hold)
 	require.False(t, v.Pause)

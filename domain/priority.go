@@ -20,16 +20,16 @@ func (s PrioritySet) IsEmpty() bool { return s == 0 }
 // HasSeveral reports whether s has more than one priority.
 func (s PrioritySet) HasSeveral() bool { return s&(s-1) != 0 }
 
-// Highest returns the highest priority of s, which is not empty.
+// Highest returns the highest priority of s, which must not be empty.
 func (s PrioritySet) Highest() int { return bits.Len16(uint16(s)) - 1 }
 
-// Lowest returns the lowest priority of s, which is not empty.
+// Lowest returns the lowest priority of s, which must not be empty.
 func (s PrioritySet) Lowest() int { return bits.TrailingZeros16(uint16(s)) }
 
-// A PriorityTurn decides which of the waiting priorities is picked next. Usually it is the
-// highest one. Each eighth pick is the lowest one, so that it is not delayed for ever. One in
-// eight of these is instead a priority between the highest and the lowest, in rotation, if
-// there is any. The zero value is ready for the first pick.
+// A PriorityTurn decides which of the waiting priorities is picked next. Most picks are the
+// highest priority. Each eighth pick is the lowest priority, so that it is not delayed for ever.
+// Each eighth of these picks is instead a priority between the two, in rotation, if any waits. The
+// zero value is ready for the first pick.
 type PriorityTurn struct{ picks uint }
 
 const (
@@ -37,7 +37,7 @@ const (
 	middleEvery = 8 * lowestEvery
 )
 
-// Next returns the priority to pick among those in waiting, which is not empty.
+// Next returns the priority in waiting to pick next. waiting must not be empty.
 func (t *PriorityTurn) Next(waiting PrioritySet) int {
 	if !waiting.HasSeveral() || t.picks%lowestEvery != lowestEvery-1 {
 		return waiting.Highest()

@@ -16,7 +16,7 @@ func prioritySet(all ...int) (set domain.PrioritySet) {
 	return set
 }
 
-func TestAPriority_IsTheHighestAndEachEighthTimeTheLowest(t *testing.T) {
+func TestPriorityTurn_PicksTheHighestAndEachEighthTimeTheLowest(t *testing.T) {
 	var turn domain.PriorityTurn
 	for pick := 1; pick <= 1000; pick++ {
 		want := 9
@@ -29,8 +29,8 @@ func TestAPriority_IsTheHighestAndEachEighthTimeTheLowest(t *testing.T) {
 	}
 }
 
-// This is rule P10 of the cursor model.
-func TestAPriority_IsServedWithinALimit(t *testing.T) {
+// Rule P10 of the cursor model: each waiting priority is picked within a limited number of picks.
+func TestPriorityTurn_PicksEachPriorityWithinALimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		waits := rapid.IntRange(0, domain.Priorities-1).Draw(t, "priority")
 		var turn domain.PriorityTurn
@@ -47,6 +47,6 @@ func TestAPriority_IsServedWithinALimit(t *testing.T) {
 				return
 			}
 		}
-		t.Fatal("it was passed over in all rotations")
+		t.Fatal("the priority was not picked")
 	})
 }

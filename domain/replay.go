@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// A ReplayRequest asks the owner of a cursor to make ended deliveries again, or to hand out or
-// end a bundle for a consumer that fetches its deliveries. It has exactly one of the members
-// after Number. Any node stores it beside the cursor, and the owner of the cursor follows it.
+// A ReplayRequest requests that the owner of a cursor makes ended deliveries again, or creates or
+// dequeues a bundle for a consumer that fetches its deliveries. Exactly one of the fields after
+// Number is set. Any node can store a request beside the cursor; the owner of the cursor carries it
+// out.
 type ReplayRequest struct {
 	ID     string // unique id of the request
-	Number int    // 1 for the first request of the cursor, without gaps
+	Number int    // number among the requests of the cursor, from 1 without gaps
 
 	Delivery *ReplayDelivery
 	Range    *ReplayRange
-	Stop     string // the ID of the request of a range
+	Stop     string // ID of the request whose replay of a range has to stop
 	Peek     *PeekRequest
-	Dequeue  string // the ID of the bundle
+	Dequeue  string // ID of the bundle to dequeue
 }
 
 // IsFetch reports whether r comes from a consumer that fetches its deliveries.
 func (r *ReplayRequest) IsFetch() bool { return r.Peek != nil || r.Dequeue != "" }
 
-// A ReplayDelivery is a delivery to be made again.
+// A ReplayDelivery is an ended delivery that a request makes again.
 type ReplayDelivery struct {
 	Position
 	Published time.Time
@@ -30,9 +31,9 @@ type ReplayDelivery struct {
 
 // A ReplayRange says which ended deliveries are made again.
 type ReplayRange struct {
-	From, To time.Time // when the message was published: From is included, To is not
-	Filter   string    // "": all messages that pass the filter of the receiver
-	OnlyDead bool      // dead letters only
+	From, To time.Time // range of publication times; From is included, To is not
+	Filter   string    // filter in addition to that of the receiver; "": no additional filter
+	OnlyDead bool      // only dead letters are replayed
 	Rate     int       // deliveries per second, 1 to MaxReplayRate
 }
 
@@ -42,11 +43,12 @@ const (
 	DefaultReplayRate = 10
 
 	// MaxReplayRequests is the limit for the requests of a cursor that its owner has not
-	// followed yet.
+	// carried out yet.
 	MaxReplayRequests = 64
 )
 
-// Check returns an Invalid error that begins with the JSON pointer of what is wrong with r.
+// Check returns an Invalid error if a field of r is invalid. The text of the error begins with the
+// JSON pointer of the field.
 func (r *ReplayRange) Check() error {
 	if !r.From.Before(r.To) {
 		return Errorf(Invalid, "/to: want a time after from")
@@ -60,7 +62,7 @@ func (r *ReplayRange) Check() error {
 	return nil
 }
 
-// Includes reports whether the time at which a message was published is in the range.
+// Includes reports whether a time of publication is in the range.
 func (r *ReplayRange) Includes(published time.Time) bool {
 	return !published.Before(r.From) && published.Before(r.To)
 }
@@ -68,9 +70,9 @@ func (r *ReplayRange) Includes(published time.Time) bool {
 // ReplayRequests are the last requests of a cursor, in the order of their numbers.
 type ReplayRequests []ReplayRequest
 
-// Add returns q with r, which gets the next number, and without the requests up to number
-// followed, which the owner has followed. It fails with Conflict if the same delivery or
-// another range is requested already, or if followed comes from a stale read.
+// Add returns a copy of q to which r is added with the next number. It removes the requests up to
+// number followed, which the owner has carried out. Add fails with Conflict if the same delivery or
+// another range is already requested, or if followed comes from a stale read.
 func (q ReplayRequests) Add(followed int, r ReplayRequest) (ReplayRequests, error) {
 	kept := slices.Clone(q)
 	r.Number = followed + 1
@@ -122,23 +124,24 @@ type ReplayState int
 const (
 	ReplayRunning ReplayState = iota
 	ReplayDone
-	ReplayStopped // by its owner, or because the cursor was closed
+	ReplayStopped // a request stopped the replay, or the cursor was closed
 )
 
-// A Replay is a second position of a cursor: it goes through the entries of a range that the
-// cursor has taken before, and makes their deliveries again.
+// A Replay is a second position of a cursor. It moves through the entries of a range that the
+// cursor has already taken, and makes their deliveries again.
 type Replay struct {
 	ID     string // id of the request for the replay
 	Number int    // number of the request for the replay
 	ReplayRange
 	State ReplayState
-	// At is the next entry. The priorities are replayed one after the other, the highest first.
+	// At is the position of the next entry. The priorities are replayed one after another, the
+	// highest first.
 	At  Position
 	End [Priorities]int64 // for each priority, the number of the first entry that the cursor had not taken when the replay began
 
-	Seen    int64 // entries that At has passed
-	Matched int64 // deliveries that were made again
-	Skipped int64 // matching deliveries that were outstanding
+	Seen    int64 // number of entries that At has passed
+	Matched int64 // number of deliveries that were made again
+	Skipped int64 // number of matching deliveries that were outstanding, and so not made again
 }
 
 // Remaining returns an upper limit for the number of entries that At has not passed.
@@ -165,9 +168,9 @@ func (r *Replay) moveTo(p Position) {
 	}
 }
 
-// FollowReplay carries out a request. dead is the dead letter of the requested delivery, or
-// nil. It returns false if the request has to wait until a settlement is stored. Requests that
-// were followed before are ignored.
+// FollowReplay carries out a request. dead is the stored dead letter of the requested delivery, or
+// nil. FollowReplay returns false if the request has to wait until a settlement is stored. It
+// ignores requests that were carried out before.
 func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool {
 	s := &c.standing
 	if r.Number <= s.Followed {
@@ -178,7 +181,7 @@ func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool
 			return false
 		}
 		if d.Number < c.Position(d.Priority).Number && !c.isOutstanding(d.EntryID) {
-			c.revive(d.Position, d.Published, dead, r.Number, now)
+			c.restartDelivery(d.Position, d.Published, dead, r.Number, now)
 		}
 	}
 	if r.Range != nil && s.State != Closed && !s.IsReplaying() {
@@ -192,16 +195,16 @@ func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool
 		s.Replay.State = ReplayStopped
 	}
 	if r.Peek != nil && s.State != Closed && s.Held == nil {
-		c.handOut(r.ID, r.Peek)
+		c.createBundle(r.ID, r.Peek)
 	}
 	if s.Held != nil && r.Dequeue == s.Held.ID {
-		// The consumer has the stored bundle. A bundle in memory may have other deliveries:
-		// this owner may have been replaced, and another one may have stored a bundle for the
-		// same request.
-		if c.isHandingOut() || c.changing()+len(s.Held.Retries) > MaxHeld {
+		// The consumer has received the stored bundle. A bundle in memory may have other
+		// deliveries: another owner may have taken over the cursor, and may have stored another
+		// bundle for the same request.
+		if c.hasUnstoredBundle() || c.countChanges()+len(s.Held.Retries) > MaxHeld {
 			return false
 		}
-		c.dequeue()
+		c.dequeueBundle()
 	}
 	s.Followed = r.Number
 	return true
@@ -210,7 +213,7 @@ func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool
 // IsReplaying reports whether a replay of a range runs.
 func (s *Standing) IsReplaying() bool { return s.Replay != nil && s.Replay.State == ReplayRunning }
 
-// Replaying returns the running replay of the cursor, and false without one.
+// Replaying returns the running replay of the cursor, and false if no replay runs.
 func (c *Cursor) Replaying() (Replay, bool) {
 	if !c.standing.IsReplaying() {
 		return Replay{}, false
@@ -218,11 +221,11 @@ func (c *Cursor) Replaying() (Replay, bool) {
 	return *c.standing.Replay, true
 }
 
-// Followed returns the number of the last request that the cursor has followed.
+// Followed returns the number of the last request that the owner has carried out.
 func (c *Cursor) Followed() int { return c.standing.Followed }
 
-// CanReplay reports whether the replay of the cursor runs and may make one more delivery now.
-// While fresh deliveries are served carefully, it may not.
+// CanReplay reports whether a replay runs and may make one more delivery now. It returns false
+// while fresh deliveries are served carefully.
 func (c *Cursor) CanReplay(now time.Time) bool {
 	s := &c.standing
 	if !s.IsReplaying() || s.isCareful() || !c.isReady(now) || !c.hasRoomForReplay() {
@@ -232,9 +235,9 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 		return false
 	}
 	if first := c.retries.firstDue(); first != nil && !first.Due.After(now) {
-		return false // retries go first, those of this replay included
+		return false // due retries are called first, including retries of this replay
 	}
-	waiting := 0 // taken or replayed, and not called
+	waiting := 0 // number of deliveries that were taken or replayed and not called
 	for _, p := range s.Open {
 		if _, called := c.calls[p.EntryID]; !called {
 			waiting++
@@ -245,8 +248,8 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 			waiting++
 		}
 	}
-	if c.writing != nil {
-		for e := range c.writing.held {
+	if c.pending != nil {
+		for e := range c.pending.held {
 			if c.retries.get(e) != nil {
 				waiting++
 			}
@@ -255,7 +258,7 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 	return c.InFlight()+waiting < c.limit()
 }
 
-// PassReplay moves the replay to p, past entries that it does not deliver.
+// PassReplay moves the replay to p, past entries that the replay does not deliver.
 func (c *Cursor) PassReplay(p Position) {
 	r := c.standing.Replay
 	r.Seen += p.Number - r.At.Number
@@ -270,9 +273,9 @@ func (c *Cursor) EndReplayPriority() {
 	r.moveTo(end)
 }
 
-// TakeReplay makes the delivery of the entry at p again, and moves the replay past it. p is at
-// or after the position of the replay. An outstanding delivery is counted as skipped. dead is
-// the dead letter of the delivery, or nil.
+// TakeReplay makes the delivery of the entry at p again, and moves the replay past the entry. p is
+// the position of the replay, or a later one. If the delivery is outstanding, it only counts as
+// skipped. dead is the stored dead letter of the delivery, or nil.
 func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now time.Time) {
 	r := c.standing.Replay
 	c.PassReplay(p.Next())
@@ -282,36 +285,36 @@ func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now ti
 		r.Skipped++
 		return
 	case letter != nil:
-		c.revive(p, published, letter, r.Number, now)
+		c.restartDelivery(p, published, letter, r.Number, now)
 	case r.OnlyDead:
 		return
 	case c.owner.IsOrdered:
-		c.revive(p, published, nil, r.Number, now)
+		c.restartDelivery(p, published, nil, r.Number, now)
 	default:
 		c.standing.Open = append(c.standing.Open, p)
-		c.hold(p.EntryID)
+		c.holdDelivery(p.EntryID)
 		c.standing.Counters.Triggered++
 	}
 	r.Matched++
 }
 
-// hasReplayed reports whether a replay may have made a delivery again. Then the delivery may
-// have a dead letter in the store although it is open.
+// hasReplayed reports whether a replay may have made a delivery again. If so, the store may have a
+// dead letter of the delivery, although the delivery is open.
 func (s *Standing) hasReplayed(e EntryID) bool {
 	return s.Replay != nil && e.Number < s.Replay.End[e.Priority]
 }
 
-// hasRoomForReplay reports whether the cursor may have one more retry, and whether its document
-// fits into a settlement together with the results of all calls.
+// hasRoomForReplay reports whether the cursor may have one more retry, and whether the document of
+// that retry fits into a settlement together with the results of all calls.
 func (c *Cursor) hasRoomForReplay() bool {
-	return c.retries.len() < MaxRetries && c.changing() < MaxConcurrency/2
+	return c.retries.len() < MaxRetries && c.countChanges() < MaxConcurrency/2
 }
 
-// changing returns the number of documents with changes that are not stored yet.
-func (c *Cursor) changing() int {
+// countChanges returns the number of documents with changes that are not stored yet.
+func (c *Cursor) countChanges() int {
 	n := len(c.changes)
-	if c.writing != nil {
-		n += len(c.writing.changes)
+	if c.pending != nil {
+		n += len(c.pending.changes)
 	}
 	return n
 }
@@ -320,21 +323,21 @@ func (c *Cursor) isOutstanding(e EntryID) bool {
 	return c.retries.get(e) != nil || c.standing.indexOpen(e) >= 0 || c.standing.Held.Has(e)
 }
 
-// deadLetter returns the dead letter of a delivery: the one that a settlement will store, or
-// else stored, which was read from the store.
+// deadLetter returns the dead letter of a delivery: the one that the current or next settlement
+// stores or, without one, stored, which the caller has read from the store.
 func (c *Cursor) deadLetter(e EntryID, stored *Retry) *Retry {
 	if dead := c.changes[e].dead; dead != nil {
 		return dead
 	}
-	if c.writing != nil && c.writing.changes[e].dead != nil {
-		return c.writing.changes[e].dead
+	if c.pending != nil && c.pending.changes[e].dead != nil {
+		return c.pending.changes[e].dead
 	}
 	return stored
 }
 
-// revive turns an ended delivery into a retry without attempts. number is the number of the
-// request.
-func (c *Cursor) revive(p Position, published time.Time, dead *Retry, number int, now time.Time) {
+// restartDelivery turns an ended delivery into a retry without attempts. dead is the stored dead
+// letter, or nil. number is the number of the request.
+func (c *Cursor) restartDelivery(p Position, published time.Time, dead *Retry, number int, now time.Time) {
 	next := Retry{Position: p, Published: published}
 	letter := c.deadLetter(p.EntryID, dead)
 	if letter != nil {
@@ -342,19 +345,20 @@ func (c *Cursor) revive(p Position, published time.Time, dead *Retry, number int
 	}
 	next.Attempts, next.Due, next.Dead, next.Reason, next.Replay = 0, now, false, "", number
 	ch := c.changes[p.EntryID]
-	// Without a dead letter, its document is created: a dead letter that a stale read did not find keeps its
-	// history, because the settlement is refused then.
+	// Without a dead letter, the settlement creates the document of the retry. If a stale read
+	// has missed a dead letter, the store refuses the settlement, so the history of the dead
+	// letter is not lost.
 	ch.dead, ch.mayExist = nil, ch.mayExist || letter != nil
 	c.changes[p.EntryID] = ch
 	c.retries.put(next)
-	c.hold(p.EntryID)
+	c.holdDelivery(p.EntryID)
 	c.standing.Counters.Triggered++
 }
 
-// hold prevents calls of a delivery until the next settlement is stored. Otherwise, after a
-// crash no later owner would know of the call, and a delivery that crashes its nodes would
-// never be found.
-func (c *Cursor) hold(e EntryID) {
+// holdDelivery prevents calls of a delivery until the next settlement is stored. An earlier call
+// would be unknown to the next owner after a crash, so a delivery that crashes its nodes would not
+// be found.
+func (c *Cursor) holdDelivery(e EntryID) {
 	c.held[e] = struct{}{}
 	c.retries.remove(e, true)
 }
@@ -362,13 +366,14 @@ func (c *Cursor) hold(e EntryID) {
 // isHeld reports whether a delivery must not be called before a settlement is stored.
 func (c *Cursor) isHeld(e EntryID) bool {
 	_, held := c.held[e]
-	if !held && c.writing != nil {
-		_, held = c.writing.held[e]
+	if !held && c.pending != nil {
+		_, held = c.pending.held[e]
 	}
 	return held
 }
 
-// releaseHeld permits calls of a held delivery again, unless it is being called already.
+// releaseHeld permits calls of a held delivery, unless the delivery is still held or is being
+// called.
 func (c *Cursor) releaseHeld(e EntryID) {
 	r := c.retries.all[e]
 	if _, called := c.calls[e]; r != nil && r.index < 0 && !called && !c.isHeld(e) {

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requestReplay requests a replay of one delivery or of a range, or the end of the replay of a
-// range.
+// requestReplay requests a replay of one delivery or of a range, or requests to stop the replay of
+// a range.
 func (m *cursorModel) requestReplay() {
 	if len(m.stream) == 0 || len(m.requests) >= 8 {
 		return
@@ -35,8 +35,8 @@ func (m *cursorModel) requestReplay() {
 		}
 		r.Delivery = &domain.ReplayDelivery{Position: domain.Position{EntryID: e}, Published: m.now}
 	}
-	// A new request follows the stored ones, even if it is not known which of them were
-	// followed.
+	// The new request has the next number, even if the requester does not know which of the
+	// stored requests were carried out.
 	added, err := m.requests.Add(0, r)
 	if err != nil {
 		require.Equal(m.t, domain.Conflict, domain.KindOf(err))
@@ -46,7 +46,7 @@ func (m *cursorModel) requestReplay() {
 	m.requests = added
 }
 
-// followRequests makes a node follow the requests that it has not followed yet.
+// followRequests makes a node carry out the requests that it has not carried out yet.
 func (m *cursorModel) followRequests(n *modelNode) {
 	for _, r := range m.requests {
 		var dead *domain.Retry
@@ -64,7 +64,7 @@ func (m *cursorModel) followRequests(n *modelNode) {
 	}
 }
 
-// deadAt returns the dead letter of an entry as the store of a node has it, or nil.
+// deadAt returns the dead letter of an entry in the version that a node has loaded, or nil.
 func (m *cursorModel) deadAt(n *modelNode, e domain.EntryID) *domain.Retry {
 	if dead, ok := m.versions[n.version].dead[e]; ok {
 		return &dead
@@ -91,7 +91,7 @@ func (m *cursorModel) replayEntry(n *modelNode) {
 	}
 }
 
-// checkReplays requires that the deliveries which a settlement begins again were requested.
+// checkReplays requires that all deliveries that a settlement makes again were requested.
 func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken []domain.EntryID) {
 	after := version{standing: s.Standing}
 	began := 0
@@ -114,7 +114,7 @@ func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken 
 	m.replayed += again
 }
 
-// isReplayed reports whether a write may have made a delivery again.
+// isReplayed reports whether the write between two versions may have made a delivery again.
 func (m *cursorModel) isReplayed(before, after *version, e domain.EntryID) bool {
 	for _, r := range m.requests {
 		if r.Number > before.standing.Followed && r.Number <= after.standing.Followed && r.Delivery != nil && r.Delivery.EntryID == e {

@@ -40,7 +40,7 @@ func TestARange_IsReplayedOneAtATime(t *testing.T) {
 	_, err = requests.Add(0, domain.ReplayRequest{ID: "b", Range: &domain.ReplayRange{}})
 	require.Equal(t, domain.Conflict, domain.KindOf(err))
 	requests, err = requests.Add(1, domain.ReplayRequest{ID: "b", Range: &domain.ReplayRange{}})
-	require.NoError(t, err, "the first one was followed")
+	require.NoError(t, err, "the first request was carried out")
 	require.Len(t, requests, 1)
 	require.Equal(t, 2, requests[0].Number)
 }

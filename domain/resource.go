@@ -7,41 +7,41 @@ import (
 	"strings"
 )
 
-// A Resource is a part of the hub that can be watched. It is named by the path of its URI, in
-// the form that ParseResource returns, and paths are compared byte for byte. The name of a
-// bundle includes its actor, because two actors may have bundles with the same id.
+// A Resource is a part of the hub that can be watched. The path of its URI, in the form that
+// ParseResource returns, identifies it; paths are compared byte by byte. A bundle is identified by
+// its path and its actor, because two actors may have bundles with the same id.
 type Resource struct {
 	kind  ResourceKind
 	path  string
-	name  string  // the last segment of the path
+	name  string  // last segment of the path
 	actor ActorID // actor of a bundle or a subscription
 }
 
-// A ResourceKind is a kind of resources. All resources of a kind have paths of one form.
+// A ResourceKind is a kind of resources. All resources of a kind have the same form of path.
 type ResourceKind int
 
 // The kinds of resources that can be watched.
 const (
-	KeptResource         ResourceKind = iota + 1 // a document that clients keep: /v1/resources/{name}
+	KeptResource         ResourceKind = iota + 1 // a document of a client: /v1/resources/{name}
 	BundleResource                               // /v1/bundles/{id}
 	SubscriptionResource                         // /v1/subscriptions/{id}
-	PartyResource                                // of the broker: /broker/producer/{id}, /broker/channel/{id}, /broker/channel/{id}/consumer/{id}
-	ObjectResource                               // of a store: /v1/objects/{id}
+	PartyResource                                // /broker/producer/{id}, /broker/channel/{id} or /broker/channel/{id}/consumer/{id}
+	ObjectResource                               // an object of a store: /v1/objects/{id}
 )
 
-// The paths of resources before the name.
+// The parts of paths before a name.
 const (
 	keptPath         = "/v1/resources/"
 	bundlePath       = "/v1/bundles/"
 	subscriptionPath = "/v1/subscriptions/"
 	producerPath     = "/broker/producer/"
 	channelPath      = "/broker/channel/"
-	consumerPath     = "/consumer/" // after the path of the channel
+	consumerPath     = "/consumer/" // part between the name of the channel and the name of the consumer
 	objectPath       = "/v1/objects/"
 )
 
-// Kept returns the resource of a document that clients keep. The name may be any text that
-// ParseActorID accepts, except "." and "..", which clients remove from paths.
+// Kept returns the resource of a document that a client stores in the hub. The name may be any text
+// that ParseActorID accepts, except "." and "..", which HTTP clients remove from paths.
 func Kept(name string) (Resource, error) {
 	if err := checkName("name of a resource", name); err != nil {
 		return Resource{}, err
@@ -81,7 +81,7 @@ func ParseResource(path string, actor ActorID) (Resource, error) {
 	return Resource{}, Errorf(Invalid, "it cannot be watched; bundles, subscriptions, producers, channels, consumers, objects of stores and /v1/resources/{name} can")
 }
 
-// parsePartyPath returns the party with a path. It returns false if the path has not the form
+// parsePartyPath returns the party with a path. isParty is false if the path does not have the form
 // of a party's path.
 func parsePartyPath(path string) (id PartyID, isParty bool, err error) {
 	if name, ok := strings.CutPrefix(path, producerPath); ok {
@@ -104,7 +104,8 @@ func SubscriptionResourceOf(owner ActorID, id SubscriptionID) Resource {
 	return Resource{SubscriptionResource, subscriptionPath + id.String(), id.String(), owner}
 }
 
-// ObjectResourceOf returns the resource of an object of a store. The ids of its rows are other names of it.
+// ObjectResourceOf returns the resource of an object of a store. ParseResource returns the same
+// resource for the ids of the object's rows.
 func ObjectResourceOf(name ObjectName) Resource {
 	id := ObjectID{Name: name}.String()
 	return Resource{kind: ObjectResource, path: objectPath + id, name: id}
@@ -122,11 +123,11 @@ func PartyOf(id PartyID) Resource {
 	return Resource{kind: PartyResource, path: path, name: id.String()}
 }
 
-// keySeparator occurs in no path.
+// keySeparator does not occur in paths.
 const keySeparator = "#"
 
-// Key returns the unique key of the resource in stores: the path, and the actor if there is
-// one.
+// Key returns the unique key of the resource in stores: the path, followed by the actor of a bundle
+// or subscription.
 func (r Resource) Key() string {
 	if r.actor.IsZero() {
 		return r.path
@@ -152,7 +153,7 @@ func ParseResourceKey(key string) (Resource, error) {
 	return r, err
 }
 
-// IsZero reports whether r is no resource.
+// IsZero reports whether r is the zero Resource, which names no resource.
 func (r Resource) IsZero() bool { return r.kind == 0 }
 
 // Kind returns the kind of r.
@@ -179,7 +180,7 @@ func (r Resource) Bundle() (BundleID, bool) {
 // Subscription returns the id of a subscription. It fails if r is another resource.
 func (r Resource) Subscription() (SubscriptionID, error) { return ParseSubscriptionID(r.name) }
 
-// Party returns the party that r is. It fails if r is another resource.
+// Party returns the id of a party of the broker. It fails if r is another resource.
 func (r Resource) Party() (PartyID, error) {
 	id, isParty, err := parsePartyPath(r.path)
 	if err == nil && !isParty {
@@ -188,7 +189,7 @@ func (r Resource) Party() (PartyID, error) {
 	return id, err
 }
 
-// Object returns the name of the object that r is. It fails if r is another resource.
+// Object returns the name of an object. It fails if r is another resource.
 func (r Resource) Object() (ObjectName, error) {
 	id, err := ParseObjectID(r.name)
 	if err == nil && r.kind != ObjectResource {
@@ -197,18 +198,18 @@ func (r Resource) Object() (ObjectName, error) {
 	return id.Name, err
 }
 
-// Stream returns the stream of the changes of r. The entry of a change has priority 0 and the
-// number version - 1.
+// Stream returns the stream of the changes of r. The entry of a change has priority 0, and its
+// number is one less than the version of the change.
 func (r Resource) Stream() StreamName {
 	sum := sha256.Sum256([]byte(r.Key()))
 	return StreamName{resourceKind, hex.EncodeToString(sum[:])}
 }
 
-// A ResourceBase is the URL below which a hub has its resources, such as
-// https://hub.example.org. The zero ResourceBase has no URI.
+// A ResourceBase is the base URL of the resources of a hub, such as https://hub.example.org. The
+// zero ResourceBase has no URL.
 type ResourceBase struct{ scheme, host, path string }
 
-// ParseResourceBase reads an absolute URL of http or https without credentials, query and fragment.
+// ParseResourceBase reads an absolute http or https URL without credentials, query and fragment.
 func ParseResourceBase(text string) (ResourceBase, error) {
 	if err := CheckCallbackURL(text); err != nil {
 		return ResourceBase{}, err
@@ -225,7 +226,8 @@ func ParseResourceBase(text string) (ResourceBase, error) {
 	return ResourceBase{u.Scheme, hostOf(u), strings.TrimRight(u.Path, "/")}, nil
 }
 
-// hostOf returns the host in lower case, and its port unless that is the default one of the scheme.
+// hostOf returns the host in lower case, followed by the port unless it is the default port of the
+// scheme.
 func hostOf(u *url.URL) string {
 	host, port := strings.ToLower(u.Hostname()), u.Port()
 	if strings.Contains(host, ":") {
@@ -243,8 +245,9 @@ func (b ResourceBase) String() string { return b.scheme + "://" + b.host + b.pat
 // URI returns the URI of a resource.
 func (b ResourceBase) URI(r Resource) string { return b.String() + r.path }
 
-// Parse returns the resource of an actor with a URI. The scheme and the host may be in any case, and the path
-// may be percent-encoded, once. Any other URI is an Invalid error that says what is wrong.
+// Parse returns the resource of an actor with a URI. The scheme and the host may be in any case, and
+// the path may be percent-encoded once. For any other URI, Parse returns an Invalid error with the
+// reason.
 func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	if len(uri) > MaxCallbackURL {
 		return Resource{}, Errorf(Invalid, "want at most %d bytes, got %d", MaxCallbackURL, len(uri))
@@ -258,9 +261,9 @@ func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	case u.User != nil:
 		return Resource{}, Errorf(Invalid, "want no credentials in it")
 	case u.RawQuery != "" || u.ForceQuery:
-		return Resource{}, Errorf(Invalid, "want no query: a resource is watched whole")
+		return Resource{}, Errorf(Invalid, "want no query: only a whole resource can be watched")
 	case strings.Contains(uri, "#"):
-		return Resource{}, Errorf(Invalid, "want no fragment: a resource is watched whole")
+		return Resource{}, Errorf(Invalid, "want no fragment: only a whole resource can be watched")
 	}
 	path, isBelow := strings.CutPrefix(u.Path, b.path)
 	if u.Scheme != b.scheme || hostOf(u) != b.host || !isBelow || !strings.HasPrefix(path, "/") {
@@ -275,7 +278,7 @@ func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	return ParseResource(path, actor)
 }
 
-// Contains reports whether a URL is below b, so that a call to it would reach the hub itself.
+// Contains reports whether a URL is below b. A call to a URL below b would reach the hub itself.
 func (b ResourceBase) Contains(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || b == (ResourceBase{}) {

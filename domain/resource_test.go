@@ -47,7 +47,7 @@ func TestAResource_HasOneForm(t *testing.T) {
 	}
 }
 
-func TestAnObject_IsOneResourceWhicheverRowNamesIt(t *testing.T) {
+func TestAnObject_IsOneResourceByTheIDOfAnyRow(t *testing.T) {
 	b := parseBase(t, "https://hub.example.org")
 	name, err := domain.ParseObjectName("bucket", "a key/é")
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestAnObject_IsOneResourceWhicheverRowNamesIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, parsed)
 	_, err = domain.ParseResourceKey("/v1/objects/AQZidWNrZXQIYSBrZXkvw6kBAQJ2MQQwMEU0")
-	require.Equal(t, domain.Invalid, domain.KindOf(err), "stores have one name of an object")
+	require.Equal(t, domain.Invalid, domain.KindOf(err), "stores use one key for an object")
 	kept, err := domain.Kept("a")
 	require.NoError(t, err)
 	_, err = kept.Object()
@@ -116,7 +116,7 @@ func TestAURIThatNamesNoResource_IsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestABase_ContainsWhatIsBelowIt(t *testing.T) {
+func TestABase_ContainsURLsBelowIt(t *testing.T) {
 	b := parseBase(t, "https://example.org/hub")
 	for uri, want := range map[string]bool{
 		"https://example.org/hub": true, "http://EXAMPLE.org/hub/v1": true, "https://EXAMPLE.org/hub/v1": true, "https://example.org:443/hub": true,
@@ -130,8 +130,8 @@ func TestABase_ContainsWhatIsBelowIt(t *testing.T) {
 	}
 }
 
-// FuzzResourceURI checks that each accepted URI has one form, and that it names the resource
-// which a server would return for it.
+// FuzzResourceURI checks that a resource has one URI, and that a server would return the same
+// resource for this URI as for the accepted one.
 func FuzzResourceURI(f *testing.F) {
 	for _, seed := range []string{"https://hub.example.org/v1/resources/a", "https://hub.example.org/v1/resources/%61", "https://HUB.example.org:443/v1/resources/a%2e", "https://hub.example.org/v1/resources/%2561", "https://hub.example.org/v1/objects/AQZidWNrZXQIYSBrZXkvw6kCCW1lc3NhZ2UtMQA"} {
 		f.Add(seed)
@@ -149,7 +149,7 @@ func FuzzResourceURI(f *testing.F) {
 		require.Equal(t, r, again)
 		u, err := url.Parse(uri)
 		require.NoError(t, err)
-		if r.Kind() == domain.ObjectResource { // the ids of rows are other names of their object
+		if r.Kind() == domain.ObjectResource { // the URIs of an object may have the id of a row
 			id, err := domain.ParseObjectID(strings.TrimPrefix(u.Path, "/v1/objects/"))
 			require.NoError(t, err)
 			require.Equal(t, domain.ObjectResourceOf(id.Name), r)

@@ -20,12 +20,11 @@ func (s StreamName) Topic() (string, bool) { return s.name, s.kind == topicKind 
 // ParseChannel returns the stream of a channel. It accepts what ParseActorID accepts.
 func ParseChannel(s string) (StreamName, error) { return parseStream(channelKind, s) }
 
-// DataStream returns the stream of an actor in which each entry says that data is available for
-// it. Nothing is appended to the stream: its end is the watermark of the actor.
+// DataStream returns the stream whose entries report that data is available for an actor. Its
+// entries are not stored: the end of the stream is the watermark of the actor.
 func DataStream(actor ActorID) StreamName { return StreamName{dataKind, actor.s} }
 
-// DequeuedStream returns the stream of an actor in which each entry says that it has dequeued a
-// bundle.
+// DequeuedStream returns the stream whose entries report that an actor has dequeued a bundle.
 func DequeuedStream(actor ActorID) StreamName { return StreamName{dequeuedKind, actor.s} }
 
 const (
@@ -60,13 +59,13 @@ func parseStream(kind, name string) (StreamName, error) {
 func (s StreamName) String() string { return s.kind + "|" + s.name }
 
 // Priorities is the number of priorities of a stream: 0, the lowest, to 9. The entries of each
-// priority are a separate sequence.
+// priority have a separate sequence of numbers.
 const Priorities = 10
 
 // An EntryID identifies an entry of a stream.
 type EntryID struct {
 	Priority int
-	Number   int64 // number of entries of the priority that were appended before it
+	Number   int64 // number of entries of the same priority that were appended before this one
 }
 
 // String returns priority and number, joined by a dot.
@@ -79,8 +78,8 @@ func CompareEntries(a, b EntryID) int {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Number, b.Number))
 }
 
-// A Position is the place of an entry in a stream. Segment and Page locate the entry in the
-// store. They may be outdated: then the entry is in a later page.
+// A Position is the place of an entry in a stream. Segment and Page locate the entry in the store.
+// If they are outdated, the entry is in a later page.
 type Position struct {
 	EntryID
 	Segment int

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A Subscription says which messages of a topic a receiver wants, and how it is called with
-// them. Its filter and attachments are JMESPath expressions over the metadata of a message. The
-// package that evaluates them validates them.
+// A Subscription says which messages of a topic a receiver wants, and how the hub calls the
+// receiver with them. Its filter and attachments are JMESPath expressions over the metadata of a
+// message. The package that evaluates these expressions validates them.
 type Subscription struct {
 	Owner            ActorID
 	Topic            string
@@ -17,23 +17,23 @@ type Subscription struct {
 	Method           string // POST or PUT
 	Encoding         string // JSONEncoding or FormEncoding
 	FormFields       map[string]string
-	PayloadFormField string            // name of the form field that has the message
-	HMACKeyID        string            // "": the id of the subscription
-	Filter           string            // "": all messages
-	Attachments      map[string]string // expressions by their names
+	PayloadFormField string            // name of the form field with the message
+	HMACKeyID        string            // id of the HMAC key in the header Authorization; "": the id of the subscription
+	Filter           string            // expression that selects messages; "": all messages
+	Attachments      map[string]string // expressions by the names of the attachments
 
-	IsSync         bool    // the sender of a message waits for its only attempt
+	IsSync         bool    // a message has only one attempt, and its sender waits for the result
 	MaxRate        float64 // limit for the calls per second; 0: no limit
 	MaxConcurrency int     // limit for the calls under way; 0: the limit of the hub
 	IsOrdered      bool    // one call at a time, in the order of the topic
 }
 
-// A SubscriptionID names a subscription. It is a UUID that no other subscription of any owner
-// has.
+// A SubscriptionID names a subscription. It is a UUID that is unique among the subscriptions of all
+// owners.
 type SubscriptionID [16]byte
 
-// ParseSubscriptionID reads the 36-character form of a UUID, in any case. The nil UUID and
-// any other text are Invalid errors.
+// ParseSubscriptionID reads the 36-character form of a UUID, in any case. It returns an Invalid
+// error for the nil UUID and any other text.
 func ParseSubscriptionID(s string) (SubscriptionID, error) {
 	id, err := parseUUID("subscription id", s)
 	return id, err
@@ -45,12 +45,12 @@ func (id SubscriptionID) String() string { return formatUUID(id) }
 // Cursor returns the id of the cursor of the subscription.
 func (id SubscriptionID) Cursor() CursorID { return CursorID{"s|" + id.String()} }
 
-// SubscriptionOf returns the subscription of a cursor. It fails with Invalid if the cursor
+// SubscriptionOf returns the subscription of a cursor. It returns an Invalid error if the cursor
 // belongs to a receiver of another kind.
 func SubscriptionOf(cursor CursorID) (SubscriptionID, error) {
 	text, ok := strings.CutPrefix(cursor.s, "s|")
 	if !ok {
-		return SubscriptionID{}, Errorf(Invalid, "cursor %s is not that of a subscription", cursor)
+		return SubscriptionID{}, Errorf(Invalid, "cursor %s does not belong to a subscription", cursor)
 	}
 	return ParseSubscriptionID(text)
 }
@@ -75,20 +75,20 @@ const (
 	// create a few more.
 	MaxSync = 16
 
-	// The bounds of a MaxRate.
+	// The bounds of Subscription.MaxRate.
 	MinCallRate = 0.01
 	MaxCallRate = 1000
 
-	// DefaultTopic is the topic of a subscription that does not name one.
+	// DefaultTopic is the topic of a subscription that does not name a topic.
 	DefaultTopic = "events"
 )
 
-// DataTopic is the topic of subscriptions whose owner is called when data is available for it.
-// No sender can publish to it.
+// DataTopic is the topic of subscriptions that are called when data is available for their owner.
+// Only the hub publishes to it.
 const DataTopic = "data-available"
 
-// DequeuedTopic is the topic of subscriptions whose owner is called when it has dequeued a
-// bundle. No sender can publish to it.
+// DequeuedTopic is the topic of subscriptions that are called when their owner has dequeued a
+// bundle. Only the hub publishes to it.
 const DequeuedTopic = "bundle-dequeued"
 
 // Stream returns the stream of the topic of s.
@@ -107,7 +107,7 @@ func IsReservedTopic(topic string) bool {
 	return topic == DataTopic || topic == DequeuedTopic || topic == ObjectsTopic
 }
 
-// SetDefaults sets the members that have a default and are empty.
+// SetDefaults sets each empty field that has a default.
 func (s *Subscription) SetDefaults() {
 	if s.Topic == "" {
 		s.Topic = DefaultTopic
@@ -123,7 +123,8 @@ func (s *Subscription) SetDefaults() {
 	}
 }
 
-// Check returns an Invalid error that begins with the JSON pointer of what is wrong with s.
+// Check returns an Invalid error if a field of s is invalid. The text of the error begins with the
+// JSON pointer of the field.
 func (s *Subscription) Check() error {
 	if err := checkCallback(s.CallbackURL); err != nil {
 		return err
@@ -182,8 +183,8 @@ func (s *Subscription) Check() error {
 	return nil
 }
 
-// checkCalls refuses limits out of bounds, and sync deliveries for topics whose sender is the
-// hub.
+// checkCalls returns an error for limits out of bounds, and for sync deliveries of topics to which
+// only the hub publishes.
 func (s *Subscription) checkCalls() error {
 	switch {
 	case s.IsSync && IsReservedTopic(s.Topic):
@@ -198,8 +199,8 @@ func (s *Subscription) checkCalls() error {
 	return nil
 }
 
-// checkCallback refuses a URL that no call may be sent to. Addresses are checked at each call,
-// because the address of a name may change.
+// checkCallback returns an error for a URL to which the hub must not send calls. It does not check
+// the address: the address of a host may change, so it is checked at each call.
 func checkCallback(text string) error {
 	if err := CheckCallbackURL(text); err != nil {
 		return Errorf(Invalid, "/callback_url: %w", err)
@@ -207,8 +208,8 @@ func checkCallback(text string) error {
 	return nil
 }
 
-// CheckCallbackURL returns an Invalid error if no call may be sent to a URL. It does not check
-// the address. The error does not repeat credentials.
+// CheckCallbackURL returns an Invalid error if the hub must not send calls to a URL. It does not
+// check the address. The text of the error has no credentials.
 func CheckCallbackURL(text string) error {
 	if len(text) > MaxCallbackURL {
 		return Errorf(Invalid, "want at most %d bytes, got %d", MaxCallbackURL, len(text))
@@ -216,7 +217,7 @@ func CheckCallbackURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return Errorf(Invalid, "want a URL") // it may have credentials
+		return Errorf(Invalid, "want a URL") // err is omitted: the text in it may have credentials
 	case u.User != nil:
 		return Errorf(Invalid, "want no credentials in it")
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -229,14 +230,14 @@ func CheckCallbackURL(text string) error {
 	return nil
 }
 
-// Clone returns a copy that shares no map with s.
+// Clone returns a deep copy of s.
 func (s *Subscription) Clone() Subscription {
 	c := *s
 	c.FormFields, c.Attachments = maps.Clone(s.FormFields), maps.Clone(s.Attachments)
 	return c
 }
 
-// IsEqual reports whether all members are equal.
+// IsEqual reports whether all fields of s and o are equal.
 func (s *Subscription) IsEqual(o *Subscription) bool {
 	return s.Owner == o.Owner && s.Topic == o.Topic && s.CallbackURL == o.CallbackURL && s.Method == o.Method &&
 		s.Encoding == o.Encoding && s.PayloadFormField == o.PayloadFormField && s.HMACKeyID == o.HMACKeyID &&
@@ -244,7 +245,7 @@ func (s *Subscription) IsEqual(o *Subscription) bool {
 		s.Filter == o.Filter && maps.Equal(s.FormFields, o.FormFields) && maps.Equal(s.Attachments, o.Attachments)
 }
 
-// pointer returns a name as a reference token of a JSON pointer.
+// pointer escapes a name for a JSON pointer, and shortens a long name.
 func pointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(Clip(name))
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
+func TestAnInvalidSubscription_IsRefusedWithAJSONPointer(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*domain.Subscription)
-		want   string // "": it is valid
+		want   string // expected error; "": the subscription is valid
 	}{
 		{"as it is", func(*domain.Subscription) {}, ""},
 		{"by PUT", func(s *domain.Subscription) { s.Method = "PUT" }, ""},
@@ -30,11 +30,11 @@ func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
 		{"credentials", func(s *domain.Subscription) { s.CallbackURL = "https://me:secret@example.org" }, "/callback_url: want no credentials in it"},
 		{"a fragment", func(s *domain.Subscription) { s.CallbackURL = "https://example.org#x" }, "/callback_url: want no fragment"},
 		{"a long URL", func(s *domain.Subscription) { s.CallbackURL += strings.Repeat("x", domain.MaxCallbackURL) }, "/callback_url: want at most"},
-		{"a topic that is none", func(s *domain.Subscription) { s.Topic = "a b" }, "/topic: "},
+		{"an invalid topic", func(s *domain.Subscription) { s.Topic = "a b" }, "/topic: "},
 		{"another method", func(s *domain.Subscription) { s.Method = "GET" }, "/method: want POST or PUT"},
 		{"another encoding", func(s *domain.Subscription) { s.Encoding = "text/plain" }, "/encoding: want"},
 		{"fields without a form", func(s *domain.Subscription) { s.FormFields = map[string]string{"a": "b"} }, "/form_fields: only"},
-		{"a field that is taken", func(s *domain.Subscription) {
+		{"a field with the name of the payload field", func(s *domain.Subscription) {
 			s.Encoding, s.FormFields = domain.FormEncoding, map[string]string{"payload": "b"}
 		}, "/form_fields/payload: "},
 		{"a field without a name", func(s *domain.Subscription) {
@@ -43,19 +43,19 @@ func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
 		{"a long filter", func(s *domain.Subscription) { s.Filter = strings.Repeat("a", domain.MaxExpression+1) }, "/jmespath_query: want at most"},
 		{"a reserved attachment", func(s *domain.Subscription) { s.Attachments = map[string]string{"_errors": "a"} }, "/attachments/_errors: want a name"},
 		{"an attachment without expression", func(s *domain.Subscription) { s.Attachments = map[string]string{"a/b": ""} }, "/attachments/a~1b/expression: want"},
-		{"sync for what the hub publishes", func(s *domain.Subscription) { s.IsSync, s.Topic = true, domain.DataTopic }, "/delivery: want async"},
+		{"sync for a topic of the hub", func(s *domain.Subscription) { s.IsSync, s.Topic = true, domain.DataTopic }, "/delivery: want async"},
 		{"sync", func(s *domain.Subscription) { s.IsSync, s.MaxRate, s.MaxConcurrency = true, domain.MinCallRate, 1 }, ""},
 		{"the highest limits", func(s *domain.Subscription) {
 			s.MaxRate, s.MaxConcurrency = domain.MaxCallRate, domain.MaxConcurrency
 		}, ""},
 		{"a low rate", func(s *domain.Subscription) { s.MaxRate = domain.MinCallRate / 2 }, "/max_rate: want 0.01 to 1000 calls"},
 		{"a high rate", func(s *domain.Subscription) { s.MaxRate = domain.MaxCallRate + 1 }, "/max_rate: want"},
-		{"a rate that is no number", func(s *domain.Subscription) { s.MaxRate = math.NaN() }, "/max_rate: want"},
-		{"much concurrency", func(s *domain.Subscription) { s.MaxConcurrency = domain.MaxConcurrency + 1 }, "/max_concurrency: want 1 to 64"},
+		{"a rate that is not a number", func(s *domain.Subscription) { s.MaxRate = math.NaN() }, "/max_rate: want"},
+		{"high concurrency", func(s *domain.Subscription) { s.MaxConcurrency = domain.MaxConcurrency + 1 }, "/max_concurrency: want 1 to 64"},
 		{"ordered", func(s *domain.Subscription) { s.IsOrdered, s.MaxConcurrency = true, 1 }, ""},
-		{"ordered, with calls at the same time", func(s *domain.Subscription) { s.IsOrdered, s.MaxConcurrency = true, 2 }, "/max_concurrency: want 1, or none"},
+		{"ordered, with concurrent calls", func(s *domain.Subscription) { s.IsOrdered, s.MaxConcurrency = true, 2 }, "/max_concurrency: want 1, or none"},
 		{"negative concurrency", func(s *domain.Subscription) { s.MaxConcurrency = -1 }, "/max_concurrency: want"},
-		{"a key with a line end", func(s *domain.Subscription) { s.HMACKeyID = "a\r\nb" }, "/hmac_key_id: want no control characters"},
+		{"a key id with a line break", func(s *domain.Subscription) { s.HMACKeyID = "a\r\nb" }, "/hmac_key_id: want no control characters"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := domain.Subscription{Owner: actor("a"), CallbackURL: "https://example.org/hook"}
@@ -73,7 +73,7 @@ func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
 	}
 }
 
-// If IsEqual ignored a member, a change of that member would look like a repetition.
+// If IsEqual ignored a field, a change of that field would count as a repeated request.
 func TestTwoSubscriptions_AreEqualInAllMembers(t *testing.T) {
 	s := domain.Subscription{Owner: actor("a"), FormFields: map[string]string{"a": "b"}, Attachments: map[string]string{"a": "b"}}
 	same := s.Clone()

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// A TraceContext names a span of a distributed trace, by the W3C recommendation Trace Context.
+// A TraceContext names a span of a distributed trace, as in the W3C recommendation Trace Context.
 // It shows which request caused an action, for the diagnosis of delays. No rule depends on it.
 // The zero TraceContext names no span.
 type TraceContext struct {
 	TraceID TraceID
 	SpanID  SpanID
 	Sampled bool
-	State   string // of other systems, as the header tracestate has it; "" if there is none
+	State   string // state of other systems, in the form of the header tracestate; "": no state
 }
 
-// A TraceID is the id of a trace. A valid one is not zero.
+// A TraceID is the id of a trace. The zero TraceID is not valid.
 type TraceID [16]byte
 
-// String returns id as traceparent has it, 32 hexadecimal digits.
+// String returns id as in the header traceparent: 32 hexadecimal digits in lower case.
 func (id TraceID) String() string { return hex.EncodeToString(id[:]) }
 
 // ParseTraceID accepts 32 hexadecimal digits in lower case that are not all 0.
@@ -32,22 +32,22 @@ func ParseTraceID(text string) (TraceID, error) {
 	return id, nil
 }
 
-// A SpanID is the id of a span in its trace. A valid one is not zero.
+// A SpanID is the id of a span in a trace. The zero SpanID is not valid.
 type SpanID [8]byte
 
-// String returns id as traceparent has it, 16 hexadecimal digits.
+// String returns id as in the header traceparent: 16 hexadecimal digits in lower case.
 func (id SpanID) String() string { return hex.EncodeToString(id[:]) }
 
 const (
 	traceParentLength = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-	maxTraceState     = 512 // bytes, which every system has to pass on
+	maxTraceState     = 512 // bytes; every system has to propagate this many
 	maxTraceStates    = 32  // members
 	sampledFlag       = 1
 )
 
-// ParseTraceContext returns the context that the headers traceparent and tracestate carry. A
-// parent that is not valid is an Invalid error. A state that is not valid, or longer than 512
-// bytes, is dropped: the recommendation allows that, and the parent is valid without it.
+// ParseTraceContext returns the context from the values of the headers traceparent and tracestate.
+// It returns an Invalid error if parent is not valid. A state that is not valid, or longer than 512
+// bytes, is dropped: the recommendation allows this, and the parent is valid without a state.
 func ParseTraceContext(parent, state string) (TraceContext, error) {
 	c, ok := parseTraceParent(parent)
 	if !ok {
@@ -69,14 +69,15 @@ func parseTraceParent(text string) (c TraceContext, ok bool) {
 		!decodeLowerHex(flags[:], text[53:traceParentLength]) {
 		return TraceContext{}, false
 	}
-	if rest := text[traceParentLength:]; rest != "" && (version[0] == 0 || rest[0] != '-') { // later versions may add members
+	if rest := text[traceParentLength:]; rest != "" && (version[0] == 0 || rest[0] != '-') { // later versions may append members
 		return TraceContext{}, false
 	}
 	c.Sampled = flags[0]&sampledFlag != 0
 	return c, !c.IsZero()
 }
 
-// decodeLowerHex decodes text into all of to. It accepts no capital letters.
+// decodeLowerHex decodes hexadecimal digits in lower case into to. It returns false for any other
+// text, and if text does not have the length for to.
 func decodeLowerHex(to []byte, text string) bool {
 	if len(text) != hex.EncodedLen(len(to)) || strings.ContainsAny(text, "ABCDEF") {
 		return false
@@ -97,7 +98,7 @@ func isTraceState(text string) bool {
 		}
 	}
 	for member := range strings.SplitSeq(text, ",") {
-		if member = strings.Trim(member, " \t"); member == "" { // which the recommendation allows
+		if member = strings.Trim(member, " \t"); member == "" { // the recommendation allows empty members
 			continue
 		}
 		if key, value, found := strings.Cut(member, "="); !found || key == "" || value == "" || strings.ContainsAny(key, " \t") || strings.Contains(value, "=") {
@@ -110,7 +111,7 @@ func isTraceState(text string) bool {
 // IsZero reports whether c names no span.
 func (c TraceContext) IsZero() bool { return c.TraceID == TraceID{} || c.SpanID == SpanID{} }
 
-// Parent returns the value of the header traceparent, "" if c names no span.
+// Parent returns the value of the header traceparent. It is empty if c names no span.
 func (c TraceContext) Parent() string {
 	if c.IsZero() {
 		return ""
@@ -126,12 +127,12 @@ func (c TraceContext) Parent() string {
 	return string(append(text, "-00"...))
 }
 
-// MaxCauses is the limit for the spans that one span names as its causes.
+// MaxCauses is the limit for the spans that a span names as its causes.
 const MaxCauses = 64
 
-// AddCause appends the context that the extensions traceparent and tracestate of a CloudEvent
-// carry to causes. It leaves out a context that is not valid or is there already, and those after
-// MaxCauses.
+// AddCause appends a context to causes. parent and state are the values of the extensions
+// traceparent and tracestate of a CloudEvent. AddCause ignores a context that is not valid or
+// already in causes. It does nothing if causes has MaxCauses elements.
 func AddCause(causes []TraceContext, parent, state string) []TraceContext {
 	if parent == "" || len(causes) == MaxCauses {
 		return causes
@@ -143,8 +144,8 @@ func AddCause(causes []TraceContext, parent, state string) []TraceContext {
 	return append(causes, c)
 }
 
-// Stored returns c as stores keep it: zero unless it is sampled, and without the state of other
-// systems.
+// Stored returns the part of c that is stored: a sampled context without the state of other
+// systems. It returns the zero TraceContext if c is not sampled.
 func (c TraceContext) Stored() TraceContext {
 	if !c.Sampled {
 		return TraceContext{}
@@ -153,11 +154,11 @@ func (c TraceContext) Stored() TraceContext {
 	return c
 }
 
-// traceBytes is the length of a trace and a span as stores keep them.
+// traceBytes is the number of bytes that AppendStored appends.
 const traceBytes = len(TraceID{}) + len(SpanID{})
 
-// AppendStored appends the trace and the span of c, 24 bytes, as stores keep them. It appends nothing
-// unless c is sampled.
+// AppendStored appends the stored form of c, which is the 16 bytes of its trace id and the 8 bytes
+// of its span id. It appends nothing if c is not sampled or names no span.
 func (c TraceContext) AppendStored(to []byte) []byte {
 	if !c.Sampled || c.IsZero() {
 		return to
@@ -165,8 +166,8 @@ func (c TraceContext) AppendStored(to []byte) []byte {
 	return append(append(to, c.TraceID[:]...), c.SpanID[:]...)
 }
 
-// ParseStored returns the context that AppendStored has appended; zero if data has no context.
-// Data that cannot be read counts as no context.
+// ParseStored returns the context in data, which AppendStored has written. It returns the zero
+// TraceContext if data is empty or not valid.
 func ParseStored(data []byte) TraceContext {
 	c := TraceContext{Sampled: true}
 	if len(data) != traceBytes {
@@ -182,8 +183,8 @@ func ParseStored(data []byte) TraceContext {
 
 type traceContextKey struct{}
 
-// WithTraceContext returns ctx with the span of the request that is being served. An edge calls
-// it. A ctx without a span has the zero TraceContext.
+// WithTraceContext returns a copy of ctx with c, the span of the request that is being served. The
+// edge that receives the request calls it. If c is zero, it returns ctx.
 func WithTraceContext(ctx context.Context, c TraceContext) context.Context {
 	if c.IsZero() {
 		return ctx
@@ -191,8 +192,8 @@ func WithTraceContext(ctx context.Context, c TraceContext) context.Context {
 	return context.WithValue(ctx, traceContextKey{}, c)
 }
 
-// TraceContextOf returns the span of the request that is being served, or the zero TraceContext
-// if it is not known.
+// TraceContextOf returns the span of the request that is being served. It is zero if ctx has no
+// span.
 func TraceContextOf(ctx context.Context) TraceContext {
 	c, _ := ctx.Value(traceContextKey{}).(TraceContext)
 	return c

@@ -35,18 +35,18 @@ func TestTraceContext_AcceptsLaterVersions(t *testing.T) {
 
 func TestTraceContext_RefusesOtherText(t *testing.T) {
 	for name, parent := range map[string]string{
-		"nothing":              "",
-		"a trace of zeros":     "00-00000000000000000000000000000000-b7ad6b7169203331-01",
-		"a span of zeros":      "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
-		"capital letters":      strings.ToUpper(aTraceParent),
-		"version ff":           "ff" + aTraceParent[2:],
-		"no digits":            strings.Replace(aTraceParent, "0a", "xy", 1),
-		"a member too many":    aTraceParent + "-00",
-		"two of them":          aTraceParent + "," + aTraceParent,
-		"other separators":     strings.ReplaceAll(aTraceParent, "-", "_"),
-		"too short":            aTraceParent[:54],
-		"a megabyte":           strings.Repeat("0", 1<<20),
-		"a megabyte behind it": "01" + aTraceParent[2:] + strings.Repeat("0", 1<<20),
+		"nothing":                     "",
+		"a trace of zeros":            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+		"a span of zeros":             "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+		"capital letters":             strings.ToUpper(aTraceParent),
+		"version ff":                  "ff" + aTraceParent[2:],
+		"no digits":                   strings.Replace(aTraceParent, "0a", "xy", 1),
+		"a member too many":           aTraceParent + "-00",
+		"two of them":                 aTraceParent + "," + aTraceParent,
+		"other separators":            strings.ReplaceAll(aTraceParent, "-", "_"),
+		"too short":                   aTraceParent[:54],
+		"a megabyte":                  strings.Repeat("0", 1<<20),
+		"a megabyte of trailing text": "01" + aTraceParent[2:] + strings.Repeat("0", 1<<20),
 	} {
 		_, err := ParseTraceContext(parent, "a=b")
 		require.Error(t, err, name)
@@ -75,7 +75,7 @@ func TestTraceContext_LeavesOutStateThatIsNotValid(t *testing.T) {
 	}
 }
 
-func TestTraceContext_TravelsWithAContext(t *testing.T) {
+func TestTraceContext_IsReadBackFromAContext(t *testing.T) {
 	c, err := ParseTraceContext(aTraceParent, "")
 	require.NoError(t, err)
 	assert.Equal(t, c, TraceContextOf(WithTraceContext(t.Context(), c)))

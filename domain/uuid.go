@@ -2,19 +2,19 @@ package domain
 
 import "encoding/hex"
 
-// An EventID names an event. It is a UUID, unique per recipient: a domain that
-// is not sure whether an event arrived sends it again with the same id.
+// An EventID names an event. It is a UUID, unique per recipient. If a domain does not know whether
+// an event arrived, it sends the event again with the same id.
 type EventID [16]byte
 
 // A BundleID names a bundle. It is a UUID, unique per recipient.
 type BundleID [16]byte
 
-// ParseEventID reads the 36-character form of a UUID, in any case. The nil
-// UUID and any other text are Invalid errors.
+// ParseEventID reads the 36-character form of a UUID, in any case. It returns an Invalid error for
+// the nil UUID and any other text.
 func ParseEventID(s string) (EventID, error) { id, err := parseUUID("event id", s); return id, err }
 
-// ParseBundleID reads the 36-character form of a UUID, in any case. The nil
-// UUID and any other text are Invalid errors.
+// ParseBundleID reads the 36-character form of a UUID, in any case. It returns an Invalid error for
+// the nil UUID and any other text.
 func ParseBundleID(s string) (BundleID, error) { id, err := parseUUID("bundle id", s); return id, err }
 
 // String returns the 36-character form in lower case.
@@ -26,7 +26,7 @@ func (id BundleID) String() string { return formatUUID(id) }
 // Append appends the text of String to b.
 func (id EventID) Append(b []byte) []byte { return appendUUID(b, id) }
 
-// uuidDashes are the places of the dashes; the digits stand between them.
+// uuidDashes are the indexes of the dashes in the text of a UUID.
 var uuidDashes = [...]int{8, 13, 18, 23}
 
 func parseUUID(what, s string) (id [16]byte, err error) {
@@ -69,8 +69,8 @@ func appendUUID(b []byte, id [16]byte) []byte {
 	return hex.AppendEncode(b, id[10:16])
 }
 
-// Clip returns the first 64 bytes of s, with a mark if s is longer. Errors and logs use it to
-// quote invalid input.
+// Clip returns s, shortened to 64 bytes and a mark if it is longer. Errors and logs use it to quote
+// invalid input.
 func Clip(s string) string {
 	const limit = 64
 	if len(s) <= limit {

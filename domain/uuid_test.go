@@ -45,10 +45,10 @@ func TestUUIDs(t *testing.T) {
 			{"as a URN", "urn:uuid:" + someUUID},
 			{"one digit short", someUUID[:35]},
 			{"one digit more", someUUID + "1"},
-			{"a blank in front", " " + someUUID[:35]},
-			{"a letter that is no digit", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2cXX"},
+			{"a leading blank", " " + someUUID[:35]},
+			{"a letter that is not a hexadecimal digit", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2cXX"},
 			{"a dash at another place", "0b9f4c5-e7a52-4d57-9d0c-3f1e6b8a2c41"},
-			{"a dash too many", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a-c41"},
+			{"an additional dash", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a-c41"},
 			{"a dash of another kind", "0b9f4c5e_7a52_4d57_9d0c_3f1e6b8a2c41"},
 			{"digits of another script", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c٤"},
 		} {
@@ -69,7 +69,7 @@ func TestUUIDs(t *testing.T) {
 	}
 }
 
-func TestAnyIDButTheNilUUIDSurvivesARoundTrip(t *testing.T) {
+func TestEveryIDExceptTheNilUUID_IsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var id domain.EventID
 		copy(id[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
@@ -108,7 +108,7 @@ func FuzzParseEventID(f *testing.F) {
 	})
 }
 
-func TestClip_ShortensWhatErrorsQuote(t *testing.T) {
+func TestClip_ShortensLongText(t *testing.T) {
 	require.Equal(t, "short", domain.Clip("short"))
 	require.Equal(t, strings.Repeat("x", 64)+"…", domain.Clip(strings.Repeat("x", 65)))
 }

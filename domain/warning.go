@@ -7,17 +7,17 @@ import "time"
 type Warning struct {
 	Kind  WarningKind
 	Count int       // number of deliveries, for LastAttempts
-	At    time.Time // since when, for ReceiverFailing; until when, for MessagesExpiring
+	At    time.Time // time of the first failure, for ReceiverFailing; time of the removal, for MessagesExpiring
 }
 
-// A WarningKind is what a Warning is about.
+// A WarningKind is the kind of a Warning.
 type WarningKind int
 
 // The kinds of warnings.
 const (
-	ReceiverFailing  WarningKind = iota // all calls have failed for FailingFor, or longer
-	LastAttempts                        // deliveries have a third of their attempts left, or fewer
-	MessagesExpiring                    // the oldest message that waits is removed within ExpiringWithin
+	ReceiverFailing  WarningKind = iota // all calls have failed for at least FailingFor
+	LastAttempts                        // deliveries have at most a third of their attempts left
+	MessagesExpiring                    // the oldest waiting message will be removed within ExpiringWithin
 )
 
 // WarningKinds are all kinds, in ascending order.
@@ -34,8 +34,8 @@ const (
 	ExpiringWithin = 7 * 24 * time.Hour
 )
 
-// Warnings returns the warnings of a cursor, in the order of their kinds. expires is when the
-// oldest waiting message is removed; zero if nothing waits.
+// Warnings returns the warnings of a cursor, in the order of their kinds. expires is the time at
+// which the oldest waiting message will be removed; zero: no message waits.
 func (s *Standing) Warnings(expires, now time.Time) []Warning {
 	if s.State == Closed {
 		return nil
@@ -53,11 +53,11 @@ func (s *Standing) Warnings(expires, now time.Time) []Warning {
 	return all
 }
 
-// MayWarn reports whether the cursor may have warnings although no message waits for it.
+// MayWarn reports whether the cursor may have warnings even if no message waits for it.
 func (c *Cursor) MayWarn() bool {
 	return c.standing.Failures > 0 || c.standing.State == Paused || c.retries.len() > 0
 }
 
-// lateFrom returns the number of failed attempts from which on at most a third of the attempts
-// is left.
+// lateFrom returns the number of failed attempts after which at most a third of the attempts is
+// left.
 func (p *Policy) lateFrom() int { return max((2*p.Attempts+2)/3, 1) }

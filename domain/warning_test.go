@@ -50,7 +50,7 @@ func TestACursor_CountsDeliveriesOnTheirLastAttempts(t *testing.T) {
 		c.storeChanges()
 		require.True(t, c.MayWarn())
 		want := 0
-		if attempt >= 4 { // two are left
+		if attempt >= 4 { // two of six attempts are left
 			want = 2
 		}
 		require.Equal(t, want, c.standing.Late, "attempt %d", attempt)
@@ -58,7 +58,7 @@ func TestACursor_CountsDeliveriesOnTheirLastAttempts(t *testing.T) {
 		if attempt == 4 {
 			c.loadCursor("a")
 			c.storeChanges()
-			require.Equal(t, want, c.standing.Late, "a load counts the same")
+			require.Equal(t, want, c.standing.Late, "the count is the same after a load")
 		}
 	}
 	c.endCall(c.beginCall(), domain.Answer{Status: 200})
@@ -71,10 +71,10 @@ func TestACursor_CountsDeliveriesOnTheirLastAttempts(t *testing.T) {
 	require.EqualValues(t, 1, c.standing.Counters.Errored)
 	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Delivery: &domain.ReplayDelivery{Position: dead.Position}}, nil, c.now))
 	c.storeChanges()
-	require.Zero(t, c.standing.Late, "it starts again")
+	require.Zero(t, c.standing.Late, "the count begins again")
 }
 
-func TestACursor_SaysSinceWhenItsReceiverFails(t *testing.T) {
+func TestACursor_RecordsWhenItsReceiverBeganToFail(t *testing.T) {
 	c := newCursorTest(t, 1)
 	first := c.now
 	c.takeEntries(1)
@@ -91,5 +91,5 @@ func TestACursor_SaysSinceWhenItsReceiverFails(t *testing.T) {
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	require.True(t, c.Follow(false, 1))
 	c.storeChanges()
-	require.Zero(t, c.standing.FailedSince, "its owner has resumed it")
+	require.Zero(t, c.standing.FailedSince, "the owner has resumed the receiver")
 }

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// A WatchID names a watch. It is a UUID that no other watch of its owner has. Ids that are made
-// later are greater.
+// A WatchID names a watch. It is a UUID that is unique among the watches of its owner. A WatchID
+// that is created later is greater.
 type WatchID [16]byte
 
-// ParseWatchID reads the 36-character form of a UUID, in any case. The nil UUID and any other text
-// are Invalid errors.
+// ParseWatchID reads the 36-character form of a UUID, in any case. It returns an Invalid error for
+// the nil UUID and any other text.
 func ParseWatchID(s string) (WatchID, error) {
 	id, err := parseUUID("watch id", s)
 	return id, err
 }
 
-// NewWatchID returns a UUID with a time (RFC 9562, version 7). random has no effect on the
-// order of ids that are made in different milliseconds.
+// NewWatchID returns a UUID with a time (RFC 9562, version 7). Ids are ordered by their
+// milliseconds; random affects only the order within a millisecond.
 func NewWatchID(at time.Time, random [10]byte) (id WatchID) {
 	ms := at.UnixMilli()
 	for i := range 6 {
@@ -34,7 +34,7 @@ func (id WatchID) String() string { return formatUUID(id) }
 
 const watchPrefix = "w|"
 
-// Cursor returns the id of the cursor of the watch of an owner.
+// Cursor returns the id of the cursor of the watch. owner is the owner of the watch.
 func (id WatchID) Cursor(owner ActorID) CursorID {
 	return CursorID{watchPrefix + owner.String() + "|" + id.String()}
 }
@@ -48,15 +48,15 @@ func WatchOf(cursor CursorID) (ActorID, WatchID, bool) {
 	return ActorID{owner}, id, isWatch && hasName && err == nil
 }
 
-// A Change is a change of a resource that is watched.
+// A Change is a change of a watched resource.
 type Change struct {
 	Resource Resource
-	Version  int64 // 1 for the first change of the resource after it was watched; each further change adds 1
+	Version  int64 // number of the change of the resource, from 1 for the first change after the first watch
 	Event    ChangeEvent
 	At       time.Time
 }
 
-// A ChangeEvent is what happened to a resource.
+// A ChangeEvent says how a resource changed.
 type ChangeEvent string
 
 // The events. A creation has no event.

@@ -63,7 +63,7 @@ func TestAWatch_IsCalledAgainByItsSchedule(t *testing.T) {
 		}
 	}
 	require.True(t, domain.Next(p, at, at, 5, domain.Answer{Status: 500}).Dead)
-	late := at.Add(9 * time.Hour) // the hub was down: the gaps of the schedule follow
+	late := at.Add(9 * time.Hour) // the hub was down, so the next attempts are late: their gaps are those of the schedule
 	for attempts, gap := range []time.Duration{1: time.Hour, 2: time.Hour, 3: 2 * time.Hour, 4: 4 * time.Hour} {
 		if attempts > 0 {
 			require.Equal(t, late.Add(gap), domain.Next(p, at, late, attempts, domain.Answer{Status: 500}).Due)
@@ -71,5 +71,5 @@ func TestAWatch_IsCalledAgainByItsSchedule(t *testing.T) {
 	}
 	require.False(t, domain.Next(p, at, at, 1, domain.Answer{Status: 410}).Pause)
 	long := domain.WatchPolicy(30*24*time.Hour, 20)
-	require.True(t, domain.Next(long, at, at, 19, domain.Answer{}).Due.After(at), "no time overflows")
+	require.True(t, domain.Next(long, at, at, 19, domain.Answer{}).Due.After(at), "the due time does not overflow")
 }

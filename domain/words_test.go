@@ -25,7 +25,7 @@ func documentType(s string) domain.DocumentType { return must(domain.ParseDocume
 // A parser is a Parse function of package domain, with a function that returns the text of the
 // parsed value.
 type parser struct {
-	what  string // the name of the value in errors
+	what  string // name of the value in errors
 	parse func(s string) (string, error)
 }
 

@@ -268,8 +268,8 @@
 //	a retired cursor is not loaded                  TestACrashAtAnyStepOfARetirement_IsCompletedLater
 //	a new cursor keeps an existing entry            TestALeftoverEntry_IsNotRemovedFromANewCursor
 //	an entry is stored before the first retry       TestACrashAfterEveryWrite_LosesNothing
-//	a bundle is stored before it is returned        TestConformance, domain: TestACursor_KeepsItsRulesWhateverHappens
-//	open entries, claims, caution, counters         domain: TestACursor_KeepsItsRulesWhateverHappens
+//	a bundle is stored before it is returned        TestConformance, domain: TestACursor_KeepsItsRulesUnderRandomFaults
+//	open entries, claims, caution, counters         domain: TestACursor_KeepsItsRulesUnderRandomFaults
 //	a beat with a lower number changes nothing      TestConformance
 //	the assignment is replaced by its version       TestConformance, TestNodesOnABrokenConnection_ShareTheShards
 //	damaged documents of nodes are replaced         TestDamagedDocumentsOfNodes_StopNoDelivery

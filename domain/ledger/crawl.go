@@ -192,7 +192,7 @@ func (s *Service) listPage(ctx context.Context, bucket, prefix, cursor string, l
 func (s *Service) timeOfQuestion(bucket string) time.Time {
 	now := s.opts.Clock().UTC()
 	if s.opts.HasClock != nil && s.opts.HasClock(bucket) {
-		return now.Add(domain.ClockMargin) // timeOfAnswer subtracts the margin again
+		return now.Add(domain.ClockMargin) // domain.responseTime subtracts the margin again
 	}
 	return now
 }
