@@ -14,10 +14,10 @@ import (
 
 // The limits of an evaluation.
 const (
-	MaxMetadata = 64 << 10 // bytes of JSON
-	MaxValues   = 8 << 10  // number of objects, lists and their elements
-	MaxMemory   = 16 << 20 // bytes that an evaluation allocates
-	maxResult   = 2 << 20  // bytes of JSON, if no part of it were shared
+	MaxMetadata = 64 << 10 // maximum length of metadata, in bytes of JSON
+	MaxValues   = 8 << 10  // maximum number of values in metadata: objects, lists and their elements
+	MaxMemory   = 16 << 20 // maximum number of bytes that an evaluation allocates
+	maxResult   = 2 << 20  // maximum length of a result, in bytes of JSON; shared parts count each time
 )
 
 // Metadata is the input of expressions.
@@ -28,7 +28,7 @@ func ParseMetadata(text []byte) (Metadata, error) {
 	if len(text) > MaxMetadata {
 		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: want at most %d bytes, got %d", MaxMetadata, len(text))
 	}
-	if !utf8.Valid(text) { // the replacement of invalid bytes would be longer
+	if !utf8.Valid(text) { // the decoder would replace each invalid byte by three bytes
 		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: want UTF-8")
 	}
 	var m Metadata
@@ -41,7 +41,7 @@ func ParseMetadata(text []byte) (Metadata, error) {
 	return m, nil
 }
 
-// countValues returns the number of values in v, itself included.
+// countValues returns the number of values in v, including v.
 func countValues(v any) int {
 	n := 1
 	switch v := v.(type) {
