@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// requireSentence requires that a sentence of an explanation has a text.
+// requireSentence requires that an explanation has a sentence with text.
 func requireSentence(t *testing.T, x *inspect.Explanation, text string) {
 	t.Helper()
 	require.Contains(t, strings.Join(x.Sentences, "\n"), text)
@@ -138,11 +138,11 @@ func TestAnExplanation_SaysThatNodesEnded(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	for i := range domain.MaxClaims {
 		w.node = fmt.Sprint("node ", i)
-		w.callWith(domain.Answer{}) // and the node ends
+		w.callWith(domain.Answer{}) // the node dies during the call
 	}
 	x := w.explain(0, 0)
 	require.Equal(t, inspect.Retrying, x.State)
-	requireSentence(t, x, "2 nodes ended after they had begun to call with it. After 3, it becomes a dead letter.")
+	requireSentence(t, x, "2 nodes died while they called the receiver with the message. After 3, the delivery becomes a dead letter.")
 	w.node = "the last node"
 	w.callWith()
 	x = w.explain(0, 0)

@@ -33,7 +33,7 @@ type world struct {
 	answer   domain.Answer // answer to test calls
 	body     string
 	tested   []domain.Message
-	failures error // error of Receiver
+	failures error // error that Receiver returns; nil: Receiver succeeds
 }
 
 func newWorld(t *testing.T, filter string) *world {
@@ -69,7 +69,7 @@ func (w *world) stream() domain.StreamName {
 	return stream
 }
 
-// publishTypes appends messages of a priority, with the types.
+// publishTypes publishes one message with each of the types.
 func (w *world) publishTypes(priority int, types ...string) {
 	w.Helper()
 	for _, text := range types {
@@ -78,8 +78,8 @@ func (w *world) publishTypes(priority int, types ...string) {
 	}
 }
 
-// callWith makes a node take and call one delivery for each answer. A zero answer leaves the
-// call under way. The state of the cursor is stored.
+// callWith makes a node take one delivery for each answer and call the receiver, which returns the
+// answer. With a zero answer, the call does not end. The state of the cursor is stored.
 func (w *world) callWith(answers ...domain.Answer) {
 	w.Helper()
 	clock := func() time.Time { return w.now }
