@@ -137,7 +137,7 @@ func (noBundles) FindBundle(context.Context, domain.BundleID, domain.ActorID, in
 	return repository.BundleSearch{}, nil
 }
 
-func TestFind_ShowsTheRecordsOfABundleThatIsGone(t *testing.T) {
+func TestFind_ShowsTheRecordsOfADeletedBundle(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	w.saveEvents(w.actor, 2)
 	b := w.peekBundle(w.actor)

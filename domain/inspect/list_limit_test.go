@@ -81,7 +81,7 @@ func TestAPageThatIsCut_LeavesOutLaterDeliveries(t *testing.T) {
 }
 
 // Readers can forge a token with any position.
-func TestATokenOfAnEarlierPageOfTheStream_IsNotReadFromThere(t *testing.T) {
+func TestATokenWithAnEarlierPage_DoesNotMoveReadsBack(t *testing.T) {
 	w, streams := newBacklogWorld(t, "")
 	w.callWith(domain.Answer{Status: 200})
 	standing, err := w.cursors.Standing(t.Context(), w.id.Cursor())
