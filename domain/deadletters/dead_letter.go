@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A DeadLetter is a message that is among the dead letters of a queue, without its body.
+// A DeadLetter is a dead letter of a queue, without its body.
 type DeadLetter struct {
 	Number        int64   // sequence number that the bus assigned
 	MessageID     string  // message id that the sender set; "" if it is not a string
@@ -40,10 +40,12 @@ const MaxBody = 1 << 20
 // copy may have been sent although the dead letter was not removed.
 type Bus interface {
 	// Peek returns up to limit dead letters with numbers above after, in the order of their
-	// numbers. An empty result means that there are none. Nothing is locked or changed.
+	// numbers. If the result is empty, the queue has no such dead letters. Peek locks and changes
+	// nothing.
 	Peek(ctx context.Context, queue string, after int64, limit int) ([]DeadLetter, error)
 
-	// Read returns the dead letter with a number. It fails with NotFound if it does not exist.
+	// Read returns a dead letter with its body. It fails with NotFound if the queue has no dead
+	// letter with this number.
 	Read(ctx context.Context, queue string, number int64) (*Content, error)
 
 	// Resend sends a copy of each dead letter in numbers to the queue. The copy has another
@@ -60,8 +62,8 @@ type Bus interface {
 	Count(queue string) (n int64, isKnown bool)
 }
 
-// A BusError marks an error of a Bus, to distinguish it from errors of the store of records. It
-// has the kind of the error that it wraps.
+// A BusError wraps an error of a Bus, to distinguish it from errors of the store of records. A
+// BusError has the kind of the wrapped error.
 type BusError struct{ err error }
 
 func (e *BusError) Error() string { return e.err.Error() }

@@ -27,7 +27,7 @@ type Options struct {
 	Queues  []Queue
 	Bus     Bus
 	Actions repository.DeadLetterActions
-	Logger  *slog.Logger // default: nothing is logged
+	Logger  *slog.Logger // default: a logger that discards everything
 }
 
 // A Service carries out actions of operators on dead letters. It is safe for concurrent use.

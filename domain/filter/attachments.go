@@ -17,11 +17,12 @@ const MaxAttached = 131_072
 // errorsName is the name of the member that has the errors of the attachments that failed.
 const errorsName = "_errors"
 
-// Attachments are the expressions of a subscription that are evaluated for each call.
+// Attachments has the expressions of a subscription that are evaluated for each call, by their names.
 type Attachments map[string]*Expression
 
-// CompileSubscription returns the filter of a subscription, or nil without one, and its
-// attachments. An Invalid error begins with the JSON pointer of the invalid expression.
+// CompileSubscription returns the filter and the attachments of a subscription. The filter is nil if
+// the subscription has no filter. An Invalid error begins with the JSON pointer of the invalid
+// expression.
 func CompileSubscription(s *domain.Subscription) (*Expression, Attachments, error) {
 	var filter *Expression
 	if s.Filter != "" {
@@ -61,7 +62,7 @@ func (a Attachments) Evaluate(m Metadata) []byte {
 			continue
 		}
 		values[name] = value
-		size += sizeOf(name) + sizeOf(value) + 2 // 2: the colon and the comma
+		size += sizeOf(name) + sizeOf(value) + len(":,")
 	}
 	if len(failed) > 0 {
 		values[errorsName] = failed
@@ -86,7 +87,8 @@ func (a Attachments) Evaluate(m Metadata) []byte {
 	return text
 }
 
-// isJSON reports whether a result can be encoded as JSON. A division by 0 has a result that cannot.
+// isJSON reports whether a result can be encoded as JSON. It is false for the result of a division by
+// 0, because JSON has no infinity.
 func isJSON(value any) bool {
 	switch v := value.(type) {
 	case nil, bool, string:
@@ -106,7 +108,8 @@ func isJSON(value any) bool {
 	return false
 }
 
-// clipError returns the clipped text of an error. Errors of the library repeat whole arguments.
+// clipError returns the beginning of the text of an error. Errors of the library can be long, because
+// they repeat whole arguments.
 func clipError(err error) string {
 	const limit = 200
 	text := err.Error()
@@ -116,8 +119,8 @@ func clipError(err error) string {
 	return text
 }
 
-// sizeOf returns the length of a value as JSON, without encoding it: if parts of the value are
-// shared, the JSON text is many times larger than the value in memory.
+// sizeOf returns the length of a value as JSON. It does not encode the value: if parts of the value
+// are shared, the JSON text can be many times larger than the value in memory.
 func sizeOf(value any) int {
 	switch v := value.(type) {
 	case []any:

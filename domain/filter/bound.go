@@ -11,8 +11,8 @@ import (
 // A linear is a function of the size of the current value: factor * size + constant.
 type linear struct{ factor, constant float64 }
 
-// maxValue returns the largest value of l for any metadata. It returns infinity for NaN, so
-// that comparisons with limits work.
+// maxValue returns the largest value of l for any metadata. In place of NaN it returns infinity, so
+// that the value exceeds every limit.
 func (l linear) maxValue() float64 {
 	value := l.factor*maxSize + l.constant
 	if math.IsNaN(value) {
@@ -92,7 +92,8 @@ func (b bound) catchFailure() bound {
 	return b
 }
 
-// followedBy returns the bound of evaluating next on the result of b.
+// followedBy returns the bound of two evaluations: the evaluation of b, and the evaluation of next on
+// its result.
 func (b bound) followedBy(next bound) bound {
 	return bound{
 		size: next.size.composeWith(b.size), memory: b.memory.plus(next.memory.composeWith(b.size)),
@@ -211,8 +212,8 @@ func boundOfCall(name string, args []bound, sum bound) (bound, error) {
 		}
 	}
 	b := sum
-	// A function reads its arguments, which takes time. Each byte that is read counts as a byte
-	// of memory.
+	// Reading the arguments takes time, which MaxMemory also limits: each byte of the arguments
+	// counts as a byte of memory.
 	b.memory = b.memory.plus(sum.size).plus(linear{0, perSelect * float64(len(args)+1)})
 	b.failure = largerOf(b.failure, sum.size.times(perSize).plus(linear{0, perFailure}))
 	copies := sum.size.times(perSize) // memory for copies of lists and their elements

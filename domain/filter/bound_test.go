@@ -73,8 +73,8 @@ func allocatedBytes(limit float64, f func()) float64 {
 	return least
 }
 
-// checkBound requires that an expression, if it is accepted, allocates at most its bound and
-// MaxMemory. It reports whether the expression is accepted.
+// checkBound reports whether an expression is accepted. It requires that an accepted expression
+// allocates at most its bound and at most MaxMemory.
 func checkBound(t *testing.T, text string, all map[string]Metadata) bool {
 	t.Helper()
 	e, err := Compile(text)
@@ -170,7 +170,7 @@ func TestNoAcceptedExpression_AllocatesMoreThanItsBound(t *testing.T) {
 	require.Less(t, accepted, n)
 }
 
-// A generator makes expressions at random.
+// A generator returns random expressions.
 type generator struct{ *rand.Rand }
 
 func (g *generator) choose(texts ...string) string { return texts[g.IntN(len(texts))] }
@@ -248,8 +248,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// Compile allocates little memory for any text. The test nests and repeats any two tokens, up
-// to the maximum length.
+// The test nests and repeats any two tokens, up to the maximum length of an expression.
 func TestCompile_AllocatesAtMostOneMegabyte(t *testing.T) {
 	tokens := []string{
 		"@", "a", "[", "]", "(", ")", "[*]", "[]", "[?", ".", "|", "||", "&&", "!", "&", "{a:", "}", ",", "`1`", "`[", "'a'", `"a"`,

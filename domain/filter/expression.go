@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The limits of an evaluation.
+// Limits of an evaluation.
 const (
 	MaxMetadata = 64 << 10 // maximum length of metadata, in bytes of JSON
 	MaxValues   = 8 << 10  // maximum number of values in metadata: objects, lists and their elements
@@ -23,7 +23,8 @@ const (
 // Metadata is the input of expressions.
 type Metadata struct{ value any }
 
-// ParseMetadata reads JSON of up to [MaxMetadata] bytes and [MaxValues] values. Any other text is an Invalid error.
+// ParseMetadata reads JSON of up to [MaxMetadata] bytes and [MaxValues] values. It fails with Invalid
+// for any other text.
 func ParseMetadata(text []byte) (Metadata, error) {
 	if len(text) > MaxMetadata {
 		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: want at most %d bytes, got %d", MaxMetadata, len(text))
@@ -85,7 +86,8 @@ func Compile(text string) (*Expression, error) {
 	return &Expression{node}, nil
 }
 
-// parseExpression returns the tree of an expression. The parser of the library panics on some texts.
+// parseExpression returns the tree of an expression. It returns an error if the parser of the library
+// panics, which some texts cause.
 func parseExpression(text string) (node parsing.ASTNode, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -95,10 +97,10 @@ func parseExpression(text string) (node parsing.ASTNode, err error) {
 	return parsing.NewParser().Parse(text)
 }
 
-// Search evaluates the expression.
+// Search returns the result of the expression for metadata.
 func (e *Expression) Search(m Metadata) (result any, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the library panics when it compares values that have no order
+		if p := recover(); p != nil { // the library panics when it compares values of types without an order
 			result, err = nil, domain.Errorf(domain.Invalid, "the expression cannot be evaluated: %v", p)
 		}
 	}()

@@ -19,8 +19,8 @@ const (
 	asText                 // the argument as JSON in a string, with up to six bytes for each character
 	joined                 // the elements of the second argument, separated by the first
 	mapped                 // the result of the first argument for each element of the second
-	ordered                // the first argument, sorted by the second
-	chosen                 // an element of the first argument, chosen by the second
+	ordered                // the first argument, sorted by the results of the second
+	chosen                 // one element of the first argument
 )
 
 // shapes has the functions that an expression may call: the 26 functions of JMESPath. Functions

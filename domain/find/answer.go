@@ -28,7 +28,7 @@ const (
 // Kinds lists the kinds that a query can name.
 var Kinds = []Kind{Event, Bundle, Request, Delivery, Trace, Published}
 
-// An Answer has the results for an id.
+// An Answer has the results of a search for an id.
 type Answer struct {
 	ID      string
 	Results []Result
@@ -124,7 +124,7 @@ const (
 // A Step is one entry in the history of a result.
 type Step struct {
 	What    StepKind
-	At      time.Time // zero: the time is not stored
+	At      time.Time // time of the step; zero: the time is not stored
 	Text    string    // a sentence
 	Details []Detail
 }

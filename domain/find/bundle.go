@@ -165,7 +165,7 @@ func recordStep(r *repository.Record) Step {
 	return Step{What: kinds[r.What], At: r.When, Text: fmt.Sprintf(texts[r.What], r.Who), Details: []Detail{{"why", r.Why}}}
 }
 
-// bundleWaits returns what a bundle waits for.
+// bundleWaits returns the waits of a bundle.
 func (m *mailbox) bundleWaits(b *repository.FoundBundle) (waits []Wait) {
 	if b.State == repository.BundleOpen {
 		if b.Frozen {
@@ -181,7 +181,7 @@ func (m *mailbox) bundleWaits(b *repository.FoundBundle) (waits []Wait) {
 	return waits
 }
 
-// openWaits returns what an open bundle waits for, except for the end of a freeze.
+// openWaits returns the waits of an open bundle, except for the wait of a frozen mailbox.
 func (m *mailbox) openWaits(b *domain.Bundle) (waits []Wait) {
 	if w, lacks := m.contentWait(b); lacks {
 		return []Wait{w}
@@ -193,8 +193,8 @@ func (m *mailbox) openWaits(b *domain.Bundle) (waits []Wait) {
 	}}
 }
 
-// contentWait returns the wait of a bundle for its content, and false if the bundle has its
-// content.
+// contentWait returns the wait of a bundle for its content. It returns false if the content is
+// stored.
 func (m *mailbox) contentWait(b *domain.Bundle) (Wait, bool) {
 	origin, t := b.Cabinet.Origin, b.ContentFailure
 	switch {

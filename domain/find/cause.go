@@ -27,10 +27,10 @@ var Causes = []Cause{
 	CauseOtherBundle, CauseNotDequeued, CauseOlderCabinet, CauseOlderEvents, CauseNotPeeked, CauseNotice,
 }
 
-// A Wait is what an event, a bundle or a delivery waits for.
+// A Wait describes a cause for which an event, a bundle or a delivery waits.
 type Wait struct {
 	Cause Cause
-	Since time.Time // zero: the time is not stored
+	Since time.Time // time at which the wait began; zero: the time is not stored
 	Text  string    // description of the cause
 	Next  string    // what a reader can do to end the wait
 }

@@ -126,7 +126,7 @@ func acceptedStep(e *repository.FoundEvent) Step {
 	return s
 }
 
-// eventWaits returns what an event waits for.
+// eventWaits returns the waits of an event.
 func (m *mailbox) eventWaits(e *repository.FoundEvent) (waits []Wait) {
 	switch eventState(e) {
 	case StateSaving:
@@ -145,7 +145,7 @@ func (m *mailbox) eventWaits(e *repository.FoundEvent) (waits []Wait) {
 	return waits
 }
 
-// visibleWaits returns what a visible event that was not acknowledged waits for.
+// visibleWaits returns the waits of a visible event that was not acknowledged.
 func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 	box := &e.Mailbox
 	if box.Frozen {

@@ -54,7 +54,7 @@ func parseID(text string) (parsedID, error) {
 	return id, nil
 }
 
-// parseTrace reads the id of a trace, in any case, or a traceparent.
+// parseTrace reads the id of a trace, in upper or lower case, or a traceparent.
 func parseTrace(text string) (domain.TraceID, bool) {
 	if trace, err := domain.ParseTraceID(strings.ToLower(text)); err == nil {
 		return trace, true

@@ -61,7 +61,7 @@ func (m *mailbox) lastFreeze() *repository.Record {
 	return nil
 }
 
-// frozenWait returns the wait of a mailbox that is frozen.
+// frozenWait returns the wait for the thaw of a frozen mailbox.
 func (m *mailbox) frozenWait() Wait {
 	w := Wait{
 		Cause: CauseFrozen,

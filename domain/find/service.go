@@ -15,9 +15,9 @@ type Ports struct {
 	Finder     repository.Finder
 	Admin      repository.Admin
 	Outbox     repository.Outbox
-	Deliveries Explainer // nil: the hub has no deliveries
+	Deliveries Explainer // nil: the hub calls no receivers
 
-	// The stores of streams and subscriptions; nil: the hub calls no receivers.
+	// Streams and Definitions are nil if the hub calls no receivers.
 	Streams     repository.Streams
 	Definitions repository.Definitions
 }
@@ -55,10 +55,10 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports, opts}
 }
 
-// A Query says what to search for.
+// A Query describes the object of a search.
 type Query struct {
 	ID     string
-	Kind   Kind           // "": any kind
+	Kind   Kind           // kind of the object; "": any kind
 	Actor  domain.ActorID // actor of the event or the bundle; zero: unknown
 	Origin domain.Origin  // origin of the event; zero: unknown
 
@@ -70,9 +70,9 @@ type Query struct {
 	After string // Answer.After of the previous answer; "": begin the search
 }
 
-// Find searches for an id. An answer without results is not an error; see [Answer.IsUnknown].
-// It fails with Invalid if the text of the query cannot be an id, or if After comes from an
-// answer to another query.
+// Find searches for the objects that an id identifies. An answer without results is not an error;
+// see [Answer.IsUnknown]. Find fails with Invalid if the text of the query cannot be an id, or if
+// After comes from an answer to another query.
 func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 	id, err := parseID(q.ID)
 	if err != nil {

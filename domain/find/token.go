@@ -27,7 +27,7 @@ func (t searchToken) String() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseToken reads the token of an answer about an id.
+// parseToken reads a token. It fails with Invalid if the token belongs to a search for another id.
 func parseToken(s, id string) (t searchToken, err error) {
 	if len(s) > maxToken {
 		return t, domain.Errorf(domain.Invalid, "after: want the value of a previous answer, got %d characters", len(s))

@@ -48,7 +48,7 @@ type Event struct {
 	ID, Type, Source string // "": the message does not have the attribute
 }
 
-// fromRetry returns the delivery of a retry or a dead letter.
+// fromRetry returns the delivery that a retry or a dead letter describes.
 func (n *snapshot) fromRetry(r *domain.Retry) Delivery {
 	d := n.newDelivery(r.Position, Retrying)
 	d.Attempts, d.History, d.Published, d.Due = r.Attempts, r.History, r.Published, r.Due

@@ -37,7 +37,7 @@ const (
 	CauseUnknown  Cause = "unknown"  // the outcome is no longer stored
 )
 
-// An Explanation gives the reasons for the state of a delivery, in sentences and in fields.
+// An Explanation describes the reasons for the state of a delivery, in sentences and in fields.
 type Explanation struct {
 	Delivery
 	Cause     Cause

@@ -69,8 +69,8 @@ func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryI
 	return &d, nil
 }
 
-// getEnded returns the delivery of an entry that the cursor has taken and that has no stored
-// retry.
+// getEnded returns the delivery of an entry that the cursor has taken, if the delivery has ended and
+// is not a dead letter.
 func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	if x := n.standing.Expiry(id.Entry); x != nil {
 		d := n.newDelivery(n.nearTaken(id.Entry), Expired)
@@ -111,7 +111,7 @@ func notFound(id domain.DeliveryID) error {
 	return domain.Errorf(domain.NotFound, "there is no delivery %s", id)
 }
 
-// readEnds returns, for each priority, the number after the last entry.
+// readEnds returns the number of the next entry for each priority.
 func (s *Service) readEnds(ctx context.Context, n *snapshot) (end [domain.Priorities]int64, err error) {
 	found, err := s.ports.Streams.End(ctx, n.stream)
 	for _, p := range found.Positions {

@@ -97,7 +97,7 @@ func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.Sub
 	return found, nil
 }
 
-// isCalled reports whether the receiver may be called now.
+// isCalled reports whether calls to the receiver are permitted now.
 func (n *snapshot) isCalled() bool {
 	return n.receiver.Until.IsZero() && (n.receiver.State == subscribe.DeliveryActive || n.receiver.State == subscribe.DeliveryFailing)
 }

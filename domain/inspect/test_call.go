@@ -28,7 +28,7 @@ type TestResult struct {
 // to fetch data through the hub.
 const maxTestBody = 256
 
-// TestType is the type of the event of a test call.
+// TestType is the type of the event in a test call.
 const TestType = "messagehub.test"
 
 // A TestLimitError reports that the limit of test calls is reached. Its kind is Busy.

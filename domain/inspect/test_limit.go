@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The limits of test calls in a window, on one node.
+// Limits of the test calls of one node in a window of testWindow.
 const (
 	testWindow      = time.Minute
 	testsPerOwner   = 5

@@ -14,7 +14,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A world has one subscription, and a node that serves it step by step.
+// A world has one subscription. A test lets a node serve the subscription step by step.
 type world struct {
 	*testing.T
 	*inspect.Service
@@ -126,7 +126,7 @@ func (w *world) explain(priority int, number int64) *inspect.Explanation {
 	return x
 }
 
-// list returns the numbers of the listed deliveries with their states.
+// list returns the listed deliveries, each as its number and state.
 func (w *world) list(q inspect.Query) (states []string) {
 	w.Helper()
 	q.Subscription = w.id

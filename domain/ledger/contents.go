@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Contents are the objects in which the hub stores its own data.
+// Contents is notified of deletions among the objects in which the hub stores its own data.
 type Contents interface {
 	// Gone is called when the object with a key no longer exists. Further calls for the same
 	// object are possible, also after a call that failed.

@@ -62,9 +62,9 @@ func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain
 // A crawlCursor is the position at which a crawl resumes. Its keys are bytes, because After may end
 // within a character, and a JSON string cannot.
 type crawlCursor struct {
-	Page  []byte `json:"page,omitempty"`  // cursor of the listing
+	Page  []byte `json:"page,omitempty"`  // cursor of the next page of the listing
 	After []byte `json:"after,omitempty"` // objects up to this key were compared; up to repository.OrderedKey bytes
-	Last  []byte `json:"last,omitempty"`  // last key that was listed
+	Last  []byte `json:"last,omitempty"`  // last key on the pages before
 }
 
 // A crawlPage is a page of a listing. Only the last page may have no objects.
@@ -132,7 +132,7 @@ func (p *crawlPage) endKey() string {
 	return last[:min(len(last), repository.OrderedKey)]
 }
 
-// A listing reads the pages of a store, and requires that they are in order.
+// A listing reads the pages of a store's listing, and requires that the keys are in order.
 type listing struct {
 	*task
 	prefix string

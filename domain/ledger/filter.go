@@ -260,7 +260,8 @@ func (c *condition) timeOf(r *Row) time.Time {
 	return r.LastModified
 }
 
-// textOf returns the text of the condition's field in a row, and whether the row has the field.
+// textOf returns the text of the condition's field in a row. has is false if the row does not have
+// the field.
 func (c *condition) textOf(r *Row) (text string, has bool) {
 	switch c.field {
 	case "bucket":

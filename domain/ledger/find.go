@@ -73,7 +73,8 @@ func (s *Service) History(ctx context.Context, id RowID, limit int, token string
 	return page, nil
 }
 
-// readHistory returns an object and up to limit of its rows below an order, the newest first.
+// readHistory returns an object and up to limit of its rows that are below an order, the newest
+// first.
 func (s *Service) readHistory(ctx context.Context, id RowID, below domain.ObjectOrder, limit int) (*domain.Object, []domain.ObjectRow, error) {
 	o, _, err := s.findRow(ctx, id)
 	isOfDeletedObject := o != nil && id.Row == (domain.ObjectRowID{})

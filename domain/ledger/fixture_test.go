@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A fixture is a service over a store in memory that counts its calls.
+// A fixture is a service with a store in memory, which counts its calls.
 type fixture struct {
 	*testing.T
 	*ledger.Service

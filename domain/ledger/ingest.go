@@ -12,7 +12,7 @@ import (
 // A Report is an event of an object, decoded from HTTP or from the bus.
 type Report = repository.ObjectReport
 
-// Ingested is the result of an Ingest.
+// Ingested counts the events of a call of Ingest by their results.
 type Ingested struct {
 	Stored     int
 	Duplicates int       // number of events that were stored before, or that the call has twice
@@ -20,13 +20,14 @@ type Ingested struct {
 	Failures   []Failure // events that failed, in the order of the call
 }
 
-// A Failure is the reason why an event was not stored, or may not have been stored.
+// A Failure is the error of an event in a call of Ingest. The event may have been stored
+// nevertheless.
 type Failure struct {
 	Event int // index of the event in the call
 	Err   error
 }
 
-// IsInvalid reports whether the event is invalid, so that no store accepts it.
+// IsInvalid reports whether the event is invalid, so that a further attempt would also fail.
 func (f *Failure) IsInvalid() bool { return domain.KindOf(f.Err) == domain.Invalid }
 
 // IsFull reports whether the partition of the object is full. The event can be stored after other

@@ -25,7 +25,7 @@ const (
 // A Query selects a page of rows.
 type Query struct {
 	Filter
-	AnyOrder bool // list the objects of a bucket in the cheapest order; default: in the order of their keys
+	AnyOrder bool // list the objects of a bucket in the order that costs least; default: in the order of their keys
 	Limit    int  // maximum number of rows, from 1 to MaxPage; default DefaultPage
 	Token    string
 }
@@ -133,7 +133,7 @@ func (w *rowWalk) bucketNames(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// mayHaveBucket reports whether rows of a bucket can fulfil the conditions about buckets.
+// mayHaveBucket reports whether rows of a bucket can fulfil the conditions on the field bucket.
 func (f *Filter) mayHaveBucket(bucket string) bool {
 	name, err := domain.ParseObjectName(bucket, "any")
 	if err != nil {
@@ -144,7 +144,7 @@ func (f *Filter) mayHaveBucket(bucket string) bool {
 	return !slices.ContainsFunc(f.conditions, fails)
 }
 
-// countBuckets lets the store count the objects of the buckets.
+// countBuckets adds the numbers of objects in the buckets, which the store counts.
 func (w *rowWalk) countBuckets(ctx context.Context) error {
 	return w.eachBucket(ctx, func(ctx context.Context, bucket string) (hasMore bool, err error) {
 		n, err := w.service.Objects.Count(ctx, w.rangeOf(bucket))
@@ -153,7 +153,7 @@ func (w *rowWalk) countBuckets(ctx context.Context) error {
 	})
 }
 
-// rangeOf returns the range of objects in a bucket that the filter may select.
+// rangeOf returns the range with all objects of a bucket that the filter may select.
 func (w *rowWalk) rangeOf(bucket string) repository.ObjectRange {
 	return repository.ObjectRange{Bucket: bucket, Prefix: w.plan.prefix, OnlyCurrent: w.filter.OnlyCurrent, Matches: w.plan.matches, AnyOrder: w.anyOrder}
 }

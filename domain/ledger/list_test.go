@@ -315,6 +315,6 @@ func TestToken_OfAnotherQueryIsRefused(t *testing.T) {
 	}
 	_, err = f.Count(t.Context(), q.Filter, page.Next)
 	require.ErrorContains(t, err, "of another query")
-	_, err = f.List(t.Context(), ledger.Query{Filter: q.Filter, Limit: 1, Token: page.Next}) // the size of a page may change
+	_, err = f.List(t.Context(), ledger.Query{Filter: q.Filter, Limit: 1, Token: page.Next}) // a token stays valid if the size of the page changes
 	require.NoError(t, err)
 }

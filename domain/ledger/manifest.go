@@ -115,8 +115,7 @@ type columns map[string]int
 
 const keyColumn = "key"
 
-// defaultColumns are the columns of files that have neither a schema in the manifest nor a
-// header.
+// defaultColumns are the columns of a file without a header, if the manifest has no schema.
 var defaultColumns = columns{
 	"bucket": 0, keyColumn: 1, "versionid": 2, "islatest": 3, "isdeletemarker": 4, "size": 5, "lastmodifieddate": 6, "etag": 7, "storageclass": 8,
 }

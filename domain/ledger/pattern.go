@@ -10,7 +10,7 @@ import (
 // A pattern is a text with wildcards: * matches any number of characters, and ? matches one
 // character. A pattern matches whole texts only. A backslash escapes *, ? and a backslash.
 type pattern struct {
-	parts      []rune // characters and wildcards
+	parts      []rune // characters, and the wildcards anyText and anyCharacter
 	ignoreCase bool
 }
 

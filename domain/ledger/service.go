@@ -34,7 +34,7 @@ type Ports struct {
 type Options struct {
 	Clock  func() time.Time // default time.Now
 	Random func() uint64    // source of ids and jitter; default: rand.Uint64
-	Logger *slog.Logger     // default: nothing is logged
+	Logger *slog.Logger     // default: a logger that discards everything
 
 	// ReadParquet returns the rows of a Parquet file of size bytes, each as a map from the names of
 	// columns to texts. It fails with Invalid if the file is wrong. Nil: inventories in Parquet

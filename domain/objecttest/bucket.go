@@ -59,8 +59,9 @@ func (b *Bucket) Act(at time.Time) []domain.ObjectEvent {
 	return b.Events[n:]
 }
 
-// Latest returns the latest version, whether it is a delete marker, and the ETag of the last event that
-// changed it. It returns false if the object has no version.
+// Latest returns the latest version of the object, and the ETag of the last event that changed this
+// version. isMarker reports that the version is a delete marker. exists is false if the object has no
+// version.
 func (b *Bucket) Latest() (id domain.VersionID, isMarker bool, eTag string, exists bool) {
 	n := len(b.versions)
 	if n == 0 {
@@ -115,7 +116,7 @@ func (b *Bucket) listObject() {
 	}
 }
 
-// addEvent adds an event to the history and returns its ETag.
+// addEvent adds an event to Events, and returns the ETag of the event.
 func (b *Bucket) addEvent(v domain.VersionID, kind domain.ObjectEventType, isMarker, isNative bool) string {
 	b.now = b.now.Add(time.Duration(1+b.rng.IntN(900)) * time.Millisecond)
 	at := b.now.Truncate(b.grain)

@@ -45,7 +45,7 @@ func Calls(script string) (all [][]domain.ObjectEvent) {
 	return all
 }
 
-// FirstMoment is the time of an event for which a script has no time.
+// FirstMoment is the time of an event without a time in the script.
 var FirstMoment = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
 func parseEvent(text string) domain.ObjectEvent {

@@ -32,7 +32,7 @@ type openDelivery struct {
 	misses  int // number of reads of the cursor in which the delivery had ended, without a known outcome
 }
 
-// matchesFilter reports whether the filter matches a message.
+// matchesFilter reports whether the filter of the subscription matches a message.
 func (c *cursorWait) matchesFilter(m *domain.Message) bool {
 	if c.filter == nil {
 		return true
@@ -83,7 +83,7 @@ func (c *cursorWait) observeOutcomes(ctx context.Context, l *cursorRead) bool {
 	return len(c.open) == 0 || !c.mayBeCalled(ctx, &l.standing)
 }
 
-// mayBeCalled reports whether the receiver may be called before ctx ends.
+// mayBeCalled reports whether calls to the receiver are possible before ctx ends.
 func (c *cursorWait) mayBeCalled(ctx context.Context, s *domain.Standing) bool {
 	now := c.service.ports.Clock()
 	switch d := subscribe.DeliveryOf(c.definition, s, now); d.State {

@@ -87,7 +87,7 @@ func (w *world) settledOf(id domain.CursorID) <-chan struct{} {
 	return w.settled[id]
 }
 
-// addReceiver creates a subscription that is sync.
+// addReceiver creates a sync subscription with a filter.
 func (w *world) addReceiver(filter string) *receiver {
 	w.Helper()
 	owner := repositorytest.NewActor()
@@ -110,7 +110,7 @@ func (w *world) publishIDs(ids ...string) (*outcome.Wait, publish.Result) {
 	return w.Begin(w.Context(), w.stream, messages, published.Awaited), published
 }
 
-// A receiver is the receiver of a subscription.
+// A receiver is the receiver of one sync subscription.
 type receiver struct {
 	world  *world
 	owner  domain.ActorID

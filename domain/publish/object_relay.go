@@ -29,11 +29,11 @@ type ObjectRelayOptions struct {
 	Backoff func(failures int) time.Duration // pause before the next attempt; default: about 100 ms, doubled after each failure
 	Clock   func() time.Time                 // default: time.Now
 	Random  func() uint64                    // source of the jitter in pauses; default: rand.Uint64
-	Logger  *slog.Logger                     // default: nothing is logged
+	Logger  *slog.Logger                     // default: a logger that discards everything
 }
 
-// NewObjectRelay returns an ObjectRelay that publishes through service. It does nothing until
-// Run is called.
+// NewObjectRelay returns an ObjectRelay that publishes changes through service. It queues the changes
+// that topic reports, and publishes nothing until Run is called.
 func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectRelayOptions) *ObjectRelay {
 	if opts.Random == nil {
 		opts.Random = rand.Uint64

@@ -27,7 +27,7 @@ const (
 	Consumer     Kind = "consumer"
 )
 
-// Stopped is the state of a query for receivers in any state but active.
+// Stopped, as Query.State, selects receivers in every state except active.
 const Stopped = "stopped"
 
 // States lists the states that a Query can name: Stopped, and states of [subscribe.Delivery].
@@ -74,10 +74,11 @@ type Query struct {
 	After string // Page.Next of the previous page; "": the first page
 }
 
-// A Page has up to MaxPage receivers. It may have fewer, or none, although there are more.
+// A Page has up to MaxPage receivers. A page that is not the last may have fewer receivers, or no
+// receivers.
 type Page struct {
 	Receivers []Receiver
-	Next      string // "": there are no more
+	Next      string // Query.After for the next page; "": this is the last page
 }
 
 // A Receiver is a receiver with the state of its calls.

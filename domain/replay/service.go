@@ -20,7 +20,7 @@ type Ports struct {
 
 // Options of a Service. The zero value is valid.
 type Options struct {
-	Changed func(domain.CursorID) // called after a request was stored; default: nothing is called
+	Changed func(domain.CursorID) // called after a request was stored; default: no call
 	NewID   func() string         // returns the id for a new request; default: 26 random letters and digits
 }
 
@@ -82,7 +82,7 @@ func (n *subject) checkReplayable() error {
 	return nil
 }
 
-// matches reports whether an expression matches an entry. nil matches every entry.
+// matches reports whether an expression matches an entry. A nil expression matches every entry.
 func matches(e *filter.Expression, entry *repository.Entry) bool {
 	if e == nil {
 		return true
@@ -96,7 +96,7 @@ func (s *Service) request(ctx context.Context, n *subject, r domain.ReplayReques
 	id := n.definition.ID.Cursor()
 	_, err := s.ports.Shards.AddReplay(ctx, id, n.standing.Followed, r)
 	switch domain.KindOf(err) {
-	case domain.Conflict, domain.Uncertain: // the request may be stored, and its signal may be lost
+	case domain.Conflict, domain.Uncertain: // this attempt, or an earlier one whose signal was lost, may have stored the request
 		s.opts.Changed(id)
 	default:
 		if err == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Delete deletes a subscription of owner, and returns the time of the deletion. It fails with
-// NotFound if there is no such subscription, and with [ErrChanged] if m does not permit its
+// NotFound if owner has no such subscription, and with [ErrChanged] if m does not permit its
 // current version.
 func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, m Match) (time.Time, error) {
 	now := s.opts.Clock().UTC()

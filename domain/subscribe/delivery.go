@@ -72,7 +72,7 @@ func DeliveryOf(d *repository.Definition, s *domain.Standing, now time.Time) *De
 	case d.Paused:
 		found.State = DeliveryPaused
 	case isResumed:
-	case s.State == domain.Paused && d.Resumed < s.Resumed: // d is a stale read
+	case s.State == domain.Paused && d.Resumed < s.Resumed: // d is a stale read, older than s
 		found.State = DeliveryPaused
 	case s.Hold.After(now):
 		found.State = DeliveryHeld

@@ -64,7 +64,7 @@ func textOf(secret *string) string {
 	return *secret
 }
 
-// sealHeaders seals the headers of a subscription. They cannot be opened for another
+// sealHeaders seals the headers of a subscription. The result cannot be opened for another
 // subscription, or as a secret.
 func (k *Keyring) sealHeaders(id domain.SubscriptionID, owner domain.ActorID, headers map[string]string) string {
 	text, err := json.Marshal(headers)

@@ -15,10 +15,10 @@ type Match struct {
 	Versions []string
 }
 
-// isSet reports whether m requires that the subscription exists.
+// isSet reports whether m restricts the change: only an existing subscription can fulfil m.
 func (m *Match) isSet() bool { return m.Exists || m.Versions != nil }
 
-// canChange reports whether m permits a change of a version.
+// canChange reports whether m permits a change of the version v of a subscription.
 func (m *Match) canChange(v repository.DefinitionVersion) bool {
 	return !m.isSet() || m.Exists || slices.Contains(m.Versions, string(v))
 }

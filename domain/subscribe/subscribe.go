@@ -39,7 +39,7 @@ type Options struct {
 	// the calls, or "" if they are not signed. Default: calls may have any headers.
 	CheckHeaders func(headers map[string]string, secret string) error
 	// Created is called after the cursor of a subscription was created, and Changed after a
-	// subscription was replaced, paused, resumed or deleted. Default: nothing is called.
+	// subscription was replaced, paused, resumed or deleted. Default: no call.
 	Created func(domain.CursorID, domain.StreamName)
 	Changed func(domain.CursorID)
 	Grace   time.Duration    // time after a rotation in which calls are also signed with the previous secret
@@ -102,8 +102,8 @@ type Draft struct {
 type Subscription struct {
 	ID domain.SubscriptionID
 	domain.Subscription
-	HeaderNames []string // in alphabetical order
-	IsSigned    bool     // calls are signed
+	HeaderNames []string // names of the headers of each call, in alphabetical order
+	IsSigned    bool     // calls are signed with a secret
 	IsPaused    bool
 	Created     time.Time
 	Version     string    // version of the definition, which each change by the owner replaces

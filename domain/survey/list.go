@@ -118,7 +118,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 
 // A listPosition is the position of a mailbox in a list.
 type listPosition struct {
-	key       int64 // sort key, the smallest first
+	key       int64 // sort key; the list is in ascending order of keys
 	recipient domain.ActorID
 }
 

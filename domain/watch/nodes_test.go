@@ -65,7 +65,7 @@ func TestAWatchWithoutACursor_IsServedOnceItIsRead(t *testing.T) {
 	})
 }
 
-// Two nodes share the watches of ten documents, which change a hundred times each.
+// Two nodes share the watches of ten documents. Each document changes a hundred times.
 func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -36,7 +36,7 @@ type RelayOptions struct {
 	Backoff func(failures int) time.Duration // pause before the next attempt for a change; default: 100 ms, doubled after each failure
 	Clock   func() time.Time                 // default: time.Now
 	Random  func() uint64                    // source of the jitter in pauses; default: rand.Uint64
-	Logger  *slog.Logger                     // default: nothing is logged
+	Logger  *slog.Logger                     // default: a logger that discards everything
 }
 
 // NewRelay returns a Relay that observes changes, and calls published after each append. The Relay

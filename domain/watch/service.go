@@ -27,7 +27,7 @@ type Options struct {
 	// any URL.
 	CheckURL func(ctx context.Context, url string) error
 	// Created is called after the cursor of a watch was created, and Changed after a watch was replaced
-	// or deleted. Default: nothing is called.
+	// or deleted. Default: no call.
 	Created func(domain.CursorID, domain.StreamName)
 	Changed func(domain.CursorID)
 	Clock   func() time.Time // default time.Now
@@ -94,7 +94,8 @@ func (s *Service) Resource(owner domain.ActorID, uri string) (domain.Resource, e
 	return s.opts.Base.Parse(uri, owner)
 }
 
-// checkDraft returns the resource of a draft, or an Invalid error that begins with a JSON pointer.
+// checkDraft returns the resource of a draft. It fails with an Invalid error, which begins with a JSON
+// pointer, if the draft is not valid.
 func (s *Service) checkDraft(ctx context.Context, owner domain.ActorID, d *Draft) (domain.Resource, error) {
 	r, err := s.Resource(owner, d.Resource)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// These tests are the numbered cases of the specification of watches. The cases about HTTP are
-// in other packages.
+// The numbers in the names of these tests are the cases in the specification of watches. The tests
+// of the cases about HTTP are in other packages.
 func TestW1AndW5_EachWatchIsNotifiedOfEachChangeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
