@@ -2,7 +2,7 @@
 //
 //	List      the deliveries of a subscription, page by page
 //	Get       one delivery, with its attempts
-//	Explain   the reason for the state of a delivery, the next attempt, and actions of its owner
+//	Explain   the reason for the state of a delivery, its next attempt, and what the owner can do
 //	Test      a call to the receiver with a message that is not stored
 //
 // The package reads stored data and changes nothing. The data may be outdated: the node that

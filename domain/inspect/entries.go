@@ -25,7 +25,7 @@ func (n *snapshot) nearTaken(e domain.EntryID) domain.Position {
 	at := n.standing.Position(e.Priority)
 	at.EntryID = e
 	if _, isData := n.stream.DataActor(); isData {
-		at.Page = int(e.Number) + 1 // the position of an entry that was taken has this page
+		at.Page = int(e.Number) + 1 // in a data stream, the page of an entry that was taken is its number plus 1
 	}
 	return at
 }

@@ -85,8 +85,8 @@ func latest(times ...time.Time) (last time.Time) {
 	return last
 }
 
-// countOf returns n and a noun. forms has the singular of the noun and, unless the plural only
-// adds an s, its plural.
+// countOf returns n and a noun, such as "2 calls". forms has the singular of the noun and, unless
+// the plural only adds an s, the plural.
 func countOf(n int64, forms ...string) string {
 	switch {
 	case n == 1:

@@ -10,8 +10,8 @@ import (
 
 // Contents is notified of deletions among the objects in which the hub stores its own data.
 type Contents interface {
-	// Gone is called when the object with a key no longer exists. Further calls for the same
-	// object are possible, also after a call that failed.
+	// Gone is called when the object with a key no longer exists. It may be called several times
+	// for the same object, for example again after a failure.
 	Gone(ctx context.Context, key string) error
 }
 

@@ -77,7 +77,7 @@ func (c *condition) isPrefix() bool {
 	return len(c.values) == 1 && c.values[0].pattern.isPrefix() && !c.values[0].pattern.ignoreCase
 }
 
-// textPrefix returns a prefix that all texts have that the condition matches.
+// textPrefix returns a common prefix of all texts that match the condition.
 func (c *condition) textPrefix() string {
 	if c.values[0].pattern.ignoreCase {
 		return ""

@@ -103,8 +103,8 @@ func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange
 	return changes
 }
 
-// Look queues changes that nodes have stored but not published. It reports whether it found any.
-// One node at a time calls Look, at the intervals of the Relay in package watch.
+// Look queues changes that nodes have stored but not published. It reports whether it found any. The
+// Relay of package watch calls Look on one node at a time, after its own search for changes.
 func (r *ObjectRelay) Look(ctx context.Context) bool {
 	found, err := r.topic.Unpublished(ctx, r.opts.Clock().Add(-minAge), maxFound)
 	if err != nil {

@@ -94,11 +94,11 @@ type Receiver struct {
 	State       string    // a state of [subscribe.Delivery]
 	Until       time.Time // no calls are made before this time; zero: no limit
 	Failures    int       // consecutive failures
-	FailedSince time.Time // time of the first of these failures; zero: unknown
+	FailedSince time.Time // time of the first of the consecutive failures; zero: unknown
 	LastError   string    // error of the last call; "": the call succeeded
 	Waiting     int       // number of deliveries that are being called or wait for a retry
 	Behind      int64     // number of messages that the cursor has not taken
-	Oldest      time.Time // time at which the oldest of these messages was published; zero: unknown
+	Oldest      time.Time // time at which the oldest message that was not taken was published; zero: unknown
 	Dead        int64     // total number of deliveries that became dead letters
 
 	// Fault is the error that prevented reading the other fields, or the reason why nothing is

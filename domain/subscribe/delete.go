@@ -25,8 +25,8 @@ func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.Su
 		isRequest = true
 		err = s.ports.Definitions.DeleteSubscription(ctx, owner, id, "")
 	}
-	// After a crash before the withdrawal, the hub publishes events that no receiver is subscribed
-	// to, until the deletion is repeated.
+	// After a crash before the withdrawal, the hub publishes events without a subscriber until the
+	// deletion is repeated.
 	if isRequest && (err == nil || domain.KindOf(err) == domain.NotFound) {
 		if werr := s.ports.Dequeues.WithdrawDequeues(ctx, owner, id); werr != nil {
 			return now, werr

@@ -89,10 +89,10 @@ func TestARotation_RefusesInvalidSecrets(t *testing.T) {
 		wanted *string
 		kind   domain.Kind
 	}{
-		"of another owner": {repositorytest.NewActor(), nil, domain.NotFound},
-		"to no secret":     {w.owner, &none, domain.Invalid},
-		"to a long one":    {w.owner, &long, domain.Invalid},
-		"to a made one":    {w.owner, nil, domain.Invalid}, // the secret in the draft is a value for the header Authorization
+		"of another owner":   {repositorytest.NewActor(), nil, domain.NotFound},
+		"to no secret":       {w.owner, &none, domain.Invalid},
+		"to a long one":      {w.owner, &long, domain.Invalid},
+		"to a generated one": {w.owner, nil, domain.Invalid}, // the secret in the draft is a value for the header Authorization
 	} {
 		_, _, err := w.Rotate(t.Context(), tc.owner, s.ID, tc.wanted, subscribe.Match{})
 		require.Equal(t, tc.kind, domain.KindOf(err), name)

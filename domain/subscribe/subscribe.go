@@ -106,7 +106,7 @@ type Subscription struct {
 	IsSigned    bool     // calls are signed with a secret
 	IsPaused    bool
 	Created     time.Time
-	Version     string    // version of the definition, which each change by the owner replaces
+	Version     string    // identifies the version; each change by the owner creates a new version
 	Delivery    *Delivery // set only by Get
 
 	// PreviousUntil is the time until which calls are also signed with the previous secret. It

@@ -32,11 +32,11 @@ func (c *Condition) canChange(r *repository.Resource) bool {
 	return !c.IsAbsent && (c.Versions == nil || slices.Contains(c.Versions, string(r.Version)))
 }
 
-// A Document is a document of clients.
+// A Document is a small JSON document that a client stores below /v1/resources.
 type Document struct {
 	Body    []byte // JSON
 	Changed time.Time
-	Version string // version of the document, which each change replaces
+	Version string // identifies the version; each change of the document creates a new version
 }
 
 func viewDocument(r *repository.Resource) *Document {
