@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Look returns a dead letter with its body. The record is stored before the body is returned.
-// It fails with NotFound if the dead letter does not exist.
+// Look returns a dead letter with its body. It stores a record of the action before it returns
+// the body. It fails with NotFound if the dead letter does not exist.
 func (s *Service) Look(ctx context.Context, queue string, number int64, by AdminAction) (*Content, error) {
 	if err := by.Check(); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *Service) actOnOne(ctx context.Context, what, queue string, number int64
 	}
 	record.Letters, err = s.carryOut(ctx, what, queue, []int64{number}, by)
 	if err == nil && record.Letters == 0 {
-		err = missingError(queue, number) // a concurrent action was faster
+		err = missingError(queue, number) // a concurrent action removed the dead letter
 	}
 	s.recordOutcome(ctx, &record, err)
 	return err
@@ -91,8 +91,8 @@ func (s *Service) carryOut(ctx context.Context, what, queue string, numbers []in
 // maxAtOnce is the maximum number of dead letters in one action.
 const maxAtOnce = 100
 
-// A Selection names several dead letters of a queue: those with one reason and numbers above
-// After, up to Through.
+// A Selection names several dead letters of a queue: all with one reason whose numbers are above
+// After and at most Through.
 type Selection struct {
 	Reason  string // required
 	After   int64
@@ -102,12 +102,12 @@ type Selection struct {
 // Progress is the result of an action on several dead letters.
 type Progress struct {
 	Letters int    // number of dead letters that were sent again or deleted
-	Next    int64  // After for the action that continues this one; 0: it is complete
-	Failure string // why the action ended early, after some dead letters; "": it did not
+	Next    int64  // Selection.After for the next action; 0: no selected dead letter remains
+	Failure string // the error that ended the action after some dead letters; "": no error
 }
 
-// ResendSome sends dead letters again, up to 100 of them, in the order of their numbers. If
-// Next is not 0, another call with Next as After continues it.
+// ResendSome sends up to 100 of the selected dead letters again, in the order of their numbers.
+// If Progress.Next is not 0, the caller continues with a call that has Next as After.
 func (s *Service) ResendSome(ctx context.Context, queue string, of Selection, by AdminAction) (Progress, error) {
 	return s.actOnSome(ctx, resendAction, queue, of, by)
 }
@@ -155,7 +155,7 @@ func (s *Service) actOnSome(ctx context.Context, what, queue string, of Selectio
 		return Progress{Letters: record.Letters, Next: next}, nil
 	case record.Letters == 0:
 		return Progress{}, err
-	default: // the error must not hide what was done
+	default: // report the error together with the dead letters that were processed before it
 		return Progress{Letters: record.Letters, Next: of.After, Failure: err.Error()}, nil
 	}
 }

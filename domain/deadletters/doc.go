@@ -7,12 +7,12 @@
 //     reason is stored. The outcome is added afterwards.
 //   - An action on several dead letters names their reason and the highest number. So it ends
 //     even if messages that were sent again become dead letters again.
-//   - An action that has begun with a dead letter completes it, even if the caller has
-//     disconnected.
+//   - An action that began to process a dead letter finishes this dead letter, even if the
+//     caller has disconnected.
 //
-// It leaves to others: the port [Bus] gives access to the queues, and defines what a failure
-// leaves behind. The configuration decides which queues exist, and which of them accept their
-// dead letters again.
+// It leaves to others: the port [Bus] gives access to the queues, and defines the state after a
+// failure. The configuration decides which queues exist, and which queues accept their dead
+// letters again.
 //
 // What a failure leaves behind: a node that dies during an action leaves a record without an
 // outcome. The bus may have carried out a part of the action; a list of the dead letters shows

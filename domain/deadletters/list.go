@@ -8,25 +8,25 @@ import (
 
 // Limits of a list.
 const (
-	MaxPage = 100   // dead letters in a page
-	maxScan = 1_000 // limit for the dead letters that are read for a page
+	MaxPage = 100   // maximum number of dead letters in a page
+	maxScan = 1_000 // maximum number of dead letters that are read for a page
 )
 
 // A Query selects dead letters of a queue.
 type Query struct {
-	After  int64  // only numbers above it
-	Reason string // only this reason; "": any
-	Limit  int    // from 1 to MaxPage
+	After  int64  // only dead letters with larger numbers
+	Reason string // only dead letters with this reason; "": all
+	Limit  int    // size of the page, from 1 to MaxPage
 }
 
 // A Page is a part of the dead letters of a queue.
 type Page struct {
 	DeadLetters []DeadLetter
-	Next        int64 // After of the next page; 0: no more are known
+	Next        int64 // Query.After for the next page; 0: no further dead letters are known
 }
 
-// List returns a page of the dead letters of a queue, in the order of their numbers. A page of
-// one reason may be empty and have a next page, because a call reads up to 1,000 dead letters.
+// List returns a page of the dead letters of a queue, in the order of their numbers. A call reads
+// up to 1,000 dead letters, so a page for one reason may be empty although another page follows.
 func (s *Service) List(ctx context.Context, queue string, q Query) (Page, error) {
 	if _, err := s.Queue(queue); err != nil {
 		return Page{}, err
@@ -37,7 +37,7 @@ func (s *Service) List(ctx context.Context, queue string, q Query) (Page, error)
 	return s.scan(ctx, queue, q)
 }
 
-// scan reads dead letters until a page is full, no more are left, or it has read maxScan.
+// scan reads dead letters until the page is full, the queue has no more, or it has read maxScan.
 func (s *Service) scan(ctx context.Context, queue string, q Query) (page Page, err error) {
 	for after, read := q.After, 0; ; {
 		found, err := s.opts.Bus.Peek(ctx, queue, after, MaxPage)

@@ -18,8 +18,8 @@ type Record = repository.DeadLetterAction
 // A Queue is a queue whose dead letters operators can access.
 type Queue struct {
 	Name     string
-	Use      string // what its messages are for
-	NoResend string // why its dead letters cannot be sent again; "": they can
+	Use      string // purpose of the messages
+	NoResend string // why dead letters cannot be sent again; "": they can be sent again
 }
 
 // Options set up a Service. Bus and Actions are required.
@@ -27,7 +27,7 @@ type Options struct {
 	Queues  []Queue
 	Bus     Bus
 	Actions repository.DeadLetterActions
-	Logger  *slog.Logger // default: nothing is logged
+	Logger  *slog.Logger // default: a logger that discards everything
 }
 
 // A Service carries out actions of operators on dead letters. It is safe for concurrent use.
@@ -47,7 +47,7 @@ func New(o Options) *Service {
 type QueueState struct {
 	Queue
 	DeadLetters int64
-	IsKnown     bool // false: DeadLetters is not known
+	IsKnown     bool // false: the bus does not provide DeadLetters
 }
 
 // Queues returns the queues whose dead letters operators can access.
@@ -60,7 +60,7 @@ func (s *Service) Queues() []QueueState {
 	return states
 }
 
-// Queue returns the queue with a name. It fails with NotFound if the hub has no such queue.
+// Queue returns the queue called name. It fails with NotFound if the hub does not have it.
 func (s *Service) Queue(name string) (Queue, error) {
 	for _, q := range s.opts.Queues {
 		if q.Name == name {
@@ -85,13 +85,13 @@ const (
 	deleteAction = "delete"
 )
 
-// doneOutcome is the outcome of an action that was carried out.
+// doneOutcome is the Outcome in the record of an action that succeeded.
 const doneOutcome = "done"
 
-// maxOutcome is the limit of an outcome, in characters.
+// maxOutcome is the maximum length of the Outcome in a record, in characters.
 const maxOutcome = 500
 
-// shorten returns up to limit characters of text, with a mark if text is longer.
+// shorten cuts text to limit characters. A text that was cut ends with an ellipsis.
 func shorten(text string, limit int) string {
 	characters := []rune(text)
 	if len(characters) <= limit {
@@ -103,8 +103,8 @@ func shorten(text string, limit int) string {
 // endTimeout is the time limit for storing the outcome of an action.
 const endTimeout = 10 * time.Second
 
-// recordOutcome stores the outcome of an action, even if the caller has disconnected, and logs
-// it.
+// recordOutcome logs the outcome of an action and adds it to the stored record, even if the
+// caller has disconnected.
 func (s *Service) recordOutcome(ctx context.Context, record *Record, err error) {
 	record.Outcome = doneOutcome
 	if err != nil {

@@ -24,11 +24,11 @@ const (
 
 var by = deadletters.AdminAction{Who: "an operator", Why: "a test"}
 
-// A fakeBus has the dead letters of the queue events.
+// A fakeBus is a bus on which only the queue "events" has dead letters.
 type fakeBus struct {
 	letters []deadletters.DeadLetter
 	resent  []int64
-	failsAt int64 // the number at which an action fails; 0: none
+	failsAt int64 // number of the dead letter at which an action fails; 0: no action fails
 	peeks   int
 }
 
@@ -76,46 +76,47 @@ func (b *fakeBus) carryOut(numbers []int64, act func(int64)) (n int, err error) 
 
 func (b *fakeBus) Count(string) (int64, bool) { return int64(len(b.letters)), true }
 
-// stored is the store of the records.
-type stored interface{ repository.DeadLetterActions }
+// actionStore is embedded in faultyActions under an unexported name.
+type actionStore interface{ repository.DeadLetterActions }
 
-// orders is a store of records that fails as a test wants.
-type orders struct {
-	stored
+// faultyActions is a store of records whose calls return the errors that a test sets.
+type faultyActions struct {
+	actionStore
 	beginErr, endErr error
 }
 
-func (o *orders) BeginDeadLetterAction(ctx context.Context, order repository.DeadLetterAction) (repository.DeadLetterAction, error) {
+func (o *faultyActions) BeginDeadLetterAction(ctx context.Context, order repository.DeadLetterAction) (repository.DeadLetterAction, error) {
 	if o.beginErr != nil {
 		return repository.DeadLetterAction{}, o.beginErr
 	}
-	return o.stored.BeginDeadLetterAction(ctx, order)
+	return o.actionStore.BeginDeadLetterAction(ctx, order)
 }
 
-func (o *orders) EndDeadLetterAction(ctx context.Context, order repository.DeadLetterAction) error {
+func (o *faultyActions) EndDeadLetterAction(ctx context.Context, order repository.DeadLetterAction) error {
 	if o.endErr != nil {
 		return o.endErr
 	}
-	return o.stored.EndDeadLetterAction(ctx, order)
+	return o.actionStore.EndDeadLetterAction(ctx, order)
 }
 
 type world struct {
 	*testing.T
 	*deadletters.Service
-	bus    *fakeBus
-	orders *orders
-	logs   bytes.Buffer
+	bus     *fakeBus
+	actions *faultyActions
+	logs    bytes.Buffer
 }
 
-// newWorld returns a service with n dead letters, whose reasons are damaged and invalid in turn.
+// newWorld returns a service with n dead letters. Their reasons alternate between damaged and
+// invalid.
 func newWorld(t *testing.T, n int) *world {
-	w := &world{T: t, bus: &fakeBus{}, orders: &orders{stored: memory.New(memory.Options{})}}
+	w := &world{T: t, bus: &fakeBus{}, actions: &faultyActions{actionStore: memory.New(memory.Options{})}}
 	for i := range n {
 		w.bus.letters = append(w.bus.letters, deadletters.DeadLetter{Number: int64(i + 1), MessageID: "m", Reason: []string{"damaged", "invalid"}[i%2]})
 	}
 	w.Service = deadletters.New(deadletters.Options{
 		Queues: []deadletters.Queue{{Name: events, Use: "events"}, {Name: replies, NoResend: "no request waits for it"}},
-		Bus:    w.bus, Actions: w.orders, Logger: slog.New(slog.NewTextHandler(&w.logs, nil)),
+		Bus:    w.bus, Actions: w.actions, Logger: slog.New(slog.NewTextHandler(&w.logs, nil)),
 	})
 	return w
 }
@@ -147,7 +148,7 @@ func TestList_ReturnsPages(t *testing.T) {
 	require.EqualValues(t, 2, page.DeadLetters[0].Number)
 }
 
-// A page of a rare reason reads as few dead letters as others.
+// The reason is rare, so the page is not full when the limit of reads is reached.
 func TestList_ReadsUpToALimit(t *testing.T) {
 	w := newWorld(t, 1500)
 	page, err := w.List(t.Context(), events, deadletters.Query{Reason: "rare", Limit: 100})
@@ -199,24 +200,24 @@ func TestActions_LeaveRecords(t *testing.T) {
 
 func TestNothingIsDone_WithoutARecord(t *testing.T) {
 	w := newWorld(t, 2)
-	w.orders.beginErr = errors.New("the store is away")
+	w.actions.beginErr = errors.New("the store is away")
 	_, err := w.Look(t.Context(), events, 1, by)
-	require.ErrorIs(t, err, w.orders.beginErr)
-	require.ErrorIs(t, w.Resend(t.Context(), events, 1, by), w.orders.beginErr)
+	require.ErrorIs(t, err, w.actions.beginErr)
+	require.ErrorIs(t, w.Resend(t.Context(), events, 1, by), w.actions.beginErr)
 	_, err = w.DeleteSome(t.Context(), events, deadletters.Selection{Reason: "damaged", Through: 9}, by)
-	require.ErrorIs(t, err, w.orders.beginErr)
+	require.ErrorIs(t, err, w.actions.beginErr)
 	require.Len(t, w.bus.letters, 2)
 }
 
 func TestAnOutcomeThatIsNotStored_IsLogged(t *testing.T) {
 	w := newWorld(t, 2)
-	w.orders.endErr = errors.New("the store is away")
+	w.actions.endErr = errors.New("the store is away")
 	require.NoError(t, w.Delete(t.Context(), events, 1, by), "it was done")
 	require.Equal(t, []string{"delete damaged m "}, w.records())
 	require.Contains(t, w.logs.String(), "is not in its record")
 }
 
-// The caller repeats the action with the returned Next, until it is complete.
+// The caller repeats the action with the returned Next until Next is 0.
 func TestActionsOnSeveral_ContinueAndEnd(t *testing.T) {
 	w := newWorld(t, 450)
 	of, sum, calls := deadletters.Selection{Reason: "damaged", Through: 401}, 0, 0
@@ -224,7 +225,7 @@ func TestActionsOnSeveral_ContinueAndEnd(t *testing.T) {
 		p, err := w.ResendSome(t.Context(), events, of, by)
 		require.NoError(t, err)
 		require.Empty(t, p.Failure)
-		w.bus.letters = append(w.bus.letters, deadletters.DeadLetter{Number: int64(451 + calls), Reason: "damaged"}) // a dead letter comes back
+		w.bus.letters = append(w.bus.letters, deadletters.DeadLetter{Number: int64(451 + calls), Reason: "damaged"}) // a message that was sent again becomes a dead letter again
 		sum, calls = sum+p.Letters, calls+1
 		if of.After = p.Next; p.Next == 0 {
 			break

@@ -11,17 +11,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// MaxAttached is the limit for all attachments of a call together, in bytes of JSON.
+// MaxAttached is the maximum length of the JSON object with all attachments of a call, in bytes.
 const MaxAttached = 131_072
 
-// errorsName is the name of the member with the errors of attachments that are left out.
+// errorsName is the name of the member that has the errors of the attachments that failed.
 const errorsName = "_errors"
 
-// Attachments are the expressions of a subscription that are evaluated for each call.
+// Attachments has the expressions of a subscription that are evaluated for each call, by their names.
 type Attachments map[string]*Expression
 
-// CompileSubscription returns the filter of a subscription, or nil without one, and its
-// attachments. An Invalid error begins with the JSON pointer of what is wrong.
+// CompileSubscription returns the filter and the attachments of a subscription. The filter is nil if
+// the subscription has no filter. An Invalid error begins with the JSON pointer of the invalid
+// expression.
 func CompileSubscription(s *domain.Subscription) (*Expression, Attachments, error) {
 	var filter *Expression
 	if s.Filter != "" {
@@ -43,8 +44,8 @@ func CompileSubscription(s *domain.Subscription) (*Expression, Attachments, erro
 }
 
 // Evaluate returns the attachments as a JSON object. An attachment that fails is left out, and
-// the member _errors has the reason. If all together are larger than [MaxAttached], the object
-// has only that error. Without attachments, the result is nil.
+// the member _errors has the reason. If the object would be larger than [MaxAttached], it has
+// only the member _errors, which says so. Without attachments, the result is nil.
 func (a Attachments) Evaluate(m Metadata) []byte {
 	if len(a) == 0 {
 		return nil
@@ -61,7 +62,7 @@ func (a Attachments) Evaluate(m Metadata) []byte {
 			continue
 		}
 		values[name] = value
-		size += sizeOf(name) + sizeOf(value) + 2 // a colon and a comma
+		size += sizeOf(name) + sizeOf(value) + len(":,")
 	}
 	if len(failed) > 0 {
 		values[errorsName] = failed
@@ -76,17 +77,18 @@ func (a Attachments) Evaluate(m Metadata) []byte {
 	if len(failed) > 0 {
 		size--
 	}
-	if size > MaxAttached { // do not encode it, because it may be many times larger
+	if size > MaxAttached { // do not encode the values: the text may be many times larger than MaxAttached
 		values = map[string]any{errorsName: fmt.Sprintf("Attachments too large (%d > %d)", size, MaxAttached)}
 	}
 	text, err := json.Marshal(values)
 	if err != nil {
-		panic(fmt.Sprintf("encode attachments: %v", err)) // isJSON has checked them
+		panic(fmt.Sprintf("encode attachments: %v", err)) // cannot happen: isJSON checked every value
 	}
 	return text
 }
 
-// isJSON reports whether a result can be encoded as JSON. The result of a division by 0 cannot.
+// isJSON reports whether a result can be encoded as JSON. It is false for the result of a division by
+// 0, because JSON has no infinity.
 func isJSON(value any) bool {
 	switch v := value.(type) {
 	case nil, bool, string:
@@ -106,7 +108,8 @@ func isJSON(value any) bool {
 	return false
 }
 
-// clipError returns the clipped text of an error. Errors of the library repeat whole arguments.
+// clipError returns the beginning of the text of an error. Errors of the library can be long, because
+// they repeat whole arguments.
 func clipError(err error) string {
 	const limit = 200
 	text := err.Error()
@@ -116,8 +119,8 @@ func clipError(err error) string {
 	return text
 }
 
-// sizeOf returns the length of a value as JSON, without encoding it: if parts of the value are
-// shared, the JSON text is many times larger than the value in memory.
+// sizeOf returns the length of a value as JSON. It does not encode the value: if parts of the value
+// are shared, the JSON text can be many times larger than the value in memory.
 func sizeOf(value any) int {
 	switch v := value.(type) {
 	case []any:

@@ -96,9 +96,9 @@ func TestAnAttachmentThatFails_IsLeftOutWithItsReason(t *testing.T) {
 	require.Contains(t, reasons["inf"], "number")
 }
 
-// The attachments are one byte below and above the limit.
-func TestAttachmentsThatAreTooLarge_AreReplacedByThat(t *testing.T) {
-	text := strings.Repeat("<", 10_000) // 60,000 bytes of JSON
+// The attachments have exactly the maximum length, and one byte more.
+func TestAttachmentsThatAreTooLarge_AreReplacedByAnError(t *testing.T) {
+	text := strings.Repeat("<", 10_000) // 60,000 bytes of JSON, because < is encoded as \u003c
 	const around = len(`{"a":"","b":"","c":""}`)
 	for _, extra := range []int{0, 1} {
 		m := parseMetadata(t, fmt.Sprintf(`{"x":%q,"y":%q}`, text, strings.Repeat("y", MaxAttached-around-120_000+extra)))

@@ -8,11 +8,11 @@ import (
 	"github.com/jmespath-community/go-jmespath/pkg/parsing"
 )
 
-// A linear is a linear function of the size of the current value.
+// A linear is a function of the size of the current value: factor * size + constant.
 type linear struct{ factor, constant float64 }
 
-// maxValue returns the largest value of l for any metadata. It returns infinity for NaN, so
-// that comparisons with limits work.
+// maxValue returns the largest value of l for any metadata. In place of NaN it returns infinity, so
+// that the value exceeds every limit.
 func (l linear) maxValue() float64 {
 	value := l.factor*maxSize + l.constant
 	if math.IsNaN(value) {
@@ -25,7 +25,7 @@ func (l linear) plus(o linear) linear { return linear{l.factor + o.factor, l.con
 
 func (l linear) times(n float64) linear { return linear{l.factor * n, l.constant * n} }
 
-// composeWith returns the composition of l and o: l of the value of o.
+// composeWith returns the function that applies o first and l to the result.
 func (l linear) composeWith(o linear) linear {
 	return linear{l.factor * o.factor, l.factor*o.constant + l.constant}
 }
@@ -41,38 +41,39 @@ type bound struct {
 	size   linear // size of the result
 	memory linear // memory that is allocated, in bytes
 
-	// failure is the memory that the first error allocates. An evaluation ends with an error,
-	// except for three kinds of nodes, which continue without a value.
+	// failure is the memory that an error allocates. The first error ends the evaluation,
+	// except in three kinds of nodes, which continue without a value; see catchFailure.
 	failure linear
 
-	// reference is the bound of the expression that this one refers to, or nil.
+	// reference is the bound of the expression in a function argument &expression; otherwise nil.
 	reference *bound
 }
 
-// The bytes that the library allocates, measured and rounded up. TestWhatIsAccepted checks that
-// no evaluation allocates more than its bound.
+// Numbers of bytes that the library allocates, measured and rounded up.
+// TestNoAcceptedExpression_AllocatesMoreThanItsBound checks them.
 const (
-	perElement = 100 // for each element of a list that grows by appending
-	perSelect  = 48  // for a list or an argument list, and again for each of its elements
-	perHash    = 352 // for an object of up to 8 members
-	perMember  = 160 // for each member of a larger object
-	perNode    = 24  // for a number or a comparison
-	perSize    = 16  // for each unit of the size of arguments that are copied to a list, or printed in an error
-	perFailure = 640 // for an error
-	perEqual   = 40  // for each unit of the size of two values that are compared
+	perElement = 100 // bytes for each element of a list that grows by appending
+	perSelect  = 48  // bytes for a list or an argument list, and the same for each element
+	perHash    = 352 // bytes for an object of up to 8 members
+	perMember  = 160 // bytes for each member of a larger object
+	perNode    = 24  // bytes for a number or a comparison
+	perSize    = 16  // bytes for each unit of size of an argument that is copied to a list or printed in an error
+	perFailure = 640 // bytes for an error
+	perEqual   = 40  // bytes for each unit of size of two values that are compared
 )
 
-// perValue is the part of a size that counts values.
+// perValue is added to the size of a value for itself and for each value in it; see bound.
 const perValue = 8
 
-// maxSize is the limit for the size of metadata.
+// maxSize is the maximum size of metadata.
 const maxSize = MaxMetadata + perValue*MaxValues
 
-// maxElements returns the maximum number of elements of a list with a size: each takes at least
-// a character and a comma.
+// maxElements returns the maximum number of elements of a list with the size list. Each element
+// adds at least a character, a comma and perValue to the size.
 func maxElements(list linear) linear { return list.times(1. / (perValue + 2)) }
 
-// forEach returns the bound of a list with the results of each for all elements of list.
+// forEach returns the bound of a projection: it evaluates each on every element of list and
+// returns a list of the results.
 func forEach(list bound, each bound) bound {
 	n := maxElements(list.size)
 	b := bound{
@@ -84,13 +85,15 @@ func forEach(list bound, each bound) bound {
 	return b
 }
 
-// catchFailure returns the bound of a value whose failure does not end the evaluation.
+// catchFailure returns the bound of a node whose error does not end the evaluation. The memory of
+// the error is added to the memory of the node, because a later error may also allocate memory.
 func (b bound) catchFailure() bound {
 	b.memory, b.failure = b.memory.plus(b.failure), linear{}
 	return b
 }
 
-// followedBy returns the bound of evaluating next on the result of b.
+// followedBy returns the bound of two evaluations: the evaluation of b, and the evaluation of next on
+// its result.
 func (b bound) followedBy(next bound) bound {
 	return bound{
 		size: next.size.composeWith(b.size), memory: b.memory.plus(next.memory.composeWith(b.size)),
@@ -101,10 +104,10 @@ func (b bound) followedBy(next bound) bound {
 // maxMemory returns the maximum number of bytes that an evaluation allocates for any metadata.
 func (b bound) maxMemory() float64 { return b.memory.plus(b.failure).maxValue() + 4*perFailure }
 
-// boundOf returns the bound of a node, or an error if it has no bound.
+// boundOf returns the bound of a node. It fails if the node has no linear bound.
 func boundOf(node *parsing.ASTNode) (bound, error) {
 	parts := make([]bound, len(node.Children))
-	var sum bound // bound of all parts, as if each were evaluated
+	var sum bound // bound for the evaluation of all parts
 	for i := range node.Children {
 		var err error
 		if parts[i], err = boundOf(&node.Children[i]); err != nil {
@@ -122,7 +125,7 @@ func boundOf(node *parsing.ASTNode) (bound, error) {
 	case parsing.ASTIdentity, parsing.ASTCurrentNode, parsing.ASTIndex:
 		return current, nil
 	case parsing.ASTField:
-		// The library also looks for a field of a Go struct, and allocates a name for it.
+		// The library also searches for a Go struct field, and allocates a string with its name.
 		name, _ := node.Value.(string)
 		current.memory.constant = 24 + 1.25*float64(len(name))
 		return current, nil
@@ -178,7 +181,7 @@ func boundOf(node *parsing.ASTNode) (bound, error) {
 		sum.memory.constant += perNode
 		return sum, nil
 	case parsing.ASTComparator:
-		// The comparison ends at the end of the smaller value.
+		// A comparison stops at the end of the smaller value.
 		smaller := parts[0].size
 		if parts[1].size.maxValue() < smaller.maxValue() {
 			smaller = parts[1].size
@@ -196,7 +199,7 @@ func boundOf(node *parsing.ASTNode) (bound, error) {
 	return bound{}, fmt.Errorf("%s is not supported", node.NodeType)
 }
 
-// boundOfCall returns the bound of a call of a function. sum is the bound of its arguments.
+// boundOfCall returns the bound of a function call. sum is the sum of the bounds in args.
 func boundOfCall(name string, args []bound, sum bound) (bound, error) {
 	shape, ok := shapes[name]
 	if !ok {
@@ -209,11 +212,11 @@ func boundOfCall(name string, args []bound, sum bound) (bound, error) {
 		}
 	}
 	b := sum
-	// A function reads its arguments, which takes time. Each byte that is read counts as a byte
-	// of memory.
+	// Reading the arguments takes time, which MaxMemory also limits: each byte of the arguments
+	// counts as a byte of memory.
 	b.memory = b.memory.plus(sum.size).plus(linear{0, perSelect * float64(len(args)+1)})
 	b.failure = largerOf(b.failure, sum.size.times(perSize).plus(linear{0, perFailure}))
-	again := sum.size.times(perSize) // lists are copied, and their elements
+	copies := sum.size.times(perSize) // memory for copies of lists and their elements
 	switch shape {
 	case scalar:
 		b.size = linear{0, 24 + perValue}
@@ -221,10 +224,10 @@ func boundOfCall(name string, args []bound, sum bound) (bound, error) {
 		case "abs", "ceil", "contains", "ends_with", "floor", "length", "starts_with", "to_number", "type":
 			b.memory.constant += perNode
 		default:
-			b.memory = b.memory.plus(again)
+			b.memory = b.memory.plus(copies)
 		}
 	case anElement, all:
-		b.memory = b.memory.plus(again)
+		b.memory = b.memory.plus(copies)
 		b.memory.constant += perHash
 		b.size.constant += 2 + perValue
 	case asText:
@@ -238,7 +241,7 @@ func boundOfCall(name string, args []bound, sum bound) (bound, error) {
 			return bound{}, fmt.Errorf("the first argument of join has to be a literal")
 		}
 		b.size = args[1].size.plus(maxElements(args[1].size).times(args[0].size.constant))
-		b.memory = b.memory.plus(again).plus(maxElements(args[1].size).times(perElement)).plus(b.size)
+		b.memory = b.memory.plus(copies).plus(maxElements(args[1].size).times(perElement)).plus(b.size)
 	case mapped, ordered, chosen:
 		if len(args) != 2 {
 			return bound{}, fmt.Errorf("%s wants two arguments", name)

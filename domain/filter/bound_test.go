@@ -14,10 +14,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// worstMetadata are metadata of MaxMetadata bytes or MaxValues values, each the worst for some expressions.
+// worstMetadata returns metadata of MaxMetadata bytes or MaxValues values. Each requires the most
+// memory for some expressions.
 func worstMetadata(t *testing.T) map[string]Metadata {
 	all := make(map[string]Metadata)
-	blanks := strings.Repeat("x", 4) // each value uses its share of the bytes
+	blanks := strings.Repeat("x", 4) // with quotes and a comma, about MaxMetadata/MaxValues bytes
 	repeat := func(name, begin, each, end string) {
 		n := (MaxMetadata - len(begin) - len(end)) / len(each)
 		var one any
@@ -57,7 +58,7 @@ func worstMetadata(t *testing.T) map[string]Metadata {
 }
 
 // allocatedBytes returns the number of bytes that f allocates. If the result exceeds limit, it
-// measures again, to exclude other and one-time allocations of the process.
+// measures again, because other goroutines and the first call may allocate, too.
 func allocatedBytes(limit float64, f func()) float64 {
 	least := math.Inf(1)
 	for range 5 {
@@ -72,8 +73,8 @@ func allocatedBytes(limit float64, f func()) float64 {
 	return least
 }
 
-// checkBound requires that an expression, if it is accepted, allocates at most its bound and
-// MaxMemory. It reports whether the expression is accepted.
+// checkBound reports whether an expression is accepted. It requires that an accepted expression
+// allocates at most its bound and at most MaxMemory.
 func checkBound(t *testing.T, text string, all map[string]Metadata) bool {
 	t.Helper()
 	e, err := Compile(text)
@@ -96,8 +97,8 @@ func checkBound(t *testing.T, text string, all map[string]Metadata) bool {
 	return true
 }
 
-// nasty are expressions that were published as attacks on JMESPath, or that double values.
-var nasty = []string{
+// attackExpressions were published as attacks on JMESPath, or multiply the size of values.
+var attackExpressions = []string{
 	strings.TrimSuffix(strings.Repeat("[@,@][]|", 20), "|"),
 	strings.TrimSuffix(strings.Repeat("[@,@]|", 20), "|"),
 	strings.TrimSuffix(strings.Repeat("{a:@,b:@}|", 20), "|"),
@@ -115,8 +116,8 @@ var nasty = []string{
 	strings.TrimSuffix(strings.Repeat("reverse(@)|", 80), "|"), strings.TrimSuffix(strings.Repeat("[:]|", 250), "|"),
 }
 
-// usual are typical expressions of subscriptions.
-var usual = []string{
+// typicalExpressions are expressions that subscriptions use.
+var typicalExpressions = []string{
 	"type == 'made'", "type == 'made' && n > `5`", "starts_with(subject, 'a/') || contains(tags, 'x')", "a.b.c", "tags[0]",
 	"length(tags) > `3`", "items[?price > `10`].name", "items[*].{name: name, price: price}", "items[].tags[]", "keys(@)", "values(@)",
 	"sort_by(items, &price)[0].name", "max_by(items, &price)", "join(', ', tags)", "to_string(@)", "to_number(n) >= `3`", "!(type == 'a')",
@@ -127,7 +128,7 @@ var usual = []string{
 
 func TestUsualExpressions_AreAccepted(t *testing.T) {
 	all := worstMetadata(t)
-	for _, text := range usual {
+	for _, text := range typicalExpressions {
 		_, err := Compile(text)
 		require.NoError(t, err, text)
 		checkBound(t, text, all)
@@ -136,7 +137,7 @@ func TestUsualExpressions_AreAccepted(t *testing.T) {
 
 func TestExpressionsWithoutABound_AreRefused(t *testing.T) {
 	all := worstMetadata(t)
-	for _, text := range nasty {
+	for _, text := range attackExpressions {
 		checkBound(t, text, all)
 	}
 	// The bounds of these expressions are infinite or not a number.
@@ -145,7 +146,7 @@ func TestExpressionsWithoutABound_AreRefused(t *testing.T) {
 		_, err := Compile(text)
 		require.Error(t, err, text)
 	}
-	for _, text := range nasty[:18] {
+	for _, text := range attackExpressions[:18] {
 		_, err := Compile(text)
 		require.Error(t, err, text)
 	}
@@ -169,7 +170,7 @@ func TestNoAcceptedExpression_AllocatesMoreThanItsBound(t *testing.T) {
 	require.Less(t, accepted, n)
 }
 
-// A generator makes expressions at random.
+// A generator returns random expressions.
 type generator struct{ *rand.Rand }
 
 func (g *generator) choose(texts ...string) string { return texts[g.IntN(len(texts))] }
@@ -217,7 +218,7 @@ func (g *generator) newExpression(depth int) string {
 	}
 }
 
-func TestAnExpression_LeavesTheMetadataAsTheyWere(t *testing.T) {
+func TestAnExpression_DoesNotChangeMetadata(t *testing.T) {
 	const text = `{"a":[{"b":3},{"b":1},{"b":2}]}`
 	m, err := ParseMetadata([]byte(text))
 	require.NoError(t, err)
@@ -233,7 +234,7 @@ func TestAnExpression_LeavesTheMetadataAsTheyWere(t *testing.T) {
 }
 
 func FuzzCompile(f *testing.F) {
-	for _, text := range append(nasty, usual...) {
+	for _, text := range append(attackExpressions, typicalExpressions...) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -247,8 +248,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// Compile allocates little memory for any text. The test nests and repeats any two tokens, up
-// to the maximum length.
+// The test nests and repeats any two tokens, up to the maximum length of an expression.
 func TestCompile_AllocatesAtMostOneMegabyte(t *testing.T) {
 	tokens := []string{
 		"@", "a", "[", "]", "(", ")", "[*]", "[]", "[?", ".", "|", "||", "&&", "!", "&", "{a:", "}", ",", "`1`", "`[", "'a'", `"a"`,

@@ -5,8 +5,9 @@
 // accepted. A short expression can require any amount of memory: each [@,@][] doubles a list.
 // [Compile] walks the tree of the expression and computes how large a result may be, and how
 // much an evaluation may allocate, as linear functions of the size of the current value. The
-// functions can be added: a list is as large as all its elements, so evaluating an expression
-// on each element costs as much as on the whole list, plus the constant part for each element.
+// functions can be added: the sizes of the elements add up to the size of the list, so evaluating
+// an expression on each element costs as much as on the whole list, plus the constant part for
+// each element.
 // An expression is refused if it has no linear bound, or requires more than [MaxMemory] on
 // metadata of [MaxMetadata] bytes.
 //

@@ -12,23 +12,24 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The limits of an evaluation.
+// Limits of an evaluation.
 const (
-	MaxMetadata = 64 << 10 // bytes of JSON
-	MaxValues   = 8 << 10  // number of objects, lists and their elements
-	MaxMemory   = 16 << 20 // bytes that an evaluation allocates
-	maxResult   = 2 << 20  // bytes of JSON, if no part of it were shared
+	MaxMetadata = 64 << 10 // maximum length of metadata, in bytes of JSON
+	MaxValues   = 8 << 10  // maximum number of values in metadata: objects, lists and their elements
+	MaxMemory   = 16 << 20 // maximum number of bytes that an evaluation allocates
+	maxResult   = 2 << 20  // maximum length of a result, in bytes of JSON; shared parts count each time
 )
 
 // Metadata is the input of expressions.
 type Metadata struct{ value any }
 
-// ParseMetadata reads JSON of up to [MaxMetadata] bytes and [MaxValues] values. Any other text is an Invalid error.
+// ParseMetadata reads JSON of up to [MaxMetadata] bytes and [MaxValues] values. It fails with Invalid
+// for any other text.
 func ParseMetadata(text []byte) (Metadata, error) {
 	if len(text) > MaxMetadata {
 		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: want at most %d bytes, got %d", MaxMetadata, len(text))
 	}
-	if !utf8.Valid(text) { // the replacement of invalid bytes would be longer
+	if !utf8.Valid(text) { // the decoder would replace each invalid byte by three bytes
 		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: want UTF-8")
 	}
 	var m Metadata
@@ -41,7 +42,7 @@ func ParseMetadata(text []byte) (Metadata, error) {
 	return m, nil
 }
 
-// countValues returns the number of values in v, itself included.
+// countValues returns the number of values in v, including v.
 func countValues(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -85,7 +86,8 @@ func Compile(text string) (*Expression, error) {
 	return &Expression{node}, nil
 }
 
-// parseExpression returns the tree of an expression. The parser of the library panics on some texts.
+// parseExpression returns the tree of an expression. It returns an error if the parser of the library
+// panics, which some texts cause.
 func parseExpression(text string) (node parsing.ASTNode, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -95,10 +97,10 @@ func parseExpression(text string) (node parsing.ASTNode, err error) {
 	return parsing.NewParser().Parse(text)
 }
 
-// Search evaluates the expression.
+// Search returns the result of the expression for metadata.
 func (e *Expression) Search(m Metadata) (result any, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the library panics when it compares values that have no order
+		if p := recover(); p != nil { // the library panics when it compares values of types without an order
 			result, err = nil, domain.Errorf(domain.Invalid, "the expression cannot be evaluated: %v", p)
 		}
 	}()

@@ -9,22 +9,22 @@ import (
 	"github.com/jmespath-community/go-jmespath/pkg/interpreter"
 )
 
-// A shape says how large the result of a function may be.
+// A shape describes the result of a function, and so its maximum size.
 type shape int
 
 const (
-	scalar    shape = iota // a number, a truth value or a name of a type
-	anElement              // as large as the largest argument
-	all                    // as large as all arguments together
-	asText                 // JSON in a string: each character may take six
-	joined                 // the second argument, with the first between its elements
-	mapped                 // the first argument for each element of the second
-	ordered                // the first argument, sorted by the second
-	chosen                 // an element of the first argument, chosen by the second
+	scalar    shape = iota // a number, a boolean or the name of a type
+	anElement              // at most as large as the largest argument
+	all                    // at most as large as all arguments together
+	asText                 // the argument as JSON in a string, with up to six bytes for each character
+	joined                 // the elements of the second argument, separated by the first
+	mapped                 // the result of the first argument for each element of the second
+	ordered                // the first argument, sorted by the results of the second
+	chosen                 // one element of the first argument
 )
 
-// shapes has the functions that an expression may call: the 26 functions of JMESPath. Those of
-// JMESPath Community are left out, because they can make a long string from a short one.
+// shapes has the functions that an expression may call: the 26 functions of JMESPath. Functions
+// of JMESPath Community are not allowed, because they can make a long string from a short one.
 var shapes = map[string]shape{
 	"abs": scalar, "avg": scalar, "ceil": scalar, "contains": scalar, "ends_with": scalar, "floor": scalar,
 	"join": joined, "keys": all, "length": scalar, "map": mapped, "max": anElement, "max_by": chosen, "merge": all,
@@ -43,13 +43,13 @@ func newFunctionCaller() interpreter.FunctionCaller {
 			continue
 		}
 		switch f.Name {
-		case "sort_by": // the function of the library sorts its argument, which is the metadata itself
+		case "sort_by": // the library sorts the argument in place, which would change the metadata
 			sort := f.Handler
 			f.Handler = func(args []any) (any, error) {
 				list, _ := args[0].([]any)
 				return sort([]any{slices.Clone(list), args[1]})
 			}
-		case "contains": // the function of the library panics on lists and objects
+		case "contains": // the library panics when it compares lists or objects
 			f.Handler = contains
 		}
 		allowed = append(allowed, f)
@@ -66,8 +66,8 @@ func contains(args []any) (any, error) {
 	return slices.ContainsFunc(list, func(e any) bool { return isEqual(e, args[1]) }), nil
 }
 
-// isEqual reports whether two JSON values are the same. Unlike reflect.DeepEqual, it allocates
-// nothing.
+// isEqual reports whether two JSON values are equal. Unlike reflect.DeepEqual, it allocates no
+// memory.
 func isEqual(a, b any) bool {
 	switch a := a.(type) {
 	case []any:

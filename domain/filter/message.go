@@ -6,9 +6,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// MetadataOf returns the metadata of a message: its attributes, datacontenttype, and data if
-// that is JSON, has at most [domain.MaxInline] bytes in a stored document, and fits the limits
-// of metadata. So the result depends only on the message, not on where it is stored.
+// MetadataOf returns the metadata of a message: its attributes, its datacontenttype and its data.
+// Data is left out if it is not JSON, takes more than [domain.MaxInline] bytes in a stored
+// document, or exceeds the limits of metadata. So the metadata does not depend on whether the
+// data is stored in a document or in a blob.
 func MetadataOf(m *domain.Message) Metadata {
 	all := make(map[string]any, len(m.Attributes)+2)
 	for name, value := range m.Attributes {
@@ -30,9 +31,9 @@ func MetadataOf(m *domain.Message) Metadata {
 	return metadata
 }
 
-// attributesSize returns an upper limit for the size of the attributes of a message as JSON.
+// attributesSize returns an upper bound for the length of the metadata as JSON, without data.
 func attributesSize(m *domain.Message) int {
-	const longest = len(`\u003c`) // the longest escape of one byte
+	const longest = len(`\u003c`) // length of the longest JSON escape of one byte
 	size := len(`"datacontenttype":"",`) + longest*len(m.ContentType) + len(`{"data":}`)
 	for name, value := range m.Attributes {
 		size += longest*(len(name)+len(value)) + len(`"":"",`)

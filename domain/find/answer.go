@@ -8,45 +8,45 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Kind is the kind of thing that an id may name.
+// A Kind is a kind of object that an id may identify.
 type Kind string
 
 // The kinds.
 const (
 	Event    Kind = "event"
 	Bundle   Kind = "bundle"
-	Request  Kind = "request"  // of the hub to a domain, for the content of a bundle
-	Delivery Kind = "delivery" // of a message to a subscription
+	Request  Kind = "request"  // a content request to a domain
+	Delivery Kind = "delivery" // the delivery of a message to a subscription
 	Trace    Kind = "trace"
-	Save     Kind = "save" // only in results: the events of a cabinet that a span of the trace has saved
+	Save     Kind = "save" // only in results: the events of a cabinet that were saved in one span of the trace
 
-	// Published is an event that was published to a topic. It is searched for if a query has
-	// the id of its message.
+	// Published is an event that was published to a topic. A query identifies it by
+	// Query.MessageID.
 	Published Kind = "published"
 )
 
-// Kinds are all kinds of ids.
+// Kinds lists the kinds that a query can name.
 var Kinds = []Kind{Event, Bundle, Request, Delivery, Trace, Published}
 
-// An Answer has the results for an id.
+// An Answer has the results of a search for an id.
 type Answer struct {
 	ID      string
 	Results []Result
 	Looked  Looked
-	After   string // Query.After to continue the search; "": the search is complete
+	After   string // Query.After for the query that continues the search; "": the search is complete
 }
 
-// Looked describes the search so far, including the answers that this one continues.
+// Looked describes what was searched for this answer and for the answers that it continues.
 type Looked struct {
-	Kinds     []Kind   // kinds that the id may name
+	Kinds     []Kind   // kinds of objects that were searched
 	Found     int      // number of results
 	Mailboxes int      // number of mailboxes that were searched for an event or a trace
-	Unread    int      // number of mailboxes, or parts of them, that could not be read
-	Damage    []Unread // unread mailboxes in this answer
-	Notes     []string // what was not searched or is not stored, and why; each a sentence
+	Unread    int      // number of mailboxes, or parts of mailboxes, that could not be read
+	Damage    []Unread // mailboxes, or parts of mailboxes, that this answer could not read
+	Notes     []string // sentences about data that was not searched or is not stored
 }
 
-// Unread is a mailbox, or a part of one, that could not be read.
+// Unread is a mailbox, or a part of a mailbox, that could not be read.
 type Unread = repository.UnreadMailbox
 
 // IsUnknown reports whether the search is complete, everything could be read, and there are no
@@ -71,33 +71,33 @@ func (a *Answer) note(sentence string) {
 	}
 }
 
-// A Result is one event, bundle or delivery with the id.
+// A Result is an event, a bundle, a delivery or a Save that the id identifies.
 type Result struct {
 	Kind  Kind
 	State State
-	Actor domain.ActorID // zero for a delivery
-	Title string         // a short description
-	Steps []Step         // in order of time
-	Waits []Wait         // the first one has to end first; empty: it does not wait
-	Notes []string       // what is not known about it, and why; each a sentence
+	Actor domain.ActorID // recipient of the event or bundle; zero for a delivery
+	Title string         // short description
+	Steps []Step         // history, the oldest step first
+	Waits []Wait         // what the event, bundle or delivery waits for, the first cause to end first
+	Notes []string       // sentences about data that is not known
 }
 
-// A State is the state of an event or a bundle. The state of a delivery is one of package
-// inspect.
+// A State is the state of a result. The state of a delivery is an [inspect.State]; the other states
+// are below.
 type State string
 
 // The states.
 const (
-	StateSaving   State = "saving"   // the Save that stored the event is still under way
-	StateWaiting  State = "waiting"  // it waits for a Peek
-	StateOpen     State = "open"     // in an open bundle
-	StateDequeued State = "dequeued" // its actor has confirmed it
-	StateSkipped  State = "skipped"  // an operator has closed its bundle
-	StateReleased State = "released" // an operator has taken the bundle back
-	StatePassed   State = "passed"   // its bundle is no longer stored
+	StateSaving   State = "saving"   // the Save of the event is in progress
+	StateWaiting  State = "waiting"  // the event waits for a Peek
+	StateOpen     State = "open"     // the bundle is open
+	StateDequeued State = "dequeued" // the actor dequeued the bundle
+	StateSkipped  State = "skipped"  // an operator closed the bundle; its events are not delivered again
+	StateReleased State = "released" // an operator closed the bundle; its events wait again
+	StatePassed   State = "passed"   // the bundle is closed and no longer stored
 
-	StatePublished State = "published" // the state of an event of a topic
-	StateAccepted  State = "accepted"  // the state of a Save
+	StatePublished State = "published" // only for an event of a topic
+	StateAccepted  State = "accepted"  // only for a Save
 )
 
 // A StepKind is the kind of a step.
@@ -113,7 +113,7 @@ const (
 	StepReleased  StepKind = "released"
 	StepSkipped   StepKind = "skipped"
 	StepReplayed  StepKind = "replayed"
-	StepLooked    StepKind = "looked" // an operator looked at the payloads of a bundle
+	StepLooked    StepKind = "looked" // an operator read the payloads of a bundle
 	StepDequeued  StepKind = "dequeued"
 	StepNotified  StepKind = "notified" // a domain was notified of a Dequeue
 	StepFrozen    StepKind = "frozen"   // the mailbox was frozen
@@ -121,19 +121,19 @@ const (
 	StepAttempt   StepKind = "attempt" // an attempt of a delivery
 )
 
-// A Step is an event in the history of a result.
+// A Step is one entry in the history of a result.
 type Step struct {
 	What    StepKind
-	At      time.Time // zero: the time is not stored
+	At      time.Time // time of the step; zero: the time is not stored
 	Text    string    // a sentence
 	Details []Detail
 }
 
-// A Detail is a name and a value.
+// A Detail is a named value of a step.
 type Detail struct{ Name, Value string }
 
-// sortSteps orders steps by time. A step without a time, or with a time before its cause, stays
-// behind the step before it.
+// sortSteps orders steps by time. A step without a time, or with a time before its cause, remains
+// after the step that precedes it in steps.
 func sortSteps(steps []Step) {
 	at := make(map[int]time.Time, len(steps))
 	order := make([]int, len(steps))

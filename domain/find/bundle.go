@@ -10,8 +10,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addBundles adds the bundles with an id, of one actor or of all. If a bundle of one actor is
-// no longer retained, there may still be records of operators.
+// addBundles adds the bundles with an id to a: bundles of one actor, or of all actors if actor is
+// zero. If an actor's bundle is no longer stored, addBundles adds the records of operators about
+// the bundle, which may be stored longer.
 func (s *Service) addBundles(ctx context.Context, a *Answer, id domain.BundleID, actor domain.ActorID) error {
 	search, err := s.ports.Finder.FindBundle(ctx, id, actor, s.opts.Limit)
 	if err != nil {
@@ -19,7 +20,7 @@ func (s *Service) addBundles(ctx context.Context, a *Answer, id domain.BundleID,
 	}
 	a.addUnread(search.Unread...)
 	if search.HasMore {
-		a.note("There are more bundles with this id. Name the actor to see its own one.")
+		a.note("There are more bundles with this id. Name an actor to see only its bundle.")
 	}
 	for i := range search.Found {
 		if err := s.addBundle(ctx, a, &search.Found[i]); err != nil {
@@ -35,7 +36,6 @@ func (s *Service) addBundles(ctx context.Context, a *Answer, id domain.BundleID,
 	return s.addRecords(ctx, a, id, actor)
 }
 
-// addBundle adds a bundle.
 func (s *Service) addBundle(ctx context.Context, a *Answer, b *repository.FoundBundle) error {
 	m, err := s.readMailbox(ctx, a, b.Cabinet.Recipient)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Service) addBundle(ctx context.Context, a *Answer, b *repository.FoundB
 	return nil
 }
 
-// addRecords adds the actions of operators on a bundle that is no longer stored.
+// addRecords adds a result for a bundle that is no longer stored, if operators acted on the bundle.
 func (s *Service) addRecords(ctx context.Context, a *Answer, id domain.BundleID, actor domain.ActorID) error {
 	m, err := s.readMailbox(ctx, a, actor)
 	if err != nil {
@@ -66,18 +66,18 @@ func (s *Service) addRecords(ctx context.Context, a *Answer, id domain.BundleID,
 	for i := range records {
 		r.Steps = append(r.Steps, recordStep(&records[i]))
 	}
-	r.Notes = append(r.Notes, "The bundle is not stored any longer: its retention has passed. What is left are the records of operators.")
+	r.Notes = append(r.Notes, "The bundle is no longer stored: its retention has passed. Only the records of operators remain.")
 	a.add(r)
 	return nil
 }
 
-// finish adds the wait for a frozen mailbox, and orders the steps.
+// finish orders the steps. If the mailbox is frozen, it inserts the step of the last freeze.
 func (r *Result) finish(m *mailbox, isFrozen bool) {
 	sortSteps(r.Steps)
 	if !isFrozen {
 		return
 	}
-	if f := m.freeze(); f != nil {
+	if f := m.lastFreeze(); f != nil {
 		i := slices.IndexFunc(r.Steps, func(s Step) bool { return s.At.After(f.When) })
 		if i < 0 {
 			i = len(r.Steps)
@@ -87,7 +87,7 @@ func (r *Result) finish(m *mailbox, isFrozen bool) {
 }
 
 func bundleState(s repository.BundleState) State {
-	return State(s) // the same words
+	return State(s) // the two types have the same values
 }
 
 // bundleSteps returns the steps of a bundle, beginning with the Peek that opened it.
@@ -118,54 +118,54 @@ func (m *mailbox) bundleSteps(b *repository.FoundBundle) []Step {
 	switch {
 	case b.State == repository.BundleDequeued:
 		steps = append(steps, Step{What: StepDequeued, At: b.Closed, Text: fmt.Sprintf("Actor %s dequeued the bundle.", m.actor)})
-		if b.Content == domain.Request && m.notice(b.ID, domain.ForDomain) == nil {
-			steps = append(steps, Step{What: StepNotified, Text: fmt.Sprintf("Domain %s was notified of it. When is not stored.", b.Cabinet.Origin)})
+		if b.Content == domain.Request && m.findNotice(b.ID, domain.ForDomain) == nil {
+			steps = append(steps, Step{What: StepNotified, Text: fmt.Sprintf("Domain %s was notified of the Dequeue. The time is not stored.", b.Cabinet.Origin)})
 		}
 	case isClosedByRecord:
 	case b.State == repository.BundleSkipped:
-		steps = append(steps, Step{What: StepSkipped, At: b.Closed, Text: "An operator skipped the bundle. The record is not stored any longer."})
+		steps = append(steps, Step{What: StepSkipped, At: b.Closed, Text: "An operator skipped the bundle. The record is no longer stored."})
 	case b.State == repository.BundleReleased:
-		steps = append(steps, Step{What: StepReleased, At: b.Closed, Text: "An operator released the bundle. The record is not stored any longer."})
+		steps = append(steps, Step{What: StepReleased, At: b.Closed, Text: "An operator released the bundle. The record is no longer stored."})
 	}
 	return steps
 }
 
-// contentSteps returns the steps of a domain that produces the content of a bundle. Their times
-// are not stored.
+// contentSteps returns the steps of the content request for a bundle. The steps have no times,
+// because their times are not stored.
 func contentSteps(b *domain.Bundle) (steps []Step) {
 	origin := b.Cabinet.Origin
 	if b.Object != "" {
 		steps = append(steps, Step{
-			What: StepAnswered, Text: fmt.Sprintf("Domain %s was asked for the content and has made it. When is not stored.", origin),
+			What: StepAnswered, Text: fmt.Sprintf("Domain %s produced the requested content. The time is not stored.", origin),
 			Details: []Detail{{"object", b.Object}, {"bytes", strconv.FormatInt(b.Body.Length, 10)}},
 		})
 	}
 	if b.Gone {
-		steps = append(steps, Step{What: StepLost, Text: "The content was deleted. When is not stored."})
+		steps = append(steps, Step{What: StepLost, Text: "The content was deleted. The time is not stored."})
 	}
 	if t := b.ContentFailure; t.Failures > 0 {
 		steps = append(steps, Step{
-			What: StepFailed, Text: fmt.Sprintf("Domain %s was asked for the content and has failed, %s in a row. When is not stored.", origin, countOf(t.Failures, "time")),
+			What: StepFailed, Text: fmt.Sprintf("Domain %s failed to produce the requested content, %s in a row. The times are not stored.", origin, countOf(t.Failures, "time")),
 			Details: []Detail{{"reason", t.Reason}, {"text", t.Text}},
 		})
 	}
 	return steps
 }
 
-// recordStep returns the step of an operator's record.
+// recordStep returns the step for a record of an operator's action.
 func recordStep(r *repository.Record) Step {
 	kinds := map[string]StepKind{"look": StepLooked, "release": StepReleased, "skip": StepSkipped, "replay": StepReplayed, "freeze": StepFrozen}
 	texts := map[string]string{
 		"look":    "%s looked at the payloads of the bundle.",
 		"release": "%s released the bundle: its events wait again.",
-		"skip":    "%s skipped the bundle: its events are not handed out again.",
+		"skip":    "%s skipped the bundle: its events are not delivered again.",
 		"replay":  "%s replayed the bundle: it was opened again.",
 		"freeze":  "%s froze the mailbox.",
 	}
 	return Step{What: kinds[r.What], At: r.When, Text: fmt.Sprintf(texts[r.What], r.Who), Details: []Detail{{"why", r.Why}}}
 }
 
-// bundleWaits returns what a bundle waits for.
+// bundleWaits returns the waits of a bundle.
 func (m *mailbox) bundleWaits(b *repository.FoundBundle) (waits []Wait) {
 	if b.State == repository.BundleOpen {
 		if b.Frozen {
@@ -181,7 +181,7 @@ func (m *mailbox) bundleWaits(b *repository.FoundBundle) (waits []Wait) {
 	return waits
 }
 
-// openWaits returns what an open bundle waits for, except for the end of a freeze.
+// openWaits returns the waits of an open bundle, except for the wait of a frozen mailbox.
 func (m *mailbox) openWaits(b *domain.Bundle) (waits []Wait) {
 	if w, lacks := m.contentWait(b); lacks {
 		return []Wait{w}
@@ -193,8 +193,8 @@ func (m *mailbox) openWaits(b *domain.Bundle) (waits []Wait) {
 	}}
 }
 
-// contentWait returns the wait of a bundle for its content, and false if the bundle has its
-// content.
+// contentWait returns the wait of a bundle for its content. It returns false if the content is
+// stored.
 func (m *mailbox) contentWait(b *domain.Bundle) (Wait, bool) {
 	origin, t := b.Cabinet.Origin, b.ContentFailure
 	switch {
@@ -203,32 +203,32 @@ func (m *mailbox) contentWait(b *domain.Bundle) (Wait, bool) {
 	case t.Failures > 0:
 		return Wait{
 			Cause: CauseDomainFailing, Since: b.Opened,
-			Text: fmt.Sprintf("Domain %s has failed to make the content of bundle %s, %s in a row. The last reason: %s %s", origin, b.ID, countOf(t.Failures, "time"), t.Reason, t.Text),
-			Next: fmt.Sprintf("Repair the domain: each Peek asks it again. An operator can release or skip the bundle: messagehub queue skip %s %s --why ...", m.actor, b.ID),
+			Text: fmt.Sprintf("Domain %s failed to produce the content of bundle %s, %s in a row. The last reason: %s %s", origin, b.ID, countOf(t.Failures, "time"), t.Reason, t.Text),
+			Next: fmt.Sprintf("Repair the domain: each Peek sends the content request again. An operator can release or skip the bundle: messagehub queue skip %s %s --why ...", m.actor, b.ID),
 		}, true
 	case b.Gone:
 		return Wait{
 			Cause: CauseContentGone, Since: b.Opened,
-			Text: fmt.Sprintf("The content of bundle %s was deleted. The next Peek asks domain %s for it again.", b.ID, origin),
-			Next: "Have the actor peek, and keep objects in the content store until their bundles are dequeued.",
+			Text: fmt.Sprintf("The content of bundle %s was deleted. The next Peek requests the content from domain %s again.", b.ID, origin),
+			Next: "Let the actor peek. Do not delete objects from the content store before their bundles are dequeued.",
 		}, true
 	}
 	return Wait{
 		Cause: CauseDomainSilent, Since: b.Opened,
-		Text: fmt.Sprintf("Domain %s has not made the content of bundle %s yet. Each Peek asks it.", origin, b.ID),
-		Next: fmt.Sprintf("See whether domain %s takes requests from its queue, and whether the actor peeks again.", origin),
+		Text: fmt.Sprintf("Domain %s has not produced the content of bundle %s yet. Each Peek requests it.", origin, b.ID),
+		Next: fmt.Sprintf("Check whether domain %s receives content requests from its queue, and whether the actor peeks again.", origin),
 	}, true
 }
 
 // noticeWait returns the wait of a notice that was not delivered.
 func noticeWait(n *domain.Notice) Wait {
-	to, next := fmt.Sprintf("domain %s", n.Origin), "See in the log of the hub why notices fail, and whether the queue of the domain can be reached. The hub tries again by itself."
+	to, next := fmt.Sprintf("domain %s", n.Origin), "Read in the log of the hub why notices fail, and check whether the queue of the domain can be reached. The hub retries automatically."
 	switch n.Audience {
 	case domain.ForDomain:
 	case domain.ForSubscribers:
-		to, next = "the subscriptions of the actor", "See in the log of the hub why it cannot be published. The hub tries again by itself."
+		to, next = "the subscriptions of the actor", "Read in the log of the hub why the notice cannot be published. The hub retries automatically."
 	case domain.ForWatchers, domain.ForWatchersOfRemoval:
-		to, next = "those who watch the bundle", "See in the log of the hub why it cannot be published. The hub tries again by itself."
+		to, next = "the watches of the bundle", "Read in the log of the hub why the notice cannot be published. The hub retries automatically."
 	}
 	return Wait{Cause: CauseNotice, Since: n.Since, Text: fmt.Sprintf("The notice of bundle %s for %s was not delivered.", n.Bundle, to), Next: next}
 }

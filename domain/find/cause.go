@@ -2,36 +2,35 @@ package find
 
 import "time"
 
-// A Cause is the reason why an event or a bundle waits. The causes of a delivery are those of
-// package inspect.
+// A Cause is the reason why an event or a bundle waits. A delivery has an [inspect.Cause].
 type Cause string
 
 // The causes.
 const (
-	CauseSaving        Cause = "saving"         // a Save is under way
+	CauseSaving        Cause = "saving"         // the Save of the event is in progress
 	CauseFrozen        Cause = "frozen"         // an operator has frozen the mailbox
 	CauseDamaged       Cause = "damaged"        // the first event of the cabinet cannot be read
-	CauseDomainSilent  Cause = "domain-silent"  // the domain has not made the content yet
-	CauseDomainFailing Cause = "domain-failing" // the domain has failed to make the content
+	CauseDomainSilent  Cause = "domain-silent"  // the domain has not produced the content yet
+	CauseDomainFailing Cause = "domain-failing" // the domain failed to produce the content
 	CauseContentGone   Cause = "content-gone"   // the content was deleted
-	CauseNotDequeued   Cause = "not-dequeued"   // the actor has not confirmed the open bundle
+	CauseNotDequeued   Cause = "not-dequeued"   // the actor has not dequeued the open bundle
 	CauseOtherBundle   Cause = "other-bundle"   // another bundle of the group is open
 	CauseOlderEvents   Cause = "older-events"   // older events of the same cabinet wait
 	CauseOlderCabinet  Cause = "older-cabinet"  // another cabinet of the group has older events
-	CauseNotPeeked     Cause = "not-peeked"     // the actor has not peeked
+	CauseNotPeeked     Cause = "not-peeked"     // the actor has not sent a Peek
 	CauseNotice        Cause = "notice"         // a notice was not delivered
 )
 
-// Causes are all causes of events and bundles, in the order in which they have to end.
+// Causes lists all causes of events and bundles, in the order in which they must end.
 var Causes = []Cause{
 	CauseSaving, CauseFrozen, CauseDamaged, CauseDomainSilent, CauseDomainFailing, CauseContentGone,
 	CauseOtherBundle, CauseNotDequeued, CauseOlderCabinet, CauseOlderEvents, CauseNotPeeked, CauseNotice,
 }
 
-// A Wait is what an event, a bundle or a delivery waits for.
+// A Wait describes a cause for which an event, a bundle or a delivery waits.
 type Wait struct {
 	Cause Cause
-	Since time.Time // zero: the time is not stored
-	Text  string    // the wait in a sentence
-	Next  string    // what to do about it
+	Since time.Time // time at which the wait began; zero: the time is not stored
+	Text  string    // description of the cause
+	Next  string    // what a reader can do to end the wait
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addEvents adds the events with an id, or the events that a trace has saved and the bundles
-// that it has opened. Without an actor it searches one mailbox after the other.
+// addEvents adds the events with an id to a, or the events that were saved and the bundles that
+// were opened in a trace. If q names no actor, it searches one mailbox after the other.
 func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Query, resumed searchToken) error {
 	search, err := s.ports.Finder.FindEvent(ctx, repository.EventQuery{
 		ID: id.event, Trace: id.trace, Recipient: q.Actor, Origin: q.Origin,
@@ -28,7 +28,7 @@ func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Que
 			return err
 		}
 		a.add(m.eventResult(e))
-		a.note("It is not stored which way an event came, by HTTP or by the bus.")
+		a.note("The hub does not store whether an event arrived by HTTP or by the bus.")
 	}
 	for i := range search.Saves {
 		a.add(saveResult(&search.Saves[i]))
@@ -45,7 +45,7 @@ func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Que
 		a.note("Actor " + q.Actor.String() + " has no mailbox: nothing was ever saved for it.")
 	}
 	if id.kinds[Event] && len(search.Found) == 0 && search.Next == "" {
-		a.note("An event is found while it is retained: until its bundle was dequeued, and the retention has passed since.")
+		a.note("An event can be found until its bundle was dequeued and the retention has passed.")
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (m *mailbox) eventResult(e *repository.FoundEvent) Result {
 		r.Notes = append(r.Notes, "The mailbox has many bundles, and not all of them were searched for the event.")
 	}
 	if r.State == StatePassed {
-		r.Notes = append(r.Notes, "The event was handed out in a bundle that is not stored any longer, or was skipped with it.")
+		r.Notes = append(r.Notes, "The event was delivered or skipped in a bundle that is no longer stored.")
 	}
 	r.finish(m, e.Mailbox.Frozen)
 	return r
@@ -96,7 +96,7 @@ func holds(bundles []repository.FoundBundle, id domain.BundleID) bool {
 	return false
 }
 
-// acceptedStep returns the step of the Save of an event.
+// acceptedStep returns the step in which the hub saved an event.
 func acceptedStep(e *repository.FoundEvent) Step {
 	s := Step{
 		What: StepAccepted, At: e.Saved,
@@ -126,14 +126,14 @@ func acceptedStep(e *repository.FoundEvent) Step {
 	return s
 }
 
-// eventWaits returns what an event waits for.
+// eventWaits returns the waits of an event.
 func (m *mailbox) eventWaits(e *repository.FoundEvent) (waits []Wait) {
 	switch eventState(e) {
 	case StateSaving:
 		return []Wait{{
 			Cause: CauseSaving, Since: e.Saved,
 			Text: "A Save is under way: its events become visible together, or are rolled back.",
-			Next: "Ask again in some seconds. If the sender got no answer, it sends the event again. What a node that has ended left behind is rolled back by the next Save for the actor, or by messagehub check --repair.",
+			Next: "Repeat the query in a few seconds. A sender that received no response sends the event again. If the node of the Save has died, the next Save for the actor or messagehub check --repair rolls this Save back.",
 		}}
 	case StateOpen, StateWaiting:
 		return m.visibleWaits(e)
@@ -145,7 +145,7 @@ func (m *mailbox) eventWaits(e *repository.FoundEvent) (waits []Wait) {
 	return waits
 }
 
-// visibleWaits returns what an event waits for that was not acknowledged.
+// visibleWaits returns the waits of a visible event that was not acknowledged.
 func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 	box := &e.Mailbox
 	if box.Frozen {
@@ -157,14 +157,14 @@ func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 	if box.Lost != "" {
 		waits = append(waits, Wait{
 			Cause: CauseDamaged,
-			Text:  "The first event that waits in the cabinet cannot be read, and nothing behind it is handed out: " + box.Lost,
-			Next:  fmt.Sprintf("Restore what is lost, or give it up: messagehub queue abandon %s %s '%s' --why ...", m.actor, e.Origin, e.ContentType),
+			Text:  "The first waiting event of the cabinet cannot be read, so the hub delivers no later event of the cabinet: " + box.Lost,
+			Next:  fmt.Sprintf("Restore the lost data, or abandon it: messagehub queue abandon %s %s '%s' --why ...", m.actor, e.Origin, e.ContentType),
 		})
 	}
 	if open := box.Open; open != nil {
 		waits = append(waits, Wait{
 			Cause: CauseOtherBundle, Since: open.Opened,
-			Text: fmt.Sprintf("Bundle %s with %s is open in group %s. No other one is opened until it is dequeued.", open.ID, countOf(open.Count, "event"), open.Group),
+			Text: fmt.Sprintf("Bundle %s with %s is open in group %s. The group opens no other bundle until this one is dequeued.", open.ID, countOf(open.Count, "event"), open.Group),
 			Next: fmt.Sprintf("Find out what that bundle waits for: messagehub find %s --actor %s", open.ID, m.actor),
 		})
 		waits = append(waits, m.openWaits(open)...)
@@ -172,7 +172,7 @@ func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 	if f := e.FirstWaiting; f != nil {
 		waits = append(waits, Wait{
 			Cause: CauseOlderCabinet,
-			Text:  fmt.Sprintf("Event %d of cabinet %s is older than the first event that waits in the cabinet of this one, so a Peek of group %s begins there.", f.Sequence, cabinetText(f.Cabinet), e.Group),
+			Text:  fmt.Sprintf("Event %d of cabinet %s is older than every waiting event in this event's cabinet, so a Peek of group %s returns that cabinet first.", f.Sequence, cabinetText(f.Cabinet), e.Group),
 			Next:  "Nothing is wrong: the actor gets to it by peeking and dequeuing.",
 		})
 	}
@@ -184,7 +184,7 @@ func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 	case before > 0:
 		waits = append(waits, Wait{
 			Cause: CauseOlderEvents,
-			Text:  fmt.Sprintf("Before it, %s of its cabinet %s. Those that fit into one bundle with it are handed out together.", countOf(before, "event"), waitOrWaits(before)),
+			Text:  fmt.Sprintf("Before it, %s of its cabinet %s. Events that fit into one bundle are delivered together.", countOf(before, "event"), waitOrWaits(before)),
 			Next:  "Nothing is wrong: the actor gets to it by peeking and dequeuing.",
 		})
 	case before < 0:
@@ -198,7 +198,7 @@ func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 		w := Wait{
 			Cause: CauseNotPeeked,
 			Text:  fmt.Sprintf("No bundle of group %s is open. The event waits for actor %s to peek.", e.Group, m.actor),
-			Next:  "Ask the actor whether it peeks, and what it gets. The log of the hub has its requests.",
+			Next:  "Ask the actor whether it peeks, and which responses it receives. The log of the hub has its requests.",
 		}
 		if len(e.Bundles) == 0 {
 			w.Since = e.Saved
@@ -208,7 +208,7 @@ func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 	return waits
 }
 
-// waitOrWaits returns the verb of a number of events.
+// waitOrWaits returns the form of "wait" that follows n events.
 func waitOrWaits(n int64) string {
 	if n == 1 {
 		return "waits"

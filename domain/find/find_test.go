@@ -130,19 +130,19 @@ func TestFind_ReturnsTheBundlesOfSeveralActorsUpToALimit(t *testing.T) {
 	require.Len(t, a.Looked.Notes, 2, "%q", a.Looked.Notes)
 }
 
-// gone is a store without its bundles.
-type gone struct{ repository.Finder }
+// noBundles is a store whose bundles were deleted.
+type noBundles struct{ repository.Finder }
 
-func (gone) FindBundle(context.Context, domain.BundleID, domain.ActorID, int) (repository.BundleSearch, error) {
+func (noBundles) FindBundle(context.Context, domain.BundleID, domain.ActorID, int) (repository.BundleSearch, error) {
 	return repository.BundleSearch{}, nil
 }
 
-func TestFind_ShowsTheRecordsOfABundleThatIsGone(t *testing.T) {
+func TestFind_ShowsTheRecordsOfADeletedBundle(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	w.saveEvents(w.actor, 2)
 	b := w.peekBundle(w.actor)
 	require.NoError(t, w.store.Skip(t.Context(), w.actor, b.ID, because))
-	w.ports.Finder = gone{w.store}
+	w.ports.Finder = noBundles{w.store}
 	w.service = find.New(w.ports, find.Options{})
 	r := w.findOne(find.Query{ID: b.ID.String(), Actor: w.actor, Kind: find.Bundle})
 	require.Equal(t, find.StatePassed, r.State)
@@ -160,8 +160,8 @@ func TestFind_ShowsALookAtABundleAndItsEnd(t *testing.T) {
 	require.ElementsMatch(t, []find.StepKind{find.StepOpened, find.StepLooked, find.StepDequeued}, kindsOf(r))
 }
 
-// damaged is a store in which a mailbox and records cannot be read.
-type damaged struct {
+// damagedStore is a store in which one mailbox and the records of operators cannot be read.
+type damagedStore struct {
 	repository.Finder
 	repository.Admin
 	repository.Outbox
@@ -169,20 +169,20 @@ type damaged struct {
 
 var errDamaged = domain.Errorf(domain.Damaged, "document \"<script>\": %w", errors.New("no JSON"))
 
-func (d damaged) FindEvent(ctx context.Context, q repository.EventQuery) (repository.EventSearch, error) {
+func (d damagedStore) FindEvent(ctx context.Context, q repository.EventQuery) (repository.EventSearch, error) {
 	search, err := d.Finder.FindEvent(ctx, q)
 	search.Unread = append(search.Unread, repository.UnreadMailbox{Recipient: "other", Reason: errDamaged.Error()})
 	return search, err
 }
 
-func (damaged) Records(context.Context, domain.ActorID, int) ([]repository.Record, error) {
+func (damagedStore) Records(context.Context, domain.ActorID, int) ([]repository.Record, error) {
 	return nil, errDamaged
 }
 
 func TestFind_ListsWhatItCannotRead(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	e := w.saveEvents(w.actor, 1)[0]
-	d := damaged{w.store, w.store, w.store}
+	d := damagedStore{w.store, w.store, w.store}
 	w.service = find.New(find.Ports{Finder: d, Admin: d, Outbox: d}, find.Options{})
 	a := w.find(find.Query{ID: e.ID.String()})
 	require.Len(t, a.Results, 1)
@@ -193,13 +193,13 @@ func TestFind_ListsWhatItCannotRead(t *testing.T) {
 	require.False(t, a.IsUnknown(), "it may be in the mailbox that was not read")
 }
 
-// explained is an Explainer that knows one delivery.
-type explained struct {
+// fakeExplainer returns the same explanation, or the same error, for each delivery.
+type fakeExplainer struct {
 	*inspect.Explanation
 	err error
 }
 
-func (x explained) Explain(context.Context, inspect.Reader, domain.DeliveryID) (*inspect.Explanation, error) {
+func (x fakeExplainer) Explain(context.Context, inspect.Reader, domain.DeliveryID) (*inspect.Explanation, error) {
 	return x.Explanation, x.err
 }
 
@@ -213,7 +213,7 @@ func TestFind_ExplainsADelivery(t *testing.T) {
 		w.ports.Deliveries = e
 		w.service = find.New(w.ports, find.Options{})
 	}
-	with(explained{Explanation: x})
+	with(fakeExplainer{Explanation: x})
 	r := w.findOne(find.Query{ID: id})
 	require.Equal(t, find.Delivery, r.Kind)
 	require.Equal(t, []find.StepKind{find.StepPublished, find.StepAttempt, find.StepAttempt}, kindsOf(r))
@@ -224,11 +224,11 @@ func TestFind_ExplainsADelivery(t *testing.T) {
 	require.Empty(t, r.Waits)
 	require.Equal(t, x.Sentences, r.Notes)
 
-	with(explained{err: domain.Errorf(domain.NotFound, "no such subscription")})
+	with(fakeExplainer{err: domain.Errorf(domain.NotFound, "no such subscription")})
 	require.True(t, w.find(find.Query{ID: id}).IsUnknown())
-	with(explained{err: errDamaged})
+	with(fakeExplainer{err: errDamaged})
 	require.False(t, w.find(find.Query{ID: id}).IsUnknown())
-	with(explained{err: domain.Errorf(domain.Unavailable, "away")})
+	with(fakeExplainer{err: domain.Errorf(domain.Unavailable, "away")})
 	_, err := w.service.Find(t.Context(), find.Query{ID: id})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// MaxID is the limit for the length of an id, in bytes.
+// MaxID is the maximum length of an id, in bytes.
 const MaxID = 256
 
-// A parsedID has the parsed forms of the text of an id.
+// A parsedID is an id, parsed as each kind whose form it has.
 type parsedID struct {
 	event    domain.EventID
-	bundle   domain.BundleID // the bundle with the id, or the bundle of the request
-	actor    domain.ActorID  // the actor of the request
+	bundle   domain.BundleID // bundle with the id, or bundle of the content request
+	actor    domain.ActorID  // actor of the content request
 	delivery domain.DeliveryID
 	trace    domain.TraceID
-	kinds    map[Kind]bool // the kinds whose form the text has
+	kinds    map[Kind]bool // kinds whose form the text has
 }
 
-// parseID parses a text as all kinds of ids. It fails with Invalid if it is not the text of any
-// id.
+// parseID parses a text as each kind of id. It fails with Invalid if the text is empty, is longer
+// than [MaxID], or has characters that no id has. A text of no known form has no kinds.
 func parseID(text string) (parsedID, error) {
 	id := parsedID{kinds: make(map[Kind]bool)}
 	switch {
@@ -54,7 +54,7 @@ func parseID(text string) (parsedID, error) {
 	return id, nil
 }
 
-// parseTrace reads the id of a trace, in any case, or a traceparent.
+// parseTrace reads the id of a trace, in upper or lower case, or a traceparent.
 func parseTrace(text string) (domain.TraceID, bool) {
 	if trace, err := domain.ParseTraceID(strings.ToLower(text)); err == nil {
 		return trace, true
@@ -63,8 +63,8 @@ func parseTrace(text string) (domain.TraceID, bool) {
 	return c.TraceID, err == nil
 }
 
-// parseRequest reads the id of a request to a domain for the content of a bundle. All requests
-// for a bundle have the same id.
+// parseRequest reads the id of a content request to a domain. All content requests for a bundle
+// have the same id.
 func parseRequest(text string) (bundle domain.BundleID, actor domain.ActorID, ok bool) {
 	first, second, isPair := strings.Cut(text, "_")
 	bundle, err := domain.ParseBundleID(first)

@@ -11,17 +11,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// maxRecords is the limit for the records of operators that are read for a mailbox.
+// maxRecords is the maximum number of operators' records that are read for a mailbox.
 const maxRecords = 1_000
 
-// A mailbox has the stored data of an actor other than events and bundles.
+// A mailbox has the stored records and notices of an actor.
 type mailbox struct {
 	actor   domain.ActorID
-	records []repository.Record // the oldest first
-	notices []domain.Notice     // notices that were not delivered
+	records []repository.Record // actions of operators, the oldest first
+	notices []domain.Notice     // notices that are not delivered yet
 }
 
-// readMailbox reads the records and notices of an actor. It adds unreadable parts to a.
+// readMailbox reads the records and notices of an actor. Parts that cannot be read are added to a.
 func (s *Service) readMailbox(ctx context.Context, a *Answer, actor domain.ActorID) (*mailbox, error) {
 	m := &mailbox{actor: actor}
 	var err, failed error
@@ -40,7 +40,7 @@ func (s *Service) readMailbox(ctx context.Context, a *Answer, actor domain.Actor
 	return m, nil
 }
 
-// isDamage reports whether err is about the stored data of one mailbox.
+// isDamage reports whether err says that stored data cannot be read.
 func isDamage(err error) bool {
 	kind := domain.KindOf(err)
 	return kind == domain.Damaged || kind == domain.NewerFormat
@@ -51,8 +51,8 @@ func (m *mailbox) recordsOf(id domain.BundleID) []repository.Record {
 	return slices.DeleteFunc(slices.Clone(m.records), func(r repository.Record) bool { return r.Bundle != id })
 }
 
-// freeze returns the stored record of the last freeze, or nil.
-func (m *mailbox) freeze() *repository.Record {
+// lastFreeze returns the stored record of the last freeze, or nil.
+func (m *mailbox) lastFreeze() *repository.Record {
 	for i := len(m.records) - 1; i >= 0; i-- {
 		if m.records[i].What == "freeze" {
 			return &m.records[i]
@@ -61,21 +61,21 @@ func (m *mailbox) freeze() *repository.Record {
 	return nil
 }
 
-// frozenWait returns the wait of a mailbox that is frozen.
+// frozenWait returns the wait for the thaw of a frozen mailbox.
 func (m *mailbox) frozenWait() Wait {
 	w := Wait{
 		Cause: CauseFrozen,
 		Text:  "An operator has frozen the mailbox: Peek and Dequeue fail until it is thawed.",
 		Next:  fmt.Sprintf("Thaw it once the reason is gone: messagehub queue thaw %s --why ...", m.actor),
 	}
-	if r := m.freeze(); r != nil {
+	if r := m.lastFreeze(); r != nil {
 		w.Since, w.Text = r.When, fmt.Sprintf("%s has frozen the mailbox: Peek and Dequeue fail until it is thawed. The reason: %s", r.Who, r.Why)
 	}
 	return w
 }
 
-// notice returns the undelivered notice of a bundle for an audience, or nil.
-func (m *mailbox) notice(id domain.BundleID, to domain.Audience) *domain.Notice {
+// findNotice returns the undelivered notice of a bundle for an audience, or nil.
+func (m *mailbox) findNotice(id domain.BundleID, to domain.Audience) *domain.Notice {
 	i := slices.IndexFunc(m.notices, func(n domain.Notice) bool { return n.Bundle == id && n.Audience == to })
 	if i < 0 {
 		return nil
@@ -83,7 +83,7 @@ func (m *mailbox) notice(id domain.BundleID, to domain.Audience) *domain.Notice 
 	return &m.notices[i]
 }
 
-// countOf returns a number and its noun.
+// countOf returns n and noun, with an s unless n is 1.
 func countOf[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addPublished adds an event that was published to a topic, and its deliveries to the subscriptions of
-// an actor.
+// addPublished adds an event that was published to a topic, and its deliveries to the
+// subscriptions of an actor.
 func (s *Service) addPublished(ctx context.Context, a *Answer, q *Query) error {
 	topic := cmp.Or(q.Topic, domain.DefaultTopic)
 	stream, err := domain.ParseTopic(topic)
@@ -43,7 +43,7 @@ func (s *Service) addPublished(ctx context.Context, a *Answer, q *Query) error {
 		step.At = e.Published
 		step.Details = append(step.Details, Detail{"type", e.Attributes["type"]}, Detail{"source", e.Attributes["source"]})
 	} else {
-		r.Notes = append(r.Notes, "The event is not stored any longer: its retention has passed.")
+		r.Notes = append(r.Notes, "The event is no longer stored: its retention has passed.")
 	}
 	r.Steps = []Step{step}
 	a.add(r)

@@ -15,10 +15,10 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// waiting explains every delivery as one that waits.
-type waiting struct{}
+// waitingExplainer returns the state Waiting for each delivery.
+type waitingExplainer struct{}
 
-func (waiting) Explain(_ context.Context, _ inspect.Reader, id domain.DeliveryID) (*inspect.Explanation, error) {
+func (waitingExplainer) Explain(_ context.Context, _ inspect.Reader, id domain.DeliveryID) (*inspect.Explanation, error) {
 	return &inspect.Explanation{Delivery: inspect.Delivery{ID: id, State: inspect.Waiting}, Cause: inspect.CausePaused, Sentences: []string{"It is paused."}}, nil
 }
 
@@ -26,7 +26,7 @@ func TestFind_FindsAnEventOfATopicAndItsDeliveries(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	streams, definitions := memory.NewStreams(time.Hour, func() time.Time { return now }), memory.NewDefinitions()
-	w.ports.Streams, w.ports.Definitions, w.ports.Deliveries = streams, definitions, waiting{}
+	w.ports.Streams, w.ports.Definitions, w.ports.Deliveries = streams, definitions, waitingExplainer{}
 	w.service = find.New(w.ports, find.Options{})
 	topic, err := domain.ParseTopic(domain.DefaultTopic)
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestFind_FindsAnEventOfATopicAndItsDeliveries(t *testing.T) {
 		require.Equal(t, domain.Invalid, domain.KindOf(err), "%+v", q)
 	}
 
-	now = now.Add(2 * time.Hour) // the message has expired, and its id is still known
+	now = now.Add(2 * time.Hour) // the message has expired, but its id is still stored
 	r = w.findOne(find.Query{ID: "e", MessageID: "/x e"})
 	require.Zero(t, r.Steps[0].At)
 	require.Len(t, r.Notes, 1)

@@ -15,9 +15,9 @@ type Ports struct {
 	Finder     repository.Finder
 	Admin      repository.Admin
 	Outbox     repository.Outbox
-	Deliveries Explainer // nil: the hub has no deliveries
+	Deliveries Explainer // nil: the hub calls no receivers
 
-	// The stores of streams and subscriptions; nil: the hub calls no receivers.
+	// Streams and Definitions are nil if the hub calls no receivers.
 	Streams     repository.Streams
 	Definitions repository.Definitions
 }
@@ -30,9 +30,9 @@ type Explainer interface {
 
 // Options of a Service. The zero value is valid.
 type Options struct {
-	Units float64       // request units that an answer may spend on a search of all mailboxes; default 5,000
-	Time  time.Duration // time that such a search may take; default 8 s
-	Limit int           // limit for the results in an answer; default 20
+	Units float64       // maximum request units of one answer for a search of all mailboxes; default 5,000
+	Time  time.Duration // maximum duration of one answer for a search of all mailboxes; default 8 s
+	Limit int           // maximum number of events or bundles from each search; default 20
 }
 
 // A Service is safe for concurrent use.
@@ -55,25 +55,24 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports, opts}
 }
 
-// A Query says what to search for.
+// A Query describes the object of a search.
 type Query struct {
 	ID     string
-	Kind   Kind           // "": any kind
-	Actor  domain.ActorID // actor of the event or the bundle; zero: not known
-	Origin domain.Origin  // origin of the event; zero: not known
+	Kind   Kind           // kind of the object; "": any kind
+	Actor  domain.ActorID // actor of the event or the bundle; zero: unknown
+	Origin domain.Origin  // origin of the event; zero: unknown
 
-	// MessageID is the message id of an event that was published to a topic. If it is set, Find
-	// searches only for this event, and Actor is the owner of the subscriptions whose
-	// deliveries are returned.
+	// MessageID is the message id of an event that was published to a topic. If MessageID is
+	// set, Find searches only for this event, and for its deliveries to subscriptions of Actor.
 	MessageID string
 	Topic     string // "": domain.DefaultTopic
 
-	After string // Answer.After of the previous answer; "": the first answer
+	After string // Answer.After of the previous answer; "": begin the search
 }
 
-// Find searches for an id. An answer without results is not an error; see [Answer.IsUnknown].
-// It fails with Invalid if the text of the query cannot be an id, or if After comes from an
-// answer to another query.
+// Find searches for the objects that an id identifies. An answer without results is not an error;
+// see [Answer.IsUnknown]. Find fails with Invalid if the text of the query cannot be an id, or if
+// After comes from an answer to another query.
 func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 	id, err := parseID(q.ID)
 	if err != nil {
@@ -93,37 +92,38 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 		}
 		a.Looked.Found, a.Looked.Mailboxes, a.Looked.Unread = resumed.Found, resumed.Mailboxes, resumed.Unread
 	}
-	looks := func(k Kind) bool {
+	// selectKind reports whether objects of a kind are searched, and adds the kind to the answer.
+	selectKind := func(k Kind) bool {
 		if !id.kinds[k] || q.Kind != "" && q.Kind != k {
 			return false
 		}
 		a.Looked.Kinds = append(a.Looked.Kinds, k)
 		return true
 	}
-	if looks(Bundle) && q.After == "" {
+	if selectKind(Bundle) && q.After == "" {
 		if err := s.addBundles(ctx, a, id.bundle, q.Actor); err != nil {
 			return nil, err
 		}
 	}
 	if len(a.Results) > 0 && q.Kind == "" && q.Actor.IsZero() {
-		a.note("It is the id of a bundle, so no mailbox was searched for an event with it. Ask with kind event to have them searched.")
-	} else if looks(Event) {
+		a.note("This is the id of a bundle, so the mailboxes were not searched for an event with this id. A query with kind event searches them.")
+	} else if selectKind(Event) {
 		if err := s.addEvents(ctx, a, &id, &q, resumed); err != nil {
 			return nil, err
 		}
 	}
-	if looks(Trace) {
+	if selectKind(Trace) {
 		if err := s.addEvents(ctx, a, &id, &q, resumed); err != nil {
 			return nil, err
 		}
 		a.note("The spans of sampled traces are stored, while the hub records traces, as long as their events and bundles.")
 	}
-	if looks(Request) {
+	if selectKind(Request) {
 		if err := s.addBundles(ctx, a, id.bundle, id.actor); err != nil {
 			return nil, err
 		}
 	}
-	if looks(Delivery) {
+	if selectKind(Delivery) {
 		if err := s.addDelivery(ctx, a, id.delivery); err != nil {
 			return nil, err
 		}
@@ -144,18 +144,19 @@ func (s *Service) findPublished(ctx context.Context, a *Answer, q *Query) error 
 	return s.addPublished(ctx, a, q)
 }
 
-// noteMissing adds a note about data that is not stored for ids of a kind.
+// noteMissing adds notes that explain an answer without results: the form of the id, or data that
+// is not stored.
 func (a *Answer) noteMissing(id *parsedID, kind Kind, actor domain.ActorID) {
 	switch {
 	case len(a.Looked.Kinds) == 0 && len(id.kinds) > 0:
 		a.note("An id of this form does not name a " + string(kind) + ".")
 	case len(a.Looked.Kinds) == 0:
 		a.note("An event or a bundle has a UUID, a delivery has subscription.priority.number, a trace has 32 hexadecimal digits, and a request to a domain has the id of its bundle, an underscore and the actor. This id has no such form.")
-		a.note("The ids of HTTP requests are not stored: they are in the log, as request_id.")
+		a.note("The ids of HTTP requests are not stored. The log has them as request_id.")
 	case id.kinds[Event] && a.Looked.Found == 0 && a.After == "":
 		if slices.Contains(a.Looked.Kinds, Bundle) && actor.IsZero() {
 			a.note("The records of operators were not searched for a bundle with this id, because no actor was named.")
 		}
-		a.note("The RequestId of a request to a domain is new with each attempt and is not stored. It is in the log; the IdempotencyId of the request can be looked for.")
+		a.note("The RequestId of a request to a domain is new with each attempt and is not stored. The log has it. A query can search for the IdempotencyId of the request.")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// spanDetails returns the details that name a span; empty if the span is zero.
+// spanDetails returns the details that identify a span, or nil if the span is zero.
 func spanDetails(c domain.TraceContext) []Detail {
 	if c.IsZero() {
 		return nil
@@ -16,7 +16,7 @@ func spanDetails(c domain.TraceContext) []Detail {
 	return []Detail{{"trace", c.TraceID.String()}, {"span", c.SpanID.String()}}
 }
 
-// saveResult returns the result of the events that a span has saved.
+// saveResult returns the result for the events that were saved in one span.
 func saveResult(s *repository.FoundSave) Result {
 	ids := make([]string, len(s.IDs), len(s.IDs)+1)
 	for i, id := range s.IDs {
@@ -38,6 +38,6 @@ func saveResult(s *repository.FoundSave) Result {
 				{"events", strings.Join(ids, ", ")},
 			}, spanDetails(s.Span)...),
 		}},
-		Notes: []string{"Look for the id of an event to see what has become of it."},
+		Notes: []string{"Search for the id of an event to see its state."},
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestFind_FindsWhatATraceHasSavedAndOpened(t *testing.T) {
+func TestFind_ReturnsTheEventsAndBundlesOfATrace(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	span, err := domain.ParseTraceContext(parent, "")

@@ -13,17 +13,17 @@ type State string
 
 // The states of a delivery.
 const (
-	Waiting   State = "waiting"   // it was not called yet
-	Calling   State = "calling"   // it was taken: the receiver is being called, or will be called immediately
-	Retrying  State = "retrying"  // it failed, and waits for its next attempt
-	Delivered State = "delivered" // the receiver has accepted it
-	Dead      State = "dead"      // a dead letter
-	Filtered  State = "filtered"  // the filter does not match it
-	Expired   State = "expired"   // it was removed from the stream before it was taken
-	Ended     State = "ended"     // it has ended, and its outcome is no longer stored
+	Waiting   State = "waiting"   // the first attempt has not begun
+	Calling   State = "calling"   // a node calls the receiver now or immediately afterwards
+	Retrying  State = "retrying"  // an attempt failed, and the next attempt waits
+	Delivered State = "delivered" // the receiver accepted the message
+	Dead      State = "dead"      // the delivery is a dead letter
+	Filtered  State = "filtered"  // the filter does not match the message
+	Expired   State = "expired"   // the message was removed from the stream before the cursor reached it
+	Ended     State = "ended"     // the delivery has ended, and its outcome is no longer stored
 )
 
-// States are the states by which deliveries can be listed.
+// States lists the states that a Query can name.
 var States = []State{Waiting, Calling, Retrying, Delivered, Dead}
 
 // A Delivery is the delivery of an entry of the stream to the receiver of a subscription.
@@ -31,13 +31,13 @@ type Delivery struct {
 	ID       domain.DeliveryID
 	State    State
 	Inferred bool             // no result is stored: the state was inferred from the cursor and the current filter
-	Attempts int              // calls whose result is known
-	History  []domain.Attempt // the last ones
+	Attempts int              // number of attempts whose results are known
+	History  []domain.Attempt // the last attempts, the oldest first
 	Due      time.Time        // time at which the next attempt is due; zero if no attempt is due
 	Reason   string           // reason of a dead letter or an expired message
 
-	Published time.Time // zero: not known
-	Event     *Event    // nil: it was not read, or was removed
+	Published time.Time // zero: the time is unknown
+	Event     *Event    // nil: the message was not read, or was removed
 
 	position domain.Position
 	isPoison bool
@@ -45,10 +45,10 @@ type Delivery struct {
 
 // An Event has the attributes by which people identify a message.
 type Event struct {
-	ID, Type, Source string // "": not set
+	ID, Type, Source string // "": the message does not have the attribute
 }
 
-// fromRetry returns the delivery of a retry or a dead letter.
+// fromRetry returns the delivery that a retry or a dead letter describes.
 func (n *snapshot) fromRetry(r *domain.Retry) Delivery {
 	d := n.newDelivery(r.Position, Retrying)
 	d.Attempts, d.History, d.Published, d.Due = r.Attempts, r.History, r.Published, r.Due
@@ -58,7 +58,7 @@ func (n *snapshot) fromRetry(r *domain.Retry) Delivery {
 	return d
 }
 
-// fromOpen returns the delivery of an entry that was taken and has not ended.
+// fromOpen returns the delivery of an entry that the cursor has taken and that has not ended.
 func (n *snapshot) fromOpen(at domain.Position) Delivery {
 	if n.isCalled() {
 		return n.newDelivery(at, Calling)
@@ -66,8 +66,8 @@ func (n *snapshot) fromOpen(at domain.Position) Delivery {
 	return n.newDelivery(at, Waiting)
 }
 
-// fromRecent returns the delivery of an entry whose last attempt has succeeded. It returns
-// false if the stored attempts include no such attempt.
+// fromRecent returns a delivery with the stored attempts of an entry. It returns false unless the
+// last of these attempts succeeded.
 func (n *snapshot) fromRecent(e domain.EntryID) (Delivery, bool) {
 	d := n.newDelivery(n.nearTaken(e), Delivered)
 	for _, a := range n.standing.Recent {
@@ -79,12 +79,12 @@ func (n *snapshot) fromRecent(e domain.EntryID) (Delivery, bool) {
 	return d, len(d.History) > 0 && isSuccess(d.History[len(d.History)-1])
 }
 
-// isSuccess reports whether an attempt ended a delivery of a subscription.
+// isSuccess reports whether the receiver of a subscription accepted an attempt.
 func isSuccess(a domain.Attempt) bool {
 	return (&domain.Policy{}).IsSuccess(domain.Answer{Status: a.Status}) && a.Error == ""
 }
 
-// recentEntries returns the entries of the last attempts, in order.
+// recentEntries returns the ids of the entries of the last attempts, in the order of the stream.
 func (n *snapshot) recentEntries() []domain.EntryID {
 	var all []domain.EntryID
 	for _, a := range n.standing.Recent {
@@ -94,7 +94,7 @@ func (n *snapshot) recentEntries() []domain.EntryID {
 	return slices.Compact(all)
 }
 
-// findOpen returns the position of an entry that was taken and has not ended.
+// findOpen returns the position of an entry that the cursor has taken and that has not ended.
 func (n *snapshot) findOpen(e domain.EntryID) (domain.Position, bool) {
 	i := slices.IndexFunc(n.standing.Open, func(p domain.Position) bool { return p.EntryID == e })
 	if i < 0 {

@@ -8,36 +8,36 @@ import (
 )
 
 const (
-	// nearEntries is the limit for the distance between a known position and an entry that is
-	// looked for, and for the listed entries of a priority that were not taken. A stream is
-	// read from a page onward, so this limits what a query can make the store read.
+	// nearEntries is the maximum distance between the position of the cursor and an entry that
+	// a query searches for or lists. The store reads a stream from the page of the cursor
+	// onward, so this limits the pages that a query makes the store read.
 	nearEntries = 1000
-	// maxLooked is the limit for the entries that one page of a list reads among those that
-	// were not taken. The last read may exceed it.
-	maxLooked = 1000
-	// nearPages is the number of pages before a known position in which an entry is looked for.
+	// maxWaitingReads is the maximum number of waiting entries that are read for one page of a
+	// list. The last read may exceed it.
+	maxWaitingReads = 1000
+	// nearPages limits the search for an entry to about this many pages before the cursor.
 	nearPages = 64
 )
 
-// nearTaken returns where to look for an entry that was taken and whose position is not stored:
-// the page of the cursor, or an earlier one.
+// nearTaken returns the position at which the search for an entry begins. The cursor has taken
+// the entry, but its position is not stored. So it is in the page of the cursor or an earlier page.
 func (n *snapshot) nearTaken(e domain.EntryID) domain.Position {
 	at := n.standing.Position(e.Priority)
 	at.EntryID = e
 	if _, isData := n.stream.DataActor(); isData {
-		at.Page = int(e.Number) + 1 // of an entry that was taken
+		at.Page = int(e.Number) + 1 // in a data stream, the page of an entry that was taken is its number plus 1
 	}
 	return at
 }
 
-// isNear reports whether an entry is close enough to the position of the cursor to look for it.
+// isNear reports whether an entry is close enough to the position of the cursor to be read.
 func (n *snapshot) isNear(e domain.EntryID) bool {
 	distance := e.Number - n.standing.Position(e.Priority).Number
 	return -nearEntries <= distance && distance <= nearEntries
 }
 
-// readEntry returns the entry at a position, or after it if the position is only approximate.
-// It returns nil if the entry was removed or not found.
+// readEntry returns the entry with the id of at. The page of at may be the page of an earlier
+// entry. The result is nil if the entry was removed or is not found.
 func (s *Service) readEntry(ctx context.Context, n *snapshot, at domain.Position) (*repository.Entry, error) {
 	found, err := s.ports.Streams.Read(ctx, n.stream, at, 1)
 	if err != nil || len(found.Entries) == 0 || found.Entries[0].Position.EntryID != at.EntryID {
@@ -46,11 +46,11 @@ func (s *Service) readEntry(ctx context.Context, n *snapshot, at domain.Position
 	return &found.Entries[0], nil
 }
 
-// searchEntry returns an entry that was taken and whose position is not stored. It returns nil
-// if the entry was removed or is not near.
+// searchEntry returns an entry that the cursor has taken and whose position is not stored. The
+// result is nil if the entry was removed or is not near.
 func (s *Service) searchEntry(ctx context.Context, n *snapshot, e domain.EntryID) (*repository.Entry, error) {
 	if !n.isNear(e) {
-		return nil, nil //nolint:nilnil // the entry is not known
+		return nil, nil //nolint:nilnil // the entry is not found
 	}
 	at := n.nearTaken(e)
 	_, isData := n.stream.DataActor()
@@ -64,7 +64,7 @@ func (s *Service) searchEntry(ctx context.Context, n *snapshot, e domain.EntryID
 	}
 }
 
-// An entryReader reads the entries of deliveries, up to a number of reads.
+// An entryReader reads the entries of deliveries, with at most maxReads reads of the stream.
 type entryReader struct {
 	service *Service
 	n       *snapshot
@@ -72,17 +72,18 @@ type entryReader struct {
 	reads   int
 }
 
-// maxReads is the limit of the reads of a stream for one page of a list.
+// maxReads is the maximum number of reads of a stream for the events on one page of a list.
 const maxReads = 16
 
-// readAhead is the number of entries that are read at a time.
+// readAhead is the maximum number of entries in one read of a stream.
 const readAhead = 100
 
 func (s *Service) newEntryReader(n *snapshot) *entryReader {
 	return &entryReader{service: s, n: n, known: make(map[domain.EntryID]*repository.Entry)}
 }
 
-// addEvent adds the event of its entry to a delivery. After too many reads, it does nothing.
+// addEvent adds the event to a delivery. If the entry is not read yet and maxReads is reached, it
+// does nothing.
 func (r *entryReader) addEvent(ctx context.Context, d *Delivery) error {
 	e := r.known[d.ID.Entry]
 	if e == nil && r.reads < maxReads {

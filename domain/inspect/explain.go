@@ -12,44 +12,47 @@ import (
 // A Cause is the reason for the state of a delivery.
 type Cause string
 
-// The causes. The first ones are about the receiver, and delay each of its deliveries.
+// Causes that concern the receiver, and delay all deliveries to it.
 const (
-	CausePaused     Cause = "paused"     // its owner has paused the subscription
-	CauseGone       Cause = "gone"       // the receiver answered 410 Gone
-	CauseHeld       Cause = "held"       // the receiver asked for a pause by Retry-After
-	CauseBreaker    Cause = "breaker"    // the last calls failed, so the receiver gets a pause
-	CauseUnprepared Cause = "unprepared" // the hub cannot prepare its calls
+	CausePaused     Cause = "paused"     // the owner paused the subscription
+	CauseGone       Cause = "gone"       // the receiver responded with 410 Gone
+	CauseHeld       Cause = "held"       // the receiver requested a pause with Retry-After
+	CauseBreaker    Cause = "breaker"    // the last calls failed, so the hub pauses calls to the receiver
+	CauseUnprepared Cause = "unprepared" // the hub cannot prepare calls to the receiver
 	CauseFull       Cause = "full"       // too many deliveries wait for their next attempt
-
-	CauseTurn     Cause = "turn"     // other deliveries are before it
-	CauseOrder    Cause = "order"    // the subscription is ordered, and a delivery before it has failed
-	CauseCalled   Cause = "called"   // the receiver is being called
-	CauseBackoff  Cause = "backoff"  // its next attempt is not due
-	CauseDue      Cause = "due"      // its next attempt is due
-	CauseSpent    Cause = "spent"    // its last attempt failed
-	CausePoison   Cause = "poison"   // nodes crashed while they called with it
-	CauseAccepted Cause = "accepted" // the receiver has accepted it
-	CauseFilter   Cause = "filter"   // the filter does not match it
-	CauseExpired  Cause = "expired"  // its retention has passed
-	CauseUnknown  Cause = "unknown"  // it is no longer stored
 )
 
-// An Explanation gives the reasons for the state of a delivery, in sentences and in fields.
+// Causes that concern one delivery.
+const (
+	CauseTurn     Cause = "turn"     // earlier deliveries were not called yet
+	CauseOrder    Cause = "order"    // the subscription is ordered, and an earlier delivery failed
+	CauseCalled   Cause = "called"   // the receiver is being called
+	CauseBackoff  Cause = "backoff"  // the next attempt is not due
+	CauseDue      Cause = "due"      // the next attempt is due
+	CauseSpent    Cause = "spent"    // the last permitted attempt failed
+	CausePoison   Cause = "poison"   // nodes crashed while they called the receiver with the message
+	CauseAccepted Cause = "accepted" // the receiver accepted the message
+	CauseFilter   Cause = "filter"   // the filter does not match the message
+	CauseExpired  Cause = "expired"  // the retention of the message has passed
+	CauseUnknown  Cause = "unknown"  // the outcome is no longer stored
+)
+
+// An Explanation describes the reasons for the state of a delivery, in sentences and in fields.
 type Explanation struct {
 	Delivery
 	Cause     Cause
 	Sentences []string
-	Actions   []Action // actions of the owner
+	Actions   []Action // what the owner of the subscription can do
 
-	Behind       int64     // messages before it that were not taken, including those that the filter does not match
-	HeldUntil    time.Time // zero: it is not held
-	BreakerUntil time.Time // zero: the breaker is closed
-	PausedFor    string    // why the subscription is paused; "": it is not
-	NextAttempt  time.Time // no attempt is made before this time; zero: as soon as it is its turn, or never
+	Behind       int64     // number of earlier messages that were not taken, including messages that the filter does not match
+	HeldUntil    time.Time // end of a pause that the receiver requested; zero: no pause
+	BreakerUntil time.Time // end of a pause after failed calls; zero: the breaker is closed
+	PausedFor    string    // why the subscription is paused; "": it is not paused
+	NextAttempt  time.Time // earliest time of the next attempt; zero: there is no such time
 	AttemptsLeft int
 }
 
-// An Action is what the owner of a subscription can do about a delivery.
+// An Action is a request by which the owner of a subscription can act on a delivery.
 type Action struct {
 	Method, Path, Text string
 }
@@ -62,7 +65,7 @@ func (x *Explanation) addAction(method, path, text string) {
 	x.Actions = append(x.Actions, Action{method, path, text})
 }
 
-// Explain explains a delivery. It fails as Get does.
+// Explain explains the state of a delivery. It fails with NotFound like Get.
 func (s *Service) Explain(ctx context.Context, reader Reader, id domain.DeliveryID) (*Explanation, error) {
 	n, err := s.readSnapshot(ctx, reader, id.Subscription)
 	if err != nil {
@@ -87,14 +90,14 @@ func (s *Service) Explain(ctx context.Context, reader Reader, id domain.Delivery
 		x.explainFiltered(n)
 	case Expired:
 		x.Cause = CauseExpired
-		x.addSentence("The message was removed from its topic, because its retention had passed, before the subscription came to it. It is not delivered.")
+		x.addSentence("The message was removed from its topic, because its retention had passed, before the subscription reached it. It is not delivered.")
 		if r := n.standing.Expiry(id.Entry); r != nil {
 			x.addSentence("The subscription passed it at %s: %s of its priority, from number %d on, had expired.", textOf(r.At), countOf(r.Count(), "message"), r.From.Number)
 		}
 	default:
 		x.Cause = CauseUnknown
-		x.addSentence("The subscription has passed the message, and nothing more is stored of its delivery. The last %d attempts of a subscription are stored, and a dead letter for %d days.", domain.MaxRecent, int(repository.DeadLetterRetention.Hours()/24))
-		x.sayLastAttempt()
+		x.addSentence("The subscription has passed the message, and the outcome of the delivery is no longer stored. The last %d attempts of a subscription are stored, and a dead letter for %d days.", domain.MaxRecent, int(repository.DeadLetterRetention.Hours()/24))
+		x.explainLastAttempt()
 	}
 	return x, nil
 }
@@ -104,11 +107,11 @@ func (s *Service) explainOutstanding(ctx context.Context, n *snapshot, x *Explan
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
-	x.sayLastAttempt()
+	x.explainLastAttempt()
 	x.explainReceiver(n)
 	if err != nil {
 		x.setCause(CauseUnprepared)
-		x.addSentence("The hub could not prepare a call to the receiver. Its log says why: ask the operator.")
+		x.addSentence("The hub could not prepare a call to the receiver. The operator can find the reason in the log of the hub.")
 	} else {
 		x.AttemptsLeft = max(receiver.Policy.Attempts-x.Attempts, 0)
 	}
@@ -117,17 +120,17 @@ func (s *Service) explainOutstanding(ctx context.Context, n *snapshot, x *Explan
 		x.explainRetry(n)
 	case Calling:
 		x.setCause(CauseCalled)
-		x.addSentence("A node has taken the delivery. The receiver is called now, or in a moment; the result is stored within seconds after the call.")
+		x.addSentence("A node has taken the delivery and calls the receiver now or immediately afterwards. The result is stored within seconds after the call.")
 	default:
 		if err := s.explainTurn(ctx, n, x); err != nil {
 			return err
 		}
 	}
-	x.sayClaim(n)
+	x.explainClaim(n)
 	if x.AttemptsLeft > 0 {
-		x.addSentence("It has %s left. If the last one fails, it becomes a dead letter.", countOf(int64(x.AttemptsLeft), "attempt"))
+		x.addSentence("The delivery has %s left. If the last attempt fails, the delivery becomes a dead letter.", countOf(int64(x.AttemptsLeft), "attempt"))
 	}
-	x.addAction("POST", subscriptionPath(n)+"/test", "call the receiver with a test message, to see what it answers")
+	x.addAction("POST", subscriptionPath(n)+"/test", "call the receiver with a test message, to see its response")
 	return nil
 }
 
@@ -142,10 +145,10 @@ func (x *Explanation) explainRetry(n *snapshot) {
 		return
 	}
 	x.setCause(CauseDue)
-	x.addSentence("Its next attempt has been due since %s. It is called now, or as soon as the receiver may be called and has no more calls under way than it may have.", textOf(x.Due))
+	x.addSentence("Its next attempt has been due since %s. The hub calls the receiver as soon as calls are permitted and the number of concurrent calls is below its limit.", textOf(x.Due))
 }
 
-// explainTurn explains why a delivery was not called yet.
+// explainTurn explains why the first attempt of a delivery has not begun.
 func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) error {
 	x.NextAttempt = latest(x.HeldUntil, x.BreakerUntil)
 	if x.PausedFor != "" {
@@ -156,7 +159,7 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 			return err
 		}
 		x.setCause(CauseTurn)
-		x.addSentence("A node has taken the delivery, and calls the receiver once it may be called.")
+		x.addSentence("A node has taken the delivery. It calls the receiver as soon as calls are permitted.")
 		return nil
 	}
 	end, err := s.readEnds(ctx, n)
@@ -166,7 +169,7 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 	entry := x.ID.Entry
 	own := entry.Number - n.standing.Position(entry.Priority).Number
 	if _, isData := n.stream.DataActor(); isData {
-		own = 0 // the newest entry represents all entries before it
+		own = 0 // in a data stream, the newest entry represents all earlier entries
 	}
 	higher := int64(0)
 	for p := entry.Priority + 1; p < domain.Priorities; p++ {
@@ -175,7 +178,7 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 	x.Behind = own + higher
 	if n.standing.Retries >= domain.MaxRetries {
 		x.setCause(CauseFull)
-		x.addSentence("%d deliveries of the subscription wait for another attempt. No other message is taken until some of them have ended.", n.standing.Retries)
+		x.addSentence("%d deliveries of the subscription wait for another attempt. The hub takes no other message until some of these deliveries have ended.", n.standing.Retries)
 	}
 	if err := s.explainOrder(ctx, n, x); err != nil {
 		return err
@@ -183,7 +186,7 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 	x.setCause(CauseTurn)
 	switch {
 	case x.Behind == 0:
-		x.addSentence("It is the next message of the subscription. Its call may be under way: what a node takes is stored with its next result.")
+		x.addSentence("It is the next message of the subscription. Its call may be in progress: a node stores which messages it has taken together with its next result.")
 	case higher == 0:
 		x.addSentence("%s before it and %s not taken yet.", countOf(own, "message of its priority is", "messages of its priority are"), wasOrWere(own))
 	default:
@@ -192,8 +195,8 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 	return nil
 }
 
-// explainOrder explains that a delivery of an ordered subscription waits for an earlier one
-// that has failed.
+// explainOrder explains that a delivery of an ordered subscription waits for an earlier delivery
+// that failed.
 func (s *Service) explainOrder(ctx context.Context, n *snapshot, x *Explanation) error {
 	if !n.definition.IsOrdered || n.standing.Retries == 0 {
 		return nil
@@ -203,12 +206,12 @@ func (s *Service) explainOrder(ctx context.Context, n *snapshot, x *Explanation)
 		return err
 	}
 	for _, r := range retries {
-		if r.Replay > 0 { // a replayed delivery delays no other one
+		if r.Replay > 0 { // a replayed delivery does not delay other deliveries
 			continue
 		}
 		before := domain.DeliveryID{Subscription: n.definition.ID, Entry: r.EntryID}
 		x.setCause(CauseOrder)
-		x.addSentence("The subscription is ordered, and delivery %s before it has failed. Nothing behind that one is called until it has succeeded or is a dead letter. Its next attempt is due at %s.", before, textOf(r.Due))
+		x.addSentence("The subscription is ordered, and delivery %s before it has failed. The hub calls no later delivery until this earlier delivery has succeeded or is a dead letter. Its next attempt is due at %s.", before, textOf(r.Due))
 		if x.PausedFor == "" {
 			x.NextAttempt = latest(x.NextAttempt, r.Due)
 		}
@@ -222,19 +225,19 @@ func (x *Explanation) explainDead() {
 	if x.isPoison {
 		x.Cause = CausePoison
 	}
-	x.sayLastAttempt()
-	x.addSentence("It is a dead letter: %s. It is kept for %d days, and not called again by itself.", x.Reason, int(repository.DeadLetterRetention.Hours()/24))
+	x.explainLastAttempt()
+	x.addSentence("It is a dead letter: %s. It is stored for %d days. The hub does not call the receiver again unless the delivery is replayed.", x.Reason, int(repository.DeadLetterRetention.Hours()/24))
 }
 
-// offerReplay adds the action to make an ended delivery again.
+// offerReplay adds the action that replays a dead letter.
 func (x *Explanation) offerReplay() {
-	x.addAction("POST", "/v1/deliveries/"+x.ID.String()+"/replay", "make the delivery again, with all its attempts")
+	x.addAction("POST", "/v1/deliveries/"+x.ID.String()+"/replay", "replay the delivery, with all its attempts")
 }
 
 func (x *Explanation) explainDelivered() {
 	x.Cause = CauseAccepted
 	if x.Inferred {
-		x.addSentence("The subscription has passed the message, its filter lets it pass, and no failure is stored: the receiver has accepted it, unless the filter was another one then. When is not stored any more, because only the last %d attempts are.", domain.MaxRecent)
+		x.addSentence("The subscription has passed the message, the filter matches the message, and no failure is stored. So the receiver has accepted the message, unless the filter was different at that time. The time is not stored, because only the last %d attempts are stored.", domain.MaxRecent)
 		return
 	}
 	last := x.History[len(x.History)-1]
@@ -243,9 +246,9 @@ func (x *Explanation) explainDelivered() {
 
 func (x *Explanation) explainFiltered(n *snapshot) {
 	x.Cause = CauseFilter
-	x.addSentence("The filter of the subscription does not let the message pass, so it is not delivered: %s", n.definition.Filter)
+	x.addSentence("The filter of the subscription does not match the message, so it is not delivered: %s", n.definition.Filter)
 	if x.Inferred {
-		x.addSentence("The filter is shown as it is now. It may have been another one when the subscription came to the message.")
+		x.addSentence("This is the current filter. It may have been different when the subscription reached the message.")
 	}
-	x.addAction("PUT", subscriptionPath(n), "change the filter; messages that were passed are not delivered later")
+	x.addAction("PUT", subscriptionPath(n), "change the filter; messages that the subscription has passed are not delivered later")
 }

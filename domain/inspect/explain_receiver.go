@@ -8,19 +8,19 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// explainReceiver explains why the receiver is not called, if that is the case.
+// explainReceiver explains why the receiver is not called, if its calls are paused.
 func (x *Explanation) explainReceiver(n *snapshot) {
 	switch n.receiver.State {
 	case subscribe.DeliveryPaused:
 		x.PausedFor = "its owner has paused it"
 		x.setCause(CausePaused)
-		x.addSentence("The owner has paused the subscription. Nothing is called until it is resumed, and what waits is kept.")
+		x.addSentence("The owner has paused the subscription. The hub does not call the receiver until the subscription is resumed. Waiting deliveries are retained.")
 		x.addAction("POST", subscriptionPath(n)+"/resume", "resume the subscription")
 		return
 	case subscribe.DeliveryGone:
 		x.PausedFor = n.standing.Reason
 		x.setCause(CauseGone)
-		x.addSentence("The receiver answered 410 Gone: it wants no more messages. Nothing is called until the subscription is resumed, and what waits is kept.")
+		x.addSentence("The receiver answered 410 Gone: it requests no further messages. The hub does not call the receiver until the subscription is resumed. Waiting deliveries are retained.")
 		x.addAction("POST", subscriptionPath(n)+"/resume", "resume the subscription, once the receiver accepts messages again")
 		return
 	}
@@ -35,25 +35,25 @@ func (x *Explanation) explainReceiver(n *snapshot) {
 	if n.standing.BreakerTo.After(n.now) {
 		x.BreakerUntil = n.standing.BreakerTo
 		x.setCause(CauseBreaker)
-		x.addSentence("%s in a row failed, so the receiver is not called before %s. Then it is called once; if that succeeds, all go on.",
+		x.addSentence("%s in a row failed, so the receiver is not called before %s. After that time it is called once. If this call succeeds, all deliveries resume.",
 			countOf(int64(n.receiver.Failures), "call"), textOf(x.BreakerUntil))
 	}
-	x.addAction("POST", subscriptionPath(n)+"/resume", "end the pause at once")
+	x.addAction("POST", subscriptionPath(n)+"/resume", "end the pause immediately")
 }
 
-// sayClaim adds that nodes crashed while they called with the delivery.
-func (x *Explanation) sayClaim(n *snapshot) {
+// explainClaim adds that nodes died while they called the receiver with the message.
+func (x *Explanation) explainClaim(n *snapshot) {
 	c := n.standing.Claim
 	switch {
 	case c != nil && c.Entry == x.ID.Entry && c.Count > 1:
-		x.addSentence("%s ended after they had begun to call with it. After %d, it becomes a dead letter.", countOf(int64(c.Count-1), "node"), domain.MaxClaims)
+		x.addSentence("%s died while they called the receiver with the message. After %d, the delivery becomes a dead letter.", countOf(int64(c.Count-1), "node"), domain.MaxClaims)
 	case n.standing.Caution != nil:
-		x.addSentence("A node ended while it served the subscription, so what it may have been calling with is called one at a time.")
+		x.addSentence("A node died while it served the subscription. The hub calls the messages that this node may have been delivering one at a time.")
 	}
 }
 
-// sayLastAttempt adds how the last attempt ended, if there was one.
-func (x *Explanation) sayLastAttempt() {
+// explainLastAttempt adds the failure of the last attempt, if any.
+func (x *Explanation) explainLastAttempt() {
 	if len(x.History) == 0 {
 		return
 	}
@@ -65,8 +65,7 @@ func (x *Explanation) sayLastAttempt() {
 	x.addSentence("Attempt %d failed at %s after %s: %s.", a.Number, textOf(a.Began.Add(a.Took)), a.Took.Round(time.Millisecond), why)
 }
 
-// setCause sets the cause, unless it is set already: causes that concern the receiver are set
-// first.
+// setCause sets the cause, unless it is already set: the first cause is the most important.
 func (x *Explanation) setCause(c Cause) {
 	if x.Cause == "" {
 		x.Cause = c
@@ -86,8 +85,8 @@ func latest(times ...time.Time) (last time.Time) {
 	return last
 }
 
-// countOf returns a number with its noun. forms are the singular and, unless the plural only
-// adds an s, the plural.
+// countOf returns n and a noun, such as "2 calls". forms has the singular of the noun and, unless
+// the plural only adds an s, the plural.
 func countOf(n int64, forms ...string) string {
 	switch {
 	case n == 1:

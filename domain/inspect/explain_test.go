@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// requireSentence requires that a sentence of an explanation has a text.
+// requireSentence requires that an explanation has a sentence with text.
 func requireSentence(t *testing.T, x *inspect.Explanation, text string) {
 	t.Helper()
 	require.Contains(t, strings.Join(x.Sentences, "\n"), text)
@@ -35,7 +35,7 @@ func TestAnExplanation_NamesTheDeliveryBefore(t *testing.T) {
 	require.EqualValues(t, 3, x.Behind)
 	require.Equal(t, 3, x.AttemptsLeft)
 	requireSentence(t, x, "3 messages are before it and were not taken yet: 2 of its priority, and 1 of higher ones.")
-	requireSentence(t, x, "It has 3 attempts left.")
+	requireSentence(t, x, "The delivery has 3 attempts left.")
 	x = w.explain(7, 0)
 	require.Zero(t, x.Behind)
 	requireSentence(t, x, "It is the next message")
@@ -50,7 +50,7 @@ func TestAnExplanation_SaysWhenTheNextAttemptIsDue(t *testing.T) {
 	require.Equal(t, x.Due, x.NextAttempt)
 	require.Equal(t, 2, x.AttemptsLeft)
 	requireSentence(t, x, "Attempt 1 failed at 2030-01-01T12:00:00Z after 120ms: the receiver failed (500).")
-	requireSentence(t, x, "It has 2 attempts left.")
+	requireSentence(t, x, "The delivery has 2 attempts left.")
 	w.now = w.now.Add(time.Hour)
 	require.Equal(t, inspect.CauseDue, w.explain(0, 0).Cause)
 }
@@ -138,11 +138,11 @@ func TestAnExplanation_SaysThatNodesEnded(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	for i := range domain.MaxClaims {
 		w.node = fmt.Sprint("node ", i)
-		w.callWith(domain.Answer{}) // and the node ends
+		w.callWith(domain.Answer{}) // the node dies during the call
 	}
 	x := w.explain(0, 0)
 	require.Equal(t, inspect.Retrying, x.State)
-	requireSentence(t, x, "2 nodes ended after they had begun to call with it. After 3, it becomes a dead letter.")
+	requireSentence(t, x, "2 nodes died while they called the receiver with the message. After 3, the delivery becomes a dead letter.")
 	w.node = "the last node"
 	w.callWith()
 	x = w.explain(0, 0)

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Get returns a delivery. It fails with NotFound if the reader may not read its subscription, or
-// if the stream has no such entry.
+// Get returns a delivery. It fails with NotFound if the reader may not read the subscription, or
+// if the entry was not published to the stream.
 func (s *Service) Get(ctx context.Context, reader Reader, id domain.DeliveryID) (*Delivery, error) {
 	n, err := s.readSnapshot(ctx, reader, id.Subscription)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Service) getDelivery(ctx context.Context, n *snapshot, id domain.Delive
 	return &d, err
 }
 
-// getFresh returns the delivery of an entry that was not taken.
+// getFresh returns the delivery of an entry that the cursor has not taken.
 func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	end, err := s.readEnds(ctx, n)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryI
 	return &d, nil
 }
 
-// getEnded returns the delivery of an entry that the cursor has taken and that has no stored
-// retry.
+// getEnded returns the delivery of an entry that the cursor has taken, if the delivery has ended and
+// is not a dead letter.
 func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	if x := n.standing.Expiry(id.Entry); x != nil {
 		d := n.newDelivery(n.nearTaken(id.Entry), Expired)
@@ -93,10 +93,10 @@ func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryI
 	case e == nil:
 	case isBefore(e, n.definition):
 		return nil, notFound(id)
-	case len(d.History) > 0: // its last attempt failed, and its dead letter was removed
+	case len(d.History) > 0: // the last attempt failed, and the dead letter was removed
 	case !n.matches(e):
 		d.State = Filtered
-	case n.now.Sub(e.Published) < repository.DeadLetterRetention: // a dead letter would still be stored
+	case n.now.Sub(e.Published) < repository.DeadLetterRetention: // if the delivery had failed, its dead letter would still be stored
 		d.State = Delivered
 	}
 	return &d, nil
@@ -111,7 +111,7 @@ func notFound(id domain.DeliveryID) error {
 	return domain.Errorf(domain.NotFound, "there is no delivery %s", id)
 }
 
-// readEnds returns, for each priority, the number after the last entry.
+// readEnds returns the number of the next entry for each priority.
 func (s *Service) readEnds(ctx context.Context, n *snapshot) (end [domain.Priorities]int64, err error) {
 	found, err := s.ports.Streams.End(ctx, n.stream)
 	for _, p := range found.Positions {

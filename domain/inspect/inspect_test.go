@@ -130,7 +130,7 @@ func TestADelivery_HasItsAttemptsAndItsEvent(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-// Once the stored attempts belong to other deliveries, the state is inferred.
+// The attempts of later deliveries replace the stored attempts, so the state must be inferred.
 func TestADeliveryOfLongAgo_IsInferred(t *testing.T) {
 	w := newWorld(t, "type != 'c'")
 	stream := w.stream()
@@ -149,7 +149,7 @@ func TestADeliveryOfLongAgo_IsInferred(t *testing.T) {
 	require.True(t, d.Inferred)
 	require.Equal(t, inspect.Filtered, w.get(2).State)
 	require.True(t, w.get(2).Inferred)
-	w.now = w.now.Add(49 * time.Hour) // the stream removes it
+	w.now = w.now.Add(49 * time.Hour) // the stream removes the message
 	w.publishTypes(0, "new")
 	d = w.get(0)
 	require.Equal(t, inspect.Ended, d.State)

@@ -9,37 +9,36 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// MaxPage is the limit for the deliveries of a page.
+// MaxPage is the maximum number of deliveries on a page.
 const MaxPage = 100
 
 // defaultPage is the default size of a page.
 const defaultPage = 25
 
-// A Query says which deliveries a reader wants.
+// A Query selects deliveries of a subscription.
 type Query struct {
 	Subscription domain.SubscriptionID
-	State        State  // "": all
+	State        State  // state of the deliveries; "": any state
 	Size         int    // size of a page; 0: 25
-	Page         string // Page.Next of the page before; "": the first one
+	Page         string // Page.Next of the previous page; "": the first page
 }
 
-// A Page has deliveries in the order of their entries. It may have fewer than requested, or
-// none, although there are more: the reads for a page are limited, and a filter may match few
-// entries.
+// A Page has deliveries in the order of their entries. A page that is not the last may have fewer
+// deliveries than requested, or no deliveries: the reads for a page are limited, and a filter may
+// match few entries.
 type Page struct {
 	Deliveries []Delivery
-	Next       string // "": there are no more
+	Next       string // Query.Page for the next page; "": this is the last page
 
-	// Expired are the last ranges of messages that were removed before the subscription took
-	// them. They are on the first page of a list of all deliveries, and of a list of dead
-	// letters.
+	// Expired has the last ranges of messages that were removed before the subscription took
+	// them. It is set on the first page of a list of all deliveries or of dead letters.
 	Expired []domain.Expiry
 }
 
-// List returns a page of the known deliveries of a subscription: retries and dead letters,
-// deliveries that were taken, those that the last attempts have delivered, and for each
-// priority the first ones that wait. The position of its entry determines the page of a
-// delivery. A delivery that appears before the current page is missing. The call fails with
+// List returns a page of the known deliveries of a subscription: retries, dead letters, deliveries
+// that a node has taken, deliveries that recently succeeded, and for each priority the first
+// deliveries that wait. The position of the entry determines the page of a delivery. So a reader
+// misses a delivery that appears on an earlier page after that page was read. List fails with
 // NotFound if the reader may not read the subscription, and with Invalid if the query is not
 // valid.
 func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, error) {
@@ -87,7 +86,7 @@ func (q *Query) parsePosition() (after domain.Position, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(q.Page)
 	if err == nil {
 		if after, err = domain.ParsePosition(string(text)); err != nil {
-			after, err = domain.ParsePosition(string(text) + ".0.0") // the token comes from an earlier version
+			after, err = domain.ParsePosition(string(text) + ".0.0") // the token of an earlier version has no segment and page
 		}
 	}
 	if err != nil {
@@ -97,14 +96,14 @@ func (q *Query) parsePosition() (after domain.Position, err error) {
 }
 
 // A merge combines the deliveries after an entry from several sources. If two sources have the
-// same delivery, the later source wins. Each source adds its first deliveries, at least size if
-// it has that many, so the first size deliveries of the merge are complete.
+// same delivery, the later source wins. Each source adds its first deliveries: size or more, or
+// all that it has. So the first size deliveries of the merge are complete.
 type merge struct {
 	after domain.Position
 	size  int
 	found map[domain.EntryID]Delivery
-	isCut bool             // a source has added size deliveries, so there may be more
-	until *domain.Position // no source has looked beyond it; nil: all sources have looked at everything
+	isCut bool             // a source added size deliveries, so it may have more
+	until *domain.Position // position at which a source stopped reading; nil: the sources are complete
 }
 
 func (m *merge) add(d Delivery) {
@@ -155,7 +154,7 @@ func (s *Service) addDead(ctx context.Context, n *snapshot, m *merge, state Stat
 
 func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Context, domain.CursorID, domain.EntryID, int) ([]domain.Retry, error)) error {
 	found, err := read(ctx, n.definition.ID.Cursor(), m.after.EntryID, m.size)
-	if err != nil && domain.KindOf(err) != domain.NotFound { // a subscription without a cursor has no dead letters
+	if err != nil && domain.KindOf(err) != domain.NotFound { // NotFound: the subscription has no cursor yet
 		return err
 	}
 	for i := range found {
@@ -165,8 +164,8 @@ func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Con
 	return nil
 }
 
-// addOpen adds the open deliveries. Their state is calling, or waiting if the receiver is not
-// called now.
+// addOpen adds the deliveries that were taken and have not ended. Their state is Calling, or
+// Waiting if the receiver may not be called now.
 func (s *Service) addOpen(_ context.Context, n *snapshot, m *merge, state State) error {
 	for _, at := range n.standing.Open {
 		if d := n.fromOpen(at); state == "" || d.State == state {
@@ -188,8 +187,8 @@ func (s *Service) addRecent(_ context.Context, n *snapshot, m *merge, state Stat
 	return nil
 }
 
-// addFresh adds entries that were not taken and match the filter. It looks at about maxLooked
-// entries.
+// addFresh adds deliveries of entries that were not taken and match the filter. It reads about
+// maxWaitingReads entries.
 func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state State) error {
 	if state != "" && state != Waiting || n.standing.Stream == (domain.StreamName{}) {
 		return nil
@@ -198,7 +197,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 	if err != nil {
 		return err
 	}
-	added, looked := 0, 0
+	added, read := 0, 0
 	for priority := m.after.Priority; priority < domain.Priorities; priority++ {
 		at := n.standing.Position(priority)
 		limit := min(end[priority], at.Number+nearEntries)
@@ -206,7 +205,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 			at = laterPosition(at, m.after)
 		}
 		for at.Number < limit {
-			if looked >= maxLooked && at.Number > 0 {
+			if read >= maxWaitingReads && at.Number > 0 {
 				m.until = &at
 				return nil
 			}
@@ -215,9 +214,9 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 				return err
 			}
 			if len(found.Entries) == 0 {
-				break // the entries have expired, or are not visible yet
+				break // the entries have expired or are not visible yet
 			}
-			looked += len(found.Entries)
+			read += len(found.Entries)
 			for i := range found.Entries {
 				e := &found.Entries[i]
 				at = e.Position.Next()
@@ -237,9 +236,9 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 	return nil
 }
 
-// laterPosition returns the first position that is after the entry of after and not before at.
-// It ignores the page of after if that is before the page of at, because a token could
-// otherwise make the store read a stream from an early page.
+// laterPosition returns the later of at and the position that follows after. If after has an
+// earlier page than at, the result has the page of at. Otherwise a forged token could make the
+// store read the stream from an early page.
 func laterPosition(at, after domain.Position) domain.Position {
 	if at.Number > after.Number {
 		return at

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// countedStreams count the entries that are read.
+// countedStreams counts the entries that are read.
 type countedStreams struct {
 	repository.Streams
 	entries int
@@ -26,8 +26,8 @@ func (s *countedStreams) Read(ctx context.Context, stream domain.StreamName, fro
 	return found, err
 }
 
-// newBacklogWorld returns a world in which 500 events of each priority wait. Every 50th is of
-// type b, the others are of type a.
+// newBacklogWorld returns a world in which 500 events of each priority wait. Every 50th event has
+// type b, the other events have type a.
 func newBacklogWorld(t *testing.T, filter string) (*world, *countedStreams) {
 	t.Helper()
 	w := newWorld(t, filter)
@@ -69,19 +69,19 @@ func TestAPage_ReadsALimitedNumberOfEntries(t *testing.T) {
 	}
 }
 
-// Failed deliveries are listed in order among waiting ones, although a page ends where the
-// limit of reads was reached.
+// A page ends at the entry at which the limit of reads was reached. A failed delivery after this
+// entry is on a later page, so that all pages together are in order.
 func TestAPageThatIsCut_LeavesOutLaterDeliveries(t *testing.T) {
 	w, _ := newBacklogWorld(t, "type == 'b'")
-	w.callWith(domain.Answer{Status: 500}) // the first event of priority 9
+	w.callWith(domain.Answer{Status: 500}) // the attempt with the first event of priority 9 fails
 	states := w.list(inspect.Query{Size: 100})
 	require.Len(t, states, 101, "the one that failed does not pass the filter")
 	require.Equal(t, "9.0 retrying", states[90])
 	require.Len(t, w.list(inspect.Query{State: inspect.Waiting}), 100)
 }
 
-// Readers can send any text as a token.
-func TestATokenOfAnEarlierPageOfTheStream_IsNotReadFromThere(t *testing.T) {
+// Readers can forge a token with any position.
+func TestATokenWithAnEarlierPage_DoesNotMoveReadsBack(t *testing.T) {
 	w, streams := newBacklogWorld(t, "")
 	w.callWith(domain.Answer{Status: 200})
 	standing, err := w.cursors.Standing(t.Context(), w.id.Cursor())

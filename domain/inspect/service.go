@@ -21,13 +21,13 @@ type Ports struct {
 	Caller      Caller
 }
 
-// A Receiver is a receiver as the engine calls it.
+// A Receiver has all data that is needed to call a receiver.
 type Receiver = delivery.Receiver
 
 // Options of a Service. The zero value is valid.
 type Options struct {
 	Clock  func() time.Time // default time.Now
-	Random func() string    // part of the id of a test message; default: 26 letters and digits
+	Random func() string    // random part of the id of a test message; default: 26 letters and digits
 }
 
 // A Service is safe for concurrent use.
@@ -48,8 +48,8 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports: ports, opts: opts}
 }
 
-// A Reader is the caller: an actor, which may read its own subscriptions, or an operator, who
-// may read all.
+// A Reader is the caller of a query. An actor may read its own subscriptions, and an operator may
+// read all subscriptions.
 type Reader struct {
 	Actor      domain.ActorID
 	IsOperator bool
@@ -60,13 +60,13 @@ type snapshot struct {
 	definition *repository.Definition
 	stream     domain.StreamName
 	standing   domain.Standing
-	receiver   *subscribe.Delivery // the state of its calls
-	filter     *filter.Expression  // nil: every message
+	receiver   *subscribe.Delivery // state of the calls to the receiver
+	filter     *filter.Expression  // nil: the subscription has no filter
 	now        time.Time
 }
 
-// findReadable returns a subscription that the reader may read. For any other one it fails as
-// if it did not exist.
+// findReadable returns a subscription that the reader may read. For other subscriptions it fails
+// with NotFound, so that a reader cannot learn whether they exist.
 func (s *Service) findReadable(ctx context.Context, reader Reader, id domain.SubscriptionID) (*repository.Definition, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
 	if domain.KindOf(err) == domain.NotFound || err == nil && !reader.IsOperator && d.Owner != reader.Actor {
@@ -75,7 +75,8 @@ func (s *Service) findReadable(ctx context.Context, reader Reader, id domain.Sub
 	return d, err
 }
 
-// readSnapshot reads a subscription and its cursor. If there is no cursor, no entry was taken.
+// readSnapshot reads a subscription and its cursor. If the cursor does not exist yet, the zero
+// standing means that no entry was taken.
 func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.SubscriptionID) (*snapshot, error) {
 	d, err := s.findReadable(ctx, reader, id)
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.Sub
 	return found, nil
 }
 
-// isCalled reports whether the receiver may be called now.
+// isCalled reports whether calls to the receiver are permitted now.
 func (n *snapshot) isCalled() bool {
 	return n.receiver.Until.IsZero() && (n.receiver.State == subscribe.DeliveryActive || n.receiver.State == subscribe.DeliveryFailing)
 }

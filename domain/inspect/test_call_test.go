@@ -50,7 +50,7 @@ func TestTestCalls_AreLimited(t *testing.T) {
 	_, err = w.Service.Test(t.Context(), w.reader, w.id)
 	require.NoError(t, err)
 
-	// All owners together have a limit, too.
+	// The calls of all owners together have a limit, too.
 	for range 29 {
 		d := w.newSubscription(rt.NewActor())
 		_, err = w.Service.Test(t.Context(), inspect.Reader{Actor: d.Owner}, d.ID)

@@ -7,18 +7,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The limits of test calls in a window, on one node.
+// Limits of the test calls of one node in a window of testWindow.
 const (
 	testWindow      = time.Minute
 	testsPerOwner   = 5
 	testsAltogether = 30
 )
 
-// A testLimiter limits test calls. Any client that can reach the hub can name any owner, so the
-// calls of all owners together have a limit, too.
+// A testLimiter limits the test calls of each owner, and of all owners together. The second limit
+// is needed because any client that can reach the hub can name any owner.
 type testLimiter struct {
 	mu    sync.Mutex
-	calls []testCall // calls in the window, in order
+	calls []testCall // calls in the window, the oldest first
 }
 
 type testCall struct {
@@ -26,7 +26,8 @@ type testCall struct {
 	owner domain.ActorID
 }
 
-// acquire counts a call of an owner. If the limit is reached, it returns how long to wait.
+// acquire counts a call of an owner. If a limit is reached, it returns the time until the next call
+// is permitted.
 func (l *testLimiter) acquire(owner domain.ActorID, now time.Time) (pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,8 +50,8 @@ func (l *testLimiter) acquire(owner domain.ActorID, now time.Time) (pause time.D
 	return 0
 }
 
-// timeLeft returns how long a call still counts: at most a window, even if the clock was set
-// back.
+// timeLeft returns the remaining time in which a call counts: from one second to testWindow, even
+// if the clock was set back.
 func (l *testLimiter) timeLeft(at, now time.Time) time.Duration {
 	return min(max(testWindow-now.Sub(at), time.Second), testWindow)
 }

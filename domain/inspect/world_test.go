@@ -14,7 +14,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A world has one subscription, and a node that serves it step by step.
+// A world has one subscription. A test lets a node serve the subscription step by step.
 type world struct {
 	*testing.T
 	*inspect.Service
@@ -33,7 +33,7 @@ type world struct {
 	answer   domain.Answer // answer to test calls
 	body     string
 	tested   []domain.Message
-	failures error // error of Receiver
+	failures error // error that Receiver returns; nil: Receiver succeeds
 }
 
 func newWorld(t *testing.T, filter string) *world {
@@ -69,7 +69,7 @@ func (w *world) stream() domain.StreamName {
 	return stream
 }
 
-// publishTypes appends messages of a priority, with the types.
+// publishTypes publishes one message with each of the types.
 func (w *world) publishTypes(priority int, types ...string) {
 	w.Helper()
 	for _, text := range types {
@@ -78,8 +78,8 @@ func (w *world) publishTypes(priority int, types ...string) {
 	}
 }
 
-// callWith makes a node take and call one delivery for each answer. A zero answer leaves the
-// call under way. The state of the cursor is stored.
+// callWith makes a node take one delivery for each answer and call the receiver, which returns the
+// answer. With a zero answer, the call does not end. The state of the cursor is stored.
 func (w *world) callWith(answers ...domain.Answer) {
 	w.Helper()
 	clock := func() time.Time { return w.now }
@@ -126,7 +126,7 @@ func (w *world) explain(priority int, number int64) *inspect.Explanation {
 	return x
 }
 
-// list returns the numbers of the listed deliveries with their states.
+// list returns the listed deliveries, each as its number and state.
 func (w *world) list(q inspect.Query) (states []string) {
 	w.Helper()
 	q.Subscription = w.id

@@ -1,12 +1,12 @@
-// Package journal records the actions of operators on subscriptions, consumers of the broker and jobs on
-// objects, which belong to no mailbox.
+// Package journal records the actions of operators on subscriptions, consumers of the broker, and jobs on
+// objects. The records of actions on mailboxes are stored in the mailboxes.
 //
 // It promises that an action begins only after its record is stored, with the name of the operator and the
 // reason. The outcome is added afterwards, even if the caller has disconnected. A node that dies during an
 // action leaves a record without an outcome: the action may have been carried out.
 //
-// The caller carries out the action. Records are stored in the same way as those of actions on dead letters,
-// with the subject in place of the queue; no queue has the name of a subject.
+// The caller carries out the action. The store keeps these records together with the records of actions on
+// dead letters, with the name of the subject in place of the queue. No queue has the name of a subject.
 package journal
 
 import (
@@ -27,16 +27,16 @@ type Record struct {
 	AdminAction
 	What    string
 	When    time.Time
-	About   string // a part of the subject, such as a delivery; "": the subject itself
+	About   string // the part of the subject that the action concerns, such as a delivery; "": the whole subject
 	Outcome string // "": the action is in progress, or its node has died
 }
 
-// A Subject identifies what operators act on.
+// A Subject identifies an object of operators' actions, such as a subscription.
 type Subject struct{ name string }
 
-// SubjectOf returns the subject with a kind, such as subscription, and the identifying names.
+// SubjectOf returns the subject of a kind, such as subscription, that names identify.
 func SubjectOf(kind string, names ...string) Subject {
-	return Subject{"|" + kind + "|" + strings.Join(names, "|")} // a queue's name has no bar
+	return Subject{"|" + kind + "|" + strings.Join(names, "|")} // the name of a queue has no |
 }
 
 // A Journal is safe for concurrent use.
@@ -56,7 +56,7 @@ func New(records repository.DeadLetterActions, log *slog.Logger) *Journal {
 const (
 	doneOutcome = "done"
 	maxOutcome  = 500              // characters
-	endTimeout  = 10 * time.Second // time in which the outcome must be recorded
+	endTimeout  = 10 * time.Second // time limit for recording the outcome
 )
 
 // CarryOut records an action, calls do, and records the outcome. It fails with Invalid, without calling do,
@@ -96,7 +96,7 @@ func (j *Journal) Records(ctx context.Context, subject Subject, limit int) ([]Re
 	return records, err
 }
 
-// shortenText returns the first characters of a text.
+// shortenText returns the first maxOutcome characters of a text.
 func shortenText(text string) string {
 	characters := []rune(text)
 	return string(characters[:min(len(characters), maxOutcome)])

@@ -37,7 +37,7 @@ func TestAction_ThatFailsIsRecordedWithItsFailure(t *testing.T) {
 	subject := journal.SubjectOf("job", "crawl")
 	ctx, cancel := context.WithCancel(t.Context())
 	err := j.CarryOut(ctx, subject, "stop", "", by, func(context.Context) error {
-		cancel() // the caller is gone
+		cancel() // the caller disconnects
 		return domain.Errorf(domain.Conflict, "%s", strings.Repeat("x", 1000))
 	})
 	require.Equal(t, domain.Conflict, domain.KindOf(err))

@@ -8,7 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// attributeText returns the text of an attribute that is a string, a number, true or false.
+// attributeText returns the text of the attribute at a path. has is false unless the attribute is a
+// string, a number, true or false.
 func attributeText(attributes string, path []string) (text string, has bool) {
 	if attributes == "" {
 		return "", false
@@ -35,7 +36,7 @@ func attributeText(attributes string, path []string) (text string, has bool) {
 
 const maxAttributes = 16 << 10 // bytes
 
-// checkAttributes returns an Invalid error if a text cannot be the attributes of a row.
+// checkAttributes returns an Invalid error if text is not valid as the attributes of a row.
 func checkAttributes(text []byte) error {
 	if len(text) > maxAttributes {
 		return domain.Errorf(domain.Invalid, "the attributes would have %d bytes; want at most %d", len(text), maxAttributes)
@@ -50,15 +51,15 @@ func checkAttributes(text []byte) error {
 	return nil
 }
 
-// checkJSON returns the number of nested levels of objects and arrays in a JSON text. Other
-// text is an Invalid error, and so is an object with the same name twice.
+// checkJSON returns the nesting depth of objects and arrays in a JSON text. It fails with Invalid if
+// the text is not JSON, or if an object has the same name twice.
 func checkJSON(text []byte) (depth int, err error) {
 	if !json.Valid(text) {
 		return 0, domain.Errorf(domain.Invalid, "want JSON")
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	var open []map[string]bool // the names of each object, nil for an array
+	var open []map[string]bool // names of each open object; nil for an array
 	isName := false
 	for {
 		token, err := d.Token()
@@ -101,7 +102,7 @@ func innermostNames(open []map[string]bool) map[string]bool {
 	return open[len(open)-1]
 }
 
-// parsePointer returns the names of a JSON pointer of RFC 6901.
+// parsePointer returns the unescaped names in a JSON pointer (RFC 6901).
 func parsePointer(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil

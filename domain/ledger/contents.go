@@ -8,18 +8,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Contents are the objects in which the hub stores its own data.
+// Contents is notified of deletions among the objects in which the hub stores its own data.
 type Contents interface {
-	// Gone is called when the object with a key no longer exists. It may be called again for
-	// the same object, also after it has failed.
+	// Gone is called when the object with a key no longer exists. It may be called several times
+	// for the same object, for example again after a failure.
 	Gone(ctx context.Context, key string) error
 }
 
-// WatchContents returns objects whose Ingest also notifies contents when an object of a bucket
-// no longer exists, by an event of the store, of a crawl or of an inventory.
+// WatchContents wraps objects. Its Ingest also calls contents when an event of the store, of a crawl
+// or of an inventory shows that an object of bucket no longer exists.
 //
-// If Gone fails temporarily, the event fails with Uncertain, although it is stored. When it is
-// delivered again it is a duplicate, and Gone is called again. After a crash before Gone, the
+// If Gone fails temporarily, the event fails with Uncertain, although it is stored. When the event is
+// delivered again, it is a duplicate, and Gone is called again. After a crash before Gone, the
 // call is lost only if the event is not delivered again.
 func WatchContents(objects repository.Objects, bucket string, contents Contents, logger *slog.Logger) repository.Objects {
 	return &watchedContents{Objects: objects, bucket: bucket, contents: contents, logger: logger}
@@ -56,8 +56,8 @@ func (w *watchedContents) Ingest(ctx context.Context, reports []repository.Objec
 	return results, nil
 }
 
-// notifyGone calls Gone. A temporary failure becomes Uncertain. A permanent one is logged,
-// because a repeated event would fail again.
+// notifyGone calls Gone. It returns Uncertain for a temporary failure. A permanent failure is only
+// logged, because a repeated event would fail again.
 func (w *watchedContents) notifyGone(ctx context.Context, name domain.ObjectName) error {
 	err := w.contents.Gone(ctx, name.Key())
 	switch kind := domain.KindOf(err); {

@@ -33,7 +33,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// report returns an event of an object at a sequencer.
+// report returns the report of an event with a sequencer.
 func report(bucket, key string, typ domain.ObjectEventType, sequencer string) repository.ObjectReport {
 	return repository.ObjectReport{
 		Name: must(domain.ParseObjectName(bucket, key)),

@@ -13,34 +13,34 @@ import (
 
 const (
 	listTimeout   = 30 * time.Second
-	maxEmptyPages = 1000 // limit for consecutive empty pages of a listing
+	maxEmptyPages = 1000 // maximum number of consecutive empty pages of a listing
 )
 
 // A CrawlRequest selects the objects that a crawl compares.
 type CrawlRequest struct {
-	Prefix string `json:"prefix,omitempty"` // prefix of the keys
+	Prefix string `json:"prefix,omitempty"` // only objects whose keys have this prefix
 }
 
 // StartCrawl starts a crawl of the objects of a bucket whose keys have a prefix. It fails with a
-// *repository.JobRunsError if a crawl of the bucket is under way, and with repository.ErrNoStore if the
+// *repository.JobRunsError if a crawl of the bucket is running, and with repository.ErrNoStore if the
 // store of the bucket is not configured.
 //
 // A crawl compares the listing of a store with the known objects, page by page in the order of
 // their keys, and writes only the differences:
 //
-//  1. List a page. The time of its events is when the page was requested, less
+//  1. List a page. The events of the page have the time at which the page was requested, less
 //     [domain.ClockMargin], so that later events of the store have later times. A crash in step
 //     1 or 2 has no effect.
-//  2. Require that the keys ascend, within the page and from the page before, and list the next
-//     page. Only then use the page: a listing that is not in order does not prove that an
-//     object is absent.
-//  3. Read the known objects from the page before to the last key of this page, and store the
-//     resulting events; see [domain.Object.EventsOfListing]. After a crash, some of them are
-//     stored.
-//  4. Store where the next page begins. After a crash before that, the page is listed again.
-//     Events that are stored already are no differences then. If a stale read shows the
-//     difference again, its event is a duplicate: events are identified by the job and a digest
-//     of their content.
+//  2. Require that the keys ascend, within the page and after the previous page, and list the next
+//     page. The crawl uses a page only after this step, because a listing that is not in order
+//     does not prove that an object is absent.
+//  3. Read the known objects from the last key of the previous page to the last key of this page,
+//     and store the resulting events; see [domain.Object.EventsOfListing]. After a crash, some of
+//     the events are stored.
+//  4. Store the position at which the next page begins. After a crash before this step, the page
+//     is listed again. The stored events are then part of the known objects, and no longer
+//     differences. If a stale read shows the difference again, its event is a duplicate: events
+//     are identified by the job and a digest of their content.
 func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain.Job, error) {
 	if _, err := domain.ParseObjectName(bucket, "key"); err != nil {
 		return domain.Job{}, err
@@ -59,20 +59,20 @@ func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain
 	return s.createJob(ctx, domain.CrawlJob, bucket, CrawlRequest{prefix})
 }
 
-// A crawlCursor is the position at which a crawl resumes. Its keys are bytes, because a JSON
-// string cannot end within a character.
+// A crawlCursor is the position at which a crawl resumes. Its keys are bytes, because After may end
+// within a character, and a JSON string cannot.
 type crawlCursor struct {
-	Page  []byte `json:"page,omitempty"`  // cursor of the listing
-	After []byte `json:"after,omitempty"` // objects up to this key are done; up to repository.OrderedKey bytes
-	Last  []byte `json:"last,omitempty"`  // last key that was listed
+	Page  []byte `json:"page,omitempty"`  // cursor of the next page of the listing
+	After []byte `json:"after,omitempty"` // objects up to this key were compared; up to repository.OrderedKey bytes
+	Last  []byte `json:"last,omitempty"`  // last key on the pages before
 }
 
-// A crawlPage is a page of a listing that has objects, or the last one.
+// A crawlPage is a page of a listing. Only the last page may have no objects.
 type crawlPage struct {
-	asked   time.Time // when the page was requested
-	cursor  string
-	objects []repository.SourceObject
-	next    string // cursor
+	requested time.Time // time at which the page was requested
+	cursor    string
+	objects   []repository.SourceObject
+	next      string // cursor of the next page; empty: this is the last page
 }
 
 // runCrawl runs a crawl from its cursor.
@@ -121,9 +121,9 @@ func (t *task) runCrawl(ctx context.Context) error {
 	}
 }
 
-// endKey returns the key up to which the page proves that other objects are absent. The store
-// of objects orders long keys with a common beginning differently, so a range ends before all
-// of them.
+// endKey returns the key up to which the page proves that objects are absent. The repository orders
+// keys that are longer than OrderedKey and begin alike in another order than the listing. So endKey
+// cuts the key to OrderedKey, and the range ends before all such keys.
 func (p *crawlPage) endKey() string {
 	if p.next == "" {
 		return ""
@@ -132,23 +132,23 @@ func (p *crawlPage) endKey() string {
 	return last[:min(len(last), repository.OrderedKey)]
 }
 
-// A listing reads the pages of a store, and requires that they are in order.
+// A listing reads the pages of a store's listing, and requires that the keys are in order.
 type listing struct {
 	*task
 	prefix string
-	last   string // key that was listed
+	last   string // last key that was listed
 }
 
-// errDisorder is the error of a listing whose keys are not in order.
+// errDisorder returns the error for a listing whose keys are not in order.
 func errDisorder(format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, "the listing of the store is out of order, and nothing of its last pages was stored: "+format, args...)
 }
 
-// readPage returns the page at a cursor. It skips empty pages.
+// readPage returns the first page with objects from a cursor onward, or the last page.
 func (l *listing) readPage(ctx context.Context, cursor string) (*crawlPage, error) {
-	asked := l.timeOfQuestion(l.job.Bucket)
+	requested := l.requestTime(l.job.Bucket)
 	for range maxEmptyPages {
-		if err := l.prolongLate(ctx); err != nil {
+		if err := l.renewOldLease(ctx); err != nil {
 			return nil, err
 		}
 		found, err := l.listPage(ctx, l.job.Bucket, l.prefix, cursor, l.opts.CrawlPage)
@@ -172,12 +172,12 @@ func (l *listing) readPage(ctx context.Context, cursor string) (*crawlPage, erro
 				l.last = key
 			}
 		}
-		return &crawlPage{asked: asked, cursor: cursor, objects: found.Objects, next: found.Cursor}, nil
+		return &crawlPage{requested: requested, cursor: cursor, objects: found.Objects, next: found.Cursor}, nil
 	}
 	return nil, errDisorder("%d pages in a row are empty", maxEmptyPages)
 }
 
-// listPage lists a page of a store within listTimeout.
+// listPage lists a page of a store. It fails with Unavailable after listTimeout.
 func (s *Service) listPage(ctx context.Context, bucket, prefix, cursor string, limit int) (repository.SourcePage, error) {
 	limited, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -188,8 +188,9 @@ func (s *Service) listPage(ctx context.Context, bucket, prefix, cursor string, l
 	return page, err
 }
 
-// timeOfQuestion returns the time that a request to the store of a bucket has now.
-func (s *Service) timeOfQuestion(bucket string) time.Time {
+// requestTime returns the current time for a request to the store of a bucket. Events from the
+// response have this time, less [domain.ClockMargin].
+func (s *Service) requestTime(bucket string) time.Time {
 	now := s.opts.Clock().UTC()
 	if s.opts.HasClock != nil && s.opts.HasClock(bucket) {
 		return now.Add(domain.ClockMargin) // domain.responseTime subtracts the margin again

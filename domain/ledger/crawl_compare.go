@@ -14,25 +14,26 @@ import (
 )
 
 const (
-	knownPageSize   = 1100 // known objects in one read; enough for an unchanged page
-	historyPageSize = 1000 // rows
-	ingestSize      = 200  // events
+	knownPageSize   = 1100 // maximum number of known objects in one read; enough for an unchanged page
+	historyPageSize = 1000 // maximum number of rows in one read
+	ingestSize      = 200  // number of events from which a batch is stored
 )
 
 // A comparison compares a page of a listing with the known objects.
 type comparison struct {
 	*task
-	page  *crawlPage
-	short []repository.SourceObject // listed objects with short keys, which the store of objects lists in the same order
-	long  map[string]bool           // the other keys of the page
-	left  map[string]bool           // keys of known objects that cannot be read
-	batch []repository.ObjectReport
-	done  domain.Job // the job, including the counts of this page
+	page    *crawlPage
+	short   []repository.SourceObject // listed objects whose keys have at most OrderedKey bytes; the repository has the same order
+	long    map[string]bool           // keys of the page that are longer than OrderedKey
+	skipped map[string]bool           // keys of objects that were skipped
+	batch   []repository.ObjectReport
+	done    domain.Job // draft of the job that includes the counts of this page
 }
 
-// comparePage compares a page with the known objects after a key, and stores the differences.
+// comparePage compares a page with the known objects after a key, and stores events for the
+// differences.
 func (t *task) comparePage(ctx context.Context, prefix, after string, page *crawlPage) error {
-	c := &comparison{task: t, page: page, long: make(map[string]bool), left: make(map[string]bool), done: t.job.Draft()}
+	c := &comparison{task: t, page: page, long: make(map[string]bool), skipped: make(map[string]bool), done: t.job.Draft()}
 	c.done.Counts.Seen += int64(len(page.objects))
 	for i := range page.objects {
 		o := &page.objects[i]
@@ -58,11 +59,11 @@ func (t *task) comparePage(ctx context.Context, prefix, after string, page *craw
 	return nil
 }
 
-// mergeRange compares the known objects of a range with the listed ones, both in the order of
-// their keys.
+// mergeRange compares the known objects of a range with the listed objects. It reads both in the
+// order of their keys.
 func (c *comparison) mergeRange(ctx context.Context, r repository.ObjectRange) error {
 	if r.UpTo != "" && r.UpTo <= r.After {
-		return nil // the page has only long keys
+		return nil // all keys of the page are longer than OrderedKey
 	}
 	for {
 		known, err := c.Objects.List(ctx, r, knownPageSize)
@@ -70,7 +71,7 @@ func (c *comparison) mergeRange(ctx context.Context, r repository.ObjectRange) e
 			return err
 		}
 		for _, d := range known.Damaged {
-			if err := c.leaveObject(ctx, d.Key, d.Err); err != nil {
+			if err := c.skipObject(ctx, d.Key, d.Err); err != nil {
 				return err
 			}
 		}
@@ -83,14 +84,14 @@ func (c *comparison) mergeRange(ctx context.Context, r repository.ObjectRange) e
 			return nil
 		}
 		r.After = known.After
-		if err := c.prolongLate(ctx); err != nil {
+		if err := c.renewOldLease(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// compareBefore compares the listed objects before a key or, with an empty key, all remaining
-// ones. These objects are not known, or have no current row.
+// compareBefore compares the listed objects before a key or, if key is empty, all remaining listed
+// objects. These objects are unknown, or have no current row.
 func (c *comparison) compareBefore(ctx context.Context, key string) error {
 	for ; len(c.short) > 0 && (key == "" || c.short[0].Key < key); c.short = c.short[1:] {
 		if c.short[0].Marker {
@@ -104,7 +105,7 @@ func (c *comparison) compareBefore(ctx context.Context, key string) error {
 	return nil
 }
 
-// compareKnown compares a known object, and first the listed objects before it.
+// compareKnown compares the listed objects before a known object, and then the known object.
 func (c *comparison) compareKnown(ctx context.Context, o *domain.Object) error {
 	key := o.Name.Key()
 	if len(key) > repository.OrderedKey {
@@ -114,39 +115,39 @@ func (c *comparison) compareKnown(ctx context.Context, o *domain.Object) error {
 		return err
 	}
 	if len(c.short) == 0 || c.short[0].Key != key {
-		return c.compareObject(ctx, o, nil, c.page.asked)
+		return c.compareObject(ctx, o, nil, c.page.requested)
 	}
 	listed := &c.short[0]
 	c.short = c.short[1:]
-	return c.compareObject(ctx, o, listed, c.page.asked)
+	return c.compareObject(ctx, o, listed, c.page.requested)
 }
 
-// compareByName reads a listed object, and compares it.
+// compareByName reads the known object with the name of a listed object, and compares the two.
 func (c *comparison) compareByName(ctx context.Context, listed *repository.SourceObject) error {
 	name, err := domain.ParseObjectName(c.job.Bucket, listed.Key)
 	if err != nil {
-		return c.leaveObject(ctx, listed.Key, err)
+		return c.skipObject(ctx, listed.Key, err)
 	}
 	o, err := c.readObject(ctx, name)
 	if err != nil {
-		return c.leaveObject(ctx, listed.Key, err)
+		return c.skipObject(ctx, listed.Key, err)
 	}
-	return c.compareObject(ctx, &o, listed, c.page.asked)
+	return c.compareObject(ctx, &o, listed, c.page.requested)
 }
 
-// leaveObject skips an object and records the reason in the job. It returns the error if the
-// page has to be repeated.
-func (c *comparison) leaveObject(ctx context.Context, key string, err error) error {
-	if c.left[key] {
+// skipObject skips an object and records the reason err in the job, once for each key. It returns
+// err if the page must be repeated instead.
+func (c *comparison) skipObject(ctx context.Context, key string, err error) error {
+	if c.skipped[key] {
 		return nil
 	}
-	c.left[key] = true
-	return c.task.leaveObject(ctx, &c.done, key, err)
+	c.skipped[key] = true
+	return c.task.skipObject(ctx, &c.done, key, err)
 }
 
-// leaveObject records in a job that an object was skipped, because a single object must not
-// make a job fail. It returns the error if the step has to be repeated.
-func (t *task) leaveObject(ctx context.Context, done *domain.Job, key string, err error) error {
+// skipObject skips an object and records the reason err in the job, because a single object must
+// not make a job fail. It returns err if the step must be repeated instead.
+func (t *task) skipObject(ctx context.Context, done *domain.Job, key string, err error) error {
 	if ctx.Err() != nil || isTransient(err) && !errors.Is(err, repository.ErrFull) {
 		return err
 	}
@@ -154,7 +155,7 @@ func (t *task) leaveObject(ctx context.Context, done *domain.Job, key string, er
 	return nil
 }
 
-// readObject returns an object, which has no rows if it is not known.
+// readObject returns an object. If the object is unknown, the result has no rows.
 func (t *task) readObject(ctx context.Context, name domain.ObjectName) (domain.Object, error) {
 	o, err := t.Objects.Object(ctx, name)
 	if domain.KindOf(err) == domain.NotFound {
@@ -163,25 +164,26 @@ func (t *task) readObject(ctx context.Context, name domain.ObjectName) (domain.O
 	return o, err
 }
 
-// compareLong compares a known object with a long key. If the page does not have it, another
-// page may: only a request to the store shows whether it is absent.
+// compareLong compares a known object whose key is longer than OrderedKey. If the page does not have
+// the key, another page may have it. So a request to the store must show whether the object is absent.
 func (c *comparison) compareLong(ctx context.Context, o *domain.Object) error {
 	if c.long[o.Name.Key()] {
 		return nil
 	}
-	asked := c.timeOfQuestion(o.Name.Bucket())
+	requested := c.requestTime(o.Name.Bucket())
 	_, err := c.Source.Stat(ctx, o.Name, nil)
 	if domain.KindOf(err) == domain.NotFound {
-		return c.compareObject(ctx, o, nil, asked)
+		return c.compareObject(ctx, o, nil, requested)
 	}
 	if err != nil {
-		return c.leaveObject(ctx, o.Name.Key(), err)
+		return c.skipObject(ctx, o.Name.Key(), err)
 	}
 	return nil
 }
 
-// compareObject adds the events for the differences of an object to the batch.
-func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed *repository.SourceObject, asked time.Time) error {
+// compareObject adds the events for the differences of an object to the batch, and stores the batch
+// if it is full. A nil listed means that the store does not have the object.
+func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed *repository.SourceObject, requested time.Time) error {
 	var l *domain.ListedObject
 	if listed != nil {
 		l = &domain.ListedObject{Version: listed.Version, Marker: listed.Marker, ObjectFacts: listed.ObjectFacts}
@@ -192,9 +194,9 @@ func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed
 			l.Reason = domain.Crawl
 		}
 	}
-	events, err := c.eventsOfListing(ctx, o, l, asked)
+	events, err := c.eventsOfListing(ctx, o, l, requested)
 	if err != nil {
-		return c.leaveObject(ctx, o.Name.Key(), err)
+		return c.skipObject(ctx, o.Name.Key(), err)
 	}
 	if len(events) == 0 && listed != nil {
 		c.done.Counts.Unchanged++
@@ -211,9 +213,10 @@ func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed
 }
 
 // eventsOfListing returns the events for the differences of an object; see
-// [domain.Object.EventsOfListing].
-func (t *task) eventsOfListing(ctx context.Context, o *domain.Object, listed *domain.ListedObject, asked time.Time) ([]domain.ObjectEvent, error) {
-	events := o.EventsOfListing(domain.NewestRows(o.Rows), listed, asked)
+// [domain.Object.EventsOfListing]. If there are differences, it reads the rows outside of the
+// document of the object, too.
+func (t *task) eventsOfListing(ctx context.Context, o *domain.Object, listed *domain.ListedObject, requested time.Time) ([]domain.ObjectEvent, error) {
+	events := o.EventsOfListing(domain.NewestRows(o.Rows), listed, requested)
 	if len(events) == 0 || !o.HasVersionsOutside() {
 		return events, nil
 	}
@@ -221,10 +224,10 @@ func (t *task) eventsOfListing(ctx context.Context, o *domain.Object, listed *do
 	if err != nil {
 		return nil, err
 	}
-	return o.EventsOfListing(newest, listed, asked), nil
+	return o.EventsOfListing(newest, listed, requested), nil
 }
 
-// readNewest reads each version's newest row among all rows of an object.
+// readNewest reads all rows of an object, and returns the newest row of each version.
 func (t *task) readNewest(ctx context.Context, name domain.ObjectName) (newest []domain.ObjectRow, err error) {
 	var below domain.ObjectOrder
 	for {
@@ -240,8 +243,8 @@ func (t *task) readNewest(ctx context.Context, name domain.ObjectName) (newest [
 	}
 }
 
-// digestOf returns a digest of an event without its time, which differs when a page is listed
-// again.
+// digestOf returns a digest of an event. It does not include the time of the event, which changes
+// when the page is listed again.
 func digestOf(e *domain.ObjectEvent) string {
 	size := int64(-1)
 	if e.Size != nil {
@@ -253,12 +256,12 @@ func digestOf(e *domain.ObjectEvent) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// ingestBatch stores the events of the batch.
+// ingestBatch stores the events of the batch, and empties the batch.
 func (c *comparison) ingestBatch(ctx context.Context) error {
 	if len(c.batch) == 0 {
 		return nil
 	}
-	if err := c.prolongLate(ctx); err != nil {
+	if err := c.renewOldLease(ctx); err != nil {
 		return err
 	}
 	err := c.ingestReports(ctx, c.batch, &c.done)
@@ -266,7 +269,7 @@ func (c *comparison) ingestBatch(ctx context.Context) error {
 	return err
 }
 
-// ingestReports stores events, and counts them.
+// ingestReports stores events, and counts the results in done.
 func (t *task) ingestReports(ctx context.Context, reports []repository.ObjectReport, done *domain.Job) error {
 	results, err := t.Objects.Ingest(ctx, reports)
 	if err != nil {
@@ -276,7 +279,7 @@ func (t *task) ingestReports(ctx context.Context, reports []repository.ObjectRep
 		switch {
 		case r.Err != nil:
 			key := reports[i].Name.Key()
-			if err := t.leaveObject(ctx, done, key, r.Err); err != nil {
+			if err := t.skipObject(ctx, done, key, r.Err); err != nil {
 				return fmt.Errorf("store what was found of key %q: %w", domain.Clip(key), err)
 			}
 		case r.Outcome == domain.ObjectTooOld:

@@ -16,10 +16,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// hashedOrder lists long keys with the same beginning by a hash, as a store may.
+// hashedOrder orders long keys that begin alike by a hash, which is permitted for a repository.
 type hashedOrder struct{ repository.Objects }
 
-func place(key string) string {
+func orderKey(key string) string {
 	if len(key) <= repository.OrderedKey {
 		return key
 	}
@@ -31,19 +31,19 @@ func (h *hashedOrder) List(ctx context.Context, r repository.ObjectRange, limit 
 	all.After, all.UpTo = "", ""
 	page, err := h.Objects.List(ctx, all, 1_000_000)
 	objects := slices.DeleteFunc(page.Objects, func(o domain.Object) bool {
-		at := place(o.Name.Key())
-		return r.After != "" && at <= place(r.After) || r.UpTo != "" && at > place(r.UpTo)
+		at := orderKey(o.Name.Key())
+		return r.After != "" && at <= orderKey(r.After) || r.UpTo != "" && at > orderKey(r.UpTo)
 	})
-	slices.SortFunc(objects, func(a, b domain.Object) int { return cmp.Compare(place(a.Name.Key()), place(b.Name.Key())) })
+	slices.SortFunc(objects, func(a, b domain.Object) int { return cmp.Compare(orderKey(a.Name.Key()), orderKey(b.Name.Key())) })
 	if len(objects) <= limit {
 		return repository.ObjectPage{Objects: objects}, err
 	}
 	return repository.ObjectPage{Objects: objects[:limit], More: true, After: objects[limit-1].Name.Key()}, err
 }
 
-// The keys are shorter and longer than the length at which ordering by a hash begins; one has a
-// character across that length.
-func TestCrawlIsRightWhateverTheOrderOfLongKeys(t *testing.T) {
+// Some keys are longer than OrderedKey, so they are ordered by a hash. One key has a character that
+// begins before byte OrderedKey and ends after it.
+func TestCrawlIsRightForAnyOrderOfLongKeys(t *testing.T) {
 	var keys []string
 	for _, begin := range []string{
 		"a", strings.Repeat("b", repository.OrderedKey-1), strings.Repeat("b", repository.OrderedKey), strings.Repeat("b", 700),
@@ -89,7 +89,7 @@ func TestCrawlIsRightWhateverTheOrderOfLongKeys(t *testing.T) {
 	}
 }
 
-// blindObjects stores events, but its reads are stale: they show no objects.
+// blindObjects stores events, but its reads are stale and return no objects.
 type blindObjects struct{ repository.Objects }
 
 func (blindObjects) List(context.Context, repository.ObjectRange, int) (repository.ObjectPage, error) {
@@ -100,12 +100,12 @@ func (blindObjects) Object(context.Context, domain.ObjectName) (domain.Object, e
 	return domain.Object{}, domain.Errorf(domain.NotFound, "not seen yet")
 }
 
-func TestCrawlPageThatIsDoneAgainOnAStaleReadAddsNoRow(t *testing.T) {
+func TestCrawlPageThatIsRepeatedAfterAStaleReadAddsNoRow(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.setListed("a", repository.SourceObject{ObjectFacts: sized(1)})
 		w.setListed("b", repository.SourceObject{ObjectFacts: sized(2)})
 		dying, crash := context.WithCancel(w.Context())
-		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // after the events of the page and before its cursor
+		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // crash after the events of the page are stored, before its cursor is
 		w.ports.Objects, w.ports.Jobs = c, c
 		node := w.newNode()
 		job, err := node.StartCrawl(w.Context(), bucket, "")

@@ -43,7 +43,7 @@ func TestCrawlOfUnchangedObjectsWritesNothing(t *testing.T) {
 	})
 }
 
-// TestCrawlAddsARowForEachFactThatDiffers is FM-76.
+// Case FM-76 of the filemanager.
 func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 	for name, change := range map[string]func(*domain.ObjectFacts){
 		"size":           func(f *domain.ObjectFacts) { f.Size = new(int64) },
@@ -89,7 +89,7 @@ func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 	}
 }
 
-// Events of stores have fewer facts than listings. Additional facts of a listing are no
+// Events of stores have fewer facts than listings. So additional facts of a listing are not a
 // difference, if the content is the same and can be read immediately.
 func TestCrawlAddsNoRowForAFactThatNoEventHas(t *testing.T) {
 	reported := script("[C@C1]")[0]
@@ -143,8 +143,8 @@ func TestCrawlKeepsKnownFactsOfTheSameContent(t *testing.T) {
 	})
 }
 
-// TestCrawlDeletesWhatTheListingHasPassed is FM-77.
-func TestCrawlDeletesWhatTheListingHasPassed(t *testing.T) {
+// Case FM-77 of the filemanager.
+func TestCrawlDeletesObjectsThatTheListingLacks(t *testing.T) {
 	for _, page := range []int{1, 2, 100} {
 		inWorld(t, func(w *world) {
 			w.page = page
@@ -178,7 +178,7 @@ func TestCrawlKeepsToItsPrefix(t *testing.T) {
 	})
 }
 
-// TestCrawlMakesTheListedVersionCurrent tests what a listing proves about versions.
+// A listing proves which version of an object is the latest.
 func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
 	latest := func(v string) *repository.SourceObject { return &repository.SourceObject{Version: version(v)} }
 	for _, tc := range []struct {
@@ -212,7 +212,7 @@ func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
 	}
 }
 
-// TestCrawlThatFindsAnObjectMakesItCurrent is FM-79, with one key for each subset of events.
+// Case FM-79 of the filemanager, with one key for each subset of events.
 func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 	kinds := make([]domain.ObjectEvent, 0, 12)
 	for _, facts := range []domain.ObjectFacts{
@@ -221,7 +221,7 @@ func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 		{Reason: domain.CreatedPut, StorageClass: domain.ClassStandard, IngestID: "id"},
 	} {
 		for _, e := range script("[C@C1, D@D1, C@-, D@-]") {
-			if !e.Sequencer.IsNull() { // a different sequencer for each fact
+			if !e.Sequencer.IsNull() { // give each event a different sequencer
 				s, err := domain.ParseSequencer(domain.HexSequencer, e.Sequencer.String()+fmt.Sprint(len(kinds)))
 				require.NoError(t, err)
 				e.Sequencer = s
@@ -254,7 +254,7 @@ func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 	}
 }
 
-// TestABucketHasOneCrawl is FM-80.
+// Case FM-80 of the filemanager.
 func TestABucketHasOneCrawl(t *testing.T) {
 	inWorld(t, func(w *world) {
 		node := w.newNode()
@@ -294,8 +294,8 @@ var storeClocks = map[string]func() time.Time{
 	"behind by the margin":  func() time.Time { return time.Now().Add(-domain.ClockMargin) },
 }
 
-// If the events of a bucket have times of the hub's clock, no margin is needed: a crawl detects
-// the deletion of an object that was stored just before.
+// If the events of a bucket have times of the hub's clock, a crawl needs no margin. So it detects the
+// deletion of an object that was stored immediately before the crawl.
 func TestCrawlOfABucketWithTheClockOfTheHub_FindsRecentDeletions(t *testing.T) {
 	for hasClock, want := range map[bool]string{true: "C@C1· D@C1-01·", false: "C@C1+"} {
 		inWorld(t, func(w *world) {
@@ -310,8 +310,8 @@ func TestCrawlOfABucketWithTheClockOfTheHub_FindsRecentDeletions(t *testing.T) {
 	}
 }
 
-// Changes after a page was requested are later than the crawl, whether the listing has them or
-// not.
+// A change after a page was requested is later than the events of the crawl, even if the listing
+// already has the change.
 func TestCrawl_UsesTheTimeOfItsRequest(t *testing.T) {
 	for name, clock := range storeClocks {
 		t.Run(name, func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestCrawl_UsesTheTimeOfItsRequest(t *testing.T) {
 				w.report("last", script("[C@C1]")...)
 				calls := 0
 				w.source.BeforeList = func(string) error {
-					if calls++; calls == 2 { // the first call is by StartCrawl
+					if calls++; calls == 2 { // StartCrawl makes the first call
 						<-time.After(500 * time.Millisecond)
 						w.report("made again", now("[C@C2]"))
 						w.report("new", now("[C@C2]"))
@@ -369,7 +369,8 @@ func TestCrawl_IsEarlierThanLaterEvents(t *testing.T) {
 	}
 }
 
-// A change within the margin is recorded by its event or by the next crawl.
+// A crawl does not report a change within the margin before it. The event of the change or the next
+// crawl reports it.
 func TestCrawlLeavesRecentChangesToTheirEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		created := script("[C@C1]")[0]
@@ -384,7 +385,7 @@ func TestCrawlLeavesRecentChangesToTheirEvents(t *testing.T) {
 	})
 }
 
-// A badListing is a Source with given pages, by their cursors.
+// A badListing is a Source that returns the pages of a test, by their cursors.
 type badListing struct {
 	repository.Source
 	pages map[string]repository.SourcePage
@@ -485,8 +486,8 @@ func TestCrawlThatIsStoppedStoresNoMore(t *testing.T) {
 
 var errCrash = errors.New("the node has crashed")
 
-// A crasher ends a node at its n-th call of Ingest, Amend or SaveJob, before or after the call
-// is carried out.
+// A crasher ends a node at the n-th call of Ingest, Amend or SaveJob. If after is set, this call is
+// carried out first.
 type crasher struct {
 	repository.Objects
 	repository.Jobs
@@ -564,7 +565,7 @@ func TestCrawlIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 				job, err := node.StartCrawl(w.Context(), bucket, "")
 				require.NoError(t, err)
 				stopFirst := w.runNode(dying, node)
-				<-time.After(time.Second) // no real time
+				<-time.After(time.Second) // time of the bubble
 				defer w.runNode(w.Context(), healthy)()
 				ended := w.waitForEnd(healthy, job)
 				stopFirst()

@@ -10,13 +10,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Doubts is a store of objects whose Ingest also collects the objects in doubt. Run asks their
-// source for the current state, and stores it as another event, of reason Confirmed.
+// Doubts is a store of objects whose Ingest also collects the names of objects in doubt. Run requests
+// the current state of these objects from their source, and stores the state as another event, with
+// reason Confirmed.
 //
-//	Ingest ─▶ names of objects in doubt ─▶ Run: read the object, ask the store, ingest
+//	Ingest ─▶ names of objects in doubt ─▶ Run: read the object, request its state, ingest
 //
-// The names are in memory only, and their number is limited. An object whose state was not
-// requested remains in doubt until its next event, or until a crawl finds it changed.
+// The names are only in memory, and their number is limited. An object whose state was not
+// requested remains in doubt until its next event, or until a crawl finds that it has changed.
 type Doubts struct {
 	repository.Objects
 	source repository.Source
@@ -24,17 +25,17 @@ type Doubts struct {
 
 	names   chan domain.ObjectName
 	mu      sync.Mutex
-	waiting map[domain.ObjectName]struct{} // the objects in names
+	waiting map[domain.ObjectName]struct{} // the set of names in the channel names
 }
 
 const (
-	maxDoubts      = 1000 // limit for the waiting names
-	maxAsked       = 4    // limit for the requests for an object that changes meanwhile, or whose store does not answer
-	firstAskPause  = time.Second
+	maxDoubts      = 1000 // maximum number of waiting names
+	maxRequests    = 4    // maximum number of requests for an object that changes, or whose store does not respond
+	firstPause     = time.Second
 	settleDeadline = 2 * time.Minute
 )
 
-// WatchDoubts returns Doubts over objects that ask source for the current state.
+// WatchDoubts returns Doubts that store events in objects, and request states from source.
 func WatchDoubts(objects repository.Objects, source repository.Source, opts Options) *Doubts {
 	return &Doubts{
 		Objects: objects, source: source, opts: opts.withDefaults(),
@@ -68,7 +69,7 @@ func (d *Doubts) addDoubt(name domain.ObjectName) {
 	}
 }
 
-// Run asks for one object after the other until ctx ends.
+// Run requests the state of one object after the other until ctx ends.
 func (d *Doubts) Run(ctx context.Context) {
 	for {
 		select {
@@ -76,7 +77,7 @@ func (d *Doubts) Run(ctx context.Context) {
 			return
 		case name := <-d.names:
 			d.mu.Lock()
-			delete(d.waiting, name) // an event that arrives from now on may be missing in the next read
+			delete(d.waiting, name) // delete before the read: a later event, which the read may miss, must queue the name again
 			d.mu.Unlock()
 			if err := d.settleDoubt(ctx, name); err != nil && ctx.Err() == nil {
 				d.opts.Logger.Warn("the state of an object is in doubt, and its store cannot confirm it", "bucket", name.Bucket(), "key", domain.Clip(name.Key()), "error", err)
@@ -85,18 +86,19 @@ func (d *Doubts) Run(ctx context.Context) {
 	}
 }
 
-// settleDoubt asks the source for the state of an object. It asks again if the object has
-// changed meanwhile, because the change may be later than the answer.
+// settleDoubt requests the state of an object from the source, and stores it. If the object changes
+// during the request, settleDoubt repeats the request, because the change may be later than the
+// state.
 func (d *Doubts) settleDoubt(ctx context.Context, name domain.ObjectName) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
 	defer cancel()
-	pause, hasChanged := firstAskPause, false
-	for range maxAsked {
+	pause, hasChanged := firstPause, false
+	for range maxRequests {
 		before, err := d.Object(ctx, name)
 		if err != nil || !before.Doubt && !hasChanged {
 			return err
 		}
-		isStored, failure := d.askStore(ctx, &before)
+		isStored, failure := d.confirmState(ctx, &before)
 		if err = failure; err == nil {
 			if !isStored {
 				return nil
@@ -120,14 +122,14 @@ func (d *Doubts) settleDoubt(ctx context.Context, name domain.ObjectName) (err e
 	return err
 }
 
-// askStore asks the source for the state of an object, and ingests the answer. It returns false
-// if the object is still in doubt.
-func (d *Doubts) askStore(ctx context.Context, o *domain.Object) (isStored bool, err error) {
+// confirmState requests the state of an object from the source, and ingests it. It returns false if
+// the object remains in doubt.
+func (d *Doubts) confirmState(ctx context.Context, o *domain.Object) (isStored bool, err error) {
 	found := d.opts.Clock()
 	stored, err := d.source.Stat(ctx, o.Name, nil)
 	isGone := domain.KindOf(err) == domain.NotFound
 	switch {
-	case errors.Is(err, repository.ErrNoStore), err == nil && stored.ETag == "": // as in a folder
+	case errors.Is(err, repository.ErrNoStore), err == nil && stored.ETag == "": // for example, objects in a folder have no ETag
 		return false, nil
 	case err != nil && !isGone:
 		return false, err

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// runDoubts runs body while a Doubts settles doubts, and waits until all are settled.
+// runDoubts runs body while Doubts is running, and waits until all doubts are settled.
 func runDoubts(t *testing.T, body func(t *testing.T, d *ledger.Doubts, stored *store)) {
 	synctest.Test(t, func(t *testing.T) {
 		stored := newStore()
@@ -33,7 +33,7 @@ func runDoubts(t *testing.T, body func(t *testing.T, d *ledger.Doubts, stored *s
 	})
 }
 
-// sleepFor lets the clock of synctest run.
+// sleepFor advances the clock of the synctest bubble by d.
 func sleepFor(d time.Duration) { <-time.After(d) }
 
 func created(t *testing.T, text, eTag string) domain.ObjectEvent {
@@ -42,8 +42,8 @@ func created(t *testing.T, text, eTag string) domain.ObjectEvent {
 	}
 }
 
-// makeDoubtful makes an object doubtful: the event that arrives later has a sequencer that counts as
-// earlier.
+// makeDoubtful creates an object in doubt: its second event has a shorter sequencer than the first,
+// so the event counts as earlier.
 func makeDoubtful(t *testing.T, d *ledger.Doubts, key string) domain.ObjectName {
 	t.Helper()
 	name := nameOf(t, "bucket", key)
@@ -64,7 +64,7 @@ func TestDoubtIsSettledByTheStore(t *testing.T) {
 		runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 			stored.put("a", eTag, domain.ObjectFacts{})
 			answer := make(chan struct{})
-			stored.asked = func() { <-answer }
+			stored.onRequest = func() { <-answer }
 			o := object(t, d, makeDoubtful(t, d, "a"))
 			require.EqualValues(t, 2, o.Events, "Ingest does not wait for the store")
 			close(answer)
@@ -77,9 +77,8 @@ func TestDoubtIsSettledByTheStore(t *testing.T) {
 			} else {
 				require.Equal(t, want, o.Current.ETag)
 			}
-			// The sequencer is longer than the doubtful one, as before. These events are
-			// ingested without Doubts, so that the store, whose content is now older, is not
-			// asked.
+			// These sequencers also have different lengths. The events are ingested without
+			// Doubts, because the store has an older content and must not be asked.
 			ingest(t, d.Objects, o.Name, created(t, "111", `"3"`))
 			ingest(t, d.Objects, o.Name, created(t, "222", `"4"`))
 			require.Equal(t, `"4"`, object(t, d, o.Name).Current.ETag)
@@ -87,7 +86,7 @@ func TestDoubtIsSettledByTheStore(t *testing.T) {
 	}
 }
 
-func TestDoubtRemainsWithoutAnAnswer(t *testing.T) {
+func TestDoubtRemainsWithoutAResponse(t *testing.T) {
 	t.Run("a content that no event has reported", func(t *testing.T) {
 		runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 			stored.put("a", `"3"`, domain.ObjectFacts{})
@@ -124,8 +123,8 @@ func TestDoubtRemainsWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// A store that throttles is asked again, after a pause.
-func TestDoubtIsSettledWhenTheStoreAnswers(t *testing.T) {
+// After a store has throttled a request, the request is repeated after a pause.
+func TestDoubtIsSettledWhenTheStoreResponds(t *testing.T) {
 	runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 		stored.put("a", `"2"`, domain.ObjectFacts{})
 		stored.failing = []error{domain.Errorf(domain.Busy, "throttled"), domain.Errorf(domain.Unavailable, "refused")}
@@ -139,13 +138,13 @@ func TestDoubtIsSettledWhenTheStoreAnswers(t *testing.T) {
 	})
 }
 
-// An event that arrives while the store is asked may be later than the answer. So the store is
-// asked again.
-func TestDoubtOfAnObjectThatChangesMeanwhile(t *testing.T) {
+// An event that arrives during the request may be later than the state in the response. So the
+// request is repeated.
+func TestDoubtOfAnObjectThatChangesDuringTheRequest(t *testing.T) {
 	runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 		stored.put("a", `"2"`, domain.ObjectFacts{})
 		name := nameOf(t, "bucket", "a")
-		stored.asked = func() {
+		stored.onRequest = func() {
 			switch stored.n {
 			case 1:
 				ingest(t, d, name, domain.ObjectEvent{Type: domain.ObjectDeleted, Sequencer: sequencer(t, "fe"), Time: time.Now()})
@@ -161,10 +160,10 @@ func TestDoubtOfAnObjectThatChangesMeanwhile(t *testing.T) {
 	})
 }
 
-// Any number of objects may be in doubt. Those that do not fit into the queue remain in doubt,
-// and Ingest never blocks.
+// Any number of objects may be in doubt. Objects that do not fit into the queue remain in doubt, and
+// Ingest never blocks.
 func TestDoubtsAreBounded(t *testing.T) {
-	d := ledger.WatchDoubts(memory.NewObjects(), newStore(), ledger.Options{}) // nothing runs
+	d := ledger.WatchDoubts(memory.NewObjects(), newStore(), ledger.Options{}) // Run is not called
 	var reports []repository.ObjectReport
 	for i := range 1500 {
 		name := nameOf(t, "bucket", fmt.Sprint(i))

@@ -2,9 +2,8 @@ package ledger
 
 import "github.com/messagehub/messagehub/repository"
 
-// ErrNoStore reports a bucket whose store is not configured.
+// ErrNoStore reports that the store of a bucket is not configured.
 var ErrNoStore = repository.ErrNoStore
 
-// A JobRunsError reports that a bucket has a running job of a kind that runs only once at a
-// time.
+// A JobRunsError reports that a job of the same kind is already running for a bucket.
 type JobRunsError = repository.JobRunsError

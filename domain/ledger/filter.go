@@ -16,22 +16,22 @@ import (
 // A Filter selects rows. Its zero value selects every row.
 type Filter struct {
 	OnlyCurrent bool
-	conditions  []condition // all of them have to hold
-	fingerprint string      // fingerprint of the parameters, for tokens
+	conditions  []condition // a selected row fulfils all conditions
+	fingerprint string      // fingerprint of the parameters, which binds tokens to the filter
 }
 
-// HasConditions reports whether the filter asks for a field of the rows.
+// HasConditions reports whether the filter has a condition on a field of the rows.
 func (f *Filter) HasConditions() bool { return len(f.conditions) > 0 }
 
-// A condition is about one field of a row.
+// A condition restricts one field of a row to some values.
 type condition struct {
 	field  string
-	path   []string // path of an attribute
-	every  bool     // a row has to match all values; otherwise one of them
+	path   []string // names that lead to an attribute
+	every  bool     // a row must match all values; otherwise one value is enough
 	values []fieldValue
 }
 
-// A fieldValue is a value of a field: a text or a time.
+// A fieldValue is a value in a condition: a pattern or a time.
 type fieldValue struct {
 	pattern  pattern
 	time     time.Time
@@ -39,16 +39,16 @@ type fieldValue struct {
 }
 
 const (
-	maxValues = 100 // values in a filter
-	maxDepth  = 10  // limit for the depth of attributes
+	maxValues = 100 // maximum number of values in a filter
+	maxDepth  = 10  // maximum nesting depth of attributes
 )
 
-// A fieldKind is the way in which a field is compared.
+// A fieldKind says how a field is compared with a value.
 type fieldKind int
 
 const (
-	plainText fieldKind = iota // compared as it is
-	wildText                   // compared with wildcards
+	plainText fieldKind = iota // the value has no wildcards
+	wildText                   // the value may have wildcards
 	momentText
 	sizeText
 	boolText
@@ -58,7 +58,7 @@ const (
 
 const attributesField = "attributes"
 
-// fieldKinds are the fields that a filter may name.
+// fieldKinds maps each field that a filter may name to its kind.
 var fieldKinds = map[string]fieldKind{
 	"bucket": wildText, "key": wildText, "versionId": wildText, attributesField: wildText,
 	"eventTime": momentText, "lastModifiedDate": momentText,
@@ -66,23 +66,23 @@ var fieldKinds = map[string]fieldKind{
 	"sha256": plainText, "storageClass": plainText, "reason": plainText, "archiveStatus": plainText, "ingestId": plainText,
 }
 
-// ParseFilter reads a filter from parameters. A row has to match the conditions on all fields.
-// The values of one field are written in one of these forms. With [] and [or][] a row has to
-// match one of the values, with [and][] all of them:
+// ParseFilter reads a filter from parameters. A selected row matches the conditions on all fields. A
+// condition has one of the following forms. With [] and [or][], a row must match one of the values;
+// with [and][], it must match all values:
 //
 //	field=value  field[]=value  field[or][]=value  field[and][]=value  attributes[a][b]=value
 //
-// currentState=false asks for every row, not only for current ones, and caseSensitive=false
-// ignores the case of texts. Parameters named in others are ignored. Wrong parameters are
-// Invalid errors.
+// currentState=false selects all rows instead of only current rows, and caseSensitive=false
+// ignores the case of texts. Parameters named in others are ignored. ParseFilter fails with Invalid
+// if another parameter is unknown or wrong.
 func ParseFilter(params map[string][]string, others ...string) (Filter, error) {
 	f := Filter{OnlyCurrent: true}
 	isCaseSensitive := true
 	options := map[string]*bool{"currentState": &f.OnlyCurrent, "caseSensitive": &isCaseSensitive}
-	var names []string // names of the conditions
+	var names []string // names of the parameters that are conditions
 	hash := sha256.New()
 	count := 0
-	for _, name := range slices.Sorted(maps.Keys(params)) { // sorted, so that equal queries have equal fingerprints and errors
+	for _, name := range slices.Sorted(maps.Keys(params)) { // in a fixed order, so that equal queries have equal fingerprints and errors
 		values := params[name]
 		if slices.Contains(others, name) {
 			continue
@@ -120,7 +120,7 @@ func parseOption(name string, values []string) (bool, error) {
 	return false, domain.Errorf(domain.Invalid, "%s: want true or false, once, got %q", name, domain.Clip(strings.Join(values, " ")))
 }
 
-// parseCondition reads a parameter.
+// parseCondition reads the condition of a parameter.
 func parseCondition(name string, texts []string, ignoreCase bool, others []string) (condition, error) {
 	field, path, isList, every, err := parseName(name)
 	c := condition{field: field, path: path, every: every}
@@ -158,7 +158,8 @@ func unknownParameter(name string, others []string) error {
 	return domain.Errorf(domain.Invalid, "unknown query parameter %q; known are %s", domain.Clip(name), strings.Join(known, ", "))
 }
 
-// parseName splits the name of a parameter.
+// parseName splits the name of a parameter into a field, the path of an attribute, and the form of
+// the list of values.
 func parseName(name string) (field string, path []string, isList, every bool, err error) {
 	field, rest, hasParts := strings.Cut(name, "[")
 	if !hasParts {
@@ -234,7 +235,7 @@ func (f *Filter) matches(r *Row) bool {
 	return true
 }
 
-// holds reports whether a row fulfils a condition. A field that the row lacks has no value.
+// holds reports whether a row fulfils a condition. A row without the field does not.
 func (c *condition) holds(r *Row) bool {
 	text, has := c.textOf(r)
 	if !has {
@@ -259,7 +260,8 @@ func (c *condition) timeOf(r *Row) time.Time {
 	return r.LastModified
 }
 
-// textOf returns the text of the condition's field in a row, and whether the row has the field.
+// textOf returns the text of the condition's field in a row. has is false if the row does not have
+// the field.
 func (c *condition) textOf(r *Row) (text string, has bool) {
 	switch c.field {
 	case "bucket":

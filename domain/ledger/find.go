@@ -7,10 +7,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxPaired is the limit for the rows of an object for which Pairs works.
+// maxPaired is the maximum number of rows of an object that Pairs accepts.
 const maxPaired = 10_000
 
-// Find returns the row with an id, or fails with NotFound.
+// Find returns the row with an id. It fails with NotFound if the row does not exist.
 func (s *Service) Find(ctx context.Context, id RowID) (Row, error) {
 	o, r, err := s.findRow(ctx, id)
 	if err != nil {
@@ -41,8 +41,8 @@ func (s *Service) findRow(ctx context.Context, id RowID) (*domain.Object, domain
 	return &o, r, err
 }
 
-// History returns a page of all rows of the object that the row id belongs to, from the newest
-// to the oldest. It fails with NotFound if there is no such row.
+// History returns a page of the rows of the object to which id belongs, the newest first. It fails
+// with NotFound if the row id does not exist.
 func (s *Service) History(ctx context.Context, id RowID, limit int, token string) (Page, error) {
 	if limit == 0 {
 		limit = DefaultPage
@@ -73,7 +73,8 @@ func (s *Service) History(ctx context.Context, id RowID, limit int, token string
 	return page, nil
 }
 
-// readHistory returns an object and up to limit of its rows below an order, the newest first.
+// readHistory returns an object and up to limit of its rows that are below an order, the newest
+// first.
 func (s *Service) readHistory(ctx context.Context, id RowID, below domain.ObjectOrder, limit int) (*domain.Object, []domain.ObjectRow, error) {
 	o, _, err := s.findRow(ctx, id)
 	isOfDeletedObject := o != nil && id.Row == (domain.ObjectRowID{})
@@ -84,15 +85,16 @@ func (s *Service) readHistory(ctx context.Context, id RowID, below domain.Object
 	return o, rows, err
 }
 
-// A Pair is a row in paired mode. One of its members may be nil.
+// A Pair is an entry of the history in paired mode: a Created event and the Deleted event that ends
+// it. One of the two may be nil.
 type Pair struct {
 	Created, Deleted *Row
 	Duplicates       int64
 	Reordered        int64
 }
 
-// Pairs returns the history in paired mode of the object that the row id belongs to, from the
-// newest to the oldest. It fails with Invalid if the object has more than 10,000 rows.
+// Pairs returns the history of the object to which id belongs in paired mode, the newest pair first.
+// It fails with Invalid if the object has more than 10,000 rows.
 func (s *Service) Pairs(ctx context.Context, id RowID) ([]Pair, error) {
 	o, rows, err := s.readHistory(ctx, id, domain.ObjectOrder{}, maxPaired+1)
 	if err != nil {

@@ -20,7 +20,7 @@ func (f *fixture) rowsOf(bucket, key string) []domain.ObjectRow {
 	return rows
 }
 
-// The form of ids must not change, because clients keep them.
+// The form of ids must not change, because clients store ids.
 func TestRowIDsKeepTheirForm(t *testing.T) {
 	f := newFixture(t)
 	f.ingest("bucket", "a key/é", "[C@00e4/v1] [D@-]")

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A fixture is a service over a store in memory that counts its calls.
+// A fixture is a service with a store in memory, which counts its calls.
 type fixture struct {
 	*testing.T
 	*ledger.Service
@@ -64,7 +64,7 @@ func (f *fixture) name(bucket, key string) domain.ObjectName {
 	return name
 }
 
-// ingest ingests the events of a script one by one; change may modify them.
+// ingest ingests the events of a script one by one. It applies change to each event before.
 func (f *fixture) ingest(bucket, key, script string, change ...func(e *domain.ObjectEvent)) {
 	f.Helper()
 	for _, call := range objecttest.Calls(script) {
@@ -79,7 +79,7 @@ func (f *fixture) ingest(bucket, key, script string, change ...func(e *domain.Ob
 	}
 }
 
-// parseFilter returns the filter of parameters.
+// parseFilter returns the filter that parameters describe.
 func (f *fixture) parseFilter(params map[string][]string) ledger.Filter {
 	f.Helper()
 	filter, err := ledger.ParseFilter(params)
@@ -87,7 +87,7 @@ func (f *fixture) parseFilter(params map[string][]string) ledger.Filter {
 	return filter
 }
 
-// listAll returns the rows of all pages, each as bucket/key@sequencer.
+// listAll returns the rows of all pages, each in the form bucket/key@sequencer.
 func (f *fixture) listAll(q ledger.Query) (all []string) {
 	f.Helper()
 	for {

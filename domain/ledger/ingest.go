@@ -9,42 +9,44 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Report is an event of an object that an edge has decoded.
+// A Report is an event of an object, decoded from HTTP or from the bus.
 type Report = repository.ObjectReport
 
-// Ingested is the result of an Ingest.
+// Ingested counts the events of a call of Ingest by their results.
 type Ingested struct {
 	Stored     int
-	Duplicates int       // events that were stored before, or that the call has twice
-	TooOld     int       // events that the retention refuses: see domain.ObjectRetention
-	Failures   []Failure // in the order of the events
+	Duplicates int       // number of events that were stored before, or that the call has twice
+	TooOld     int       // number of events that the retention refuses; see domain.ObjectRetention
+	Failures   []Failure // events that failed, in the order of the call
 }
 
-// A Failure is the reason why an event was not stored, or may not have been stored.
+// A Failure is the error of an event in a call of Ingest. The event may have been stored
+// nevertheless.
 type Failure struct {
 	Event int // index of the event in the call
 	Err   error
 }
 
-// IsInvalid reports whether the event is invalid, so that no store accepts it.
+// IsInvalid reports whether the event is invalid, so that a further attempt would also fail.
 func (f *Failure) IsInvalid() bool { return domain.KindOf(f.Err) == domain.Invalid }
 
-// IsFull reports whether the store has no room for the object. The event can be stored after
-// other objects in the same partition of the store were removed.
+// IsFull reports whether the partition of the object is full. The event can be stored after other
+// objects in this partition were removed.
 func (f *Failure) IsFull() bool { return errors.Is(f.Err, repository.ErrFull) }
 
-// maxAhead is how far the clock of a store may be ahead of the hub's. A later time is treated
-// as unknown. Otherwise all events until that time, even a deletion, would count as earlier.
+// maxAhead is the maximum time by which the clock of a store may be ahead of the hub's clock. A later
+// time of an event is treated as unknown. Otherwise all events until that time, even a deletion,
+// would count as earlier.
 const maxAhead = 24 * time.Hour
 
-// Ingest stores events independently of each other: one that fails does not affect the others.
-// Stored events and duplicates are durable, and included in the state of their objects. Failed
-// events can be passed to Ingest again: an event that was stored in spite of its failure is a
-// duplicate then. An event whose time is more than a day ahead is stored without it.
+// Ingest stores events independently: an event that fails does not affect the other events. Stored
+// events and duplicates are durable, and included in the state of their objects. The caller can pass
+// failed events to Ingest again: if an event was stored although it failed, it is then a duplicate.
+// An event whose time is more than a day ahead is stored without a time.
 func (s *Service) Ingest(ctx context.Context, reports []Report) Ingested {
 	var done Ingested
 	valid := make([]Report, 0, len(reports))
-	indices := make([]int, 0, len(reports)) // indexes of the valid reports
+	indices := make([]int, 0, len(reports)) // indexes in reports of the valid reports
 	errs := make(map[int]error)
 	latest := s.opts.Clock().Add(maxAhead)
 	for i := range reports {

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// creation returns the creation of an object.
+// creation returns the report of the creation of an object.
 func creation(t *testing.T, key, sequencer string) ledger.Report {
 	t.Helper()
 	name, err := domain.ParseObjectName("bucket", key)
@@ -25,13 +25,13 @@ func creation(t *testing.T, key, sequencer string) ledger.Report {
 	return ledger.Report{Name: name, ObjectEvent: domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s}}
 }
 
-// failing is a store that refuses objects with some keys.
-type failing struct {
+// refusingObjects refuses events of objects with some keys.
+type refusingObjects struct {
 	repository.Objects
 	errs map[string]error
 }
 
-func (f *failing) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+func (f *refusingObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
 	results, err := f.Objects.Ingest(ctx, reports)
 	for i := range results {
 		if err := f.errs[reports[i].Name.Key()]; err != nil {
@@ -41,7 +41,7 @@ func (f *failing) Ingest(ctx context.Context, reports []repository.ObjectReport)
 	return results, err
 }
 
-func TestIngest_CountsWhatIsStoredAndWhatWasBefore(t *testing.T) {
+func TestIngest_CountsStoredEventsAndDuplicates(t *testing.T) {
 	s := ledger.New(ledger.Ports{Objects: memory.NewObjects()}, ledger.Options{})
 	events := []ledger.Report{creation(t, "a", "1"), creation(t, "b", "1"), creation(t, "a", "1")}
 	require.Equal(t, ledger.Ingested{Stored: 2, Duplicates: 1}, s.Ingest(t.Context(), events))
@@ -51,7 +51,7 @@ func TestIngest_CountsWhatIsStoredAndWhatWasBefore(t *testing.T) {
 
 func TestIngest_EndsEachEventSeparately(t *testing.T) {
 	down := domain.Errorf(domain.Unavailable, "down")
-	store := &failing{memory.NewObjects(), map[string]error{"down": down, "full": fmt.Errorf("%w: %w", repository.ErrFull, down)}}
+	store := &refusingObjects{memory.NewObjects(), map[string]error{"down": down, "full": fmt.Errorf("%w: %w", repository.ErrFull, down)}}
 	s := ledger.New(ledger.Ports{Objects: store}, ledger.Options{})
 	bad := creation(t, "bad", "1")
 	bad.Type = 0
@@ -67,8 +67,8 @@ func TestIngest_EndsEachEventSeparately(t *testing.T) {
 	require.False(t, done.Failures[0].IsFull() || done.Failures[0].IsInvalid())
 }
 
-// A deletion without a sequencer follows a creation whose time is years ahead, because the
-// clock of the store was wrong.
+// A deletion without a sequencer follows a creation whose time is far ahead, because the clock of the
+// store was wrong.
 func TestIngest_TreatsATimeFarAheadAsUnknown(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	for ahead, want := range map[time.Duration]time.Time{24 * time.Hour: now.Add(24 * time.Hour), 24*time.Hour + 1: {}, 9000 * time.Hour: {}} {

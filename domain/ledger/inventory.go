@@ -18,17 +18,17 @@ import (
 
 const (
 	inventoryBatch = 500 // rows
-	inventoryReads = 16  // objects that are read at the same time
+	inventoryReads = 16  // number of objects that are read at the same time
 	maxChecksum    = 1 << 10
 )
 
-// An InventoryRequest names an inventory: it has the manifest, or the location of the manifest.
+// An InventoryRequest identifies an inventory by its manifest, or by the location of the manifest.
 type InventoryRequest struct {
-	Manifest    []byte
-	Bucket, Key string // of manifest.json or manifest.checksum
+	Manifest    []byte // nil: read the manifest from Bucket and Key
+	Bucket, Key string // location of manifest.json or manifest.checksum
 }
 
-// inventoryJob is the request of a job.
+// inventoryJob is the stored request of a job for an inventory.
 type inventoryJob struct {
 	Manifest json.RawMessage `json:"manifest"`
 }
@@ -36,16 +36,17 @@ type inventoryJob struct {
 // inventoryCursor is the position at which an inventory resumes.
 type inventoryCursor struct {
 	File int   `json:"file"`
-	Row  int64 `json:"row"` // number of rows of the file that are done
+	Row  int64 `json:"row"` // number of rows of the file that were processed
 }
 
-// StartInventory starts to take over the objects of an inventory. It fails with ErrUnsupportedFormat if
-// its files cannot be read, and with Invalid if the manifest is wrong.
+// StartInventory starts a job that imports the objects of an inventory. It fails with
+// ErrUnsupportedFormat if the hub does not read the format of the files, and with Invalid if the
+// manifest is wrong.
 //
-// An inventory has the latest versions at the time when it was made. Its events have that time,
-// less [domain.ClockMargin], so that later events of the store have later times. Objects that
-// it does not list are not affected. A row that is processed again after a crash, or by another
-// job with the same manifest, changes nothing: events are identified by the manifest and a
+// An inventory lists the latest versions at the time when it was created. Its events have this time,
+// less [domain.ClockMargin], so that later events of the store have later times. Objects that the
+// inventory does not list are not affected. A row that is processed again after a crash, or by
+// another job with the same manifest, changes nothing: events are identified by the manifest and a
 // digest of their content.
 func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domain.Job, error) {
 	text := r.Manifest
@@ -72,8 +73,8 @@ func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domai
 	return s.createJob(ctx, domain.InventoryJob, m.SourceBucket, inventoryJob{text})
 }
 
-// readManifest reads a manifest. If the key names manifest.checksum, which has the MD5 of the
-// manifest, it reads manifest.json beside it.
+// readManifest reads a manifest. If the key names manifest.checksum, which has the MD5 sum of the
+// manifest, readManifest reads manifest.json in the same folder and verifies it.
 func (s *Service) readManifest(ctx context.Context, bucket, key string) ([]byte, error) {
 	at, hasSum := strings.CutSuffix(key, ".checksum")
 	if !hasSum {
@@ -94,18 +95,18 @@ func (s *Service) readManifest(ctx context.Context, bucket, key string) ([]byte,
 	return text, nil
 }
 
-// An inventory is the state of a task that takes over the objects of an inventory.
+// An inventory is the state of a task that imports the objects of an inventory.
 type inventory struct {
 	*task
-	manifest *manifest
-	digest   string // digest of the manifest
-	madeAt   time.Time
-	at       inventoryCursor
-	done     domain.Job // the job, including the counts of this batch
-	batch    []inventoryRow
+	manifest  *manifest
+	digest    string // digest of the manifest
+	createdAt time.Time
+	at        inventoryCursor
+	done      domain.Job // draft of the job that includes the counts of this batch
+	batch     []inventoryRow
 }
 
-// runInventory ingests the rows from the cursor of its job.
+// runInventory ingests the rows of all files, from the cursor of the job onward.
 func (t *task) runInventory(ctx context.Context) error {
 	var request inventoryJob
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -117,7 +118,7 @@ func (t *task) runInventory(ctx context.Context) error {
 	}
 	sum := sha256.Sum256(request.Manifest)
 	v := &inventory{task: t, manifest: m, digest: hex.EncodeToString(sum[:10])}
-	if v.madeAt, err = m.madeAt(); err != nil {
+	if v.createdAt, err = m.createdAt(); err != nil {
 		return err
 	}
 	if t.job.Cursor != "" {
@@ -138,13 +139,13 @@ func (t *task) runInventory(ctx context.Context) error {
 	return t.completeJob(ctx)
 }
 
-// beginBatch begins a batch.
+// beginBatch begins an empty batch.
 func (v *inventory) beginBatch() {
 	v.done = v.job.Draft()
 	v.batch = v.batch[:0]
 }
 
-// readRows adds the rows of a file to batches.
+// readRows adds the rows of a file to the batch, and stores each full batch.
 func (v *inventory) readRows(ctx context.Context, f *manifestFile) error {
 	var row int64
 	for r, err := range v.readRecords(ctx, v.manifest, f) {
@@ -165,7 +166,7 @@ func (v *inventory) readRows(ctx context.Context, f *manifestFile) error {
 	return nil
 }
 
-// addRecord adds a row to the batch, unless it has a version that is not the latest one.
+// addRecord adds a row to the batch, unless its version is not the latest version.
 func (v *inventory) addRecord(r fileRecord) {
 	v.done.Counts.Seen++
 	row, err := parseRecord(r, v.job.Bucket)
@@ -181,7 +182,7 @@ func (v *inventory) addRecord(r fileRecord) {
 
 // storeBatch ingests the events of the batch, and then stores the cursor.
 func (v *inventory) storeBatch(ctx context.Context) error {
-	if err := v.prolongLate(ctx); err != nil {
+	if err := v.renewOldLease(ctx); err != nil {
 		return err
 	}
 	reports, err := v.compareBatch(ctx)
@@ -220,15 +221,15 @@ func (v *inventory) compareBatch(ctx context.Context) (reports []repository.Obje
 		var events []domain.ObjectEvent
 		err := errs[i]
 		if err == nil {
-			events, err = v.eventsOfListing(ctx, &objects[i], &row.ListedObject, v.madeAt)
+			events, err = v.eventsOfListing(ctx, &objects[i], &row.ListedObject, v.createdAt)
 		}
 		if err != nil {
-			if err := v.leaveObject(ctx, &v.done, row.name.Key(), err); err != nil {
+			if err := v.skipObject(ctx, &v.done, row.name.Key(), err); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		// An inventory does not prove that another version is no longer the latest one.
+		// An inventory does not prove that another known version is no longer the latest version.
 		if slices.ContainsFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version }) {
 			events = nil
 		}

@@ -23,16 +23,16 @@ import (
 
 // Limits of files.
 const (
-	maxInflation = 200      // limit for the ratio of the bytes of a file to its compressed bytes
-	minInflated  = 64 << 20 // bytes that a file may have in any case
-	maxRecord    = 1 << 20  // limit for the bytes of a row
+	maxInflation = 200      // maximum ratio of the content of a file to its compressed size
+	minInflated  = 64 << 20 // number of bytes up to which the content may have any ratio
+	maxRecord    = 1 << 20  // maximum length of a row, in bytes
 )
 
-// A fileRecord is a row of a file: the texts of its columns, by the names that columnName
-// returns.
+// A fileRecord is a row of a file. It maps the names of columns, as columnName returns them, to the
+// texts in the row.
 type fileRecord map[string]string
 
-// openFile opens an object of a store.
+// openFile opens an object of a store for reading.
 func (s *Service) openFile(ctx context.Context, bucket, key string) (io.ReadCloser, error) {
 	if s.Source == nil {
 		return nil, repository.ErrNoStore
@@ -44,7 +44,7 @@ func (s *Service) openFile(ctx context.Context, bucket, key string) (io.ReadClos
 	return s.Source.Open(ctx, name)
 }
 
-// readFile reads a small object.
+// readFile reads an object of up to limit bytes.
 func (s *Service) readFile(ctx context.Context, bucket, key string, limit int64) ([]byte, error) {
 	r, err := s.openFile(ctx, bucket, key)
 	if err != nil {
@@ -61,31 +61,31 @@ func (s *Service) readFile(ctx context.Context, bucket, key string, limit int64)
 	return text, nil
 }
 
-// openLeased opens an object of a store. Each read prolongs the lease, so reading may take
+// openLeased opens an object of a store. Each read renews the lease of the job, so reading may take
 // longer than a lease.
 func (t *task) openLeased(ctx context.Context, bucket, key string) (io.ReadCloser, error) {
 	r, err := t.openFile(ctx, bucket, key)
 	if err != nil {
 		return nil, err
 	}
-	return &leasedFile{r, func() error { return t.prolongLate(ctx) }}, nil
+	return &leasedFile{r, func() error { return t.renewOldLease(ctx) }}, nil
 }
 
-// A leasedFile prolongs a lease before each read.
+// A leasedFile renews the lease of a job before each read.
 type leasedFile struct {
 	io.ReadCloser
-	prolong func() error
+	renew func() error
 }
 
 // Read implements [io.Reader].
 func (f *leasedFile) Read(p []byte) (int, error) {
-	if err := f.prolong(); err != nil {
+	if err := f.renew(); err != nil {
 		return 0, err
 	}
 	return f.ReadCloser.Read(p)
 }
 
-// checkSum verifies the MD5 sum of a file, and returns the number of its bytes.
+// checkSum verifies the MD5 sum of a file, and returns the length of the file in bytes.
 func (t *task) checkSum(ctx context.Context, bucket string, f *manifestFile) (int64, error) {
 	r, err := t.openLeased(ctx, bucket, f.Key)
 	if err != nil {
@@ -108,8 +108,8 @@ func compareSum(f *manifestFile, sum hash.Hash) error {
 	return nil
 }
 
-// readRecords returns the rows of a file. It verifies the MD5 sum before the first row and
-// again after the last one. So the file is read twice, and need not fit in memory.
+// readRecords returns the rows of a file. It verifies the MD5 sum before the first row and again
+// after the last row. So the file is read twice, but need not fit in memory.
 func (t *task) readRecords(ctx context.Context, m *manifest, f *manifestFile) iter.Seq2[fileRecord, error] {
 	return func(yield func(fileRecord, error) bool) {
 		size, err := t.checkSum(ctx, m.DestinationBucket, f)
@@ -147,8 +147,8 @@ func (t *task) readRecords(ctx context.Context, m *manifest, f *manifestFile) it
 	}
 }
 
-// asFileError adds the file to an error. An error that is not certainly about the content may
-// be temporary.
+// asFileError adds the name of the file to an error. Unless the error certainly concerns the content
+// of the file, the result is a temporary error.
 func asFileError(f *manifestFile, err error) error {
 	kind := domain.KindOf(err)
 	_, isSyntax := errors.AsType[*csv.ParseError](err)
@@ -183,8 +183,9 @@ func (s *Service) readParquet(r io.Reader, size int64) iter.Seq2[fileRecord, err
 	}
 }
 
-// readCSV returns the rows of a CSV file, which may be compressed by gzip. The columns are
-// those of the schema, or of the first row if it is a header, or else the default columns.
+// readCSV returns the rows of a CSV file, which may be compressed with gzip. The schema defines the
+// columns. Without a schema, the columns come from the first row if it is a header, and are
+// defaultColumns otherwise.
 func readCSV(r io.Reader, size int64, schema string) iter.Seq2[fileRecord, error] {
 	return func(yield func(fileRecord, error) bool) {
 		plain, err := inflateFile(r, size)
@@ -228,8 +229,7 @@ func readCSV(r io.Reader, size int64, schema string) iter.Seq2[fileRecord, error
 	}
 }
 
-// columnsOf returns the columns of a file, and whether the first row is a header with their
-// names.
+// columnsOf returns the columns of a file, and whether the first row is a header.
 func columnsOf(schema columns, first []string) (columns, bool, error) {
 	switch {
 	case schema != nil:
@@ -241,7 +241,7 @@ func columnsOf(schema columns, first []string) (columns, bool, error) {
 	return defaultColumns, false, nil
 }
 
-// nameCells returns the record of a row, or nil if the row ends before the key.
+// nameCells returns the record of a row, or nil if the row has no cell for the key.
 func nameCells(row []string, at columns) fileRecord {
 	if at[keyColumn] >= len(row) {
 		return nil
@@ -252,16 +252,16 @@ func nameCells(row []string, at columns) fileRecord {
 			named[name] = strings.Clone(row[i])
 		}
 	}
-	key, err := url.QueryUnescape(named[keyColumn]) // keys in CSV files are escaped
+	key, err := url.QueryUnescape(named[keyColumn]) // keys in CSV files are URL-encoded
 	if err != nil {
-		key = "" // an empty key is refused
+		key = "" // parseRecord refuses an empty key
 	}
 	named[keyColumn] = key
 	return named
 }
 
-// inflateFile returns the content of a file that may be compressed. A read fails if the content
-// is longer than a list of objects can be for its compressed size.
+// inflateFile returns the content of a file that may be compressed with gzip. size is the length of
+// the compressed file. A read fails if the content exceeds minInflated and maxInflation.
 func inflateFile(r io.Reader, size int64) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	if begin, _ := buffered.Peek(2); !bytes.Equal(begin, []byte{0x1f, 0x8b}) {
@@ -274,7 +274,7 @@ func inflateFile(r io.Reader, size int64) (io.Reader, error) {
 	return &inflationBound{r: plain, left: max(minInflated, maxInflation*size)}, nil
 }
 
-// An inflationBound fails after left bytes were read.
+// An inflationBound is a reader that fails after left bytes.
 type inflationBound struct {
 	r    io.Reader
 	left int64
@@ -288,7 +288,7 @@ func (b *inflationBound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A recordBound fails if a record has more than left bytes.
+// A recordBound is a reader that fails after left bytes, the remaining length of a record.
 type recordBound struct {
 	r    io.Reader
 	left int
@@ -310,7 +310,8 @@ type inventoryRow struct {
 	domain.ListedObject
 }
 
-// parseRecord parses a record of an inventory of a bucket. A wrong record is an Invalid error.
+// parseRecord parses a record of an inventory of a bucket. It fails with Invalid if the record is
+// wrong.
 func parseRecord(r fileRecord, bucket string) (row inventoryRow, err error) {
 	if b := r["bucket"]; b != "" && b != bucket {
 		return row, domain.Errorf(domain.Invalid, "it is of bucket %q", domain.Clip(b))
@@ -353,7 +354,7 @@ func parseFlag(text string, byDefault bool) (bool, error) {
 	return flag, nil
 }
 
-// parseNaiveTime reads a time. Without a zone it is UTC.
+// parseNaiveTime reads a time. A time without a zone is in UTC.
 func parseNaiveTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An inventory is a manifest that a test can change.
+// An inventory is the manifest of an inventory, which a test can change.
 type inventory struct {
 	Source      string           `json:"sourceBucket"`
 	Destination string           `json:"destinationBucket"`
@@ -39,7 +39,7 @@ func compress(text string) []byte {
 	return b.Bytes()
 }
 
-// inventoryOf stores files in the bucket "another", and returns their manifest.
+// inventoryOf stores the files of an inventory in the bucket "another", and returns its manifest.
 func (w *world) inventoryOf(files ...[]byte) inventory {
 	w.Helper()
 	m := inventory{
@@ -70,7 +70,7 @@ func (m inventory) text() []byte {
 	return text
 }
 
-// runInventory runs an inventory, and returns the job after its end.
+// runInventory runs a job for an inventory, and returns the job after its end.
 func (w *world) runInventory(r ledger.InventoryRequest) domain.Job {
 	w.Helper()
 	node := w.newNode()
@@ -80,7 +80,7 @@ func (w *world) runInventory(r ledger.InventoryRequest) domain.Job {
 	return w.waitForEnd(node, job)
 }
 
-func (w *world) takesOverManifest(m inventory) domain.Job {
+func (w *world) importManifest(m inventory) domain.Job {
 	w.Helper()
 	return w.runInventory(ledger.InventoryRequest{Manifest: m.text()})
 }
@@ -90,11 +90,11 @@ const threeRows = `"bucket","a"
 "bucket","c"
 `
 
-// TestInventory is FM-70 and FM-71.
+// Cases FM-70 and FM-71 of the filemanager.
 func TestInventoryAddsARowForEachKey_AndProvesNoAbsence(t *testing.T) {
 	inWorld(t, func(w *world) {
 		m := w.inventoryOf(compress(`"bucket","a+b%2Fc","null","true","false","7","2026-03-01T00:00:00.000Z","tag","GLACIER"` + "\n" + threeRows))
-		job := w.takesOverManifest(m)
+		job := w.importManifest(m)
 		require.Equal(t, domain.JobCompleted, job.State, job.Report)
 		require.Equal(t, domain.JobCounts{Seen: 4, Created: 4}, job.Counts)
 		require.Equal(t, "a: C@0-01+\na b/c: C@0-01+\nb: C@0-01+\nc: C@0-01+\n", w.state())
@@ -108,15 +108,15 @@ func TestInventoryAddsARowForEachKey_AndProvesNoAbsence(t *testing.T) {
 		require.True(t, o.Current.Sequencer.IsNull())
 		before := w.state()
 		m = w.inventoryOf(compress(`"bucket","a"` + "\n" + `"bucket","c"` + "\n"))
-		require.Equal(t, domain.JobCounts{Seen: 2, Unchanged: 2}, w.takesOverManifest(m).Counts)
+		require.Equal(t, domain.JobCounts{Seen: 2, Unchanged: 2}, w.importManifest(m).Counts)
 		require.Equal(t, before, w.state())
 	})
 }
 
-// TestNativeEventsAfterAnInventory is FM-72 and FM-73.
+// Cases FM-72 and FM-73 of the filemanager.
 func TestNativeEventsAfterAnInventory(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.takesOverManifest(w.inventoryOf([]byte(threeRows)))
+		w.importManifest(w.inventoryOf([]byte(threeRows)))
 		w.report("a", script("[D@D1+90]")...)
 		w.report("a", script("[C@C1+80]")...)
 		w.report("b", script("[D@D1+90]")...)
@@ -130,7 +130,7 @@ func TestOldInventory_OverridesNoLaterEvents(t *testing.T) {
 		w.report("a", script("[C@C1+70, D@D1+80]")...)
 		w.report("b", script("[C@C1+70]")...)
 		m := w.inventoryOf([]byte(`"bucket","a",,,,5` + "\n" + `"bucket","b",,,,5` + "\n"))
-		require.Equal(t, domain.JobCounts{Seen: 2, Unchanged: 2}, w.takesOverManifest(m).Counts)
+		require.Equal(t, domain.JobCounts{Seen: 2, Unchanged: 2}, w.importManifest(m).Counts)
 		require.Equal(t, "a: C@C1· D@D1·\nb: C@C1+\n", w.state())
 	})
 }
@@ -142,24 +142,24 @@ func TestInventoryHonoursVersionsAndMarkers(t *testing.T) {
 			`"bucket","key","2","true","false","5"`, `"bucket","key","1","false","false","4"`,
 			`"bucket","deleted","2","true","true",""`, `"bucket","deleted","1","false","false","4"`, `"bucket","gone","9","true","true",""`,
 		}, "\n")))
-		require.Equal(t, domain.JobCounts{Seen: 5, Created: 1, Deleted: 1, Unchanged: 3}, w.takesOverManifest(m).Counts)
+		require.Equal(t, domain.JobCounts{Seen: 5, Created: 1, Deleted: 1, Unchanged: 3}, w.importManifest(m).Counts)
 		require.Equal(t, "deleted: C@C1/1· M@C1-01/2·\nkey: C@0-01/2+\n", w.state())
 	})
 }
 
-// An inventory may lack versions that were stored shortly before it was made, so it hides no
-// known version. An unknown version is placed over all known ones.
+// An inventory may lack versions that were stored shortly before it was created, so it hides no known
+// version. If the inventory lists an unknown version, this version becomes the latest.
 func TestInventoryHidesNoKnownVersion(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("known", script("[C@C1/1+1, C@C2/2+2]")...)
 		w.report("not known", script("[C@C1/1+1, C@C2/2+2]")...)
 		m := w.inventoryOf([]byte(strings.Join([]string{`"bucket","known","1","true","false","5"`, `"bucket","not known","3","true","false","5"`}, "\n")))
-		require.Equal(t, domain.JobCounts{Seen: 2, Created: 1, Unchanged: 1}, w.takesOverManifest(m).Counts)
+		require.Equal(t, domain.JobCounts{Seen: 2, Created: 1, Unchanged: 1}, w.importManifest(m).Counts)
 		require.Equal(t, "known: C@C1/1· C@C2/2+\nnot known: C@C1/1· C@C2/2· C@C2-01/3+\n", w.state())
 	})
 }
 
-// TestFormsOfInventories is FM-74.
+// Case FM-74 of the filemanager.
 func TestFormsOfInventories(t *testing.T) {
 	for name, tc := range map[string]struct {
 		content string
@@ -183,7 +183,7 @@ func TestFormsOfInventories(t *testing.T) {
 				if tc.change != nil {
 					tc.change(&m)
 				}
-				job := w.takesOverManifest(m)
+				job := w.importManifest(m)
 				require.Equal(t, domain.JobCompleted, job.State, job.Report)
 				o, err := w.objects.Object(w.Context(), w.name("key"))
 				require.NoError(t, err)
@@ -266,7 +266,7 @@ func TestFileOfAnInventoryThatIsWrongFailsTheJob(t *testing.T) {
 				if tc.change != nil {
 					tc.change(&m)
 				}
-				job := w.takesOverManifest(m)
+				job := w.importManifest(m)
 				require.Equal(t, domain.JobFailed, job.State)
 				require.Contains(t, job.Report, tc.want)
 				require.Contains(t, job.Report, "data/0.csv.gz")
@@ -278,7 +278,7 @@ func TestFileOfAnInventoryThatIsWrongFailsTheJob(t *testing.T) {
 
 func TestOnlyTheWrongRowOfAnInventoryIsNamed(t *testing.T) {
 	inWorld(t, func(w *world) {
-		job := w.takesOverManifest(w.inventoryOf([]byte(strings.Join([]string{
+		job := w.importManifest(w.inventoryOf([]byte(strings.Join([]string{
 			`"bucket","a"`, `"other","b"`, `"bucket",""`, `"bucket","%zz"`, `"bucket","d",,,,-1`, `"bucket","e",,"perhaps"`, `"bucket","f",,,,,"yesterday"`, `"bucket","g%FF"`, `"bucket","h"`,
 		}, "\n"))))
 		require.Equal(t, domain.JobCompleted, job.State, job.Report)
@@ -322,7 +322,7 @@ func TestInventoryWithoutStoresIsRefused(t *testing.T) {
 	})
 }
 
-// A slowSource needs 20 seconds for each 4 KB.
+// A slowSource takes 20 seconds for each read of up to 4 KB.
 type slowSource struct{ repository.Source }
 
 func (s slowSource) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
@@ -333,11 +333,11 @@ func (s slowSource) Open(ctx context.Context, name domain.ObjectName) (io.ReadCl
 type slowContent struct{ io.ReadCloser }
 
 func (c slowContent) Read(p []byte) (int, error) {
-	<-time.After(20 * time.Second) // no real time
+	<-time.After(20 * time.Second) // time of the bubble
 	return c.ReadCloser.Read(p[:min(len(p), 4<<10)])
 }
 
-// A file whose reading takes longer than a lease is read by one node.
+// If reading a file takes longer than a lease, no other node takes over the job.
 func TestInventoryKeepsItsLeaseWhileItReads(t *testing.T) {
 	inWorld(t, func(w *world) {
 		m := w.inventoryOf([]byte(strings.Repeat("bucket,a\n", 4000)))
@@ -376,7 +376,7 @@ func TestInventoryIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 			job, err := node.StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
 			require.NoError(t, err)
 			stopFirst := w.runNode(dying, node)
-			<-time.After(time.Second) // no real time
+			<-time.After(time.Second) // time of the bubble
 			defer w.runNode(w.Context(), healthy)()
 			ended := w.waitForEnd(healthy, job)
 			stopFirst()

@@ -16,18 +16,18 @@ import (
 
 // Times of jobs.
 const (
-	jobLease    = time.Minute      // duration of a lease; afterwards another node takes over the job
-	minJobLook  = 10 * time.Second // minimum interval between looks for jobs that no node works on
-	maxJobLook  = 30 * time.Second
-	releaseTime = 5 * time.Second // time to release a lease when the node stops
+	jobLease       = time.Minute      // duration of a lease; after it expires, another node takes over the job
+	minJobInterval = 10 * time.Second // minimum interval between searches for jobs that no node runs
+	maxJobInterval = 30 * time.Second
+	releaseTime    = 5 * time.Second // time limit for releasing a lease when the node stops
 
-	maxJobs     = 4  // jobs that a node works on at the same time
-	maxAttempts = 20 // attempts of one step of a job
+	maxJobs     = 4  // maximum number of jobs that a node runs at the same time
+	maxAttempts = 20 // maximum number of attempts for one step of a job
 )
 
-// A jobRunner is the part of a Service that works on jobs.
+// A jobRunner records which jobs a node runs.
 type jobRunner struct {
-	started chan struct{} // has one element if a job may have been created by this node
+	started chan struct{} // has one element if a job may wait for this node
 
 	mu      *sync.Mutex
 	working map[domain.JobID]bool
@@ -37,8 +37,8 @@ func newJobRunner() jobRunner {
 	return jobRunner{started: make(chan struct{}, 1), mu: new(sync.Mutex), working: make(map[domain.JobID]bool)}
 }
 
-// claimJob marks a job as being worked on by this node. It returns false if the node
-// works on it already, or on maxJobs others.
+// claimJob records that this node runs a job. It returns false if the node already runs the job, or
+// maxJobs other jobs.
 func (r *jobRunner) claimJob(id domain.JobID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,14 +49,14 @@ func (r *jobRunner) claimJob(id domain.JobID) bool {
 	return true
 }
 
-func (r *jobRunner) dropJob(id domain.JobID) {
+func (r *jobRunner) releaseJob(id domain.JobID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.working, id)
-	r.notify() // another job may wait until this one has ended
+	r.notify() // another job may have waited for the end of this job
 }
 
-// notify makes RunJobs look for jobs.
+// notify makes RunJobs search for jobs immediately.
 func (r *jobRunner) notify() {
 	select {
 	case r.started <- struct{}{}:
@@ -64,7 +64,7 @@ func (r *jobRunner) notify() {
 	}
 }
 
-// createJob stores a job. A node begins it soon.
+// createJob stores a job and notifies RunJobs, which begins the job.
 func (s *Service) createJob(ctx context.Context, kind domain.JobKind, bucket string, request any) (domain.Job, error) {
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -92,18 +92,20 @@ func (s *Service) Job(ctx context.Context, id domain.JobID) (domain.Job, error) 
 	return s.Jobs.Job(ctx, id)
 }
 
-// ListJobs returns up to limit jobs of the kind of before that began before it, the newest first.
+// ListJobs returns up to limit jobs that have the same kind as before and began earlier, the newest
+// first.
 func (s *Service) ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error) {
 	return s.Jobs.ListJobs(ctx, before, limit)
 }
 
-// StopJob ends a running job. The node that works on it stops at the end of its current step.
-// What that step stores remains.
+// StopJob ends a running job. The node that runs the job stops after the current step. The results
+// of this step remain stored.
 func (s *Service) StopJob(ctx context.Context, id domain.JobID) (domain.Job, error) {
 	return s.Jobs.StopJob(ctx, id, s.opts.Clock().UTC())
 }
 
-// WaitForJob waits until a job has ended or ctx ends, and returns the job as it was read last.
+// WaitForJob waits until a job has ended or ctx ends, and returns the last state of the job that was
+// read.
 func (s *Service) WaitForJob(ctx context.Context, job domain.Job) (domain.Job, error) {
 	const minPause, maxPause = 20 * time.Millisecond, time.Second
 	for pause := minPause; job.State == domain.JobRunning && sleepFor(ctx, pause); pause = min(2*pause, maxPause) {
@@ -111,7 +113,7 @@ func (s *Service) WaitForJob(ctx context.Context, job domain.Job) (domain.Job, e
 		switch {
 		case err == nil:
 			job = found
-		case ctx.Err() == nil && domain.KindOf(err) != domain.NotFound: // a stale read does not find the job
+		case ctx.Err() == nil && domain.KindOf(err) != domain.NotFound: // NotFound: the read was stale
 			return job, err
 		}
 	}
@@ -130,32 +132,32 @@ func sleepFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// RunJobs works on jobs until ctx ends: on jobs that this node created, and on jobs whose lease
-// has expired. When it returns, no work is under way.
+// RunJobs runs jobs until ctx ends: new jobs, and jobs whose lease has expired. It returns after all
+// its jobs have paused or ended.
 func (s *Service) RunJobs(ctx context.Context) {
 	random := s.randomBytes()
 	owner := fmt.Sprintf("%x", random)
 	var working sync.WaitGroup
 	defer working.Wait()
 	for {
-		if err := s.takeJobs(ctx, owner, &working); err != nil && ctx.Err() == nil {
+		if err := s.claimJobs(ctx, owner, &working); err != nil && ctx.Err() == nil {
 			s.opts.Logger.WarnContext(ctx, "the jobs on objects could not be read; the hub tries again", "error", err)
 		}
-		look := time.NewTimer(minJobLook + time.Duration(s.opts.Random()%uint64(maxJobLook-minJobLook)))
+		timer := time.NewTimer(minJobInterval + time.Duration(s.opts.Random()%uint64(maxJobInterval-minJobInterval)))
 		select {
-		case <-look.C:
+		case <-timer.C:
 		case <-s.jobs.started:
 		case <-ctx.Done():
 		}
-		look.Stop()
+		timer.Stop()
 		if ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-// takeJobs begins jobs that no node works on.
-func (s *Service) takeJobs(ctx context.Context, owner string, working *sync.WaitGroup) error {
+// claimJobs begins jobs that no other node runs.
+func (s *Service) claimJobs(ctx context.Context, owner string, working *sync.WaitGroup) error {
 	running, err := s.Jobs.RunningJobs(ctx)
 	if err != nil {
 		return err
@@ -168,28 +170,28 @@ func (s *Service) takeJobs(ctx context.Context, owner string, working *sync.Wait
 		}
 		claimed, err := s.Jobs.ClaimJob(ctx, job.ID, owner, now, now.Add(jobLease))
 		if err != nil {
-			s.jobs.dropJob(job.ID)
+			s.jobs.releaseJob(job.ID)
 			if kind := domain.KindOf(err); kind == domain.Conflict || kind == domain.NotFound {
-				continue // another node was faster
+				continue // another node claimed the job, or the job has ended
 			}
 			return err
 		}
 		working.Go(func() {
-			defer s.jobs.dropJob(claimed.ID)
-			s.workOn(ctx, &claimed)
+			defer s.jobs.releaseJob(claimed.ID)
+			s.runJob(ctx, &claimed)
 		})
 	}
 	return nil
 }
 
-// A task is the work of a node on a job.
+// A task is one run of a job on this node.
 type task struct {
 	*Service
 	job *domain.Job
 }
 
-// workOn runs a job until it ends, fails or has to pause.
-func (s *Service) workOn(ctx context.Context, job *domain.Job) {
+// runJob runs a job until it ends, or until it pauses because a step failed or the node stops.
+func (s *Service) runJob(ctx context.Context, job *domain.Job) {
 	t := &task{s, job}
 	logger := s.opts.Logger.With("job", string(job.ID.Kind), "id", job.ID.UUID(), "bucket", job.Bucket)
 	err := t.runSteps(ctx)
@@ -204,7 +206,7 @@ func (s *Service) workOn(ctx context.Context, job *domain.Job) {
 		job.Attempts++
 		job.Report = err.Error()
 		logger.WarnContext(ctx, "a step of a job on objects failed; it is repeated", "attempts", job.Attempts, "error", err)
-		t.releaseLease(ctx, minJobLook, logger)
+		t.releaseLease(ctx, minJobInterval, logger)
 	default:
 		logger.ErrorContext(ctx, "a job on objects failed", "error", err)
 		job.Report = err.Error()
@@ -223,14 +225,14 @@ func isTransient(err error) bool {
 	}
 }
 
-// releaseLease releases the lease after a pause, so that any node may resume the job.
+// releaseLease lets the lease expire after a pause, so that any node can resume the job.
 func (t *task) releaseLease(ctx context.Context, pause time.Duration, logger *slog.Logger) {
 	t.job.Lease.Until = t.opts.Clock().UTC().Add(pause)
 	t.storeProgress(ctx, logger)
 }
 
-// storeProgress saves the job, even if the node is stopping. If that fails, the lease expires
-// by itself. It does not save a job that has ended, or that another node works on.
+// storeProgress stores the job, even if the node is stopping. If the write fails, the lease expires
+// later. A job that has ended, or that another node runs, remains unchanged.
 func (t *task) storeProgress(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
@@ -239,7 +241,7 @@ func (t *task) storeProgress(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// runSteps runs all steps of a job.
+// runSteps runs the remaining steps of a job.
 func (t *task) runSteps(ctx context.Context) error {
 	switch t.job.ID.Kind {
 	case domain.CrawlJob:
@@ -253,29 +255,29 @@ func (t *task) runSteps(ctx context.Context) error {
 	}
 }
 
-// saveProgress stores the progress of a job, and prolongs its lease.
+// saveProgress stores the progress of a job after a successful step, and renews its lease.
 func (t *task) saveProgress(ctx context.Context) error {
 	t.job.Report, t.job.Attempts = "", 0
-	return t.prolongLease(ctx)
+	return t.renewLease(ctx)
 }
 
-// prolongLease prolongs the lease.
-func (t *task) prolongLease(ctx context.Context) error {
+// renewLease stores the job. If the job is running, it also renews the lease.
+func (t *task) renewLease(ctx context.Context) error {
 	if t.job.State == domain.JobRunning {
 		t.job.Lease.Until = t.opts.Clock().UTC().Add(jobLease)
 	}
 	return t.Jobs.SaveJob(ctx, t.job)
 }
 
-// prolongLate prolongs the lease if a third of its duration has passed.
-func (t *task) prolongLate(ctx context.Context) error {
+// renewOldLease renews the lease if at least a third of its duration has passed.
+func (t *task) renewOldLease(ctx context.Context) error {
 	if t.opts.Clock().Before(t.job.Lease.Until.Add(-jobLease * 2 / 3)) {
 		return nil
 	}
-	return t.prolongLease(ctx)
+	return t.renewLease(ctx)
 }
 
-// completeJob marks a job as completed.
+// completeJob stores that a job is completed.
 func (t *task) completeJob(ctx context.Context) error {
 	t.job.End(domain.JobCompleted, t.opts.Clock().UTC())
 	return t.saveProgress(ctx)

@@ -13,39 +13,40 @@ import (
 
 // A LinkRequest has the options of a link.
 type LinkRequest struct {
-	Expires     time.Duration // 0: Options.LinkTime, which is the limit
+	Expires     time.Duration // time until the link expires, up to Options.LinkTime; 0: Options.LinkTime
 	Attachment  bool          // a browser should save the content instead of showing it
-	ContentType string        // content type of the answer; empty: the content type in the store
-	Encoding    string        // Content-Encoding of the answer; empty: the encoding in the store
+	ContentType string        // content type of the response; empty: the content type in the store
+	Encoding    string        // Content-Encoding of the response; empty: the encoding in the store
 }
 
-// A Link is a URL by which anyone may read the content of an object until the link expires, or
-// the reason why no link can be made.
+// A Link is a URL by which any client can read the content of an object until the link expires, or
+// the reason why the object has no link.
 type Link struct {
 	URL     string
 	Expires time.Time
-	Missing LinkMissing // empty: there is a URL
+	Missing LinkMissing // why URL is empty; empty: URL is set
 }
 
-// MaxLinkTime is the limit for Options.LinkTime.
+// MaxLinkTime is the maximum value of Options.LinkTime.
 const MaxLinkTime = repository.MaxLinkTime
 
-// LinkMissing says why there is no link.
+// LinkMissing is the reason why an object has no link.
 type LinkMissing string
 
-// The reasons why there is no link.
+// The reasons why an object has no link.
 const (
 	LinkDeleted    LinkMissing = "deleted"     // no version of the object is current
-	LinkNotCurrent LinkMissing = "not-current" // the row is not the current one
-	LinkArchived   LinkMissing = "archived"    // the content cannot be read at once
-	LinkTooLarge   LinkMissing = "too-large"   // the content is over the limit
-	LinkChanged    LinkMissing = "changed"     // the store has other content, whose event has not arrived yet
-	LinkNoStore    LinkMissing = "no-store"    // the store is not configured
+	LinkNotCurrent LinkMissing = "not-current" // the row is not current
+	LinkArchived   LinkMissing = "archived"    // the content is archived and cannot be read immediately
+	LinkTooLarge   LinkMissing = "too-large"   // the content is larger than Options.LinkLimit
+	LinkChanged    LinkMissing = "changed"     // the store has different content, whose event has not arrived yet
+	LinkNoStore    LinkMissing = "no-store"    // the store of the bucket is not configured
 	LinkNoLinks    LinkMissing = "no-links"    // the store does not support links
 )
 
-// Link returns a link to the content of a current row. It asks the store first, because the
-// content must exist and belong to this row. It fails with NotFound if there is no such row.
+// Link returns a link to the content of a current row. It first requests the state of the object from
+// the store, because the content must exist and belong to this row. Link fails with NotFound if the
+// row does not exist.
 func (s *Service) Link(ctx context.Context, id RowID, r LinkRequest) (Link, error) {
 	if r.Expires == 0 {
 		r.Expires = s.opts.LinkTime
@@ -84,8 +85,8 @@ func (s *Service) Link(ctx context.Context, id RowID, r LinkRequest) (Link, erro
 	return Link{URL: url, Expires: expires}, nil
 }
 
-// missingContent returns the reason in the facts of an event why its content has no link, if
-// there is one.
+// missingContent returns the reason why the facts of an event do not permit a link to its content,
+// or "".
 func (s *Service) missingContent(e *domain.ObjectEvent) LinkMissing {
 	switch {
 	case !e.IsAccessible():
@@ -96,8 +97,8 @@ func (s *Service) missingContent(e *domain.ObjectEvent) LinkMissing {
 	return ""
 }
 
-// missingInStore asks the store, and returns the reason why the content of the current row has
-// no link, if there is one.
+// missingInStore requests the state of an object from the store. It returns the reason why the content
+// of the current row has no link, or "".
 func (s *Service) missingInStore(ctx context.Context, name domain.ObjectName, current *domain.ObjectRow) (LinkMissing, error) {
 	if s.Source == nil {
 		return LinkNoStore, nil
@@ -116,8 +117,8 @@ func (s *Service) missingInStore(ctx context.Context, name domain.ObjectName, cu
 	return s.missingContent(&domain.ObjectEvent{Type: domain.ObjectCreated, ObjectFacts: found.ObjectFacts}), nil
 }
 
-// contentDisposition returns the value of the header Content-Disposition (RFC 6266) with the
-// file name at the end of a key.
+// contentDisposition returns the value of the header Content-Disposition (RFC 6266). The file name is
+// the last part of the key.
 func contentDisposition(isAttachment bool, key string) string {
 	kind := "inline"
 	if isAttachment {

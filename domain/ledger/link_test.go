@@ -123,7 +123,7 @@ func TestLinkFailures(t *testing.T) {
 	require.Equal(t, ledger.LinkNoStore, got.Missing)
 }
 
-// The file name of a link is valid for browsers, whatever the key is.
+// Browsers accept the file name of a link for any key.
 func TestLinkNamesItsFile(t *testing.T) {
 	objects, stored := memory.NewObjects(), newStore()
 	service := ledger.New(ledger.Ports{Objects: objects, Source: stored}, ledger.Options{})

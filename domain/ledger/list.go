@@ -13,34 +13,34 @@ const (
 	DefaultPage = 100
 	MaxPage     = 1000
 
-	maxLooks  = 2_000  // rows that a page looks at
-	maxCounts = 10_000 // rows that a count looks at
-	maxChunk  = 500    // objects that are read at the same time
+	maxPageRows  = 2_000  // maximum number of rows that are read for a page
+	maxCountRows = 10_000 // maximum number of rows that are read for a count
+	maxChunk     = 500    // maximum number of objects or rows in one read
 
-	// bucketLooks is the number of rows that each bucket adds to the count of rows, because the
-	// store queries each shard of the bucket.
-	bucketLooks = 50
+	// bucketRows is the number of rows as which each bucket counts, because the store queries
+	// each shard of the bucket.
+	bucketRows = 50
 )
 
-// A Query asks for a page of rows.
+// A Query selects a page of rows.
 type Query struct {
 	Filter
-	AnyOrder bool // list the objects of a bucket in the cheapest order; default: in the order of their keys
-	Limit    int  // 1 to MaxPage; default DefaultPage
+	AnyOrder bool // list the objects of a bucket in the order that costs least; default: in the order of their keys
+	Limit    int  // maximum number of rows, from 1 to MaxPage; default DefaultPage
 	Token    string
 }
 
 // A Page is a part of a list.
 type Page struct {
 	Rows    []Row
-	Damaged []repository.DamagedObject // objects whose rows, or some of them, are missing in the page
-	Next    string                     // token of the next page; empty: this is the last one
+	Damaged []repository.DamagedObject // objects of which some or all rows are missing on the page
+	Next    string                     // token of the next page; empty: this is the last page
 }
 
-// List returns a page of rows: the buckets in the order of their names, and in each the objects
-// in the order of their keys and the rows of an object from the newest to the oldest. A page
-// ends at its limit, or after List has looked at 2,000 rows; each bucket except the last one
-// counts as 50 more rows. Then it may be empty and have a next page.
+// List returns a page of rows. The rows are ordered by the names of buckets and the keys of objects,
+// and the rows of an object are in descending order. A page ends at its limit, or after List has read
+// 2,000 rows, where each bucket except the last counts as 50 additional rows. So a page may be empty
+// although another page follows.
 func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	if q.Limit == 0 {
 		q.Limit = DefaultPage
@@ -56,7 +56,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	w := rowWalk{service: s, filter: &q.Filter, plan: q.planQuery(), anyOrder: q.AnyOrder, at: at, limit: q.Limit, looks: maxLooks}
+	w := rowWalk{service: s, filter: &q.Filter, plan: q.planQuery(), anyOrder: q.AnyOrder, at: at, limit: q.Limit, budget: maxPageRows}
 	if err := w.run(ctx); err != nil {
 		return Page{}, err
 	}
@@ -70,19 +70,19 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 // A Count is the number of rows that a filter selects.
 type Count struct {
 	Rows int64
-	Next string // token that continues the count; empty: Rows are all of them
+	Next string // token that continues the count; empty: the count is complete
 }
 
-// Count returns how many rows a filter selects. If the store cannot count them, or there are
-// more than 200 buckets, it reads up to 10,000 rows, where each bucket counts as 50 more rows,
-// and the next call continues with the token.
+// Count returns the number of rows that a filter selects. If the store cannot count the rows, or has
+// more than 200 buckets, Count reads up to 10,000 rows, where each bucket counts as 50 additional
+// rows. The next call then continues the count with the token.
 func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, error) {
 	query := f.fingerprint + " count"
 	at, err := parseToken(token, query)
 	if err != nil {
 		return Count{}, err
 	}
-	w := rowWalk{service: s, filter: &f, plan: f.planQuery(), anyOrder: true, at: at, looks: maxCounts, onlyCount: true}
+	w := rowWalk{service: s, filter: &f, plan: f.planQuery(), anyOrder: true, at: at, budget: maxCountRows, onlyCount: true}
 	count := w.run
 	if w.plan.isExact && w.plan.keys == nil {
 		count = w.countBuckets
@@ -97,27 +97,27 @@ func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, err
 	return counted, nil
 }
 
-// A rowWalk looks at the rows that a filter may select.
+// A rowWalk reads the rows that a filter may select, and collects or counts the selected rows.
 type rowWalk struct {
 	service   *Service
 	filter    *Filter
 	plan      queryPlan
 	anyOrder  bool
 	onlyCount bool
-	limit     int // limit for found; unused with onlyCount
-	looks     int // rows that it may still look at
+	limit     int // maximum length of found; unused if onlyCount is set
+	budget    int // number of rows that the walk may still read
 
-	at      rowPosition // where it continues
+	at      rowPosition // position at which the walk continues
 	found   []Row
 	damaged []repository.DamagedObject
 	counted int64
-	isDone  bool // all rows were read
+	isDone  bool // the walk has read all rows
 }
 
-// isFull reports whether the walk has found enough rows.
-func (w *rowWalk) isFull() bool { return !w.onlyCount && len(w.found) == w.limit || w.looks <= 0 }
+// isFull reports whether the walk must end, because it has found or read enough rows.
+func (w *rowWalk) isFull() bool { return !w.onlyCount && len(w.found) == w.limit || w.budget <= 0 }
 
-// bucketNames returns the names of the buckets from the position on.
+// bucketNames returns the names of the buckets from the current position onward.
 func (w *rowWalk) bucketNames(ctx context.Context) (names []string, err error) {
 	all := w.plan.buckets
 	if all == nil {
@@ -133,18 +133,18 @@ func (w *rowWalk) bucketNames(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// mayHaveBucket reports whether rows of a bucket can fulfil the conditions about buckets.
+// mayHaveBucket reports whether rows of a bucket can fulfil the conditions on the field bucket.
 func (f *Filter) mayHaveBucket(bucket string) bool {
 	name, err := domain.ParseObjectName(bucket, "any")
 	if err != nil {
-		return false // no object has such a bucket
+		return false // the name is not valid for a bucket
 	}
 	r := &Row{Name: name}
 	fails := func(c condition) bool { return c.field == "bucket" && !c.holds(r) }
 	return !slices.ContainsFunc(f.conditions, fails)
 }
 
-// countBuckets lets the store count the objects of the buckets.
+// countBuckets adds the numbers of objects in the buckets, which the store counts.
 func (w *rowWalk) countBuckets(ctx context.Context) error {
 	return w.eachBucket(ctx, func(ctx context.Context, bucket string) (hasMore bool, err error) {
 		n, err := w.service.Objects.Count(ctx, w.rangeOf(bucket))
@@ -153,7 +153,7 @@ func (w *rowWalk) countBuckets(ctx context.Context) error {
 	})
 }
 
-// rangeOf returns the range of objects in a bucket that the filter may select.
+// rangeOf returns the range with all objects of a bucket that the filter may select.
 func (w *rowWalk) rangeOf(bucket string) repository.ObjectRange {
 	return repository.ObjectRange{Bucket: bucket, Prefix: w.plan.prefix, OnlyCurrent: w.filter.OnlyCurrent, Matches: w.plan.matches, AnyOrder: w.anyOrder}
 }
@@ -161,8 +161,8 @@ func (w *rowWalk) rangeOf(bucket string) repository.ObjectRange {
 // run reads rows until the walk is full or all rows were read.
 func (w *rowWalk) run(ctx context.Context) error { return w.eachBucket(ctx, w.runBucket) }
 
-// eachBucket calls a function for the buckets from the position on, until the walk is full or the function reports
-// that the bucket has more.
+// eachBucket calls do for the buckets from the current position onward, until the walk is full or do
+// reports that the bucket has more rows.
 func (w *rowWalk) eachBucket(ctx context.Context, do func(ctx context.Context, bucket string) (hasMore bool, err error)) error {
 	buckets, err := w.bucketNames(ctx)
 	if err != nil {
@@ -180,7 +180,7 @@ func (w *rowWalk) eachBucket(ctx context.Context, do func(ctx context.Context, b
 			return nil
 		}
 		if w.plan.keys == nil {
-			w.looks -= bucketLooks
+			w.budget -= bucketRows
 		}
 		if w.isFull() && i+1 < len(buckets) {
 			w.at.Bucket, w.at.Key, w.at.Below = buckets[i+1], "", nil
@@ -191,10 +191,10 @@ func (w *rowWalk) eachBucket(ctx context.Context, do func(ctx context.Context, b
 	return nil
 }
 
-// runBucket looks at the rows of a bucket, and reports whether it may have more.
+// runBucket reads the rows of a bucket. hasMore reports whether the bucket may have more rows.
 func (w *rowWalk) runBucket(ctx context.Context, bucket string) (hasMore bool, err error) {
-	if w.at.Below != nil { // the page before ended within an object
-		if hasMore, err = w.lookUp(ctx, w.at.Key); hasMore || err != nil {
+	if w.at.Below != nil { // the previous page ended within an object
+		if hasMore, err = w.visitKey(ctx, w.at.Key); hasMore || err != nil {
 			return hasMore, err
 		}
 	}
@@ -207,7 +207,7 @@ func (w *rowWalk) runBucket(ctx context.Context, bucket string) (hasMore bool, e
 		if w.isFull() {
 			return true, nil
 		}
-		page, err := w.service.Objects.List(ctx, r, min(chunk, w.looks))
+		page, err := w.service.Objects.List(ctx, r, min(chunk, w.budget))
 		if err != nil {
 			return false, err
 		}
@@ -217,14 +217,14 @@ func (w *rowWalk) runBucket(ctx context.Context, bucket string) (hasMore bool, e
 				return true, nil
 			}
 			for ; len(damaged) > 0 && damaged[0].Place <= i; damaged = damaged[1:] {
-				w.leaveOut(bucket, damaged[0])
+				w.addDamaged(bucket, damaged[0])
 			}
 			if hasMore, err := w.visitObject(ctx, &page.Objects[i]); hasMore || err != nil {
 				return hasMore, err
 			}
 		}
 		for _, d := range damaged {
-			w.leaveOut(bucket, d)
+			w.addDamaged(bucket, d)
 		}
 		if !page.More {
 			return false, nil
@@ -233,8 +233,8 @@ func (w *rowWalk) runBucket(ctx context.Context, bucket string) (hasMore bool, e
 	}
 }
 
-// firstChunk returns how many objects are read first. If the filter selects every row, these
-// fill the page.
+// firstChunk returns the number of objects in the first read. If the filter selects every row, these
+// objects fill the page.
 func (w *rowWalk) firstChunk() int {
 	if w.onlyCount {
 		return maxChunk
@@ -242,7 +242,7 @@ func (w *rowWalk) firstChunk() int {
 	return w.limit
 }
 
-// runKeys looks up the objects with the keys of the plan one by one.
+// runKeys reads the rows of the objects with the keys of the plan, one object after the other.
 func (w *rowWalk) runKeys(ctx context.Context) (hasMore bool, err error) {
 	for _, key := range w.plan.keys {
 		if key <= w.at.Key {
@@ -251,27 +251,27 @@ func (w *rowWalk) runKeys(ctx context.Context) (hasMore bool, err error) {
 		if w.isFull() {
 			return true, nil
 		}
-		if hasMore, err := w.lookUp(ctx, key); hasMore || err != nil {
+		if hasMore, err := w.visitKey(ctx, key); hasMore || err != nil {
 			return hasMore, err
 		}
 	}
 	return false, nil
 }
 
-// lookUp looks at the rows of the object with a key, if there is one.
-func (w *rowWalk) lookUp(ctx context.Context, key string) (hasMore bool, err error) {
+// visitKey reads the rows of the object with a key, if the object exists.
+func (w *rowWalk) visitKey(ctx context.Context, key string) (hasMore bool, err error) {
 	name, err := domain.ParseObjectName(w.at.Bucket, key)
 	if err != nil {
-		return false, nil //nolint:nilerr // no object has such a key
+		return false, nil //nolint:nilerr // the key is not valid, so no object has it
 	}
 	o, err := w.service.Objects.Object(ctx, name)
 	if domain.KindOf(err) == domain.NotFound {
-		w.looks--
+		w.budget--
 		return false, nil
 	}
 	if domain.KindOf(err) == domain.Damaged {
 		w.at.Key, w.at.Below = key, nil
-		w.leaveOut(w.at.Bucket, repository.DamagedObject{Key: key, Err: err})
+		w.addDamaged(w.at.Bucket, repository.DamagedObject{Key: key, Err: err})
 		return false, nil
 	}
 	if err != nil {
@@ -280,21 +280,21 @@ func (w *rowWalk) lookUp(ctx context.Context, key string) (hasMore bool, err err
 	return w.visitObject(ctx, &o)
 }
 
-// leaveOut adds an object that cannot be read to the damaged ones. The list continues with the
-// others.
-func (w *rowWalk) leaveOut(bucket string, d repository.DamagedObject) {
-	w.looks--
+// addDamaged records a damaged object. The list continues with the other objects.
+func (w *rowWalk) addDamaged(bucket string, d repository.DamagedObject) {
+	w.budget--
 	w.damaged = append(w.damaged, d)
 	w.service.opts.Logger.Error("an object is damaged, and missing in a list", "bucket", bucket, "key", domain.Clip(d.Key), "error", d.Err)
 }
 
-// visitObject looks at the rows of an object, and reports whether the walk has ended within it.
+// visitObject reads the rows of an object. hasMore reports whether the walk has ended within the
+// object.
 func (w *rowWalk) visitObject(ctx context.Context, o *domain.Object) (hasMore bool, err error) {
 	if w.at.Key != o.Name.Key() {
 		w.at.Key, w.at.Below = o.Name.Key(), nil
 	}
 	if w.filter.OnlyCurrent {
-		w.looks--
+		w.budget--
 		if o.Current != nil {
 			w.addRow(rowOf(o, *o.Current))
 		}
@@ -305,11 +305,11 @@ func (w *rowWalk) visitObject(ctx context.Context, o *domain.Object) (hasMore bo
 		return false, err
 	}
 	for !w.isFull() {
-		limit := min(w.looks, maxChunk)
+		limit := min(w.budget, maxChunk)
 		rows, err := w.rowsBelow(ctx, o, below, limit)
 		if domain.KindOf(err) == domain.Damaged {
 			w.at.Below = nil
-			w.leaveOut(o.Name.Bucket(), repository.DamagedObject{Key: o.Name.Key(), Err: err})
+			w.addDamaged(o.Name.Bucket(), repository.DamagedObject{Key: o.Name.Key(), Err: err})
 			return false, nil
 		}
 		if err != nil {
@@ -319,7 +319,7 @@ func (w *rowWalk) visitObject(ctx context.Context, o *domain.Object) (hasMore bo
 			if w.isFull() {
 				return true, nil
 			}
-			w.looks--
+			w.budget--
 			below = rows[i].Order()
 			w.at.Below = newRowOrder(below)
 			w.addRow(rowOf(o, rows[i]))
@@ -332,7 +332,7 @@ func (w *rowWalk) visitObject(ctx context.Context, o *domain.Object) (hasMore bo
 	return true, nil
 }
 
-// rowsBelow returns up to limit rows of an object below an order, the newest first.
+// rowsBelow returns up to limit rows of an object that are below an order, the newest first.
 func (w *rowWalk) rowsBelow(ctx context.Context, o *domain.Object, below domain.ObjectOrder, limit int) (rows []domain.ObjectRow, err error) {
 	if o.Spilled > 0 {
 		return w.service.Objects.History(ctx, o.Name, below, limit)
@@ -345,7 +345,8 @@ func (w *rowWalk) rowsBelow(ctx context.Context, o *domain.Object, below domain.
 	return rows, nil
 }
 
-// addRow adds a selected row.
+// addRow counts a row, and adds it to found unless onlyCount is set. It ignores a row that the filter
+// does not select.
 func (w *rowWalk) addRow(r Row) {
 	if !w.filter.matches(&r) {
 		return

@@ -15,7 +15,7 @@ import (
 
 type params = map[string][]string
 
-// TestList_HasCurrentRows_OrAllOfThem is FM-90.
+// Case FM-90 of the filemanager.
 func TestList_HasCurrentRows_OrAllOfThem(t *testing.T) {
 	f := newFixture(t)
 	f.ingest("b", "a", "[C@01] [D@02] [C@03]")
@@ -31,7 +31,7 @@ func TestList_HasCurrentRows_OrAllOfThem(t *testing.T) {
 	require.Empty(t, f.listAll(ledger.Query{Filter: f.parseFilter(params{"isDeleteMarker": {"true"}})}))
 }
 
-// TestList_HasPages is FM-91, with links for numbers of pages.
+// Case FM-91 of the filemanager, with tokens in place of page numbers.
 func TestList_HasPages(t *testing.T) {
 	f := newFixture(t)
 	var want []string
@@ -54,7 +54,7 @@ func TestList_HasPages(t *testing.T) {
 	}
 }
 
-// If the store can select the rows, a page reads only the rows that it returns.
+// If the store can select the rows, List reads only the rows that it returns.
 func TestList_ReadsOnlyItsPage(t *testing.T) {
 	f := newFixture(t)
 	for i := range 300 {
@@ -137,7 +137,7 @@ func TestListAndCount_EndAPageAfterManyBuckets(t *testing.T) {
 	require.Equal(t, buckets+1, f.store.reads, "a key is read, which is cheap")
 }
 
-// TestFilter has FM-93, FM-95 and FM-97. List and Count select the same rows.
+// Cases FM-93, FM-95 and FM-97 of the filemanager. List and Count must select the same rows.
 func TestFilter(t *testing.T) {
 	f := newFixture(t)
 	add := func(bucket, key string, change func(e *domain.ObjectEvent)) { f.ingest(bucket, key, "[C@01]", change) }
@@ -228,7 +228,7 @@ func TestFilter(t *testing.T) {
 		for name, values := range tc.params {
 			all[name] = values
 		}
-		for _, p := range []params{tc.params, all} { // each object has one row
+		for _, p := range []params{tc.params, all} { // each object has one row, so all rows are current rows
 			count, err := f.Count(t.Context(), f.parseFilter(p), "")
 			require.NoError(t, err)
 			require.Equal(t, ledger.Count{Rows: int64(len(keys))}, count, "%v", p)
@@ -236,7 +236,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-func TestCount_AsksTheStore_OrCountsInParts(t *testing.T) {
+func TestCount_UsesTheStoreOrReadsRowsInParts(t *testing.T) {
 	f := newFixture(t)
 	for i := range 10_050 {
 		f.ingest("b", fmt.Sprintf("k%05d", i), "[C@01]")
@@ -256,7 +256,7 @@ func TestCount_AsksTheStore_OrCountsInParts(t *testing.T) {
 	require.EqualValues(t, 1005, first.Rows+second.Rows)
 }
 
-func TestFilter_NamesWhatIsWrong(t *testing.T) {
+func TestFilter_NamesTheWrongParameter(t *testing.T) {
 	for name, tc := range map[string]struct{ value, want string }{
 		"unknown":                        {"x", "unknown query parameter"},
 		"currentState":                   {"yes", "want true or false"},
@@ -315,6 +315,6 @@ func TestToken_OfAnotherQueryIsRefused(t *testing.T) {
 	}
 	_, err = f.Count(t.Context(), q.Filter, page.Next)
 	require.ErrorContains(t, err, "of another query")
-	_, err = f.List(t.Context(), ledger.Query{Filter: q.Filter, Limit: 1, Token: page.Next}) // the size of a page may change
+	_, err = f.List(t.Context(), ledger.Query{Filter: q.Filter, Limit: 1, Token: page.Next}) // a token stays valid if the size of the page changes
 	require.NoError(t, err)
 }

@@ -12,25 +12,26 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// ErrUnsupportedFormat reports an inventory with files in a format that the hub does not read.
+// ErrUnsupportedFormat reports that the files of an inventory have a format that the hub does not
+// read.
 var ErrUnsupportedFormat = errors.New("the format of the files is not supported")
 
 // Limits of manifests.
 const (
-	maxManifest      = 512 << 10 // bytes
+	maxManifest      = 512 << 10 // maximum length, in bytes
 	maxManifestFiles = 2000
 )
 
-// The formats of the files of an inventory.
+// The supported formats of the files of an inventory.
 const (
 	formatCSV     = "CSV"
 	formatParquet = "Parquet"
 )
 
-// A manifest is the list of the files of an inventory, as S3 makes it.
+// A manifest is the list of the files of an inventory, in the format of S3.
 type manifest struct {
 	SourceBucket      string         `json:"sourceBucket"`
-	DestinationBucket string         `json:"destinationBucket"` // its name, or its ARN
+	DestinationBucket string         `json:"destinationBucket"` // name or ARN of the bucket with the files
 	CreationTimestamp string         `json:"creationTimestamp"` // milliseconds
 	FileFormat        string         `json:"fileFormat"`
 	FileSchema        string         `json:"fileSchema"`
@@ -40,11 +41,11 @@ type manifest struct {
 // A manifestFile is a file of an inventory.
 type manifestFile struct {
 	Key string `json:"key"`
-	MD5 string `json:"MD5checksum"` // hexadecimal; empty: not given
+	MD5 string `json:"MD5checksum"` // hexadecimal MD5 sum; empty: the sum is not verified
 }
 
-// parseManifest parses a manifest. A wrong manifest is an Invalid error, and an unknown format
-// is ErrUnsupportedFormat.
+// parseManifest parses a manifest. It fails with Invalid if the manifest is wrong, and with
+// ErrUnsupportedFormat if the hub does not read the format of the files.
 func parseManifest(text []byte) (*manifest, error) {
 	if len(text) > maxManifest {
 		return nil, domain.Errorf(domain.Invalid, "manifest: want at most %d bytes", maxManifest)
@@ -60,7 +61,7 @@ func parseManifest(text []byte) (*manifest, error) {
 	if _, err := domain.ParseObjectName(m.DestinationBucket, "key"); err != nil {
 		return nil, domain.Errorf(domain.Invalid, "manifest: destinationBucket: %w", err)
 	}
-	if _, err := m.madeAt(); err != nil {
+	if _, err := m.createdAt(); err != nil {
 		return nil, err
 	}
 	if n := len(m.Files); n < 1 || n > maxManifestFiles {
@@ -77,7 +78,7 @@ func parseManifest(text []byte) (*manifest, error) {
 func (m *manifest) checkFormat() error {
 	switch {
 	case strings.EqualFold(m.FileFormat, formatParquet):
-		m.FileFormat = formatParquet // Parquet files have their schema themselves
+		m.FileFormat = formatParquet // a Parquet file contains its schema
 		return nil
 	case !strings.EqualFold(m.FileFormat, formatCSV):
 		return domain.Errorf(domain.Invalid, "manifest: fileFormat %q: %w", domain.Clip(m.FileFormat), ErrUnsupportedFormat)
@@ -90,8 +91,8 @@ func (m *manifest) checkFormat() error {
 	return err
 }
 
-// madeAt returns the time at which the inventory was made.
-func (m *manifest) madeAt() (time.Time, error) {
+// createdAt returns the time at which the inventory was created.
+func (m *manifest) createdAt() (time.Time, error) {
 	ms, err := strconv.ParseInt(m.CreationTimestamp, 10, 64)
 	if err != nil || ms <= 0 {
 		return time.Time{}, domain.Errorf(domain.Invalid, "manifest: creationTimestamp: want milliseconds in a string, got %q", domain.Clip(m.CreationTimestamp))
@@ -109,24 +110,23 @@ func (f *manifestFile) checkFields(bucket string) error {
 	return nil
 }
 
-// columns are the indexes of the columns of a file, by the names that columnName returns.
+// columns maps the names of columns, as columnName returns them, to their indexes in a row.
 type columns map[string]int
 
 const keyColumn = "key"
 
-// defaultColumns are the columns of files that have neither a schema in the manifest nor a
-// header.
+// defaultColumns are the columns of a file without a header, if the manifest has no schema.
 var defaultColumns = columns{
 	"bucket": 0, keyColumn: 1, "versionid": 2, "islatest": 3, "isdeletemarker": 4, "size": 5, "lastmodifieddate": 6, "etag": 7, "storageclass": 8,
 }
 
-// columnName returns the normalized name of a column: VersionId and version_id are the same.
+// columnName returns the normalized name of a column: versionid for VersionId and version_id.
 func columnName(text string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(text)), "_", "")
 }
 
-// parseColumns returns the columns of a schema or a header. It fails with Invalid if there is
-// no column for keys, or if a name occurs twice.
+// parseColumns returns the columns of a schema or a header. It fails with Invalid if no column has
+// the keys, or if a name occurs twice.
 func parseColumns(names []string) (columns, error) {
 	c := make(columns, len(names))
 	for i, name := range names {
@@ -142,8 +142,8 @@ func parseColumns(names []string) (columns, error) {
 	return c, nil
 }
 
-// isHeader reports whether a row is a header. No bucket has the name of a column, so a row with
-// data is never taken for a header.
+// isHeader reports whether a row is a header. A row with data is never mistaken for a header, because
+// no bucket has the name of a column.
 func isHeader(row []string) bool {
 	hasBucket, hasKey := false, false
 	for _, cell := range row {

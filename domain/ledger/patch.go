@@ -11,33 +11,37 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Patch changes the data of users in a row: its attributes, or its ingest id.
+// A Patch changes the part of a row that users can change: its attributes, or its ingest id.
 type Patch struct {
 	attributes []patchOperation
 	isIngestID bool
-	ingestID   string // empty: it is removed
+	ingestID   string // the new ingest id; empty: remove the ingest id
 }
 
 // A patchOperation is an operation of a JSON Patch (RFC 6902).
 type patchOperation struct {
-	pointer string          // JSON pointer to the operation in the body
-	text    json.RawMessage // as it was sent
+	pointer string          // JSON pointer to the operation in the body of the request
+	text    json.RawMessage // the operation as it was sent
 	kind    string
 	path    []string
 }
 
-// testOperation is the kind of operation that only tests a value.
+// testOperation is the kind of operation that tests a value and changes nothing.
 const testOperation = "test"
 
 const (
 	maxPatch      = 64 << 10 // bytes
 	maxOperations = 100
-	maxPatchDepth = maxDepth + 4 // of the text: the member, its array, the operation, and the value
+	maxPatchDepth = maxDepth + 4 // maxDepth plus four levels: the object of the body, the array, the operation, and its value
 )
 
-// ParsePatch reads a patch: an array of operations on the attributes, or an object with that
-// array as its member attributes or, for the ingest id, with an array of one operation as its
-// member ingestId. Anything else is an Invalid error.
+// ParsePatch reads a patch in one of these forms:
+//
+//   - an array of operations on the attributes,
+//   - an object with such an array as its member attributes,
+//   - an object with an array of one operation on the ingest id as its member ingestId.
+//
+// It fails with Invalid for any other text.
 func ParsePatch(text []byte) (Patch, error) {
 	if len(text) > maxPatch {
 		return Patch{}, domain.Errorf(domain.Invalid, "the patch has %d bytes; want at most %d", len(text), maxPatch)
@@ -65,7 +69,8 @@ func ParsePatch(text []byte) (Patch, error) {
 	return Patch{}, domain.Errorf(domain.Invalid, "want an array of operations, or an object with attributes or ingestId, and nothing else")
 }
 
-// parseOperations returns the members of each operation. pointer is their location in the body.
+// parseOperations returns the operations in an array, and the members of each operation. pointer is
+// the JSON pointer to the array in the body.
 func parseOperations(pointer string, text []byte) (operations []json.RawMessage, members []map[string]json.RawMessage, err error) {
 	if json.Unmarshal(text, &operations) != nil || operations == nil {
 		return nil, nil, domain.Errorf(domain.Invalid, "%s: want an array of operations", cmp.Or(pointer, "the body"))
@@ -82,7 +87,7 @@ func parseOperations(pointer string, text []byte) (operations []json.RawMessage,
 	return operations, members, nil
 }
 
-// textMember returns a member that has to be a string.
+// textMember returns a member, which must exist and be a string.
 func textMember(pointer string, members map[string]json.RawMessage, name string) (text string, err error) {
 	value, has := members[name]
 	switch {
@@ -109,7 +114,7 @@ func parseAttributesPatch(pointer string, text []byte) (p Patch, err error) {
 	return p, nil
 }
 
-// parseOperation reads an operation on attributes.
+// parseOperation reads an operation on attributes from its members.
 func parseOperation(pointer string, text json.RawMessage, members map[string]json.RawMessage) (o patchOperation, err error) {
 	o.pointer, o.text = pointer, text
 	if o.kind, err = textMember(pointer, members, "op"); err != nil {
@@ -180,8 +185,8 @@ func parseIngestIDPatch(pointer string, text []byte) (p Patch, err error) {
 	return Patch{isIngestID: true, ingestID: id}, nil
 }
 
-// Amend applies a patch to a row, completely or not at all, and returns the changed row. It
-// fails with NotFound if there is no such row, and with Invalid if an operation fails.
+// Amend applies a patch to a row and returns the changed row. If an operation of the patch fails,
+// Amend changes nothing and fails with Invalid. It fails with NotFound if the row does not exist.
 func (s *Service) Amend(ctx context.Context, id RowID, p Patch) (Row, error) {
 	row, err := s.Objects.Amend(ctx, id.Name, id.Row, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 		return s.Apply(p, facts)
@@ -196,8 +201,8 @@ func (s *Service) Amend(ctx context.Context, id RowID, p Patch) (Row, error) {
 	return rowOf(&o, row), nil
 }
 
-// Apply returns facts with the changes of a patch. It does not store them. An operation that
-// fails, or would make the attributes too large or too deep, is an Invalid error.
+// Apply returns facts with the changes of a patch, and stores nothing. It fails with Invalid if an
+// operation fails, or if the attributes become too large or too deep.
 func (s *Service) Apply(p Patch, facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 	if p.isIngestID {
 		facts.IngestID = p.ingestID
@@ -230,7 +235,7 @@ func (s *Service) applyOperation(document []byte, o patchOperation) ([]byte, err
 	return patched, checkAttributes(patched)
 }
 
-// hasTarget reports whether a document has a value at a path.
+// hasTarget reports whether a JSON document has a value at a path.
 func hasTarget(document []byte, path []string) bool {
 	at := json.RawMessage(document)
 	for _, name := range path {

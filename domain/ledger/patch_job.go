@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	patchBatch  = 100 // rows between two writes of the cursor
-	patchWrites = 8   // objects that are patched at the same time
+	patchBatch  = 100 // maximum number of rows between two writes of the cursor
+	patchWrites = 8   // number of objects that are patched at the same time
 )
 
-// patchJob is the request of a job.
+// patchJob is the stored request of a job that patches rows.
 type patchJob struct {
 	Query map[string][]string `json:"query"`
 	Patch json.RawMessage     `json:"patch"`
 }
 
-// parseRequest returns the filter and the patch of the request. A wrong request is an Invalid
-// error.
+// parseRequest returns the filter and the patch of the request. It fails with Invalid if the request
+// is wrong.
 func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	if p, err = ParsePatch(r.Patch); err != nil {
 		return f, p, err
@@ -36,7 +36,7 @@ func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	for name, values := range r.Query {
 		for _, text := range append([]string{name}, values...) {
 			if !utf8.ValidString(text) {
-				return f, p, domain.Errorf(domain.Invalid, "%s: want UTF-8, got %q", domain.Clip(name), domain.Clip(text)) // JSON text has to be UTF-8
+				return f, p, domain.Errorf(domain.Invalid, "%s: want UTF-8, got %q", domain.Clip(name), domain.Clip(text)) // the request is stored as JSON, which must be UTF-8
 			}
 		}
 	}
@@ -44,20 +44,20 @@ func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 }
 
 // StartPatch starts a job that applies a patch to the rows that a query selects; see
-// [ParseFilter] and [ParsePatch]. It fails with Invalid if one of these is wrong, or if the
-// query has no condition.
+// [ParseFilter] and [ParsePatch]. It fails with Invalid if the query or the patch is wrong, or if
+// the query has no condition.
 //
-// Each row is patched separately, completely or not at all. If the patch cannot be applied to a
-// row, the row is not changed, and the job has the reason.
+// Each row is patched separately. If an operation of the patch fails for a row, the row is not
+// changed, and the job records the reason.
 //
 //  1. List a page of rows. A crash has no effect.
 //  2. Patch each row. The same write adds the id of the job to the row. After a crash, some
 //     rows are patched.
-//  3. Store where the next page begins. After a crash before that, the page is listed again, and rows that
-//     have the id of the job are patched already.
+//  3. Store the position at which the next page begins. After a crash before this step, the page is
+//     listed again, and the job skips rows that have its id.
 //
-// So no row is patched twice. If a patched row no longer matches the query and its page is
-// listed again, the row is not counted.
+// So no row is patched twice. If a page is listed again and a patched row no longer matches the
+// query, the row is not counted.
 func (s *Service) StartPatch(ctx context.Context, query map[string][]string, patch []byte) (domain.Job, error) {
 	request := patchJob{query, patch}
 	filter, _, err := request.parseRequest()
@@ -71,7 +71,8 @@ func (s *Service) StartPatch(ctx context.Context, query map[string][]string, pat
 	return s.createJob(ctx, domain.PatchJob, bucket, request)
 }
 
-// runPatch patches the rows from the cursor, which is the token of a page.
+// runPatch patches the selected rows, from the cursor of the job onward. The cursor is the token of a
+// page.
 func (t *task) runPatch(ctx context.Context) error {
 	var request patchJob
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -98,9 +99,9 @@ func (t *task) runPatch(ctx context.Context) error {
 	}
 }
 
-// patchPage patches the rows of a page, and counts them.
+// patchPage patches the rows of a page, and adds the results to the counts of the job.
 func (t *task) patchPage(ctx context.Context, p Patch, page *Page) error {
-	if err := t.prolongLate(ctx); err != nil {
+	if err := t.renewOldLease(ctx); err != nil {
 		return err
 	}
 	done := t.job.Draft()
@@ -125,8 +126,8 @@ func (t *task) patchPage(ctx context.Context, p Patch, page *Page) error {
 	return nil
 }
 
-// patchRows patches rows in parallel, but rows of one object one after another. It returns the
-// error of each row.
+// patchRows patches the rows of different objects in parallel, and the rows of one object one after
+// the other. It returns the error of each row.
 func (t *task) patchRows(ctx context.Context, p Patch, rows []Row) []error {
 	errs := make([]error, len(rows))
 	objects := make(chan []int)
@@ -152,14 +153,14 @@ func (t *task) patchRows(ctx context.Context, p Patch, rows []Row) []error {
 	return errs
 }
 
-// Errors of patchRow that mean that it stored nothing.
+// Errors in patchRow that prevent a write.
 var (
 	errUnchanged = domain.Errorf(domain.Invalid, "the patch changes nothing")
 	errPatched   = domain.Errorf(domain.Invalid, "the job has patched the row")
 )
 
-// patchRow patches a row, unless the job has patched it before. It fails with errUnchanged if the patch
-// changes nothing.
+// patchRow patches a row, unless the job has already patched the row. It fails with errUnchanged if
+// the patch changes nothing.
 func (t *task) patchRow(ctx context.Context, p Patch, r *Row) error {
 	_, err := t.Objects.Amend(ctx, r.Name, r.ID(), func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 		if facts.HasPatch(t.job.ID) {

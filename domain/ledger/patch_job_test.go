@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// queryOf returns the parameters of a query.
+// queryOf returns the parameters in a URL query.
 func queryOf(t *testing.T, text string) map[string][]string {
 	t.Helper()
 	values, err := url.ParseQuery(text)
@@ -24,7 +24,7 @@ func queryOf(t *testing.T, text string) map[string][]string {
 	return values
 }
 
-// runPatch patches rows on one node, and returns the job after its end.
+// runPatch runs a job that patches rows on one node, and returns the job after its end.
 func (w *world) runPatch(query, patch string) domain.Job {
 	w.Helper()
 	node := w.newNode()
@@ -85,7 +85,8 @@ func TestPatchJob_ChangesTheRowsThatMatch(t *testing.T) {
 	})
 }
 
-// FM-98: a row to which the patch cannot be applied is not changed; the other rows are patched.
+// Case FM-98 of the filemanager: a row for which the patch fails is not changed, and the other rows
+// are patched.
 func TestPatchJob_CountsTheRowsThatItCannotChange(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.reportWithAttributes("a", `{"sample":"L1"}`)
@@ -138,8 +139,8 @@ func TestPatchJob_IsRefused(t *testing.T) {
 	})
 }
 
-// A patch that has another result when it is applied twice is applied once to each row,
-// whenever the node crashes.
+// The patch has another result when it is applied twice. It must be applied once to each row,
+// regardless of the write at which the node crashes.
 func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 	const n = 130
 	for _, after := range []bool{false, true} {
@@ -156,7 +157,7 @@ func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 				job, err := node.StartPatch(w.Context(), queryOf(t, "key=key*"), []byte(`[{"op": "add", "path": "/list/-", "value": 1}]`))
 				require.NoError(t, err)
 				stopFirst := w.runNode(dying, node)
-				<-time.After(time.Second) // no real time
+				<-time.After(time.Second) // time of the bubble
 				defer w.runNode(w.Context(), healthy)()
 				ended := w.waitForEnd(healthy, job)
 				stopFirst()
@@ -172,8 +173,7 @@ func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 	}
 }
 
-// throttledObjects refuse most amendments, and lose the replies of some that they have carried
-// out.
+// throttledObjects refuses most amendments, and carries out others without a reply.
 type throttledObjects struct {
 	repository.Objects
 	calls atomic.Int64
@@ -225,8 +225,8 @@ func TestPatchJob_ThatIsStoppedPatchesNoMore(t *testing.T) {
 	})
 }
 
-// A row that a crawl adds for the same content keeps the attributes, so it also keeps the ids
-// of the patch jobs.
+// A row that a crawl adds for the same content retains the attributes, so it also retains the ids of
+// the patch jobs.
 func TestPatchJob_IsRememberedByTheRowsThatKeepTheAttributes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.setListed("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})

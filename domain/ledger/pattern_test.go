@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// TestPattern has the patterns of FM-94 and FM-95.
+// Cases FM-94 and FM-95 of the filemanager.
 func TestPattern(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, text string
@@ -53,7 +53,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// Every short pattern matches what a regular expression with the same meaning matches.
+// Each short pattern matches the same texts as a regular expression with the same meaning.
 func TestPatternMeansItsRegularExpression(t *testing.T) {
 	var texts []string
 	for length := range 5 {
@@ -88,7 +88,7 @@ func combinations(alphabet string, length int) []string {
 	return all
 }
 
-// The time for a text is at most proportional to its length times the length of the pattern.
+// The time is at most proportional to the length of the text times the length of the pattern.
 func TestPatternOfManyStarsIsFast(t *testing.T) {
 	p, err := parsePattern(strings.Repeat("a*", 1000)+"b", false)
 	require.NoError(t, err)

@@ -7,11 +7,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A queryPlan is the part of a filter that a store can evaluate. The store finds all objects
-// with selected rows and, unless isExact is set, others too.
+// A queryPlan is the part of a filter that a store can evaluate. The store returns all objects with
+// selected rows. Unless isExact is set, it also returns other objects.
 type queryPlan struct {
-	buckets []string // nil: all buckets in the store
-	keys    []string // nil: any with the prefix
+	buckets []string // names of the buckets; nil: all buckets in the store
+	keys    []string // keys of the objects; nil: all keys with the prefix
 	prefix  string
 	matches []repository.ObjectMatch
 	isExact bool
@@ -24,7 +24,7 @@ func (f *Filter) planQuery() queryPlan {
 		c := &f.conditions[i]
 		texts, isPlain := c.plainValues()
 		switch {
-		case c.field == "bucket": // each bucket is compared with all of these conditions
+		case c.field == "bucket": // mayHaveBucket checks this condition for each bucket
 			if isPlain && p.buckets == nil {
 				p.buckets = texts
 			}
@@ -53,8 +53,9 @@ func isMatchField(field string) bool {
 	}
 }
 
-// plainValues returns the values of a condition that a row fulfils by having one of them. ok is
-// false if the condition has wildcards, ignores case, or has to match all values.
+// plainValues returns the values of a condition, if a row fulfils the condition exactly when its
+// field has one of these values. ok is false if the condition has wildcards or times, ignores case,
+// or requires all of several values.
 func (c *condition) plainValues() (texts []string, ok bool) {
 	if c.every && len(c.values) > 1 {
 		return nil, false
@@ -71,12 +72,12 @@ func (c *condition) plainValues() (texts []string, ok bool) {
 	return slices.Compact(texts), true
 }
 
-// isPrefix reports whether the condition matches all texts with its prefix.
+// isPrefix reports whether the condition matches exactly the texts with a prefix.
 func (c *condition) isPrefix() bool {
 	return len(c.values) == 1 && c.values[0].pattern.isPrefix() && !c.values[0].pattern.ignoreCase
 }
 
-// textPrefix returns a common prefix of all texts that the condition matches.
+// textPrefix returns a common prefix of all texts that match the condition.
 func (c *condition) textPrefix() string {
 	if c.values[0].pattern.ignoreCase {
 		return ""
@@ -94,7 +95,7 @@ func (c *condition) textPrefix() string {
 	return prefix
 }
 
-// commonPrefix returns the common prefix of two texts, in whole characters.
+// commonPrefix returns the longest common prefix of two texts that ends between characters.
 func commonPrefix(a, b string) string {
 	for n, c := range a {
 		if size := len(string(c)); n+size > len(b) || a[n:n+size] != b[n:n+size] {

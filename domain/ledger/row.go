@@ -7,18 +7,18 @@ type Row struct {
 	Name domain.ObjectName
 	domain.ObjectRow
 	IsCurrent bool
-	// IsDoubtful says that no store documents the order of the sequencers of the object.
+	// IsDoubtful is set if the order of the object's sequencers is not documented by its store, so
+	// that the current row may be wrong.
 	IsDoubtful bool
 }
 
-// RowID returns the id of the row in the API.
+// RowID returns the id by which the API identifies the row.
 func (r *Row) RowID() RowID { return RowID{Name: r.Name, Row: r.ID()} }
 
-// IsAccessible reports whether the row is the current one, and its content can be read
-// immediately.
+// IsAccessible reports whether the row is current and its content can be read immediately.
 func (r *Row) IsAccessible() bool { return r.IsCurrent && r.ObjectRow.IsAccessible() }
 
-// rowOf returns a row of an object.
+// rowOf returns the Row for a row of an object.
 func rowOf(o *domain.Object, r domain.ObjectRow) Row {
 	return Row{Name: o.Name, ObjectRow: r, IsCurrent: o.Current != nil && o.Current.ID() == r.ID(), IsDoubtful: o.Doubt}
 }

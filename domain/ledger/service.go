@@ -1,16 +1,15 @@
-// Package ledger has the use cases of objects: it stores the events that stores report about
-// their objects, and answers queries about the resulting state.
+// Package ledger records which objects exist in stores: it stores the events that stores report about
+// their objects, and returns the resulting state.
 //
 //	events of stores ─▶ Service ─▶ repository.Objects ─▶ current and historical rows
 //	stores           ─▶            (the rules are in package domain)
 //	queries          ─▶ List, Count, Find, History, Pairs
 //	users            ─▶ Amend
 //
-// The hub's own contents are objects, too: [WatchContents] notifies the hub of contents that
-// were deleted.
+// The contents of the hub are objects, too: [WatchContents] notifies the hub of deleted contents.
 //
-// Its guarantees are those of the store of objects: see [repository.Objects]. After a failure,
-// events with an outcome are stored, and all others may be sent again.
+// The package has the guarantees of [repository.Objects]. After a failure, events that were reported
+// as stored are durable, and all other events can be sent again.
 package ledger
 
 import (
@@ -28,32 +27,32 @@ import (
 type Ports struct {
 	Objects repository.Objects
 	Jobs    repository.Jobs
-	Source  repository.Source // the configured stores; nil: no store is configured
+	Source  repository.Source // access to the configured stores; nil: no store is configured
 }
 
 // Options of a Service. The zero value is valid.
 type Options struct {
 	Clock  func() time.Time // default time.Now
-	Random func() uint64    // for ids and jitter; default: the system's
-	Logger *slog.Logger     // default: nothing is logged
+	Random func() uint64    // source of ids and jitter; default: rand.Uint64
+	Logger *slog.Logger     // default: a logger that discards everything
 
-	// ReadParquet returns the rows of a Parquet file with size bytes: texts by the names of
-	// their columns. A wrong file is an Invalid error. Nil: inventories in that format are
-	// refused.
+	// ReadParquet returns the rows of a Parquet file of size bytes, each as a map from the names of
+	// columns to texts. It fails with Invalid if the file is wrong. Nil: inventories in Parquet
+	// are refused.
 	ReadParquet func(r io.Reader, size int64) iter.Seq2[map[string]string, error]
 
-	CrawlPage int // objects that a crawl lists at a time; default 1000
+	CrawlPage int // maximum number of objects on a page of a crawl; default 1000
 
-	// HasClock reports whether the events of a bucket have times of the same clock as the hub.
-	// Then its crawls need no domain.ClockMargin. Nil: no bucket has such times.
+	// HasClock reports whether the events of a bucket have times of the hub's clock. If so, crawls
+	// of the bucket need no domain.ClockMargin. Nil: the events of no bucket have such times.
 	HasClock func(bucket string) bool
 
-	// JSONPatch applies operations of RFC 6902 to a document, without a side effect. Patches of
-	// attributes need it; this package checks their operations and limits.
+	// JSONPatch returns a document after operations of RFC 6902. It is required for patches of
+	// attributes. This package checks the operations and the limits before and after the call.
 	JSONPatch func(document, operations []byte) ([]byte, error)
 
-	LinkTime  time.Duration // limit, and default, for the time in which a link can be used; default MaxLinkTime
-	LinkLimit int64         // bytes of an object that may have a link; 0: no limit
+	LinkTime  time.Duration // maximum and default time until a link expires; default MaxLinkTime
+	LinkLimit int64         // maximum length of an object with a link, in bytes; 0: no limit
 }
 
 func (o Options) withDefaults() Options {
@@ -78,7 +77,7 @@ type Service struct {
 	jobs jobRunner
 }
 
-// New returns a Service. It starts nothing.
+// New returns a Service. Jobs run only while RunJobs is running.
 func New(ports Ports, opts Options) *Service {
 	return &Service{Ports: ports, opts: opts.withDefaults(), jobs: newJobRunner()}
 }

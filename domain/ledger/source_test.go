@@ -15,19 +15,19 @@ import (
 // A store is a Source with some objects of one bucket.
 type store struct {
 	repository.Source
-	mu      sync.Mutex
-	objects map[string]repository.SourceObject
-	failing []error // errors of the next requests
-	asked   func()  // called during a request
-	n       int     // number of requests
-	linked  repository.LinkOptions
+	mu        sync.Mutex
+	objects   map[string]repository.SourceObject
+	failing   []error // errors that the next requests return
+	onRequest func()  // called during each request
+	n         int     // number of requests
+	linked    repository.LinkOptions
 }
 
 func (s *store) Stat(_ context.Context, name domain.ObjectName, version *domain.VersionID) (repository.SourceObject, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.n++; s.asked != nil {
-		s.asked()
+	if s.n++; s.onRequest != nil {
+		s.onRequest()
 	}
 	if len(s.failing) > 0 {
 		err := s.failing[0]
@@ -51,7 +51,7 @@ func (s *store) Link(_ context.Context, name domain.ObjectName, version domain.V
 	return "https://store.test/" + name.Key() + "?version=" + version.String(), nil
 }
 
-// put stores an object, or with no ETag removes it.
+// put stores an object. If eTag is empty, it removes the object.
 func (s *store) put(key, eTag string, facts domain.ObjectFacts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,9 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Sweeper removes the rows that the retention permits to forget, and counts the documents of
-// each shard. One node sweeps at a time. After a crash, any node resumes the sweep at its last
-// position.
+// A Sweeper removes rows whose retention has passed, and counts the documents of each shard. One node
+// sweeps at a time. After a crash, any node resumes the sweep at its last stored position.
 type Sweeper struct {
 	store  repository.ObjectSweeper
 	report func(repository.ObjectShard, repository.ShardUsage)
@@ -23,24 +22,24 @@ type Sweeper struct {
 const (
 	sweepEvery   = 24 * time.Hour
 	sweepLease   = 15 * time.Minute
-	sweepTurn    = 10 * time.Minute // interval between checks whether a sweep is due
-	sweptObjects = 100              // objects in a page
+	sweepTurn    = 10 * time.Minute // maximum interval between checks whether a sweep is due
+	sweptObjects = 100              // maximum number of objects on a page
 )
 
-// Sizes of a shard. A shard that has more than ShardWarning of ShardLimit bytes is reported,
-// because a full shard refuses objects.
+// Sizes of a shard, in bytes. The sweep warns of a shard that is larger than ShardWarning, because a
+// shard of ShardLimit bytes refuses objects.
 const (
 	ShardLimit   = int64(20 << 30)
 	ShardWarning = ShardLimit / 10 * 8
 )
 
-// NewSweeper returns a Sweeper that calls report with the counts of each shard. It starts
-// nothing.
+// NewSweeper returns a Sweeper that calls report with the counts of each shard. It sweeps only in Run
+// and Sweep.
 func NewSweeper(store repository.ObjectSweeper, report func(repository.ObjectShard, repository.ShardUsage), opts Options) *Sweeper {
 	return &Sweeper{store: store, report: report, opts: opts.withDefaults()}
 }
 
-// Run sweeps when it is due, until ctx ends.
+// Run sweeps whenever a sweep is due, until ctx ends.
 func (s *Sweeper) Run(ctx context.Context) {
 	for {
 		jitter := time.Duration(s.opts.Random() % uint64(sweepTurn/2))
@@ -58,9 +57,9 @@ func (s *Sweeper) Run(ctx context.Context) {
 }
 
 // Sweep sweeps all shards, if a sweep is due and no other node is sweeping. Objects that cannot
-// be swept are skipped and logged. A shard that cannot be swept ends the sweep, and the next
-// sweep resumes there. If the shard fails again, it is skipped, so that it does not block the
-// others. Sweep must not be called concurrently.
+// be swept are skipped and logged. If a shard cannot be swept, Sweep fails, and the next call resumes
+// at this shard. If the shard fails again, it is skipped, so that it does not block other shards.
+// Sweep must not be called concurrently.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	sweep, isTaken, err := s.store.TakeSweep(ctx, s.opts.Clock(), sweepEvery, sweepLease)
 	if err != nil || !isTaken {
@@ -75,7 +74,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	failedShards := 0
 	for _, shard := range shards {
 		if compareShards(shard, sweep.Shard) < 0 {
-			continue // the shard was swept before
+			continue // the sweep has already passed this shard
 		}
 		if shard != sweep.Shard {
 			sweep.Shard, sweep.After = shard, ""
@@ -108,8 +107,8 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepShard sweeps the shard at which a sweep is, from its position, and counts the remaining
-// rows.
+// sweepShard sweeps the current shard of a sweep, from its current position, and reports the counts of
+// the remaining documents.
 func (s *Sweeper) sweepShard(ctx context.Context, sweep repository.ObjectSweep, total *repository.SweptObjects) (repository.ObjectSweep, error) {
 	for hasMore := true; hasMore; {
 		page, err := s.store.Forget(ctx, sweep.Shard, sweep.After, sweptObjects)
@@ -146,7 +145,7 @@ func shardAttr(shard repository.ObjectShard) slog.Attr {
 	return slog.Group("shard", "bucket", shard.Bucket, "number", shard.Number)
 }
 
-// compareShards orders shards as [repository.ObjectSweeper.Shards] does.
+// compareShards compares shards in the order of [repository.ObjectSweeper.Shards].
 func compareShards(a, b repository.ObjectShard) int {
 	return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Number, b.Number))
 }

@@ -19,10 +19,11 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A failingSweeper is a store that fails after a number of pages, and whose shards have a size.
+// A failingSweeper is a store that fails after some pages, and whose shards have a size that a test
+// sets.
 type failingSweeper struct {
 	repository.ObjectSweeper
-	pages int // number of pages until one fails; negative: none fails
+	pages int // number of pages before the page that fails; negative: no page fails
 	bytes int64
 }
 
@@ -43,7 +44,7 @@ func (s *failingSweeper) Usage(ctx context.Context, shard repository.ObjectShard
 	return usage, err
 }
 
-// fill stores n objects with a row to forget.
+// fill stores n objects, each with a row that the sweep removes.
 func fill(t *testing.T, store repository.Objects, bucket string, n int) {
 	var reports []repository.ObjectReport
 	for i := range n {
@@ -62,8 +63,8 @@ func sweepStore(now *time.Time) (*memory.Objects, ledger.Options) {
 	return memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: clock}), ledger.Options{Clock: clock}
 }
 
-// A sweep that fails at any page is resumed there by another node after its lease has expired.
-func TestSweep_IsResumedWhereItWas(t *testing.T) {
+// If a sweep fails at any page, another node resumes it at this page after the lease has expired.
+func TestSweep_ResumesAtItsLastPosition(t *testing.T) {
 	for failsAt := range 6 {
 		now := objecttest.FirstMoment
 		store, opts := sweepStore(&now)
@@ -96,7 +97,7 @@ func TestSweep_IsResumedWhereItWas(t *testing.T) {
 	}
 }
 
-// A brokenShard is a store in which a shard cannot be swept or counted.
+// A brokenShard is a store in which one shard cannot be swept or counted.
 type brokenShard struct {
 	repository.ObjectSweeper
 	bucket     string
@@ -117,8 +118,8 @@ func (s *brokenShard) Usage(ctx context.Context, shard repository.ObjectShard) (
 	return s.ObjectSweeper.Usage(ctx, shard)
 }
 
-// A shard that fails twice in a row is left to the next sweep, and the others are swept.
-func TestSweep_LeavesAShardThatCannotBeSwept(t *testing.T) {
+// A shard that fails twice in a row is skipped until the next sweep, and the other shards are swept.
+func TestSweep_SkipsAShardThatFailsTwice(t *testing.T) {
 	for _, isCounting := range []bool{false, true} {
 		now := objecttest.FirstMoment
 		store, opts := sweepStore(&now)

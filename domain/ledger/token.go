@@ -8,13 +8,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A rowPosition is where a list continues: after an object or, in a list of all rows, within an
-// object.
+// A rowPosition is the position at which a list continues: after an object or, in a list of all rows,
+// within an object.
 type rowPosition struct {
-	Query  string    `json:"q"` // fingerprint
+	Query  string    `json:"q"` // fingerprint of the query
 	Bucket string    `json:"b,omitempty"`
-	Key    string    `json:"k,omitempty"` // key of the object; empty: at the beginning of the bucket
-	Below  *rowOrder `json:"r,omitempty"` // rows of the object below this one follow
+	Key    string    `json:"k,omitempty"` // key of the object; empty: the beginning of the bucket
+	Below  *rowOrder `json:"r,omitempty"` // the list continues with rows of the object below this order; nil: after the object
 }
 
 // A rowOrder is a domain.ObjectOrder in a token.
@@ -33,7 +33,8 @@ func newRowOrder(o domain.ObjectOrder) *rowOrder {
 	return &rowOrder{o.Base, int(o.Rank), o.After, o.Time, o.Number, int(o.Type), o.Version.String(), o.Sequencer}
 }
 
-// domainOrder returns the domain.ObjectOrder. The zero order stands for the beginning.
+// domainOrder returns the domain.ObjectOrder of r. For a nil r, it returns the zero order, which is the
+// beginning of the rows.
 func (r *rowOrder) domainOrder() (o domain.ObjectOrder, err error) {
 	if r == nil {
 		return o, nil
@@ -49,13 +50,13 @@ var tokenEncoding = base64.RawURLEncoding.Strict()
 func (p *rowPosition) encodeToken() string {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // all of its fields can be marshalled
+		panic(err) // cannot happen: all fields can be encoded
 	}
 	return tokenEncoding.EncodeToString(text)
 }
 
-// parseToken reads the position of a query. An empty token is the beginning. A token of another
-// query is an Invalid error.
+// parseToken reads the position in a token. An empty token is the beginning of the list. parseToken
+// fails with Invalid if the token belongs to another query.
 func parseToken(text, query string) (p rowPosition, err error) {
 	if text == "" {
 		return rowPosition{Query: query}, nil

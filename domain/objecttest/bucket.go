@@ -10,17 +10,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Bucket simulates a bucket with one object, and reports events as a bucket does. Its state
-// shows what is current, independently of the rules of the hub.
+// A Bucket simulates a bucket with one object, and reports the events of the object. The state of
+// the bucket shows which version is current, independently of the rules of the hub.
 type Bucket struct {
-	Events    []domain.ObjectEvent // in the order in which they happened
+	Events    []domain.ObjectEvent // reported events, the oldest first
 	rng       *rand.Rand
 	mode      bucketMode
-	versions  []modelVersion // from the oldest to the newest
+	versions  []modelVersion // stored versions, the oldest first
 	sequencer int
 	ids       int
 	now       time.Time
-	at        time.Time     // time of the next action; zero: a random time after the last one
+	at        time.Time     // time of the next action; zero: a random time after the previous action
 	grain     time.Duration // resolution of the times of events
 	hasNulls  bool
 }
@@ -36,12 +36,12 @@ const (
 type modelVersion struct {
 	id       domain.VersionID
 	isMarker bool
-	change   string // ETag of the last event that changed it
+	change   string // ETag of the last event that changed this version
 }
 
-// RandomBucket returns a bucket after up to limit random actions. With nulls, there are also
-// actions of lifecycle rules and listings, whose events have no sequencers. The times of events
-// are multiples of grain.
+// RandomBucket returns a bucket after 1 to limit random actions. With nulls, lifecycle rules and
+// listings are among the actions; their events have no sequencers. The times of events are
+// multiples of grain.
 func RandomBucket(rng *rand.Rand, limit int, nulls bool, grain time.Duration) *Bucket {
 	b := &Bucket{rng: rng, mode: bucketMode(rng.IntN(3)), now: FirstMoment, grain: grain, hasNulls: nulls}
 	for range 1 + rng.IntN(limit) {
@@ -50,8 +50,8 @@ func RandomBucket(rng *rand.Rand, limit int, nulls bool, grain time.Duration) *B
 	return b
 }
 
-// Act carries out a random action at a time, possibly none, and returns the events that the
-// bucket reports.
+// Act carries out a random action at a time and returns the events that the bucket reports. An
+// action that is not possible in the current state reports no events.
 func (b *Bucket) Act(at time.Time) []domain.ObjectEvent {
 	n := len(b.Events)
 	b.at = at
@@ -59,8 +59,9 @@ func (b *Bucket) Act(at time.Time) []domain.ObjectEvent {
 	return b.Events[n:]
 }
 
-// Latest returns the latest version, whether it is a delete marker, and the ETag of the last event that
-// changed it. It returns false if the object has no version.
+// Latest returns the latest version of the object, and the ETag of the last event that changed this
+// version. isMarker reports that the version is a delete marker. exists is false if the object has no
+// version.
 func (b *Bucket) Latest() (id domain.VersionID, isMarker bool, eTag string, exists bool) {
 	n := len(b.versions)
 	if n == 0 {
@@ -82,7 +83,7 @@ func (b *Bucket) changeObject() {
 		b.deleteCurrent(true)
 	case 5:
 		b.deleteVersion(b.rng.IntN(len(b.versions)+1), true)
-	case 6: // versioning may be enabled, suspended, and enabled again
+	case 6: // enable versioning, suspend it, or enable it again
 		switch {
 		case b.mode == versioned:
 			b.mode = suspended
@@ -95,7 +96,7 @@ func (b *Bucket) changeObject() {
 		if n := len(b.versions); n > 0 && !b.versions[n-1].isMarker {
 			b.deleteCurrent(false)
 		}
-	case 10: // noncurrent versions expire, and so does a delete marker that hides no version
+	case 10: // a lifecycle rule deletes noncurrent versions, and a delete marker that hides no version
 		if n := len(b.versions); n > 1 {
 			b.deleteVersion(b.rng.IntN(n-1), false)
 		} else if n == 1 && b.versions[0].isMarker {
@@ -106,7 +107,7 @@ func (b *Bucket) changeObject() {
 	}
 }
 
-// listObject lists the object, if it exists.
+// listObject reports an event for the object as a listing of the bucket does, if the object exists.
 func (b *Bucket) listObject() {
 	if n := len(b.versions); n > 0 && !b.versions[n-1].isMarker {
 		v := &b.versions[n-1]
@@ -115,7 +116,7 @@ func (b *Bucket) listObject() {
 	}
 }
 
-// addEvent adds an event to the history and returns its ETag.
+// addEvent adds an event to Events, and returns the ETag of the event.
 func (b *Bucket) addEvent(v domain.VersionID, kind domain.ObjectEventType, isMarker, isNative bool) string {
 	b.now = b.now.Add(time.Duration(1+b.rng.IntN(900)) * time.Millisecond)
 	at := b.now.Truncate(b.grain)
@@ -130,7 +131,7 @@ func (b *Bucket) addEvent(v domain.VersionID, kind domain.ObjectEventType, isMar
 		b.sequencer += 1 + b.rng.IntN(40)
 		text := fmt.Sprintf("%04X", b.sequencer)
 		if b.rng.IntN(3) == 0 {
-			text = strings.TrimRight(text, "0") // trailing zeros do not matter
+			text = strings.TrimRight(text, "0") // the order of sequencers does not depend on trailing zeros
 		}
 		e.Sequencer = must(domain.ParseSequencer(domain.HexSequencer, text))
 	} else {
@@ -140,8 +141,8 @@ func (b *Bucket) addEvent(v domain.VersionID, kind domain.ObjectEventType, isMar
 	return e.ETag
 }
 
-// newVersion returns the id of the version that is created now. A new null version replaces the
-// old one.
+// newVersion returns the id for a new version. If it is the null version, newVersion removes the
+// old null version.
 func (b *Bucket) newVersion() domain.VersionID {
 	if b.mode == versioned {
 		b.ids++
@@ -157,8 +158,8 @@ func (b *Bucket) putVersion() {
 	b.versions = append(b.versions, modelVersion{id: id, change: change})
 }
 
-// deleteCurrent deletes the object without naming a version: it deletes the object or, with
-// versions, adds a delete marker.
+// deleteCurrent deletes the object without naming a version. An unversioned bucket deletes the
+// data, and any other bucket adds a delete marker.
 func (b *Bucket) deleteCurrent(isNative bool) {
 	if b.mode == unversioned {
 		if len(b.versions) > 0 {
@@ -179,7 +180,7 @@ func (b *Bucket) deleteVersion(i int, isNative bool) {
 	b.versions = slices.Delete(b.versions, i, i+1)
 }
 
-// changeStorageClass changes the storage class of a version.
+// changeStorageClass changes the storage class of a random version.
 func (b *Bucket) changeStorageClass() {
 	if len(b.versions) == 0 {
 		return
@@ -190,7 +191,8 @@ func (b *Bucket) changeStorageClass() {
 	}
 }
 
-// Current returns the ETag of the last event of the current version, or "" without one.
+// Current returns the ETag of the last event that changed the current version, or "" if the object
+// does not exist.
 func (b *Bucket) Current() string {
 	if n := len(b.versions); n > 0 && !b.versions[n-1].isMarker {
 		return b.versions[n-1].change

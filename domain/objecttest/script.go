@@ -9,18 +9,19 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Sequencers are the sequencers of the tables, by their names there. Any other name is a
-// sequencer itself.
+// Sequencers maps the names of sequencers in the tables to the sequencers. A script can also
+// contain a sequencer itself.
 var Sequencers = map[string]string{
 	"Z": "0055AED6DCD90281E3", "C1": "0055AED6DCD90281E4", "N": "0055AED6DCD90281E5",
 	"D1": "0055AED6DCD90281E6", "C2": "0055AED6DCD90281E7", "D2": "0055AED6DCD90281E9",
 	"C17": "0055AED6DCD90281E47",
 }
 
-// Calls returns the events of a script, by call. Each [...] is a call. An event is C for
-// Created, D for Deleted, M for a delete marker or L for a Created in a listing. Then @ and a
-// sequencer follow, or - for none. The rest is optional: /version, +seconds after FirstMoment,
-// and ! for an unknown time. Each event with a null sequencer has a different message.
+// Calls returns the events of a script, by call. Each [...] is a call. An event begins with C for
+// Created, D for Deleted, M for a delete marker, or L for a Created in a listing. The event
+// continues with @ and a sequencer, or @- for a null sequencer. The remaining parts are optional:
+// /version, +seconds after FirstMoment, and ! for an unknown time. Events with null sequencers
+// come from different messages.
 //
 //	[C@C1] [D@-/v2+5, C@C2]
 func Calls(script string) (all [][]domain.ObjectEvent) {
@@ -44,7 +45,7 @@ func Calls(script string) (all [][]domain.ObjectEvent) {
 	return all
 }
 
-// FirstMoment is the time of an event for which a script has no time.
+// FirstMoment is the time of an event without a time in the script.
 var FirstMoment = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
 func parseEvent(text string) domain.ObjectEvent {
@@ -78,9 +79,9 @@ func parseEvent(text string) domain.ObjectEvent {
 	return e
 }
 
-// Describe returns the text of all rows of an object, in the form of a script: each row with +
-// if it is current, otherwise with ·, and with the number of duplicates, if it has any. rows
-// are in order.
+// Describe returns the text of all rows of an object, in a form similar to a script. A current row
+// ends with +, any other row with ·. The number of duplicates follows, unless it is 0. rows must be
+// in order.
 func Describe(rows []domain.ObjectRow, current *domain.ObjectRow) string {
 	var b strings.Builder
 	for i := range rows {
@@ -114,8 +115,8 @@ func describeEvent(r *domain.ObjectRow) string {
 	return text
 }
 
-// nameOf returns the name of a sequencer in the tables. A generated one is the name of its base and
-// its number, as in C1-01; the base 0 is the null sequencer.
+// nameOf returns the name of a sequencer in the tables. A generated sequencer is named by its base
+// and its number, as in C1-01; the base 0 is the null sequencer.
 func nameOf(r *domain.ObjectRow) string {
 	text, name := r.Sequencer.String(), ""
 	if r.IsGenerated() {
@@ -136,8 +137,9 @@ func nameOf(r *domain.ObjectRow) string {
 	return name
 }
 
-// DescribePairs returns the text of the pairs of rows in paired mode: {created,deleted}, then
-// number_reordered, if it is not 0, and d with the number of duplicates, if there are any.
+// DescribePairs returns the text of the pairs of rows in paired mode. The text of a pair is
+// {created,deleted}, then number_reordered unless it is 0, and d with the number of duplicates
+// unless it is 0.
 func DescribePairs(rows []domain.ObjectRow) string {
 	var all []string
 	for _, p := range domain.PairRows(rows) {

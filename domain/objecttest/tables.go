@@ -1,13 +1,14 @@
 package objecttest
 
-// A Table is a table of the filemanager: events, and the rows that result.
+// A Table is a test case of the filemanager: events, and the resulting rows.
 type Table struct {
-	Name   string // name with the number of the table
+	Name   string // number of the table, and its subject
 	Script string // argument of Calls
 	Want   string // result of Describe or DescribePairs
 }
 
-// NativeTables have no null sequencers, so their rows do not depend on the order of arrival.
+// NativeTables have no null sequencers, so the resulting rows do not depend on the order of
+// arrival.
 var NativeTables = []Table{
 	{"FM-1 sorted and deduplicated", "[D@D1, C@C1, C@C1]", "C@C1· D@D1·"},
 	{"FM-1 another version", "[D@D1, C@C1, C@C1, D@D1/other]", "C@C1· D@D1· D@D1/other·"},
@@ -34,7 +35,8 @@ var NativeTables = []Table{
 	{"FM-26 permutations", "[C@1/v] [D@2/v] [C@3/v] [D@4/v] [D@1/v1]", "C@1/v· D@1/v1· D@2/v· C@3/v· D@4/v·"},
 }
 
-// NullTables keep their order: FM-31 and FM-34 have the same events and different results.
+// NullTables have null sequencers, so tests must not change the order of the events: FM-31 and FM-34
+// have the same events and different results.
 var NullTables = []Table{
 	{"FM-5", "[D@-, C@-, C@-]", "C@0-01· C@0-02· D@0-03·"},
 	{"FM-31", "[C@C1, C@-, D@-]", "C@C1· C@C1-01· D@C1-02·"},
@@ -50,8 +52,8 @@ var NullTables = []Table{
 	{"FM-72 inventory, then natives, on key1", "[L@-!] [D@D1] [C@C1]", "C@0-01· C@C1· D@D1·"},
 	{"FM-72 inventory with the time of its manifest", "[L@-+1] [D@D1+9] [C@C1+8]", "C@0-01· C@C1· D@D1·"},
 	{"FM-73", "[L@-!] [D@D1] [C@C2]", "C@0-01· D@D1· C@C2+"},
-	// The following tables are not from the filemanager: the time of the event decides, in any
-	// order of arrival.
+	// The following tables are not from the filemanager. In these tables, the times of the events
+	// determine the rows, in any order of arrival.
 	{"a late lifecycle event does not hide what happened since", "[C@C1+1] [C@C2+5] [D@-+3]", "C@C1· D@C1-01· C@C2+"},
 	{"a late native event moves what happened after it", "[C@-+3] [C@C1+1]", "C@C1· C@C1-01+"},
 	{"and what happened before it stays", "[D@-+1] [C@C1+3]", "D@0-01· C@C1+"},
@@ -73,8 +75,8 @@ var NullTables = []Table{
 	{"such a marker takes with it what follows", "[C@C1/1+1] [M@-/3+3] [D@-/3+5] [C@C2/2+2]", "C@C1/1· C@C2/2+ M@C2-01/3· D@C2-02/3·"},
 }
 
-// PairTables are the tables of paired mode. Their order matters, because number_reordered
-// depends on the order of arrival.
+// PairTables are the tables of paired mode. Tests must not change the order of the events, because
+// number_reordered depends on it.
 var PairTables = []Table{
 	{"FM-40", "[C@C1]", "{C1,–}"},
 	{"FM-41", "[D@D1, C@C1, C@C1]", "{C1,D1}"},

@@ -11,16 +11,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// lookEvery is the interval between reads of a cursor whose settlements another node stores.
-const lookEvery = 250 * time.Millisecond
+// readInterval is the time after which a cursor is read again without a settlement by this node,
+// because another node may serve the cursor.
+const readInterval = 250 * time.Millisecond
 
-// A cursorWait waits until a cursor has settled the messages of a sender.
+// A cursorWait waits until the messages of a sender are settled for one subscription.
 type cursorWait struct {
 	service      *Service
 	id           domain.CursorID
 	subscription domain.SubscriptionID
-	definition   *repository.Definition // nil: it could not be read
-	filter       *filter.Expression     // nil: every message
+	definition   *repository.Definition // nil: the subscription could not be read
+	filter       *filter.Expression     // nil: the subscription has no filter
 	open         []*openDelivery
 }
 
@@ -28,10 +29,10 @@ type cursorWait struct {
 type openDelivery struct {
 	repository.Appended
 	outcome *Outcome
-	misses  int // consecutive looks that found the delivery ended, without its outcome
+	misses  int // number of reads of the cursor in which the delivery had ended, without a known outcome
 }
 
-// matchesFilter reports whether the filter matches a message.
+// matchesFilter reports whether the filter of the subscription matches a message.
 func (c *cursorWait) matchesFilter(m *domain.Message) bool {
 	if c.filter == nil {
 		return true
@@ -46,18 +47,18 @@ func (c *cursorWait) run(ctx context.Context) {
 	if len(c.open) == 0 {
 		return
 	}
-	l := c.service.looks.joinLooks(c.id)
-	defer c.service.looks.leaveLooks(l)
-	timer := time.NewTimer(lookEvery)
+	l := c.service.reads.join(c.id)
+	defer c.service.reads.leave(l)
+	timer := time.NewTimer(readInterval)
 	defer timer.Stop()
-	var seen *cursorLook
+	var seen *cursorRead
 	for hasSettled := true; ; {
-		settled := c.service.ports.Settled(c.id) // before the read, so that no settlement is missed
-		seen = l.nextLook(ctx, seen, hasSettled)
+		settled := c.service.ports.Settled(c.id) // get the channel before the read, so that no settlement is missed
+		seen = l.nextRead(ctx, seen, hasSettled)
 		if c.observeOutcomes(ctx, seen) {
 			return
 		}
-		timer.Reset(lookEvery)
+		timer.Reset(readInterval)
 		select {
 		case <-ctx.Done():
 			return
@@ -69,20 +70,20 @@ func (c *cursorWait) run(ctx context.Context) {
 	}
 }
 
-// observeOutcomes records the outcomes that a look shows. It reports whether the wait has
-// ended.
-func (c *cursorWait) observeOutcomes(ctx context.Context, l *cursorLook) bool {
+// observeOutcomes records the outcomes that a read of the cursor shows. It reports whether the wait
+// has ended.
+func (c *cursorWait) observeOutcomes(ctx context.Context, l *cursorRead) bool {
 	if kind := domain.KindOf(l.err); kind == domain.Damaged || kind == domain.NewerFormat {
 		return true
 	}
 	if l.err != nil {
-		return false // the next look may find it
+		return false // the next read may succeed
 	}
-	c.open = slices.DeleteFunc(c.open, func(d *openDelivery) bool { return c.isKnown(ctx, d, &l.standing) })
+	c.open = slices.DeleteFunc(c.open, func(d *openDelivery) bool { return c.recordOutcome(ctx, d, &l.standing) })
 	return len(c.open) == 0 || !c.mayBeCalled(ctx, &l.standing)
 }
 
-// mayBeCalled reports whether the receiver may be called before ctx ends.
+// mayBeCalled reports whether calls to the receiver are possible before ctx ends.
 func (c *cursorWait) mayBeCalled(ctx context.Context, s *domain.Standing) bool {
 	now := c.service.ports.Clock()
 	switch d := subscribe.DeliveryOf(c.definition, s, now); d.State {
@@ -94,8 +95,8 @@ func (c *cursorWait) mayBeCalled(ctx context.Context, s *domain.Standing) bool {
 	}
 }
 
-// isKnown reports whether the outcome of a delivery is known, and records it.
-func (c *cursorWait) isKnown(ctx context.Context, d *openDelivery, s *domain.Standing) bool {
+// recordOutcome records the outcome of a delivery, and reports whether it is known.
+func (c *cursorWait) recordOutcome(ctx context.Context, d *openDelivery, s *domain.Standing) bool {
 	e := d.Position.EntryID
 	isOpen := slices.ContainsFunc(s.Open, func(p domain.Position) bool { return p.EntryID == e })
 	if e.Number >= s.Position(e.Priority).Number || isOpen {
@@ -111,14 +112,14 @@ func (c *cursorWait) isKnown(ctx context.Context, d *openDelivery, s *domain.Sta
 		last = lastAttempt(r.History, e)
 		return d.setOutcome(Failed, statusOf(last))
 	case err == nil, domain.KindOf(err) != domain.NotFound:
-		return false // it waits for another attempt, because it failed before the subscription was sync; or its retry was not read
+		return false // the delivery waits for another attempt, because it failed before the subscription was sync; or its retry could not be read
 	case last != nil:
-		return d.setOutcome(Failed, last.Status) // its dead letter was removed
+		return d.setOutcome(Failed, last.Status) // the dead letter was removed
 	case d.Outcome != repository.AppendedNow || d.Published.Before(c.definition.Created):
 		return d.setOutcome(Unknown, 0)
 	}
-	// The delivery has ended, its attempt is no longer stored, and no dead letter was found.
-	// Reads may be stale, so one read without a dead letter is not enough.
+	// The delivery has ended, its attempt is no longer stored, and no dead letter was found. So it
+	// succeeded, unless the read of the dead letter was stale. A second read must confirm it.
 	if d.misses++; d.misses < 2 {
 		return false
 	}
@@ -130,7 +131,7 @@ func (d *openDelivery) setOutcome(state State, status int) bool {
 	return true
 }
 
-// lastAttempt returns the last attempt of an entry, or nil.
+// lastAttempt returns the last stored attempt of an entry, or nil.
 func lastAttempt(all []domain.Attempt, e domain.EntryID) *domain.Attempt {
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].Entry == e {
@@ -140,7 +141,7 @@ func lastAttempt(all []domain.Attempt, e domain.EntryID) *domain.Attempt {
 	return nil
 }
 
-// isSuccess reports whether an attempt ended a delivery of a subscription.
+// isSuccess reports whether the receiver of a subscription accepted an attempt.
 func isSuccess(a *domain.Attempt) bool {
 	return a.Error == "" && (&domain.Policy{}).IsSuccess(domain.Answer{Status: a.Status})
 }

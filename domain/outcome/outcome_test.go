@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// inBubble runs a test in a synctest bubble.
+// inBubble runs a test with a new world in a synctest bubble.
 func inBubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
@@ -41,7 +41,7 @@ func TestASenderThatWaits_KnowsTheOutcomes(t *testing.T) {
 				{Message: 2, Subscription: all.id, State: outcome.Failed},
 				{Message: 2, Subscription: some.id, State: outcome.Filtered},
 			}, got)
-			delay := 260 * time.Millisecond // until the next look, if another node makes the call
+			delay := 260 * time.Millisecond // time until the next read of the cursor, if another node makes the call
 			if isLocal {
 				delay = 10 * time.Millisecond
 			}
@@ -136,9 +136,9 @@ func TestASenderThatRepeatsAMessage_GetsTheStoredOutcomes(t *testing.T) {
 	})
 }
 
-// Only the last attempts are stored. An ended delivery without a dead letter has succeeded. One
-// look is not enough to know that there is no dead letter.
-func TestAnOutcomeBehindManyOthers_IsKnownByTheSecondLook(t *testing.T) {
+// Only the last attempts are stored. A delivery that has ended without a dead letter has
+// succeeded. Because a read may be stale, the dead letter must be missing in two reads.
+func TestAnOutcomeBehindManyOthers_IsKnownAfterTheSecondRead(t *testing.T) {
 	inBubble(t, func(w *world) {
 		r := w.addReceiver("")
 		wait, _ := w.publishIDs("a")
@@ -154,7 +154,7 @@ func TestAnOutcomeBehindManyOthers_IsKnownByTheSecondLook(t *testing.T) {
 	})
 }
 
-// A delivery that failed before its subscription became sync may wait for another attempt.
+// A delivery that failed before its subscription became sync can wait for another attempt.
 func TestADeliveryThatWaitsForARetry_IsPending(t *testing.T) {
 	inBubble(t, func(w *world) {
 		r := w.addReceiver("")
@@ -166,7 +166,7 @@ func TestADeliveryThatWaitsForARetry_IsPending(t *testing.T) {
 	})
 }
 
-// A crash between two steps leaves a cursor in the list that should not be there.
+// After a crash between two steps of a change, the list has a cursor whose subscription is not sync.
 func TestACursorThatIsListedByMistake_IsRemoved(t *testing.T) {
 	inBubble(t, func(w *world) {
 		wait, _ := w.publishIDs("a")

@@ -12,22 +12,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// MaxWait is the limit for the time that a sender waits.
+// MaxWait is the maximum time for which a sender waits.
 const MaxWait = 10 * time.Second
 
-// MaxMessages is the limit for the messages of a call for which a sender waits.
+// MaxMessages is the maximum number of messages in a call whose sender waits.
 const MaxMessages = repository.MaxAppend
 
-// A State is the outcome of a message for a subscription, in one word.
+// A State is the state of a message for a subscription.
 type State string
 
 // The states of a message.
 const (
-	Delivered State = "delivered" // the receiver has accepted it
-	Failed    State = "failed"    // the only attempt has failed; it is a dead letter
-	Filtered  State = "filtered"  // the filter does not match it
-	Pending   State = "pending"   // it is not known yet
-	Unknown   State = "unknown"   // it was sent before and has ended, and its outcome is no longer stored
+	Delivered State = "delivered" // the receiver accepted the message
+	Failed    State = "failed"    // the only attempt failed, and the delivery is a dead letter
+	Filtered  State = "filtered"  // the filter does not match the message
+	Pending   State = "pending"   // the outcome is not known yet
+	Unknown   State = "unknown"   // the message was sent before, and its outcome is no longer stored
 )
 
 // An Outcome is the result of delivering a message to a subscription.
@@ -35,7 +35,7 @@ type Outcome struct {
 	Message      int // index of the message in the call
 	Subscription domain.SubscriptionID
 	State        State
-	Status       int // the status of the receiver's answer; 0: no answer, or no longer stored
+	Status       int // HTTP status of the receiver's response; 0: no response, or the status is no longer stored
 }
 
 // Ports are the stores and functions that a Service uses.
@@ -52,24 +52,24 @@ type Ports struct {
 // A Service is safe for concurrent use.
 type Service struct {
 	ports Ports
-	looks looks
+	reads cursorReads
 }
 
 // New returns a Service.
 func New(ports Ports) *Service {
 	s := &Service{ports: ports}
-	s.looks.read = ports.Cursors.Standing
+	s.reads.read = ports.Cursors.Standing
 	return s
 }
 
-// A Wait is the wait of a sender. It keeps no messages in memory.
+// A Wait is the wait of a sender for the outcomes of its messages. It does not retain the messages.
 type Wait struct {
 	service *Service
 	all     []*Outcome
 	cursors []*cursorWait
 }
 
-// Begin returns the wait for messages that were published, nil if no subscription is sync.
+// Begin returns the wait for messages that were published, or nil if no subscription is sync.
 func (s *Service) Begin(ctx context.Context, stream domain.StreamName, messages []domain.Message, awaited []publish.Awaited) *Wait {
 	byCursor := make(map[domain.CursorID]*cursorWait)
 	w := &Wait{service: s}
@@ -102,8 +102,8 @@ func (s *Service) Begin(ctx context.Context, stream domain.StreamName, messages 
 	return w
 }
 
-// newCursorWait returns a wait for a cursor, still without messages. It returns nil if the
-// cursor should not be listed. If the subscription cannot be read, the wait has no definition.
+// newCursorWait returns a wait for a cursor, without messages. It returns nil if the subscription
+// is not sync. If the subscription cannot be read, the wait has no definition.
 func (s *Service) newCursorWait(ctx context.Context, stream domain.StreamName, id domain.CursorID) *cursorWait {
 	c := &cursorWait{service: s, id: id}
 	subscription, err := domain.SubscriptionOf(id)
@@ -114,7 +114,7 @@ func (s *Service) newCursorWait(ctx context.Context, stream domain.StreamName, i
 	d, err := s.ports.Definitions.Subscription(ctx, subscription)
 	switch {
 	case domain.KindOf(err) == domain.NotFound, err == nil && !d.IsSync:
-		s.removeMistake(ctx, stream, subscription)
+		s.removeFromList(ctx, stream, subscription)
 		return nil
 	case err != nil:
 		return c
@@ -125,21 +125,21 @@ func (s *Service) newCursorWait(ctx context.Context, stream domain.StreamName, i
 	return c
 }
 
-// removeMistake removes a subscription from the list of a stream. If that fails, the next
-// sender repeats it.
-func (s *Service) removeMistake(ctx context.Context, stream domain.StreamName, id domain.SubscriptionID) {
+// removeFromList removes a subscription from the list of a stream. If this fails, the next sender
+// repeats the removal.
+func (s *Service) removeFromList(ctx context.Context, stream domain.StreamName, id domain.SubscriptionID) {
 	if s.ports.Streams.RemoveSync(ctx, stream, id.Cursor()) != nil {
 		return
 	}
-	// The owner may have made the subscription sync meanwhile.
+	// The owner may have made the subscription sync since it was read, so list it again.
 	if d, err := s.ports.Definitions.Subscription(ctx, id); err == nil {
 		_ = subscribe.ListSync(ctx, s.ports.Streams, d)
 	}
 }
 
-// Outcomes returns the outcomes of all messages, once they are known or ctx ends, in the order
-// of the messages. It does not wait for outcomes that cannot be known before MaxWait, such as
-// those of a paused subscription.
+// Outcomes waits until all outcomes are known or ctx ends, for at most [MaxWait], and returns the
+// outcomes in the order of the messages. It does not wait for outcomes that cannot be known in
+// this time, such as the outcomes of a paused subscription.
 func (w *Wait) Outcomes(ctx context.Context) []Outcome {
 	ctx, cancel := context.WithTimeout(ctx, MaxWait)
 	defer cancel()

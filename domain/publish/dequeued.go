@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Notify publishes a notice for subscribers to the stream of dequeues of its recipient. It may
-// be repeated: within [repository.IDRetention], a notice is published once. The event belongs
-// to the trace of the Peek that opened the bundle.
+// Notify publishes a notice for subscribers to the stream of its recipient's dequeues. The call may
+// be repeated: within [repository.IDRetention], a notice is published once. The event belongs to
+// the trace of the Peek that opened the bundle.
 func (s *Service) Notify(ctx context.Context, n domain.Notice) error {
 	stream, messages := domain.DequeuedStream(n.Recipient), []domain.Message{dequeuedMessage(&n)}
 	appended, err := s.streams.Append(domain.WithTraceContext(ctx, n.Peeked), stream, messages)
@@ -27,9 +27,9 @@ func (s *Service) Notify(ctx context.Context, n domain.Notice) error {
 	return nil
 }
 
-// dequeuedMessage returns the event of a notice. The result depends only on the notice, so a
-// repetition is a duplicate. If a bundle is replayed and dequeued again, its notice has another
-// number.
+// dequeuedMessage returns the event of a notice. The event depends only on the notice, so a repeated
+// Append finds a duplicate. If a bundle is replayed and dequeued again, the new notice has another
+// number, so its event is not a duplicate.
 func dequeuedMessage(n *domain.Notice) domain.Message {
 	at := n.Since.UTC().Format(time.RFC3339Nano)
 	payload, err := json.Marshal(struct {
@@ -41,7 +41,7 @@ func dequeuedMessage(n *domain.Notice) domain.Message {
 		Dequeued string `json:"dequeued"`
 	}{n.Recipient.String(), n.Bundle.String(), n.Group.String(), n.Origin.String(), n.Events, at})
 	if err != nil {
-		panic(err) // text and a number always marshal
+		panic(err) // cannot happen: strings and numbers can be encoded
 	}
 	id := n.Bundle.String() + "/" + strconv.FormatInt(n.Number, 10)
 	return domain.Message{

@@ -13,8 +13,8 @@ import (
 // objectsPath is the path of objects in the API, and the source of the events in their topic.
 const objectsPath = "/v1/objects"
 
-// An objectData is the data of the event of a change. For a deletion, it describes the row that
-// was current. Unknown members are left out.
+// An objectData is the data of the event that reports a change. For a deletion, it describes the
+// row that was current before. Members without a value are left out.
 type objectData struct {
 	Event        domain.ObjectStateEvent `json:"event"`
 	Bucket       string                  `json:"bucket"`
@@ -32,8 +32,8 @@ type objectData struct {
 	Reason       string                  `json:"reason,omitempty"`
 }
 
-// objectMessage returns the event of a change. The result depends only on the change, so that a
-// change which is published again is a duplicate.
+// objectMessage returns the event that reports a change. The event depends only on the change, so
+// if the change is published again, the stream detects a duplicate.
 func objectMessage(c *domain.ObjectChange) domain.Message {
 	row, at := &c.Row, timeText(c.At)
 	payload, err := json.Marshal(objectData{
@@ -42,10 +42,10 @@ func objectMessage(c *domain.ObjectChange) domain.Message {
 		Size: row.Size, ETag: row.ETag, SHA256: row.SHA256, LastModified: timeText(row.LastModified), StorageClass: row.StorageClass, Reason: string(row.Reason),
 	})
 	if err != nil {
-		panic(err) // texts and numbers always marshal
+		panic(err) // cannot happen: strings and numbers can be encoded
 	}
 	object := domain.ObjectID{Name: c.Name}.String()
-	sum := sha256.Sum256([]byte(object)) // the id of an object is too long for the id of a message
+	sum := sha256.Sum256([]byte(object)) // the id of an object can be too long for a message id
 	id := fmt.Sprintf("%s/%d", hex.EncodeToString(sum[:]), c.Version)
 	return domain.Message{
 		ID: id,
@@ -57,7 +57,7 @@ func objectMessage(c *domain.ObjectChange) domain.Message {
 	}
 }
 
-// timeText returns "" for the zero time.
+// timeText returns t in the format of the events, or "" for the zero time.
 func timeText(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -10,12 +10,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An ObjectRelay publishes the changes of the current state of objects to their topic, and then
-// removes them. It may publish a change more than once, but the stream has it once, unless
-// [repository.IDRetention] passes between a crash and the next attempt.
+// An ObjectRelay publishes the stored changes of objects to the topic of objects, and then removes
+// the changes from their store. It may publish a change more than once. The stream drops the
+// repetitions, unless [repository.IDRetention] passes between a crash and the next attempt.
 //
-// Every node runs an ObjectRelay. It publishes the changes that its node stores, in their
-// order. One node at a time looks for changes that other nodes did not publish.
+// Every node runs an ObjectRelay. It publishes the changes that its own node stores, in their
+// order. One node at a time searches for changes that other nodes have not published.
 type ObjectRelay struct {
 	topic   repository.ObjectTopic
 	service *Service
@@ -26,14 +26,14 @@ type ObjectRelay struct {
 
 // ObjectRelayOptions set up an ObjectRelay. The zero value is valid.
 type ObjectRelayOptions struct {
-	Backoff func(failures int) time.Duration // pause before changes are tried again; default about 100 ms, and twice as long each time
-	Clock   func() time.Time                 // default: the system's
-	Random  func() uint64                    // for jitter; default: the system's
-	Logger  *slog.Logger                     // default: nothing is logged
+	Backoff func(failures int) time.Duration // pause before the next attempt; default: about 100 ms, doubled after each failure
+	Clock   func() time.Time                 // default: time.Now
+	Random  func() uint64                    // source of the jitter in pauses; default: rand.Uint64
+	Logger  *slog.Logger                     // default: a logger that discards everything
 }
 
-// NewObjectRelay returns an ObjectRelay that publishes through service. It does nothing until
-// Run is called.
+// NewObjectRelay returns an ObjectRelay that publishes changes through service. It queues the changes
+// that topic reports, and publishes nothing until Run is called.
 func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectRelayOptions) *ObjectRelay {
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
@@ -56,13 +56,15 @@ func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectR
 }
 
 const (
-	// maxDueChanges is the limit for the changes in memory. A look finds the others.
+	// maxDueChanges is the maximum number of queued changes. Look finds other changes later.
 	maxDueChanges = 10_000
-	// maxAttempts is the number of attempts before changes are left to the next look.
+	// maxAttempts is the maximum number of attempts for queued changes. After the last one, the
+	// changes wait until Look finds them.
 	maxAttempts = 5
-	// young is the age up to which a change is left to the node that has stored it.
-	young = 10 * time.Second
-	// maxFound is the limit for the changes that one look finds.
+	// minAge is the age from which Look finds a change. Until then, the node that stored the
+	// change publishes it.
+	minAge = 10 * time.Second
+	// maxFound is the maximum number of changes that one call of Look finds.
 	maxFound = 1000
 )
 
@@ -70,11 +72,12 @@ const (
 func (r *ObjectRelay) publishSoon(c domain.ObjectChange) {
 	select {
 	case r.due <- c:
-	default: // a look will find it
+	default: // the queue is full; Look finds the change later
 	}
 }
 
-// Run publishes changes until ctx ends. Changes that cannot be published wait.
+// Run publishes queued changes until ctx ends. Changes that cannot be published remain stored, and
+// Look finds them later.
 func (r *ObjectRelay) Run(ctx context.Context) {
 	for {
 		select {
@@ -86,7 +89,7 @@ func (r *ObjectRelay) Run(ctx context.Context) {
 	}
 }
 
-// gatherDue returns first with further changes that are due, up to the limit of one append.
+// gatherDue returns first and further queued changes, up to the limit of one append.
 func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange {
 	changes := []domain.ObjectChange{first}
 	for len(changes) < repository.MaxAppend {
@@ -100,10 +103,10 @@ func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange
 	return changes
 }
 
-// Look queues changes that nodes have stored but not published. It reports whether there are
-// any. One node at a time calls it, from time to time.
+// Look queues changes that nodes have stored but not published. It reports whether it found any. The
+// Relay of package watch calls Look on one node at a time, after its own search for changes.
 func (r *ObjectRelay) Look(ctx context.Context) bool {
-	found, err := r.topic.Unpublished(ctx, r.opts.Clock().Add(-young), maxFound)
+	found, err := r.topic.Unpublished(ctx, r.opts.Clock().Add(-minAge), maxFound)
 	if err != nil {
 		r.logWarning(ctx, "look for changes", err)
 	}
@@ -133,9 +136,9 @@ func (r *ObjectRelay) publishUntilDone(ctx context.Context, changes []domain.Obj
 	}
 }
 
-// Publish publishes up to [repository.MaxAppend] changes, and then removes them. It may be
-// repeated. If one of them was published before with other content, it publishes the others and
-// fails with Damaged.
+// Publish publishes up to [repository.MaxAppend] changes, and then removes the changes from their
+// store. The call may be repeated. If a change was published before with other content, Publish
+// publishes the other changes and fails with Damaged.
 func (r *ObjectRelay) Publish(ctx context.Context, changes []domain.ObjectChange) error {
 	type identity struct {
 		name    domain.ObjectName
@@ -146,7 +149,7 @@ func (r *ObjectRelay) Publish(ctx context.Context, changes []domain.ObjectChange
 	var messages []domain.Message
 	for i := range changes {
 		c := &changes[i]
-		if id := (identity{c.Name, c.Version}); !seen[id] { // a look may find a change that is in the queue already
+		if id := (identity{c.Name, c.Version}); !seen[id] { // Look may find a change that is already queued
 			seen[id] = true
 			distinct, messages = append(distinct, *c), append(messages, objectMessage(c))
 		}

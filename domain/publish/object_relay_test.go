@@ -18,16 +18,17 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A relayWorld is a store of objects, with the relay of a node.
+// A relayWorld is a store of objects with the relay of one node.
 type relayWorld struct {
 	*testing.T
 	objects *memory.Objects
 	streams *failingStreams
 	relay   *publish.ObjectRelay
-	called  int // number of messages for which receivers have to be called
+	called  int // number of messages for which the relay notified the receivers
 }
 
-// failingStreams fails some appends, before or after they are carried out.
+// failingStreams fails the first appends. If isAfter is set, the appends fail after they were
+// carried out.
 type failingStreams struct {
 	repository.Streams
 	failures int
@@ -74,8 +75,8 @@ func (w *relayWorld) ingestScript(key, script string) {
 	}
 }
 
-// takePublished returns the events of the topic, such as "a created", and requires that no changes
-// are left.
+// takePublished returns the new events of the topic, such as "a created". It requires that all
+// changes were published.
 func (w *relayWorld) takePublished() (events []string) {
 	w.Helper()
 	left, err := w.objects.Topic().Unpublished(w.Context(), time.Now().Add(time.Hour), 1000)
@@ -92,12 +93,12 @@ func (w *relayWorld) takePublished() (events []string) {
 	return events
 }
 
-// runRelay runs the relay until no changes are left.
+// runRelay runs the relay for a minute of the bubble, in which it publishes all changes.
 func (w *relayWorld) runRelay() {
 	ctx, cancel := context.WithCancel(w.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); w.relay.Run(ctx) }()
-	<-time.After(time.Minute) // by the clock of the bubble
+	<-time.After(time.Minute) // a minute of the bubble takes no real time
 	synctest.Wait()
 	cancel()
 	<-ended
@@ -126,14 +127,14 @@ func TestObjectRelay_RetriesFailedAppends(t *testing.T) {
 			w.ingestScript("a", "[C@02] [D@03]")
 			w.runRelay()
 			if isAfter {
-				w.called += len(allEvents) // the node does not know of the changes, so receivers find them by looking
+				w.called += len(allEvents) // the append failed for the node, so the receivers are not notified and read the events later
 			}
 			require.Equal(t, allEvents, w.takePublished())
 		})
 	}
 }
 
-// Otherwise nodes that fail at the same time would retry at the same time.
+// The jitter prevents nodes that fail at the same time from retrying at the same time.
 func TestObjectRelay_VariesItsPausesByItsRandomSource(t *testing.T) {
 	for _, test := range []struct {
 		random uint64
@@ -159,24 +160,23 @@ func TestObjectRelay_VariesItsPausesByItsRandomSource(t *testing.T) {
 	}
 }
 
-// If the attempts for a change are used up, or its node has ended, a look finds the change once
-// it is not young.
+// If all attempts for a change fail, or if its node dies, Look finds the change after minAge.
 func TestObjectRelay_FindsUnpublishedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)
 		w.streams.failures = 5
 		w.ingestScript("a", "[C@01] [C@02]")
-		require.False(t, w.relay.Look(t.Context()), "it is young")
+		require.False(t, w.relay.Look(t.Context()), "it is younger than minAge")
 		w.runRelay()
 		require.True(t, w.relay.Look(t.Context()))
-		w.relay.Look(t.Context()) // the look finds each change a second time
+		w.relay.Look(t.Context()) // this call finds each change a second time
 		w.runRelay()
 		require.Equal(t, []string{"a created", "a updated"}, w.takePublished())
 		require.False(t, w.relay.Look(t.Context()))
 	})
 }
 
-// failingRemoval does not remove published changes, as if the node had ended.
+// failingRemoval fails to remove published changes, as if the node had died.
 type failingRemoval struct{ repository.ObjectTopic }
 
 func (failingRemoval) Remove(context.Context, []domain.ObjectChange) error {
@@ -197,7 +197,7 @@ func TestObjectRelay_PublishesNoChangeTwice(t *testing.T) {
 }
 
 // If a message with the id of a change was published with other content, the change waits until
-// that id is forgotten. Other changes do not wait.
+// the stream no longer stores this id. Other changes do not wait.
 func TestObjectRelay_KeepsAConflictingChange(t *testing.T) {
 	w := newRelayWorld(t)
 	w.ingestScript("a", "[C@01]")
@@ -210,7 +210,7 @@ func TestObjectRelay_KeepsAConflictingChange(t *testing.T) {
 	w.ingestScript("a", "[D@02]")
 	left, err = w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
 	require.NoError(t, err)
-	left[0].Version = other.Version // the version of the deletion
+	left[0].Version = other.Version // the version that the event of the deletion has
 	left[0].Event = domain.StateUpdated
 	err = w.relay.Publish(t.Context(), left)
 	require.Equal(t, domain.Damaged, domain.KindOf(err))

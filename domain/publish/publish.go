@@ -1,5 +1,5 @@
-// Package publish has the use case of senders: their messages are appended to the stream of a
-// topic, and the receivers that subscribe to it are called.
+// Package publish appends the messages of senders to the stream of a topic, and notifies the
+// delivery engine, which calls the receivers that subscribe to the topic.
 package publish
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// maxBytes is the limit for the stored bytes of the payloads of one append. Larger appends
-// would delay others for too long.
+// maxBytes is the maximum number of stored payload bytes in one append. A larger append would delay
+// other appends to the stream for too long.
 const maxBytes = 256 << 10
 
 // A Service publishes messages. It is safe for concurrent use.
@@ -19,30 +19,30 @@ type Service struct {
 	appended func(domain.StreamName, []domain.Message, []repository.Appended)
 }
 
-// New returns a Service. It calls appended after each append.
+// New returns a Service that calls appended after each append.
 func New(streams repository.Streams, appended func(domain.StreamName, []domain.Message, []repository.Appended)) *Service {
 	return &Service{streams, appended}
 }
 
-// A Result has the outcomes of the messages of a call.
+// A Result counts the messages of a call by their outcomes.
 type Result struct {
 	Accepted   int
-	Duplicates int   // messages that were sent before with the same content
-	Conflicts  []int // indexes of messages that were sent before with other content
+	Duplicates int   // number of messages that were sent before with the same content
+	Conflicts  []int // indexes of messages whose ids were sent before with other content
 	Awaited    []Awaited
 }
 
-// Awaited is a message for which its sender may wait, because its stream lists sync cursors. It
-// was appended by this call or before.
+// Awaited is a message whose sender can wait for deliveries, because the stream lists sync cursors.
+// The message was appended by this call or by an earlier one.
 type Awaited struct {
 	Index int // index of the message
 	repository.Appended
 }
 
-// Publish appends messages in the given order. The caller has checked them by Check. If it fails,
-// the Result counts the messages that were certainly appended; others may have been appended,
-// too. The call may then be repeated: messages with an ID that are appended are duplicates. It
-// fails with Invalid if only the hub publishes to the topic.
+// Publish appends messages in the given order. The caller must have checked them with Check. If
+// Publish fails, the Result counts the messages that were certainly appended, and further messages
+// may have been appended. The call may be repeated: messages that have an ID and were appended
+// before are then duplicates. Publish fails with Invalid if only the hub publishes to the topic.
 func (s *Service) Publish(ctx context.Context, stream domain.StreamName, messages []domain.Message) (Result, error) {
 	var r Result
 	if topic, _ := stream.Topic(); domain.IsReservedTopic(topic) {
@@ -75,8 +75,9 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 	return r, nil
 }
 
-// countAppendable returns how many messages fit into one append: at least one, and not two with
-// the same ID, so that the next append detects the second one as a duplicate or conflict.
+// countAppendable returns the number of messages for the next append, at least one. The count ends
+// before a message with an ID that it includes already, so that the append after it detects the
+// message as a duplicate or conflict.
 func countAppendable(messages []domain.Message) int {
 	bytes, ids := 0, make(map[string]bool)
 	for i := range messages {

@@ -27,20 +27,19 @@ const (
 	Consumer     Kind = "consumer"
 )
 
-// Stopped is the state of a query for receivers in any state but active.
+// Stopped, as Query.State, selects receivers in every state except active.
 const Stopped = "stopped"
 
-// States are the states by which receivers can be listed: Stopped, and the states of
-// [subscribe.Delivery].
+// States lists the states that a Query can name: Stopped, and states of [subscribe.Delivery].
 var States = []string{
 	Stopped, subscribe.DeliveryActive, subscribe.DeliveryFailing, subscribe.DeliveryHeld, subscribe.DeliveryPaused, subscribe.DeliveryGone,
 }
 
-// MaxPage is the limit for the receivers of a page.
+// MaxPage is the maximum number of receivers on a page.
 const MaxPage = 50
 
 const (
-	maxLooked    = 300 // receivers that a page looks at
+	maxRead      = 300 // maximum number of receivers that are read for a page
 	shardsAtOnce = 16
 	readsAtOnce  = 32
 )
@@ -71,14 +70,15 @@ func New(ports Ports, clock func() time.Time) *Service {
 // A Query selects receivers.
 type Query struct {
 	Kind  Kind
-	State string // one of States; "": any
-	After string // Page.Next of the page before; "": the first one
+	State string // one of States; "": any state
+	After string // Page.Next of the previous page; "": the first page
 }
 
-// A Page has up to MaxPage receivers. It may have fewer, or none, although there are more.
+// A Page has up to MaxPage receivers. A page that is not the last may have fewer receivers, or no
+// receivers.
 type Page struct {
 	Receivers []Receiver
-	Next      string // "": there are no more
+	Next      string // Query.After for the next page; "": this is the last page
 }
 
 // A Receiver is a receiver with the state of its calls.
@@ -89,48 +89,50 @@ type Receiver struct {
 	Watch        domain.WatchID        // id of a watch
 	Consumer     domain.PartyID        // id of a consumer
 	Stream       domain.StreamName
-	Host         string // host of the callback; "": not known
+	Host         string // host of the callback URL; "": unknown
 
-	State       string    // one of [subscribe.Delivery]
+	State       string    // a state of [subscribe.Delivery]
 	Until       time.Time // no calls are made before this time; zero: no limit
 	Failures    int       // consecutive failures
-	FailedSince time.Time // zero: not known
-	LastError   string    // error of the last call, if it failed
-	Waiting     int       // deliveries that are being called or wait for a retry
-	Behind      int64     // messages that were not taken
-	Oldest      time.Time // when the first of these messages was published; zero: not known
-	Dead        int64     // all dead letters so far
+	FailedSince time.Time // time of the first of the consecutive failures; zero: unknown
+	LastError   string    // error of the last call; "": the call succeeded
+	Waiting     int       // number of deliveries that are being called or wait for a retry
+	Behind      int64     // number of messages that the cursor has not taken
+	Oldest      time.Time // time at which the oldest message that was not taken was published; zero: unknown
+	Dead        int64     // total number of deliveries that became dead letters
 
-	// Fault says why the other fields are not known, or why nothing is delivered; "": no fault.
+	// Fault is the error that prevented reading the other fields, or the reason why nothing is
+	// delivered; "": no fault.
 	Fault string
 }
 
-// A listPlace is a position in the list.
-type listPlace struct {
+// A listPosition is a position in the list of receivers.
+type listPosition struct {
 	shard  int
-	cursor string // the last cursor that was looked at; "": the shard was not begun
+	cursor string // last cursor of the shard that was read; "": no cursor of the shard was read
 }
 
-func (p listPlace) String() string {
+func (p listPosition) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(p.shard) + " " + p.cursor))
 }
 
-func parsePlace(text string) (listPlace, error) {
+func parsePosition(text string) (listPosition, error) {
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	number, cursor, hasCursor := strings.Cut(string(plain), " ")
 	shard, parseErr := strconv.Atoi(number)
 	if text == "" {
-		return listPlace{}, nil
+		return listPosition{}, nil
 	}
 	if err != nil || parseErr != nil || !hasCursor || shard < 0 || shard >= repository.ShardCount {
-		return listPlace{}, domain.Errorf(domain.Invalid, "after: want the next of the previous page, got %q", domain.Clip(text))
+		return listPosition{}, domain.Errorf(domain.Invalid, "after: want the next of the previous page, got %q", domain.Clip(text))
 	}
-	return listPlace{shard, cursor}, nil
+	return listPosition{shard, cursor}, nil
 }
 
-// List returns a page of receivers. Subscriptions and watches that were deleted are left out. It fails with Invalid if the query is not valid.
+// List returns a page of receivers without deleted subscriptions and watches. It fails with Invalid
+// if the query is not valid.
 func (s *Service) List(ctx context.Context, q Query) (Page, error) {
-	at, err := parsePlace(q.After)
+	at, err := parsePosition(q.After)
 	if err != nil {
 		return Page{}, err
 	}
@@ -138,7 +140,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 		return Page{}, domain.Errorf(domain.Invalid, "state: want one of %v, got %q", States, domain.Clip(q.State))
 	}
 	var page Page
-	looked := 0
+	read := 0
 	for at.shard < repository.ShardCount {
 		shards, err := s.readShards(ctx, at.shard)
 		if err != nil {
@@ -149,7 +151,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 				return e.Cursor.String() <= at.cursor || !q.hasKind(e.Cursor)
 			})
 			for chunk := range slices.Chunk(entries, readsAtOnce) {
-				if looked += len(chunk); looked > maxLooked {
+				if read += len(chunk); read > maxRead {
 					page.Next = at.String()
 					return page, nil
 				}
@@ -168,14 +170,15 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 					at.cursor = chunk[i].Cursor.String()
 				}
 			}
-			at = listPlace{shard: at.shard + 1}
+			at = listPosition{shard: at.shard + 1}
 		}
 	}
 	return page, nil
 }
 
-// readShards returns the entries of some shards, beginning with shard first, each in the order
-// of its cursors. Entries that cannot be read are missing; the check reports them.
+// readShards returns the entries of up to shardsAtOnce shards, beginning with shard first. The
+// entries of a shard are in the order of their cursors. Entries that cannot be read are left out;
+// the command messagehub check reports them.
 func (s *Service) readShards(ctx context.Context, first int) ([][]repository.ShardEntry, error) {
 	shards := make([][]repository.ShardEntry, min(shardsAtOnce, repository.ShardCount-first))
 	g, ctx := errgroup.WithContext(ctx)
@@ -211,8 +214,8 @@ func (q *Query) hasState(r *Receiver) bool {
 	return r.State == q.State
 }
 
-// receiverOf returns the receiver that the id of a cursor names. It returns false for any other
-// cursor.
+// receiverOf returns the receiver that the id of a cursor names, and false if the cursor belongs
+// to no receiver.
 func receiverOf(cursor domain.CursorID) (Receiver, bool) {
 	if owner, id, isWatch := domain.WatchOf(cursor); isWatch {
 		return Receiver{Kind: Watch, Owner: owner, Watch: id}, true
@@ -224,7 +227,8 @@ func receiverOf(cursor domain.CursorID) (Receiver, bool) {
 	return Receiver{Kind: Subscription, Subscription: id}, err == nil
 }
 
-// readAll reads the receivers of some entries. It fails if ctx has ended.
+// readAll reads the receivers of entries. It fails only if ctx has ended: an error of one receiver
+// is in Receiver.Fault.
 func (s *Service) readAll(ctx context.Context, entries []repository.ShardEntry) ([]Receiver, error) {
 	found := make([]Receiver, len(entries))
 	var g errgroup.Group
@@ -240,11 +244,11 @@ func (s *Service) readAll(ctx context.Context, entries []repository.ShardEntry) 
 			return nil
 		})
 	}
-	_ = g.Wait() // the functions never fail
+	_ = g.Wait() // the functions always return nil
 	return found, ctx.Err()
 }
 
-// Consumers returns the state of the calls of consumers of the broker, in the same order.
+// Consumers returns the receivers of consumers of the broker, in the order of ids.
 func (s *Service) Consumers(ctx context.Context, ids []domain.PartyID) ([]Receiver, error) {
 	entries := make([]repository.ShardEntry, len(ids))
 	for i, id := range ids {
@@ -253,7 +257,8 @@ func (s *Service) Consumers(ctx context.Context, ids []domain.PartyID) ([]Receiv
 	return s.readAll(ctx, entries)
 }
 
-// Subscription returns the state of the calls of a subscription of an owner.
+// Subscription returns the receiver of a subscription. It fails with NotFound if the subscription
+// belongs to another owner.
 func (s *Service) Subscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (Receiver, error) {
 	r := Receiver{Kind: Subscription, Subscription: id}
 	err := s.readReceiver(ctx, id.Cursor(), &r)
@@ -263,7 +268,7 @@ func (s *Service) Subscription(ctx context.Context, owner domain.ActorID, id dom
 	return r, err
 }
 
-// Owned returns the subscriptions of an owner, in the order of their ids.
+// Owned returns the receivers of an owner's subscriptions, in the order of their ids.
 func (s *Service) Owned(ctx context.Context, owner domain.ActorID) ([]Receiver, error) {
 	definitions, err := s.ports.Definitions.Subscriptions(ctx, owner)
 	if err != nil {
@@ -276,18 +281,18 @@ func (s *Service) Owned(ctx context.Context, owner domain.ActorID) ([]Receiver, 
 	return s.readAll(ctx, entries)
 }
 
-// readReceiver reads the stored data of a receiver.
+// readReceiver sets the fields of r from the stored data of a receiver.
 func (s *Service) readReceiver(ctx context.Context, cursor domain.CursorID, r *Receiver) error {
 	standing, err := s.ports.Cursors.Standing(ctx, cursor)
 	if err != nil && domain.KindOf(err) != domain.NotFound {
 		return err
 	}
 	hasCursor := err == nil
-	definition := &repository.Definition{Resumed: standing.Resumed} // as for a receiver that its owner has not paused
+	definition := &repository.Definition{Resumed: standing.Resumed} // watches and consumers cannot be paused by their owners
 	switch r.Kind {
 	case Subscription:
 		definition, err = s.ports.Definitions.Subscription(ctx, r.Subscription)
-		if domain.KindOf(err) == domain.NotFound { // the receiver was deleted, and its cursor will be removed
+		if domain.KindOf(err) == domain.NotFound { // the subscription was deleted, and its cursor will be removed
 			r.State = subscribe.DeliveryClosed
 			return nil
 		}
@@ -320,7 +325,7 @@ func (s *Service) readReceiver(ctx context.Context, cursor domain.CursorID, r *R
 	return s.readBehind(ctx, &standing, r)
 }
 
-// hostOf returns the host of a URL. The path and the query may have secrets.
+// hostOf returns the host of a URL. It leaves out the path and the query, which may have secrets.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -329,7 +334,7 @@ func hostOf(text string) string {
 	return u.Host
 }
 
-// readBehind counts the messages that were not taken.
+// readBehind counts the messages that the cursor has not taken, and reads the oldest of them.
 func (s *Service) readBehind(ctx context.Context, standing *domain.Standing, r *Receiver) error {
 	end, err := s.ports.Streams.End(ctx, r.Stream)
 	if err != nil {
@@ -342,7 +347,7 @@ func (s *Service) readBehind(ctx context.Context, standing *domain.Standing, r *
 			continue
 		}
 		if _, isData := r.Stream.DataActor(); isData {
-			behind = 1 // the newest entry represents all entries before it
+			behind = 1 // in a data stream, the newest entry represents all earlier entries
 		}
 		r.Behind += behind
 		read, err := s.ports.Streams.Read(ctx, r.Stream, at, 1)

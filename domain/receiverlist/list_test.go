@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A fixture is a list over a store in memory.
+// A fixture is a list of the receivers in a store in memory.
 type fixture struct {
 	*testing.T
 	now           time.Time
@@ -58,7 +58,7 @@ func (f *fixture) publishTo(stream domain.StreamName, priorities ...int) {
 	}
 }
 
-// listAll returns all parts of a list.
+// listAll returns the receivers of all pages.
 func (f *fixture) listAll(q receiverlist.Query) (all []receiverlist.Receiver) {
 	f.Helper()
 	for range 100 {
@@ -116,7 +116,7 @@ func TestList_LeavesOutSubscriptionsThatWereDeleted(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-// brokenDefinitions fail to read one subscription.
+// brokenDefinitions fails to read one subscription.
 type brokenDefinitions struct {
 	repository.Definitions
 	broken *domain.SubscriptionID
@@ -146,7 +146,7 @@ func TestList_SaysWhichReceiverCannotBeRead(t *testing.T) {
 	}
 }
 
-// brokenShards fail to read some shards.
+// brokenShards fails to read some shards.
 type brokenShards struct {
 	repository.Shards
 	err error
@@ -174,7 +174,7 @@ func TestList_FailsOnlyIfAShardCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestList_RefusesOtherStatesAndPlaces(t *testing.T) {
+func TestList_RefusesUnknownStatesAndPositions(t *testing.T) {
 	f := newFixture(t)
 	for _, q := range []receiverlist.Query{{State: "x"}, {After: "x"}, {After: "OTkgeA"}, {After: "LTEgeA"}, {After: "MQ"}} {
 		_, err := f.list.List(t.Context(), q)

@@ -1,20 +1,20 @@
-// Package replay has the use cases of replays: to make one ended delivery again, or all in a
-// range of time.
+// Package replay repeats deliveries that have ended: one delivery, or all deliveries in a range of
+// time.
 //
-// A replay copies no message. A dead letter becomes a retry again; a range is a second position
-// of the cursor. Both are part of conditional writes of the node that owns the cursor. A
-// request may reach another node, so it is passed on as follows:
+// A replay copies no message. To replay a dead letter, it becomes a retry again; to replay a range,
+// the cursor has a second position. The node that owns the cursor stores the retry or the position
+// in its conditional writes. A request to replay may reach another node, so it is forwarded:
 //
-//	request  a conditional write adds the request to the entry of the cursor in its shard. Then it
-//	         is accepted
+//	request  a conditional write adds the request to the entry of the cursor in its shard. After
+//	         this write, the request is accepted
 //	signal   a signal notifies the owner immediately. If the signal is lost, the owner finds the
-//	         request within 30 seconds, when it reads the entries of its shards. It also reads
-//	         them when it takes a shard
+//	         request within 30 seconds, when it reads the entries of its shards. A new owner
+//	         reads the entries when it acquires a shard
 //	follow   the owner carries out the request, and stores the number of the request in the cursor
-//	         by the same conditional write. So each request is followed once
+//	         in the same conditional write. So each request is carried out once
 //
-// Requests are not stored in the definition of a subscription, although pauses are: owners of
-// cursors do not read definitions regularly, and each request would make a concurrent change by
-// the owner of the subscription fail. If the node that receives the request wrote to the cursor
-// itself, it would fence the owner of the cursor.
+// Pauses are stored in the definition of a subscription, but requests to replay are not. The owner
+// of a cursor does not read definitions regularly, and a request in the definition would make a
+// concurrent change by the owner of the subscription fail. The node that receives a request does
+// not write to the cursor either, because this write would fence the owner of the cursor.
 package replay

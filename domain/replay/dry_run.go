@@ -8,24 +8,24 @@ import (
 	"github.com/messagehub/messagehub/domain/filter"
 )
 
-// A Count is the answer to a dry run.
+// A Count is the result of a dry run.
 type Count struct {
-	Matched  int64 // deliveries that a replay would make again
-	Seen     int64 // number of messages or dead letters that were looked at
+	Matched  int64 // number of deliveries that a replay would repeat
+	Seen     int64 // number of messages or dead letters that were read
 	Complete bool  // false: the count stopped at MaxSeen
 }
 
-// MaxSeen is the limit for the messages or dead letters that a dry run looks at.
+// MaxSeen is the maximum number of messages or dead letters that a dry run reads.
 const MaxSeen = 10_000
 
-// readAhead is the number of entries or dead letters that are read at a time.
+// readAhead is the maximum number of entries or dead letters in one read.
 const readAhead = 100
 
-// clockMargin is how much the clocks of nodes may differ, as in package delivery.
+// clockMargin is the maximum difference between the clocks of nodes, as in package delivery.
 const clockMargin = time.Minute
 
-// DryRun counts the deliveries that Start would make again. It fails as Start does, but not if
-// a replay is running.
+// DryRun counts the deliveries that Start would repeat. It fails like Start, but it does not fail
+// if a replay is running.
 func (s *Service) DryRun(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, r domain.ReplayRange) (*Count, error) {
 	n, expression, err := s.checkRange(ctx, owner, id, &r)
 	if err != nil {
@@ -50,7 +50,7 @@ type counter struct {
 	outstanding map[domain.EntryID]bool
 }
 
-// countAll counts the entries of the stream that were taken and are not outstanding.
+// countAll counts the entries in the range whose deliveries have ended, by reading the stream.
 func (c *counter) countAll(ctx context.Context) error {
 	for _, p := range c.n.standing.Open {
 		c.outstanding[p.EntryID] = true
@@ -80,7 +80,8 @@ func (c *counter) countAll(ctx context.Context) error {
 	return nil
 }
 
-// countEntries counts some entries from a position, and returns the position after them.
+// countEntries counts up to readAhead entries from a position onward, and returns the position after
+// the last of these entries. isMore is false at the end of the range.
 func (c *counter) countEntries(ctx context.Context, at domain.Position, end int64) (next domain.Position, isMore bool, err error) {
 	found, err := c.service.ports.Streams.Read(ctx, c.n.stream, at, readAhead)
 	for i := range found.Entries {
@@ -100,7 +101,7 @@ func (c *counter) countEntries(ctx context.Context, at domain.Position, end int6
 	return at, err == nil && len(found.Entries) > 0, err
 }
 
-// countDead counts dead letters.
+// countDead counts the dead letters in the range.
 func (c *counter) countDead(ctx context.Context) error {
 	after := domain.EntryID{Number: -1}
 	for c.Seen < MaxSeen {
@@ -128,8 +129,8 @@ func (c *counter) countDead(ctx context.Context) error {
 	return nil
 }
 
-// matchesAt reports whether the filter of the replay matches the entry at a position. An
-// expired entry does not match.
+// matchesAt reports whether the filter of the replay matches the entry at a position. The result is
+// false for an expired entry.
 func (c *counter) matchesAt(ctx context.Context, at domain.Position) (bool, error) {
 	found, err := c.service.ports.Streams.Read(ctx, c.n.stream, at, 1)
 	if err != nil || len(found.Entries) == 0 || found.Entries[0].Position.EntryID != at.EntryID {

@@ -11,23 +11,23 @@ import (
 // stored up to some seconds after the deliveries have begun.
 type Progress struct {
 	ID    string
-	State string // requested, running, done or stopped
+	State string // Requested, Running, Done or Stopped
 	domain.ReplayRange
 	Seen, Matched, Skipped int64
-	Remaining              int64 // upper limit for the entries that are left
+	Remaining              int64 // upper bound for the number of remaining entries
 }
 
 // The states of a Progress.
 const (
-	Requested = "requested" // the owner of the cursor has not begun it yet
+	Requested = "requested" // the owner of the cursor has not begun the replay yet
 	Running   = "running"
 	Done      = "done"
 	Stopped   = "stopped"
 )
 
-// Start begins to make the deliveries of a range again. It fails with Invalid if the range is
-// not valid (the error begins with a JSON pointer), with NotFound if owner has no such
-// subscription, and with Conflict if a replay of the subscription is running.
+// Start begins to repeat the deliveries of a range. It fails with Invalid if the range is not valid
+// (the error begins with a JSON pointer), with NotFound if owner has no such subscription, and with
+// Conflict if a replay of the subscription is running or the topic cannot be replayed.
 func (s *Service) Start(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, r domain.ReplayRange) (*Progress, error) {
 	n, _, err := s.checkRange(ctx, owner, id, &r)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) Start(ctx context.Context, owner domain.ActorID, id domain.Sub
 	return &Progress{ID: request.ID, State: Requested, ReplayRange: r}, nil
 }
 
-// checkRange checks a range. It returns the subscription and the filter of the replay.
+// checkRange validates a range. It returns the subscription and the filter of the replay.
 func (s *Service) checkRange(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, r *domain.ReplayRange) (*subject, *filter.Expression, error) {
 	if r.Rate == 0 {
 		r.Rate = domain.DefaultReplayRate
@@ -65,8 +65,8 @@ func (s *Service) checkRange(ctx context.Context, owner domain.ActorID, id domai
 	return n, expression, err
 }
 
-// Get returns the progress of the running or the last replay. It fails with NotFound if owner
-// has no such replay.
+// Get returns the progress of a replay that was requested, is running or was the last to run. It
+// fails with NotFound for any other replay.
 func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, replay string) (*Progress, error) {
 	n, err := s.find(ctx, owner, id)
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *Service) progress(ctx context.Context, n *subject, replay string) (*Pro
 	return nil, domain.Errorf(domain.NotFound, "there is no replay %s of the subscription, or another one has begun since", domain.Clip(replay))
 }
 
-// Stop stops a replay. It does not cancel deliveries that have begun. It fails with NotFound as
-// Get does, and does nothing if the replay has ended.
+// Stop stops a replay. Deliveries that have begun are not cancelled. Stop fails with NotFound like
+// Get, and does nothing if the replay has ended.
 func (s *Service) Stop(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, replay string) error {
 	n, err := s.find(ctx, owner, id)
 	if err != nil {

@@ -20,8 +20,8 @@ type Ports struct {
 
 // Options of a Service. The zero value is valid.
 type Options struct {
-	Changed func(domain.CursorID) // called after a request was stored; default: nothing is called
-	NewID   func() string         // makes the id of a request; default: 26 random letters and digits
+	Changed func(domain.CursorID) // called after a request was stored; default: no call
+	NewID   func() string         // returns the id for a new request; default: 26 random letters and digits
 }
 
 // A Service is safe for concurrent use.
@@ -46,11 +46,11 @@ type subject struct {
 	definition *repository.Definition
 	stream     domain.StreamName
 	standing   domain.Standing
-	filter     *filter.Expression // nil: every message
+	filter     *filter.Expression // nil: the subscription has no filter
 }
 
-// find returns a subscription of owner. For a subscription of another owner it fails as if it
-// did not exist.
+// find returns a subscription of owner. It fails with NotFound if the subscription does not exist or
+// belongs to another owner.
 func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*subject, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
 	if domain.KindOf(err) == domain.NotFound || err == nil && d.Owner != owner {
@@ -73,8 +73,8 @@ func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.Subs
 	return found, err
 }
 
-// checkReplayable returns a Conflict error if the messages of the subscription's topic are not
-// stored. Dead letters can be replayed nevertheless.
+// checkReplayable returns a Conflict error if the topic of the subscription does not store its
+// messages. In this case, only single dead letters can be replayed.
 func (n *subject) checkReplayable() error {
 	if _, isData := n.stream.DataActor(); isData {
 		return domain.Errorf(domain.Conflict, "a subscription to %s is called with the newest state alone, so only its dead letters can be replayed, one by one", domain.DataTopic)
@@ -82,7 +82,7 @@ func (n *subject) checkReplayable() error {
 	return nil
 }
 
-// matches reports whether an expression matches an entry. nil matches every entry.
+// matches reports whether an expression matches an entry. A nil expression matches every entry.
 func matches(e *filter.Expression, entry *repository.Entry) bool {
 	if e == nil {
 		return true
@@ -91,12 +91,12 @@ func matches(e *filter.Expression, entry *repository.Entry) bool {
 	return passes && err == nil
 }
 
-// request stores a request, and notifies the owner of the cursor.
+// request stores a request to replay, and notifies the owner of the cursor.
 func (s *Service) request(ctx context.Context, n *subject, r domain.ReplayRequest) error {
 	id := n.definition.ID.Cursor()
 	_, err := s.ports.Shards.AddReplay(ctx, id, n.standing.Followed, r)
 	switch domain.KindOf(err) {
-	case domain.Conflict, domain.Uncertain: // the request may be stored, and its signal may be lost
+	case domain.Conflict, domain.Uncertain: // this attempt, or an earlier one whose signal was lost, may have stored the request
 		s.opts.Changed(id)
 	default:
 		if err == nil {
@@ -106,9 +106,9 @@ func (s *Service) request(ctx context.Context, n *subject, r domain.ReplayReques
 	return err
 }
 
-// One makes a delivery again: a dead letter, or another ended delivery if its message is still
-// stored. It fails with NotFound if owner has no such delivery, and with Conflict if the
-// delivery is outstanding.
+// One replays one delivery: a dead letter, or another ended delivery whose message is still stored.
+// It fails with NotFound if owner has no such delivery, and with Conflict if the delivery is
+// outstanding.
 func (s *Service) One(ctx context.Context, owner domain.ActorID, id domain.DeliveryID) error {
 	n, err := s.find(ctx, owner, id.Subscription)
 	if err != nil {
@@ -121,7 +121,8 @@ func (s *Service) One(ctx context.Context, owner domain.ActorID, id domain.Deliv
 	return s.request(ctx, n, domain.ReplayRequest{ID: s.opts.NewID(), Delivery: wanted})
 }
 
-// findEnded returns an ended delivery.
+// findEnded returns the replay of an ended delivery. It fails with Conflict if the delivery has not
+// ended.
 func (s *Service) findEnded(ctx context.Context, n *subject, id domain.DeliveryID) (*domain.ReplayDelivery, error) {
 	for _, p := range n.standing.Open {
 		if p.EntryID == id.Entry {
@@ -159,7 +160,7 @@ func (s *Service) findEntry(ctx context.Context, n *subject, e domain.EntryID) (
 	if err != nil || at.Number > e.Number {
 		return nil, err
 	}
-	at.EntryID = e // Read goes from the page of at to that of the entry
+	at.EntryID = e // Read begins at the page of at and continues to the page of the entry
 	found, err := s.ports.Streams.Read(ctx, n.stream, at, 1)
 	if err != nil || len(found.Entries) == 0 || found.Entries[0].Position.EntryID != e {
 		return nil, err

@@ -13,9 +13,9 @@ import (
 // The states of a Delivery.
 const (
 	DeliveryActive  = "active"  // the receiver is called
-	DeliveryPaused  = "paused"  // its owner has paused it
-	DeliveryGone    = "gone"    // the receiver answered 410 Gone: it is paused until it is resumed
-	DeliveryHeld    = "held"    // the receiver answered with Retry-After
+	DeliveryPaused  = "paused"  // the owner paused the subscription
+	DeliveryGone    = "gone"    // the receiver responded with 410 Gone; the subscription is paused until it is resumed
+	DeliveryHeld    = "held"    // the receiver requested a pause with Retry-After
 	DeliveryFailing = "failing" // the last calls failed
 	DeliveryClosed  = "closed"  // the subscription was deleted
 )
@@ -26,13 +26,13 @@ type Delivery struct {
 	State    string
 	Until    time.Time // no calls are made before this time; zero: no limit
 	Failures int       // consecutive failures
-	Waiting  int       // events that are being called with or wait for a retry
+	Waiting  int       // number of deliveries that are being called or wait for a retry
 	Counters domain.Counters
-	Warnings []domain.Warning // only of Get
+	Warnings []domain.Warning // set only by Get
 }
 
-// readDelivery returns the delivery of a subscription. If there is no cursor, nothing was
-// delivered.
+// readDelivery returns the state of the calls of a subscription. If the cursor does not exist yet,
+// all counters are 0.
 func (s *Service) readDelivery(ctx context.Context, d *repository.Definition) (*Delivery, error) {
 	standing, err := s.ports.Cursors.Standing(ctx, d.ID.Cursor())
 	if err != nil && domain.KindOf(err) != domain.NotFound {
@@ -45,17 +45,17 @@ func (s *Service) readDelivery(ctx context.Context, d *repository.Definition) (*
 		return nil, err
 	}
 	found.Warnings = slices.DeleteFunc(standing.Warnings(expires, now), func(w domain.Warning) bool {
-		return w.Kind == domain.ReceiverFailing && found.Failures == 0 // its owner has resumed it
+		return w.Kind == domain.ReceiverFailing && found.Failures == 0 // the owner resumed the subscription, which the cursor does not show yet
 	})
 	return found, nil
 }
 
-// DeliveryOf returns the delivery of a stored definition and standing. The node that serves the
-// cursor may not know yet that the owner has paused or resumed the subscription. The result
-// shows what the owner did.
+// DeliveryOf returns the state of the calls for a stored definition and standing. If the owner has
+// just paused or resumed the subscription, the result shows the change, although the node that
+// serves the cursor may not know of the change yet.
 func DeliveryOf(d *repository.Definition, s *domain.Standing, now time.Time) *Delivery {
 	found := &Delivery{State: DeliveryActive, Waiting: s.Outstanding(), Counters: s.Counters}
-	isResumed := d.Resumed > s.Resumed // resuming ends the pause, the hold and the breaker of s
+	isResumed := d.Resumed > s.Resumed // the owner resumed after s was stored, which ends the pause, the hold and the breaker of s
 	if !isResumed {
 		found.Failures = s.Failures
 		for _, t := range []time.Time{s.Hold, s.BreakerTo} {
@@ -72,7 +72,7 @@ func DeliveryOf(d *repository.Definition, s *domain.Standing, now time.Time) *De
 	case d.Paused:
 		found.State = DeliveryPaused
 	case isResumed:
-	case s.State == domain.Paused && d.Resumed < s.Resumed: // d is a stale read
+	case s.State == domain.Paused && d.Resumed < s.Resumed: // d is a stale read, older than s
 		found.State = DeliveryPaused
 	case s.Hold.After(now):
 		found.State = DeliveryHeld

@@ -15,9 +15,9 @@ type Dequeues struct {
 }
 
 // Request makes the hub publish each later Dequeue of the owner of d. It does nothing for a
-// subscription to another topic. It may be repeated, and then adds missing requests: a failover
-// of the account may have lost them, or a group of domains may be new. It fails with NotFound
-// if the subscription was deleted meanwhile.
+// subscription to another topic. The call may be repeated, and adds missing requests: a failover
+// of the account may have lost requests, and a new group of domains has no request yet. Request
+// fails with NotFound if the subscription was deleted during the call.
 func (r *Dequeues) Request(ctx context.Context, d *repository.Definition) error {
 	if d.Topic != domain.DequeuedTopic {
 		return nil
@@ -26,8 +26,8 @@ func (r *Dequeues) Request(ctx context.Context, d *repository.Definition) error 
 	if err != nil || !changed {
 		return err
 	}
-	// A deletion before this read may have withdrawn the requests before this one was stored. A
-	// deletion after it will withdraw this one.
+	// If the subscription was deleted before this read, the deletion may have withdrawn requests
+	// before the new request was stored. A later deletion withdraws the new request, too.
 	_, err = r.Definitions.Subscription(ctx, d.ID)
 	if domain.KindOf(err) == domain.NotFound {
 		if werr := r.Requests.WithdrawDequeues(ctx, d.Owner, d.ID); werr != nil {

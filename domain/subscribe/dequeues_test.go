@@ -11,14 +11,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// failing makes withdrawals fail.
-type failing struct{ repository.DequeueRequests }
+// failingRequests makes withdrawals fail.
+type failingRequests struct{ repository.DequeueRequests }
 
-func (failing) WithdrawDequeues(context.Context, domain.ActorID, domain.SubscriptionID) error {
+func (failingRequests) WithdrawDequeues(context.Context, domain.ActorID, domain.SubscriptionID) error {
 	return domain.Errorf(domain.Unavailable, "the store is not reachable")
 }
 
-// isRequested reports whether the dequeues of the owner are requested for a subscription.
+// isRequested reports whether the dequeues of the owner are requested for a subscription. It leaves
+// the requests unchanged.
 func (w *world) isRequested(t *testing.T, id domain.SubscriptionID) bool {
 	t.Helper()
 	added, err := w.store.RequestDequeues(t.Context(), w.owner, id)
@@ -29,7 +30,7 @@ func (w *world) isRequested(t *testing.T, id domain.SubscriptionID) bool {
 	return !added
 }
 
-func TestDequeues_AreRequestedWhileThereIsASubscription(t *testing.T) {
+func TestDequeues_AreRequestedWhileASubscriptionExists(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	other, err := w.Create(t.Context(), w.draft())
 	require.NoError(t, err)
@@ -40,8 +41,8 @@ func TestDequeues_AreRequestedWhileThereIsASubscription(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, w.isRequested(t, s.ID))
 
-	// If a failover of the account has lost the request, the owner or the node that serves the
-	// subscription repeats it.
+	// If a failover of the account loses the request, the owner or the node that serves the
+	// subscription repeats the request.
 	require.NoError(t, w.store.WithdrawDequeues(t.Context(), w.owner, s.ID))
 	_, _, err = w.Put(t.Context(), s.ID, d, subscribe.Match{})
 	require.NoError(t, err)
@@ -52,13 +53,13 @@ func TestDequeues_AreRequestedWhileThereIsASubscription(t *testing.T) {
 	require.False(t, w.isRequested(t, s.ID))
 }
 
-func TestADeletionThatWasCutOff_IsCompletedByAnotherOne(t *testing.T) {
+func TestAnInterruptedDeletion_IsCompletedWhenItIsRepeated(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	d := w.draft()
 	d.Topic = domain.DequeuedTopic
 	s, err := w.Create(t.Context(), d)
 	require.NoError(t, err)
-	broken := subscribe.New(subscribe.Ports{Definitions: w.definitions, Streams: w.streams, Cursors: w.cursors, Dequeues: failing{w.store}}, w.keys, subscribe.Options{})
+	broken := subscribe.New(subscribe.Ports{Definitions: w.definitions, Streams: w.streams, Cursors: w.cursors, Dequeues: failingRequests{w.store}}, w.keys, subscribe.Options{})
 	_, err = broken.Delete(t.Context(), w.owner, s.ID, subscribe.Match{})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 	_, err = w.Delete(t.Context(), w.owner, s.ID, subscribe.Match{})

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkHeaders returns an Invalid error that begins with a JSON pointer if calls that are
-// signed with secret must not have the headers.
+// checkHeaders returns an Invalid error, which begins with a JSON pointer, if calls must not have
+// the headers. secret is the secret with which the calls are signed, or "".
 func (s *Service) checkHeaders(headers map[string]string, secret string) error {
 	switch {
 	case len(headers) == 0:
@@ -21,13 +21,13 @@ func (s *Service) checkHeaders(headers map[string]string, secret string) error {
 	return s.opts.CheckHeaders(headers, secret)
 }
 
-// checkTogether checks headers and secret together if one of them is new and the other belongs
-// to the subscription that is replaced. If the stored one cannot be opened, there is no check:
-// if both set a header, calls have the header of the hub.
+// checkTogether checks the headers and the secret together if the draft has only one of them, and
+// the other is stored in the subscription. If the stored value cannot be opened, nothing is
+// checked: should both set the same header, calls have the header that the hub sets for the secret.
 func (s *Service) checkTogether(wanted *repository.Definition, draft *Draft) error {
 	headers, secret := draft.Headers, textOf(draft.Secret)
 	if s.keys == nil || (headers == nil) == (draft.Secret == nil) {
-		return nil // both are new and were checked, or neither is new
+		return nil // the draft has both, which were checked, or neither
 	}
 	var err error
 	if headers == nil {
@@ -41,7 +41,7 @@ func (s *Service) checkTogether(wanted *repository.Definition, draft *Draft) err
 	return s.checkHeaders(headers, secret)
 }
 
-// sealHeaders stores headers in a definition.
+// sealHeaders seals headers and stores them in a definition, together with their names.
 func (s *Service) sealHeaders(d *repository.Definition, headers map[string]string) {
 	if len(headers) > 0 {
 		d.Headers, d.HeaderNames = s.keys.sealHeaders(d.ID, d.Owner, headers), slices.Sorted(maps.Keys(headers))
@@ -64,18 +64,18 @@ func textOf(secret *string) string {
 	return *secret
 }
 
-// sealHeaders seals the headers of a subscription. They cannot be opened for another
+// sealHeaders seals the headers of a subscription. The result cannot be opened for another
 // subscription, or as a secret.
 func (k *Keyring) sealHeaders(id domain.SubscriptionID, owner domain.ActorID, headers map[string]string) string {
 	text, err := json.Marshal(headers)
 	if err != nil {
-		panic(err) // strings always marshal
+		panic(err) // cannot happen: strings can be encoded
 	}
 	return k.SealFor(headersFor(id, owner), string(text))
 }
 
-// OpenHeaders returns the headers of a subscription, or nil if it has none. It fails as
-// [Keyring.Open] does.
+// OpenHeaders returns the headers of a subscription, or nil if it has no headers. It fails with the
+// errors of [Keyring.Open].
 func (k *Keyring) OpenHeaders(d *repository.Definition) (headers map[string]string, err error) {
 	if d.Headers == "" {
 		return nil, nil //nolint:nilnil // nil means no headers

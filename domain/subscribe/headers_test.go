@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// headers returns the headers of a subscription.
-func (w *world) headers(t *testing.T, id domain.SubscriptionID) map[string]string {
+// readHeaders returns the stored headers of a subscription.
+func (w *world) readHeaders(t *testing.T, id domain.SubscriptionID) map[string]string {
 	t.Helper()
 	d, err := w.definitions.Subscription(t.Context(), id)
 	require.NoError(t, err)
@@ -40,18 +40,18 @@ func TestHeaders_AreSealedAndKeptUntilTheyAreReplaced(t *testing.T) {
 	headers := map[string]string{"X-B": "other", "X-A": "token"}
 	first := put(headers)
 	require.Equal(t, []string{"X-A", "X-B"}, first.HeaderNames)
-	require.Equal(t, headers, w.headers(t, id))
+	require.Equal(t, headers, w.readHeaders(t, id))
 	require.Equal(t, first.Version, put(headers).Version, "they are the same")
 	require.Equal(t, first.Version, put(nil).Version)
 	d.CallbackURL = "https://example.org/changed"
 	require.Equal(t, []string{"X-A", "X-B"}, put(nil).HeaderNames, "a replacement without headers keeps them")
-	require.Equal(t, headers, w.headers(t, id))
+	require.Equal(t, headers, w.readHeaders(t, id))
 	require.Equal(t, []string{"X-A"}, put(map[string]string{"X-A": "other"}).HeaderNames)
-	require.Equal(t, map[string]string{"X-A": "other"}, w.headers(t, id))
+	require.Equal(t, map[string]string{"X-A": "other"}, w.readHeaders(t, id))
 	before := put(nil).Version
 	require.NotEqual(t, before, put(map[string]string{"X-A": "token"}).Version, "only the value differs")
 	require.Empty(t, put(map[string]string{}).HeaderNames)
-	require.Nil(t, w.headers(t, id))
+	require.Nil(t, w.readHeaders(t, id))
 }
 
 func TestSealedHeaders_OpenOnlyAsHeadersOfTheirSubscription(t *testing.T) {
@@ -74,7 +74,8 @@ func TestSealedHeaders_OpenOnlyAsHeadersOfTheirSubscription(t *testing.T) {
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
 }
 
-// CheckHeaders is set as in a hub that sends some secrets in the header Authorization.
+// CheckHeaders refuses the header Authorization for signed calls, like a hub that sends some secrets
+// in this header.
 func TestHeaders_AreCheckedAgainstTheSecretOfCalls(t *testing.T) {
 	w := newWorld(t, subscribe.Options{CheckHeaders: func(headers map[string]string, secret string) error {
 		if _, ok := headers["Authorization"]; ok && secret != "" {
@@ -102,12 +103,12 @@ func TestHeaders_AreCheckedAgainstTheSecretOfCalls(t *testing.T) {
 	d.Headers = nil
 	accepted(d)
 	d.Secret, d.Headers = nil, mine
-	refused(d) // with the stored secret
+	refused(d) // the header conflicts with the stored secret
 	d.Secret = &none
 	accepted(d)
 	d = w.draft()
 	d.Headers = nil
-	refused(d) // with the stored headers
+	refused(d) // the secret conflicts with the stored headers
 	_, _, err := w.Rotate(t.Context(), w.owner, id, d.Secret, subscribe.Match{})
 	require.ErrorContains(t, err, "/headers/Authorization: ")
 	d.Headers = map[string]string{}

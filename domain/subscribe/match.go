@@ -11,14 +11,14 @@ import (
 // A Match restricts a change to some versions of a subscription. The zero Match permits any
 // version, including a subscription that does not exist.
 type Match struct {
-	Exists   bool // any version
+	Exists   bool // the subscription must exist, in any version
 	Versions []string
 }
 
-// isSet reports whether m requires that the subscription exists.
+// isSet reports whether m restricts the change: only an existing subscription can fulfil m.
 func (m *Match) isSet() bool { return m.Exists || m.Versions != nil }
 
-// canChange reports whether m permits a change of a version.
+// canChange reports whether m permits a change of the version v of a subscription.
 func (m *Match) canChange(v repository.DefinitionVersion) bool {
 	return !m.isSet() || m.Exists || slices.Contains(m.Versions, string(v))
 }
@@ -29,9 +29,8 @@ var ErrChanged = errors.New("the subscription has another version")
 
 func newChangedError() error { return domain.Errorf(domain.Conflict, "%w", ErrChanged) }
 
-// changeError returns the error for err, with which the write of a change failed. If m names
-// versions, a Conflict means that the subscription has changed since it was read, so m no longer
-// permits its version.
+// changeError returns the error for a change whose write failed with err. A Conflict means that the
+// subscription has changed since it was read. If m names versions, m does not permit the new version.
 func (m *Match) changeError(err error) error {
 	if len(m.Versions) > 0 && domain.KindOf(err) == domain.Conflict {
 		return newChangedError()

@@ -9,15 +9,15 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// The first call may have ended before it notified the engine.
+// The first call may have failed after it stored the pause and before it notified the engine.
 func TestAPauseThatIsRepeated_IsNotifiedAgain(t *testing.T) {
-	told := 0
-	w := newWorld(t, subscribe.Options{Changed: func(domain.CursorID) { told++ }})
+	notified := 0
+	w := newWorld(t, subscribe.Options{Changed: func(domain.CursorID) { notified++ }})
 	s, err := w.Create(t.Context(), w.draft())
 	require.NoError(t, err)
 	for i := range 2 {
 		_, err = w.SetPaused(t.Context(), w.owner, s.ID, true)
 		require.NoError(t, err)
-		require.Equal(t, i+1, told)
+		require.Equal(t, i+1, notified)
 	}
 }

@@ -15,17 +15,17 @@ import (
 // sharedPrefix begins the shared secrets of Standard Webhooks.
 const sharedPrefix = "whsec_"
 
-// RepeatTime is the time within which a rotation to a generated secret may be repeated.
+// RepeatTime is the time within which a repeated rotation returns the same generated secret.
 const RepeatTime = 10 * time.Minute
 
-// Rotate replaces the secret of a subscription of owner by wanted. If wanted is nil, it
+// Rotate replaces the secret of a subscription of owner by wanted. If wanted is nil, Rotate
 // generates a secret and returns it. The previous secret remains valid for Options.Grace; an
-// older one is dropped.
+// older secret becomes invalid immediately.
 //
-// A call may be repeated. Rotating to the current secret changes nothing. If wanted is nil, a
-// repetition within [RepeatTime] returns the secret that the first call generated, if its Match
-// is zero or the same as in the first call. So another rotation within this time needs a Match
-// with the current version.
+// A call may be repeated. Rotating to the current secret changes nothing. If wanted is nil and the
+// call is repeated within [RepeatTime], Rotate returns the secret that the first call generated,
+// provided that m is zero or the same as in the first call. To rotate again within this time, the
+// caller must pass a Match with the current version.
 //
 // It fails with NotFound if the subscription does not exist, with [ErrChanged] if m does not
 // permit its current version, and with Conflict if the subscription changes during the call.
@@ -64,7 +64,7 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 		}
 		made = newSecret()
 		wanted = &made
-		if err := s.checkSecret(wanted); err != nil { // the Keyring may have no key
+		if err := s.checkSecret(wanted); err != nil { // fails without a Keyring
 			return nil, "", err
 		}
 	}
@@ -85,8 +85,8 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	return viewDefinition(d), made, nil
 }
 
-// isRepeated reports whether a rotation repeats the one that generated the secret of d, because
-// its answer may have been lost.
+// isRepeated reports whether a rotation repeats the call that generated the secret of d. A client
+// repeats a call whose response was lost.
 func (s *Service) isRepeated(d *repository.Definition, m *Match) bool {
 	at := d.Rotation.At
 	if since := s.opts.Clock().Sub(at); at.IsZero() || since < 0 || since >= RepeatTime {
@@ -98,7 +98,7 @@ func (s *Service) isRepeated(d *repository.Definition, m *Match) bool {
 	return !m.canChange(d.Version) && m.canChange(d.Rotation.From)
 }
 
-// checkKeptHeaders checks the headers of a subscription against another secret.
+// checkKeptHeaders checks the stored headers of a subscription together with a new secret.
 func (s *Service) checkKeptHeaders(d *repository.Definition, wanted *string) error {
 	if wanted == nil || s.keys == nil {
 		return nil
@@ -110,7 +110,7 @@ func (s *Service) checkKeptHeaders(d *repository.Definition, wanted *string) err
 	return s.checkHeaders(headers, *wanted)
 }
 
-// openSecret returns the secret of a subscription, or "" if it has none.
+// openSecret returns the secret of a subscription, or "" if it has no secret.
 func (s *Service) openSecret(d *repository.Definition) (string, error) {
 	switch {
 	case d.Secret == "":

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// secrets returns the live secrets of a subscription, the newest first.
-func (w *world) secrets(t *testing.T, id domain.SubscriptionID) []string {
+// readSecrets returns the valid secrets of a subscription, the newest first.
+func (w *world) readSecrets(t *testing.T, id domain.SubscriptionID) []string {
 	t.Helper()
 	d, err := w.definitions.Subscription(t.Context(), id)
 	require.NoError(t, err)
@@ -48,21 +48,21 @@ func TestARotation_KeepsThePreviousSecretForAWhile(t *testing.T) {
 		return made
 	}
 	first := rotate(nil)
-	require.Equal(t, []string{first}, w.secrets(t, s.ID), "there was none before")
+	require.Equal(t, []string{first}, w.readSecrets(t, s.ID), "there was none before")
 	require.True(t, strings.HasPrefix(first, "whsec_"))
 	now = now.Add(subscribe.RepeatTime)
 	second := rotate(nil)
-	require.Equal(t, []string{second, first}, w.secrets(t, s.ID))
+	require.Equal(t, []string{second, first}, w.readSecrets(t, s.ID))
 	found, err := w.Get(t.Context(), w.owner, s.ID)
 	require.NoError(t, err)
 	require.Equal(t, now.Add(time.Hour), found.PreviousUntil)
 	now = now.Add(time.Minute)
 	mine := "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	require.Empty(t, rotate(&mine), "the client has it")
-	require.Equal(t, []string{mine, second}, w.secrets(t, s.ID), "the oldest is dropped")
+	require.Equal(t, []string{mine, second}, w.readSecrets(t, s.ID), "the oldest is dropped")
 	before := changes
 	require.Empty(t, rotate(&mine))
-	require.Equal(t, []string{mine, second}, w.secrets(t, s.ID), "it was repeated")
+	require.Equal(t, []string{mine, second}, w.readSecrets(t, s.ID), "it was repeated")
 	require.Equal(t, before, changes)
 
 	d.CallbackURL, d.Secret = "https://example.org/other", nil
@@ -71,12 +71,12 @@ func TestARotation_KeepsThePreviousSecretForAWhile(t *testing.T) {
 	d.Secret, d.Method = &mine, "PUT"
 	_, _, err = w.Put(t.Context(), s.ID, d, subscribe.Match{})
 	require.NoError(t, err)
-	require.Equal(t, []string{mine, second}, w.secrets(t, s.ID), "a replacement without another secret changes neither")
+	require.Equal(t, []string{mine, second}, w.readSecrets(t, s.ID), "a replacement without another secret changes neither")
 	other := "whsec_" + strings.Repeat("A", 32)
 	d.Secret = &other
 	_, _, err = w.Put(t.Context(), s.ID, d, subscribe.Match{})
 	require.NoError(t, err)
-	require.Equal(t, []string{other}, w.secrets(t, s.ID), "one with another secret ends those before at once")
+	require.Equal(t, []string{other}, w.readSecrets(t, s.ID), "one with another secret ends those before at once")
 }
 
 func TestARotation_RefusesInvalidSecrets(t *testing.T) {
@@ -89,16 +89,16 @@ func TestARotation_RefusesInvalidSecrets(t *testing.T) {
 		wanted *string
 		kind   domain.Kind
 	}{
-		"of another owner": {repositorytest.NewActor(), nil, domain.NotFound},
-		"to no secret":     {w.owner, &none, domain.Invalid},
-		"to a long one":    {w.owner, &long, domain.Invalid},
-		"to a made one":    {w.owner, nil, domain.Invalid}, // the secret of the draft is a key for the header Authorization
+		"of another owner":   {repositorytest.NewActor(), nil, domain.NotFound},
+		"to no secret":       {w.owner, &none, domain.Invalid},
+		"to a long one":      {w.owner, &long, domain.Invalid},
+		"to a generated one": {w.owner, nil, domain.Invalid}, // the secret in the draft is a value for the header Authorization
 	} {
 		_, _, err := w.Rotate(t.Context(), tc.owner, s.ID, tc.wanted, subscribe.Match{})
 		require.Equal(t, tc.kind, domain.KindOf(err), name)
 		require.NotContains(t, err.Error(), secret)
 	}
-	require.Equal(t, []string{secret}, w.secrets(t, s.ID))
+	require.Equal(t, []string{secret}, w.readSecrets(t, s.ID))
 	keyless := subscribe.New(subscribe.Ports{Definitions: w.definitions, Streams: w.streams, Cursors: w.cursors}, nil, subscribe.Options{})
 	_, _, err = keyless.Rotate(t.Context(), w.owner, s.ID, nil, subscribe.Match{})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
@@ -110,8 +110,8 @@ func TestARotation_RefusesInvalidSecrets(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 }
 
-// The answer to a rotation may be lost. Then the receiver has the previous secret, and a
-// repetition does not invalidate it.
+// If the response to a rotation is lost, the receiver still has the previous secret. The repeated
+// rotation must not invalidate this secret.
 func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	w := newWorld(t, subscribe.Options{Grace: time.Hour, Clock: func() time.Time { return now }})
@@ -133,24 +133,24 @@ func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 		again, made := rotate(m)
 		require.Equal(t, lost, made)
 		require.Equal(t, version, again)
-		require.Equal(t, []string{lost, held}, w.secrets(t, s.ID))
+		require.Equal(t, []string{lost, held}, w.readSecrets(t, s.ID))
 	}
-	// A pause in between changes the version but not the secret.
+	// A pause between the calls changes the version but not the secret.
 	paused, err := w.SetPaused(t.Context(), w.owner, s.ID, true)
 	require.NoError(t, err)
 	_, made := rotate(first)
 	require.Equal(t, lost, made)
-	// Another rotation names the current version, or comes after RepeatTime.
+	// A rotation is not a repetition if its Match names the current version, or after RepeatTime.
 	_, next := rotate(subscribe.Match{Versions: []string{paused.Version}})
-	require.Equal(t, []string{next, lost}, w.secrets(t, s.ID))
+	require.Equal(t, []string{next, lost}, w.readSecrets(t, s.ID))
 	_, _, err = w.Rotate(t.Context(), w.owner, s.ID, nil, first)
 	require.ErrorIs(t, err, subscribe.ErrChanged)
 	now = now.Add(subscribe.RepeatTime)
 	_, _, err = w.Rotate(t.Context(), w.owner, s.ID, nil, subscribe.Match{Versions: []string{paused.Version}})
 	require.ErrorIs(t, err, subscribe.ErrChanged, "it is too late for a repetition")
 	_, last := rotate(subscribe.Match{})
-	require.Equal(t, []string{last, next}, w.secrets(t, s.ID))
-	// A secret that the owner has chosen is never returned.
+	require.Equal(t, []string{last, next}, w.readSecrets(t, s.ID))
+	// Rotate never returns a secret that the owner has chosen.
 	_, made, err = w.Rotate(t.Context(), w.owner, s.ID, &held, subscribe.Match{})
 	require.NoError(t, err)
 	require.Empty(t, made)
@@ -158,7 +158,7 @@ func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 	require.NotEqual(t, held, made)
 }
 
-// A change with a Match of an old version fails and changes nothing.
+// A change whose Match names an old version fails and changes nothing.
 func TestAChange_RequiresTheVersionOfItsMatch(t *testing.T) {
 	w := newWorld(t, subscribe.Options{Grace: time.Hour})
 	s, err := w.Create(t.Context(), w.draft())

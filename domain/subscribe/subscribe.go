@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ErrLimit reports that an owner has reached the limit for its subscriptions.
+// ErrLimit reports that an owner has the maximum number of subscriptions.
 var ErrLimit = repository.ErrSubscriptionLimit
 
-// MaxSecret is the limit for a secret, in bytes.
+// MaxSecret is the maximum length of a secret, in bytes.
 const MaxSecret = 256
 
 // Ports are the stores that a Service uses.
@@ -28,21 +28,21 @@ type Ports struct {
 // Options of a Service. The zero value is valid.
 type Options struct {
 	HasObjects bool // the hub publishes to [domain.ObjectsTopic]
-	// CheckURL returns an Invalid error that begins with the JSON pointer of the URL if it must
-	// not be called. Default: any URL may be called.
+	// CheckURL returns an Invalid error, which begins with the JSON pointer of the URL, if the
+	// hub must not call the URL. Default: the hub may call any URL.
 	CheckURL func(ctx context.Context, url string) error
 	// CheckSecret returns an Invalid error, which does not repeat the secret, if calls cannot
 	// be signed with it. Default: any secret is accepted.
 	CheckSecret func(secret string) error
-	// CheckHeaders returns an Invalid error that begins with the JSON pointer of a header, and
-	// does not repeat its value, if calls must not have the headers. secret is the secret of
-	// the calls, "" if they are not signed. Default: calls may have any headers.
+	// CheckHeaders returns an Invalid error if calls must not have the headers. The error begins
+	// with the JSON pointer of a header, and does not repeat the value. secret is the secret of
+	// the calls, or "" if they are not signed. Default: calls may have any headers.
 	CheckHeaders func(headers map[string]string, secret string) error
 	// Created is called after the cursor of a subscription was created, and Changed after a
-	// subscription was replaced, paused, resumed or deleted. Default: nothing is called.
+	// subscription was replaced, paused, resumed or deleted. Default: no call.
 	Created func(domain.CursorID, domain.StreamName)
 	Changed func(domain.CursorID)
-	Grace   time.Duration    // how long calls are also signed with the previous secret after a rotation
+	Grace   time.Duration    // time after a rotation in which calls are also signed with the previous secret
 	Clock   func() time.Time // default time.Now
 	NewID   func() domain.SubscriptionID
 }
@@ -54,7 +54,7 @@ type Service struct {
 	opts  Options
 }
 
-// New returns a Service that seals secrets by keys. Without keys it refuses secrets.
+// New returns a Service that seals secrets with keys. If keys is nil, the Service refuses secrets.
 func New(ports Ports, keys *Keyring, opts Options) *Service {
 	if opts.CheckURL == nil {
 		opts.CheckURL = func(context.Context, string) error { return nil }
@@ -91,26 +91,26 @@ func newID() (id domain.SubscriptionID) {
 // A Draft is the state of a subscription that an owner requests.
 type Draft struct {
 	domain.Subscription
-	Secret  *string           // nil: keep the current one; "": no secret
-	Headers map[string]string // headers of each call; nil: keep the current ones; empty: no headers
+	Secret  *string           // nil: retain the current secret; "": no secret
+	Headers map[string]string // headers of each call; nil: retain the current headers; empty: no headers
 
-	IsOperator bool // the owner has shown the token of the operators
+	IsOperator bool // the request has the token of an operator
 }
 
-// A Subscription is the state of a subscription that its owner may read. It has no secret, and
-// no value of a header.
+// A Subscription is the state of a subscription that its owner may read, without the secret and
+// the values of headers.
 type Subscription struct {
 	ID domain.SubscriptionID
 	domain.Subscription
-	HeaderNames []string // in alphabetical order
-	IsSigned    bool     // calls are signed
+	HeaderNames []string // names of the headers of each call, in alphabetical order
+	IsSigned    bool     // calls are signed with a secret
 	IsPaused    bool
 	Created     time.Time
-	Version     string    // another one after each change by the owner
-	Delivery    *Delivery // only of Get
+	Version     string    // identifies the version; each change by the owner creates a new version
+	Delivery    *Delivery // set only by Get
 
 	// PreviousUntil is the time until which calls are also signed with the previous secret. It
-	// is zero without such a secret.
+	// is zero if calls are signed with only one secret.
 	PreviousUntil time.Time
 }
 
@@ -169,11 +169,11 @@ func (s *Service) Create(ctx context.Context, d Draft) (*Subscription, error) {
 	return stored, err
 }
 
-// Put stores a subscription under an id that its owner has chosen, or replaces the stored one.
-// created reports which. The same call may be repeated. It fails with Conflict if the id
-// belongs to another owner or to a deleted subscription, or if the subscription changes
-// meanwhile, and with [ErrLimit] and [ErrChanged]. A subscription that equals the draft is not
-// changed, for any Match.
+// Put stores a subscription under an id that its owner has chosen, or replaces the subscription
+// with this id. created reports whether it is new. The call may be repeated. Put fails with
+// Conflict if the id belongs to another owner or to a deleted subscription, or if the subscription
+// changes during the call, and with [ErrLimit] and [ErrChanged]. If the subscription equals the
+// draft, Put succeeds without a write for any Match.
 func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m Match) (stored *Subscription, created bool, err error) {
 	if err := s.checkDraft(ctx, &d); err != nil {
 		return nil, false, err
@@ -198,8 +198,9 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 			return nil, false, err
 		}
 	}
-	// After a crash, the dequeues of the owner may not be published, or senders may not know
-	// that the subscription is sync, until the Put is repeated or the subscription is served.
+	// After a crash before the following steps, the dequeues of the owner may not be published, and
+	// senders may not know that the subscription is sync. A repeated Put, or the node that begins
+	// to serve the subscription, completes the steps.
 	if err := s.newDequeues().Request(ctx, found); err != nil {
 		return nil, false, err
 	}
@@ -212,8 +213,8 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 	return viewDefinition(found), created, nil
 }
 
-// createDefinition returns the stored subscription with the id and the owner of wanted. If
-// no such subscription exists and m permits that, it stores wanted.
+// createDefinition returns the stored subscription with the id and the owner of wanted. If the
+// subscription does not exist and m permits its creation, createDefinition stores wanted.
 func (s *Service) createDefinition(ctx context.Context, wanted *repository.Definition, m *Match) (*repository.Definition, bool, error) {
 	if !m.isSet() {
 		return s.ports.Definitions.CreateSubscription(ctx, wanted)
@@ -225,8 +226,8 @@ func (s *Service) createDefinition(ctx context.Context, wanted *repository.Defin
 	return found, false, err
 }
 
-// replaceDefinition stores wanted in place of found, unless both are equal. wanted was made
-// from draft.
+// replaceDefinition replaces found by wanted, unless both are equal. wanted is the definition for
+// draft.
 func (s *Service) replaceDefinition(ctx context.Context, found, wanted *repository.Definition, draft *Draft, m *Match) (*repository.Definition, error) {
 	if found.Topic != wanted.Topic {
 		return nil, domain.Errorf(domain.Invalid, "/topic: want %s: the topic of a subscription cannot be changed", found.Topic)
@@ -266,8 +267,8 @@ func (s *Service) replaceDefinition(ctx context.Context, found, wanted *reposito
 	return wanted, m.changeError(err)
 }
 
-// createCursor creates the cursor of a subscription at the end of its stream, unless the cursor
-// exists.
+// createCursor creates the cursor of a subscription at the end of its stream. It does nothing if
+// the cursor exists.
 func (s *Service) createCursor(ctx context.Context, d *repository.Definition) error {
 	stream, err := d.Stream()
 	if err != nil {
@@ -285,8 +286,8 @@ func (s *Service) createCursor(ctx context.Context, d *repository.Definition) er
 	return nil
 }
 
-// findOwned returns a subscription of owner. For a subscription of another owner it fails as if
-// it did not exist.
+// findOwned returns a subscription of owner. It fails with NotFound if the subscription does not
+// exist or belongs to another owner.
 func (s *Service) findOwned(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*repository.Definition, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
 	if domain.KindOf(err) == domain.NotFound || err == nil && d.Owner != owner {
@@ -295,8 +296,8 @@ func (s *Service) findOwned(ctx context.Context, owner domain.ActorID, id domain
 	return d, err
 }
 
-// Get returns a subscription of owner with its delivery. It fails with NotFound if there is no
-// such subscription.
+// Get returns a subscription of owner with the state of its calls. It fails with NotFound if owner
+// has no such subscription.
 func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*Subscription, error) {
 	d, err := s.findOwned(ctx, owner, id)
 	if err != nil {
@@ -317,16 +318,16 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscripti
 	return all, err
 }
 
-// SetPaused pauses or resumes a subscription of owner. Resuming also ends the pauses of a
-// receiver that failed: those after 410 Gone, by the breaker, and by Retry-After. It fails with
-// NotFound if there is no such subscription, and with Conflict if it changes meanwhile.
+// SetPaused pauses or resumes a subscription of owner. Resuming also ends pauses after failed
+// calls: after 410 Gone, by the breaker, and after Retry-After. SetPaused fails with NotFound if
+// owner has no such subscription, and with Conflict if the subscription changes during the call.
 func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*Subscription, error) {
 	d, err := s.findOwned(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
 	if d.Paused && isPaused {
-		s.notifyChange(id, nil) // a crash may have interrupted the call that paused it
+		s.notifyChange(id, nil) // a crash may have interrupted the earlier call before it notified the engine
 		return viewDefinition(d), nil
 	}
 	d.Paused = isPaused
@@ -341,7 +342,8 @@ func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain
 	return viewDefinition(d), nil
 }
 
-// notifyChange calls Options.Changed unless a change of a subscription certainly failed.
+// notifyChange calls Options.Changed if the change with the result err succeeded or may have
+// succeeded.
 func (s *Service) notifyChange(id domain.SubscriptionID, err error) {
 	if err == nil || domain.KindOf(err) == domain.Uncertain {
 		s.opts.Changed(id.Cursor())

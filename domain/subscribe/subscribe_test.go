@@ -62,15 +62,15 @@ func TestASubscription_BeginsAtTheEndOfItsTopic(t *testing.T) {
 	require.Equal(t, topic, cursor.Standing().Stream)
 }
 
-// staleStreams return an end as if nothing had been appended.
+// staleStreams returns the ends of an empty stream, as if nothing had been appended.
 type staleStreams struct{ repository.Streams }
 
 func (staleStreams) End(context.Context, domain.StreamName) (repository.StreamEnd, error) {
 	return repository.StreamEnd{}, nil
 }
 
-// A subscription is not called with messages that were published before it, although reads may
-// be stale.
+// A subscription does not receive messages that were published before it was created, even if the
+// read of the end of the stream is stale.
 func TestASubscription_BeginsAtTheCurrentEnd(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	topic, err := domain.ParseTopic(domain.DefaultTopic)
@@ -128,7 +128,7 @@ func TestAPut_IsIdempotentAndReplaces(t *testing.T) {
 	require.True(t, strings.HasPrefix(err.Error(), "/topic: "), err)
 }
 
-func TestOthers_DoNotSeeASubscription(t *testing.T) {
+func TestASubscription_IsHiddenFromOtherOwners(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	s, err := w.Create(t.Context(), w.draft())
 	require.NoError(t, err)

@@ -12,15 +12,15 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// unlistable are streams that fail to list a cursor.
-type unlistable struct{ repository.Streams }
+// unlistableStreams fails to add cursors to the sync list.
+type unlistableStreams struct{ repository.Streams }
 
-func (unlistable) AddSync(context.Context, domain.StreamName, domain.CursorID) error {
+func (unlistableStreams) AddSync(context.Context, domain.StreamName, domain.CursorID) error {
 	return domain.Errorf(domain.Unavailable, "the store is not reachable")
 }
 
-// listed returns the cursors that the default topic lists as sync.
-func (w *world) listed(t *testing.T) []domain.CursorID {
+// listSync returns the cursors in the sync list of the default topic.
+func (w *world) listSync(t *testing.T) []domain.CursorID {
 	t.Helper()
 	topic, err := domain.ParseTopic(domain.DefaultTopic)
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func (w *world) listed(t *testing.T) []domain.CursorID {
 	return listed
 }
 
-func TestASubscriptionThatIsSync_IsListedWhileItIs(t *testing.T) {
+func TestASyncSubscription_IsListedWhileItIsSync(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	id := repositorytest.NewDefinition(w.owner).ID
 	d := w.draft()
@@ -40,34 +40,34 @@ func TestASubscriptionThatIsSync_IsListedWhileItIs(t *testing.T) {
 		require.NoError(t, err)
 	}
 	put(false)
-	require.Empty(t, w.listed(t))
+	require.Empty(t, w.listSync(t))
 	put(true)
 	put(true)
-	require.Equal(t, []domain.CursorID{id.Cursor()}, w.listed(t))
+	require.Equal(t, []domain.CursorID{id.Cursor()}, w.listSync(t))
 	put(false)
-	require.Empty(t, w.listed(t))
+	require.Empty(t, w.listSync(t))
 	put(true)
 	_, err := w.Delete(t.Context(), w.owner, id, subscribe.Match{})
 	require.NoError(t, err)
-	require.Empty(t, w.listed(t))
+	require.Empty(t, w.listSync(t))
 }
 
-// After a crash or a failure, a subscription may be missing in the list.
-func TestASubscriptionThatIsSync_IsListedByARepetition(t *testing.T) {
+// After a crash or a failure, the list may not have the cursor of a subscription.
+func TestASyncSubscription_IsListedByARepeatedPut(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	id := repositorytest.NewDefinition(w.owner).ID
 	d := w.draft()
 	d.IsSync = true
-	broken := subscribe.New(subscribe.Ports{Definitions: w.definitions, Streams: unlistable{w.streams}, Cursors: w.cursors, Dequeues: w.store}, w.keys, subscribe.Options{})
+	broken := subscribe.New(subscribe.Ports{Definitions: w.definitions, Streams: unlistableStreams{w.streams}, Cursors: w.cursors, Dequeues: w.store}, w.keys, subscribe.Options{})
 	_, _, err := broken.Put(t.Context(), id, d, subscribe.Match{})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
-	require.Empty(t, w.listed(t))
+	require.Empty(t, w.listSync(t))
 	_, _, err = w.Put(t.Context(), id, d, subscribe.Match{})
 	require.NoError(t, err)
-	require.Equal(t, []domain.CursorID{id.Cursor()}, w.listed(t))
+	require.Equal(t, []domain.CursorID{id.Cursor()}, w.listSync(t))
 }
 
-func TestATopic_HasALimitOfSubscriptionsThatAreSync(t *testing.T) {
+func TestATopic_LimitsItsSyncSubscriptions(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	d := w.draft()
 	d.IsSync = true

@@ -1,6 +1,6 @@
-// Package survey has the use case of operators who look for mailboxes with problems: List
-// returns lines of the survey, filtered, ordered and page by page.
+// Package survey lists mailboxes, so that operators find mailboxes with problems. List returns
+// filtered and ordered pages of the lines that the survey has stored.
 //
-// A store cannot order across partitions, so this package sorts the summaries of all lines in
-// memory. A list reads no mailbox. Its data is from the time Page.SurveyedAt.
+// A store cannot order documents of several partitions, so this package sorts the positions of all
+// lines in memory. A list reads no mailbox: its data is from the time Page.SurveyedAt.
 package survey

@@ -4,12 +4,13 @@ import (
 	"slices"
 )
 
-// firstPositions keeps the first of the added positions, up to limit. It sorts each time it has
-// twice as many, so it never sorts a list of 100,000 mailboxes as a whole.
+// firstPositions collects the first limit positions of all that are added. Each time it has twice
+// as many, it sorts the positions and drops half of them, so it never sorts the whole list of, for
+// example, 100,000 mailboxes.
 type firstPositions struct {
 	limit int
 	kept  []listPosition
-	full  bool // limit positions are known: a position after bound is dropped
+	full  bool // limit positions were collected, so a position after bound is dropped
 	bound listPosition
 }
 
@@ -34,7 +35,7 @@ func (f *firstPositions) cutToLimit() {
 	}
 }
 
-// sortedPositions returns the first positions in order.
+// sortedPositions returns the first limit positions, or all if fewer were added, in order.
 func (f *firstPositions) sortedPositions() []listPosition {
 	f.cutToLimit()
 	return f.kept

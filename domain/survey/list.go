@@ -14,33 +14,33 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Service answers lists of mailboxes. It is safe for concurrent use.
+// A Service returns lists of mailboxes. It is safe for concurrent use.
 type Service struct{ lines repository.Survey }
 
-// New returns a Service over the lines of a survey.
+// New returns a Service that lists the lines of a survey.
 func New(lines repository.Survey) *Service { return &Service{lines} }
 
 // An Order is the order of a list.
 type Order string
 
-// The orders of a list. Equal mailboxes are in the order of their recipients.
+// The orders of a list. Mailboxes with equal sort keys are in the order of their recipients.
 const (
-	ByAge    Order = "age"    // first the mailbox whose oldest event has waited longest; an unknown age counts as the highest
-	ByEvents Order = "events" // first the mailbox with the most waiting events
+	ByAge    Order = "age"    // descending age of the oldest waiting event; a mailbox of unknown age comes first
+	ByEvents Order = "events" // descending number of waiting events
 )
 
-// Orders are all orders; the first one is the default.
+// Orders lists all orders; the first is the default.
 var Orders = []Order{ByAge, ByEvents}
 
-// The number of mailboxes on a page.
+// Numbers of mailboxes on a page.
 const (
 	DefaultPage = 100
 	MaxPage     = 1000
 )
 
-// A Query asks for a page of mailboxes.
+// A Query selects a page of mailboxes.
 type Query struct {
-	State domain.MailboxState // "": every state
+	State domain.MailboxState // state of the mailboxes; "": any state
 	Order Order               // "": ByAge
 	After string              // Page.Next of the previous page; "": the first page
 	Size  int                 // 0: DefaultPage
@@ -48,10 +48,10 @@ type Query struct {
 
 // A Page is a part of a list.
 type Page struct {
-	SurveyedAt time.Time // zero: the first survey has not read all mailboxes yet
+	SurveyedAt time.Time // time of the last complete survey; zero: the first survey is not complete
 	Mailboxes  []domain.Mailbox
-	Matching   int    // mailboxes in the whole list
-	Next       string // Query.After of the next page; "": this is the last page
+	Matching   int    // number of mailboxes in the whole list
+	Next       string // Query.After for the next page; "": this is the last page
 }
 
 // Check returns an Invalid error if q is not valid.
@@ -77,7 +77,8 @@ func joinWords[T ~string](words []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// List returns a page. Lines that change between two pages may be on both or on neither.
+// List returns a page. A line that changes between the reads of two pages may be on both pages or on
+// neither page.
 func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	if err := q.Check(); err != nil {
 		return Page{}, err
@@ -92,7 +93,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 		return Page{}, err
 	}
 	page := Page{SurveyedAt: lines.At()}
-	first := newFirstPositions(q.Size + 1) // one more shows whether a page follows
+	first := newFirstPositions(q.Size + 1) // 1: an additional position shows that another page follows
 	for m := range lines.Summaries() {
 		if q.State != "" && m.State != q.State {
 			continue
@@ -117,7 +118,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 
 // A listPosition is the position of a mailbox in a list.
 type listPosition struct {
-	key       int64 // sort key, the smallest first
+	key       int64 // sort key; the list is in ascending order of keys
 	recipient domain.ActorID
 }
 

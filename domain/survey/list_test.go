@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// lines is a survey with the lines of a test.
+// lines is a survey that consists of the lines of a test.
 type lines struct {
 	at        time.Time
 	mailboxes []domain.Mailbox
@@ -148,7 +148,7 @@ func TestList_PagesMakeUpTheWholeList(t *testing.T) {
 	}
 }
 
-func TestList_RefusesWhatItCannotAnswer(t *testing.T) {
+func TestList_RefusesInvalidQueries(t *testing.T) {
 	l := &lines{at: now, mailboxes: []domain.Mailbox{waitingMailbox(t, "a", 1, now), waitingMailbox(t, "b", 1, now)}}
 	page, err := survey.New(l).List(t.Context(), survey.Query{Order: survey.ByEvents, Size: 1})
 	require.NoError(t, err)

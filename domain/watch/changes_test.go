@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// ingestScript ingests the events of a script for an object.
+// ingestScript ingests the events of a script for an object, and returns the resource of the object.
 func ingestScript(t *testing.T, objects *memory.Objects, key, script string) domain.Resource {
 	t.Helper()
 	name, err := domain.ParseObjectName("bucket", key)
@@ -62,14 +62,14 @@ func TestWithObjects_EachStoreHasItsOwnResources(t *testing.T) {
 	})
 }
 
-// failingChanges makes looks for changes fail.
+// failingChanges makes Unpublished fail.
 type failingChanges struct{ repository.StoredChanges }
 
 func (failingChanges) Unpublished(context.Context, time.Time, int) ([]domain.Resource, error) {
 	return nil, domain.Errorf(domain.Unavailable, "no store")
 }
 
-func TestWithObjects_NeitherStoreTakesTheWholeLook(t *testing.T) {
+func TestWithObjects_BothStoresShareTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		objects := memory.NewObjects()
@@ -110,7 +110,7 @@ func TestWithObjects_NeitherStoreTakesTheWholeLook(t *testing.T) {
 
 // A node dies after the change of an object was stored. The relay of another node publishes the
 // change.
-func TestAChangeOfAnObjectThatANodeHasLeft_IsPublished(t *testing.T) {
+func TestAnObjectChangeOfADeadNode_IsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		objects := memory.NewObjects()

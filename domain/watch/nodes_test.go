@@ -19,7 +19,7 @@ import (
 )
 
 // A node dies after a change was stored. The relay of another node publishes the change.
-func TestAChangeThatANodeHasLeft_IsPublishedByAnother(t *testing.T) {
+func TestAChangeOfADeadNode_IsPublishedByAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		dying := w.startNode(false)
@@ -42,7 +42,7 @@ func TestAChangeThatANodeHasLeft_IsPublishedByAnother(t *testing.T) {
 	})
 }
 
-// Create crashed before it created the cursor. The next read of the watch creates the cursor,
+// If Create crashes before it creates the cursor, the next read of the watch creates the cursor,
 // and no change is lost.
 func TestAWatchWithoutACursor_IsServedOnceItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAWatchWithoutACursor_IsServedOnceItIsRead(t *testing.T) {
 	})
 }
 
-// Two nodes share the watches of ten documents, which change a hundred times each.
+// Two nodes share the watches of ten documents. Each document changes a hundred times.
 func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -73,13 +73,13 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 		first, second := w.startOn(w.cursors, nodes, true), w.startOn(w.cursors, nodes, true)
 		defer first.stop()
 		defer second.stop()
-		sleep(time.Minute) // by then the nodes have shared the cursors
+		sleep(time.Minute) // in this time, the nodes share the cursors
 		const documents, changes = 10, 100
 		var ids []domain.WatchID
 		for i := range documents {
 			ids = append(ids, first.createWatch(fmt.Sprint("d", i), fmt.Sprint("https://example.com/", i)))
 		}
-		for range 1 + changes { // the first write creates the document
+		for range 1 + changes { // 1: the first write creates the document
 			for i := range documents {
 				[]*node{first, second}[i%2].putDocument(fmt.Sprint("d", i))
 			}
@@ -99,7 +99,7 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 	})
 }
 
-// Two nodes change a document at the same time, and both publish.
+// Two nodes change a document at the same time, and each node publishes its changes.
 func TestW12_ChangesOfTwoNodesAreNotifiedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -140,14 +140,14 @@ func TestW12_ChangesOfTwoNodesAreNotifiedOnce(t *testing.T) {
 	})
 }
 
-// countedResources counts looks for changes.
+// countedResources counts the searches for unpublished changes.
 type countedResources struct {
 	*memory.Resources
-	looks *atomic.Int64
+	searches *atomic.Int64
 }
 
 func (c countedResources) Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error) {
-	c.looks.Add(1)
+	c.searches.Add(1)
 	return c.Resources.Unpublished(ctx, before, limit)
 }
 
@@ -185,17 +185,17 @@ func TestAWatch_ShowsItsLastCallsAndWhenTheNextIsDue(t *testing.T) {
 func TestOneNodeAtATime_LooksForChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		var looks atomic.Int64
+		var searches atomic.Int64
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		var running sync.WaitGroup
 		for range 10 {
-			relay := watch.NewRelay(countedResources{w.resources, &looks}, w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
+			relay := watch.NewRelay(countedResources{w.resources, &searches}, w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
 			running.Go(func() { _ = relay.Run(ctx) })
 		}
 		running.Wait()
-		require.Greater(t, looks.Load(), int64(time.Hour/(33*time.Second)))
-		require.LessOrEqual(t, looks.Load(), int64(time.Hour/(8*time.Second))+1)
+		require.Greater(t, searches.Load(), int64(time.Hour/(33*time.Second)))
+		require.LessOrEqual(t, searches.Load(), int64(time.Hour/(8*time.Second))+1)
 	})
 }
 
@@ -216,7 +216,7 @@ func TestAWatch_IsNotNotifiedOfEarlierChanges(t *testing.T) {
 	})
 }
 
-// The notice of a removal may arrive before the notice of the last Dequeue.
+// The notice of a removal may arrive before the notice of the Dequeue, and must wait for it.
 func TestARemoval_IsPublishedAfterEarlierChanges(t *testing.T) {
 	w := newWorld(t)
 	var published []domain.ChangeEvent
@@ -237,7 +237,7 @@ func TestARemoval_IsPublishedAfterEarlierChanges(t *testing.T) {
 	require.Equal(t, []domain.ChangeEvent{domain.ResourceUpdated, domain.ResourceDeleted}, published)
 }
 
-// failingStreams make appends fail.
+// failingStreams makes appends fail.
 type failingStreams struct{ repository.Streams }
 
 func (failingStreams) Append(context.Context, domain.StreamName, []domain.Message) ([]repository.Appended, error) {

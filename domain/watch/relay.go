@@ -11,35 +11,36 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Relay publishes the changes of resources to their streams, and then removes them. It may
-// publish a change more than once, but the stream has it exactly once.
+// A Relay publishes the stored changes of resources to their streams, and then removes the changes
+// from their store. It may publish a change more than once, but the stream has the change exactly
+// once.
 //
-// Every node runs a Relay. It observes the changes that its own node stores. One node at a time
-// looks for changes that nodes have not published.
+// Every node runs a Relay. It publishes the changes that its own node stores. One node at a time
+// searches for changes that other nodes have not published.
 type Relay struct {
 	changes   repository.Changes
 	streams   repository.Streams
 	published func(domain.StreamName, []domain.Message, []repository.Appended)
 	opts      RelayOptions
 
-	due chan domain.Change // with Version 0: all changes of a resource
+	due chan domain.Change // a Change with Version 0 stands for all changes of its resource
 }
 
 // RelayOptions set up a Relay. The zero value is valid.
 type RelayOptions struct {
-	Parallel int // changes at a time; default 32
-	// Looks, if set, is called when it is the turn of this node to look for changes. It looks
-	// for changes of another kind, and reports whether it has found any.
+	Parallel int // maximum number of changes that are published at the same time; default 32
+	// Looks, if set, is called after each search for unpublished changes. It searches for changes
+	// of another kind, and reports whether it found any.
 	Looks   func(ctx context.Context) bool
-	Look    func(isIdle bool) time.Duration  // pause before the next look; default about 10 s, and 30 s if the last look found no changes
-	Backoff func(failures int) time.Duration // pause before a change is tried again; default 100 ms, and twice as long each time
-	Clock   func() time.Time                 // default: the system's
-	Random  func() uint64                    // for jitter; default: the system's
-	Logger  *slog.Logger                     // default: nothing is logged
+	Look    func(isIdle bool) time.Duration  // pause before the next search for unpublished changes; default: about 10 s, and 30 s if the last search found no changes
+	Backoff func(failures int) time.Duration // pause before the next attempt for a change; default: 100 ms, doubled after each failure
+	Clock   func() time.Time                 // default: time.Now
+	Random  func() uint64                    // source of the jitter in pauses; default: rand.Uint64
+	Logger  *slog.Logger                     // default: a logger that discards everything
 }
 
-// NewRelay returns a Relay that observes changes, and calls published after each append. It
-// does nothing until Run is called.
+// NewRelay returns a Relay that observes changes, and calls published after each append. The Relay
+// publishes nothing until Run is called.
 func NewRelay(changes repository.Changes, streams repository.Streams, published func(domain.StreamName, []domain.Message, []repository.Appended), opts RelayOptions) *Relay {
 	if opts.Parallel <= 0 {
 		opts.Parallel = 32
@@ -70,18 +71,19 @@ func NewRelay(changes repository.Changes, streams repository.Streams, published 
 	return r
 }
 
-// maxDue is the limit for the changes in memory. A look finds the others.
+// maxDue is the maximum number of queued changes. A search finds other changes later.
 const maxDue = 10_000
 
 // publishSoon queues a stored change. It does not block.
 func (r *Relay) publishSoon(c domain.Change) {
 	select {
 	case r.due <- c:
-	default: // a look will find it
+	default: // the queue is full; a search finds the change later
 	}
 }
 
-// Run publishes changes until ctx ends. It returns nil: changes that cannot be published wait.
+// Run publishes changes until ctx ends, and returns nil. Changes that cannot be published remain
+// stored, and a later search finds them.
 func (r *Relay) Run(ctx context.Context) error {
 	var publishing sync.WaitGroup
 	defer publishing.Wait()
@@ -109,21 +111,21 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 }
 
-// turn is the time after a look in which no other node looks for changes. It is shorter than
-// the interval between two looks of a node.
-const turn = 8 * time.Second
+// turnDuration is the time after a search in which no other node searches for unpublished changes.
+// It is shorter than the interval between two searches of one node.
+const turnDuration = 8 * time.Second
 
-// publishOverdue finds resources with changes that their nodes have not published, and reports
-// whether there are any. It does nothing if another node has just looked.
+// publishOverdue queues resources with changes that other nodes have not published, and reports
+// whether it found any. If another node has just searched, it does nothing.
 func (r *Relay) publishOverdue(ctx context.Context) bool {
-	const limit, young = 1000, 10 * time.Second
-	switch isTurn, err := r.changes.TakeTurn(ctx, r.opts.Clock(), turn); {
-	case err != nil: // it may be the turn of this node, so look
+	const limit, minAge = 1000, 10 * time.Second
+	switch isTurn, err := r.changes.TakeTurn(ctx, r.opts.Clock(), turnDuration); {
+	case err != nil: // it may be the turn of this node, so search
 		r.logWarning(ctx, "take the turn to look for changes", err)
 	case !isTurn:
 		return false
 	}
-	found, err := r.changes.Unpublished(ctx, r.opts.Clock().Add(-young), limit)
+	found, err := r.changes.Unpublished(ctx, r.opts.Clock().Add(-minAge), limit)
 	if err != nil {
 		r.logWarning(ctx, "look for changes", err)
 	}
@@ -134,7 +136,8 @@ func (r *Relay) publishOverdue(ctx context.Context) bool {
 	return len(found) > 0 || hasOthers
 }
 
-// maxAttempts is the number of attempts before a change is left to the next look.
+// maxAttempts is the maximum number of attempts for a queued change. After the last one, the change
+// waits until a search finds it.
 const maxAttempts = 5
 
 func (r *Relay) publishUntilDone(ctx context.Context, c domain.Change) {
@@ -157,9 +160,9 @@ func (r *Relay) publishUntilDone(ctx context.Context, c domain.Change) {
 	}
 }
 
-// Publish publishes a change, and earlier changes that are missing in the stream. With Version
-// 0, it publishes all changes of the resource. Run calls it for the changes that it observes or
-// finds. It may be repeated.
+// Publish publishes a change, and earlier changes that are missing in the stream. If c.Version is 0,
+// Publish publishes all changes of the resource. Run calls Publish for the changes that the Relay
+// observes or finds. The call may be repeated.
 func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 	if c.Version > 0 {
 		if isGap, err := r.moveChange(ctx, &c); err != nil || !isGap {
@@ -188,8 +191,8 @@ func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 	return nil
 }
 
-// Notify publishes the notice that a watched bundle was dequeued or removed. It may be
-// repeated: a version is published once. The event belongs to the trace of the Peek that opened
+// Notify publishes the notice that a watched bundle was dequeued or removed. The call may be
+// repeated: each version is published once. The event belongs to the trace of the Peek that opened
 // the bundle. Notify fails with Unavailable until the previous version is in the stream.
 func (r *Relay) Notify(ctx context.Context, n domain.Notice) error {
 	c := domain.Change{Resource: domain.BundleOf(n.Recipient, n.Bundle), Version: n.Version, Event: n.Event(), At: n.Since}
@@ -200,8 +203,8 @@ func (r *Relay) Notify(ctx context.Context, n domain.Notice) error {
 	return err
 }
 
-// moveChange appends a change to the stream and removes it. isGap reports that earlier changes
-// are missing in the stream.
+// moveChange appends a change to the stream, and then removes the change from its store. isGap
+// reports that earlier changes are missing in the stream; in this case, nothing is changed.
 func (r *Relay) moveChange(ctx context.Context, c *domain.Change) (isGap bool, err error) {
 	if isGap, err = r.appendChange(ctx, c); err != nil || isGap {
 		return isGap, err
@@ -209,8 +212,8 @@ func (r *Relay) moveChange(ctx context.Context, c *domain.Change) (isGap bool, e
 	return false, r.changes.RemoveChange(ctx, *c)
 }
 
-// appendChange appends a change to the stream. isGap reports that earlier changes are missing
-// there.
+// appendChange appends a change to the stream. isGap reports that earlier changes are missing in
+// the stream; in this case, nothing is appended.
 func (r *Relay) appendChange(ctx context.Context, c *domain.Change) (isGap bool, err error) {
 	stream, messages := c.Resource.Stream(), []domain.Message{c.Message()}
 	appended, err := r.streams.Append(ctx, stream, messages)
@@ -222,7 +225,7 @@ func (r *Relay) appendChange(ctx context.Context, c *domain.Change) (isGap bool,
 		return true, nil
 	case repository.AppendedNow:
 		r.published(stream, messages, appended)
-	case repository.AppendDuplicate, repository.AppendConflict: // the change is in the stream already
+	case repository.AppendDuplicate, repository.AppendConflict: // the stream already has the change
 	}
 	return false, nil
 }

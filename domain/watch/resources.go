@@ -10,22 +10,21 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// MaxDocument is the limit for a document of clients, in bytes.
+// MaxDocument is the maximum length of a document of clients, in bytes.
 const MaxDocument = 64 << 10
 
 // A Condition restricts a change to some versions of a document. The zero Condition permits any
 // version, and a document that does not exist.
 type Condition struct {
-	Exists   bool     // the document exists, in any version
-	IsAbsent bool     // the document does not exist
-	Versions []string // nil: any
+	Exists   bool     // the document must exist, in any version
+	IsAbsent bool     // the document must not exist
+	Versions []string // permitted versions; nil: any version
 }
 
 // ErrChanged reports that a document does not fulfil the [Condition] of a change. Its kind is Conflict.
 var ErrChanged = errors.New("it has changed, or does not exist")
 
-// canChange reports whether the change may be made to r; nil means a document that does not
-// exist.
+// canChange reports whether c permits a change of r. A nil r is a document that does not exist.
 func (c *Condition) canChange(r *repository.Resource) bool {
 	if r == nil {
 		return !c.Exists && c.Versions == nil
@@ -33,18 +32,18 @@ func (c *Condition) canChange(r *repository.Resource) bool {
 	return !c.IsAbsent && (c.Versions == nil || slices.Contains(c.Versions, string(r.Version)))
 }
 
-// A Document is a document of clients.
+// A Document is a small JSON document that a client stores below /v1/resources.
 type Document struct {
 	Body    []byte // JSON
 	Changed time.Time
-	Version string // another one after each change
+	Version string // identifies the version; each change of the document creates a new version
 }
 
 func viewDocument(r *repository.Resource) *Document {
 	return &Document{Body: r.Body, Changed: r.Changed, Version: string(r.Version)}
 }
 
-// Document returns a document of clients. It fails with NotFound if it does not exist.
+// Document returns a document of clients. It fails with NotFound if the document does not exist.
 func (s *Service) Document(ctx context.Context, r domain.Resource) (*Document, error) {
 	found, err := s.ports.Resources.Resource(ctx, r)
 	if err != nil {
@@ -53,8 +52,8 @@ func (s *Service) Document(ctx context.Context, r domain.Resource) (*Document, e
 	return viewDocument(found), nil
 }
 
-// PutDocument stores a document of clients. created reports whether it is new. It fails with
-// [ErrChanged] if the condition is not fulfilled.
+// PutDocument stores a document of clients. created reports whether the document is new.
+// PutDocument fails with [ErrChanged] if the condition is not fulfilled.
 func (s *Service) PutDocument(ctx context.Context, r domain.Resource, body []byte, when Condition) (stored *Document, created bool, err error) {
 	err = s.changeResource(ctx, r, &when, func(found *repository.Resource) error {
 		next := &repository.Resource{Resource: r, Body: body, Changed: s.opts.Clock().UTC().Truncate(time.Microsecond)}
@@ -80,8 +79,9 @@ func (s *Service) DeleteDocument(ctx context.Context, r domain.Resource, when Co
 	})
 }
 
-// changeResource calls store with a document that fulfils a condition, until the document does
-// not change meanwhile. found is nil if there is no document.
+// changeResource reads a document, checks the condition, and calls store with the document, or with
+// nil if the document does not exist. If the document changes between the read and the write, it
+// repeats these steps.
 func (s *Service) changeResource(ctx context.Context, r domain.Resource, when *Condition, store func(found *repository.Resource) error) error {
 	for range maxReplacements {
 		found, err := s.ports.Resources.Resource(ctx, r)
@@ -99,7 +99,7 @@ func (s *Service) changeResource(ctx context.Context, r domain.Resource, when *C
 		if !hasChanged {
 			return err
 		}
-		// Another request has changed the document after it was read.
+		// Another request changed the document after it was read, so read the document again.
 	}
 	return domain.Errorf(domain.Busy, "%s is being changed by others", r)
 }

@@ -22,16 +22,16 @@ type Ports struct {
 
 // Options of a Service. The zero value is valid.
 type Options struct {
-	Base domain.ResourceBase // the URL below which the resources are
-	// CheckURL returns an Invalid error if a URL must not be called. Default: any URL may be
-	// called.
+	Base domain.ResourceBase // base of the URLs of resources
+	// CheckURL returns an Invalid error if the hub must not call a URL. Default: the hub may call
+	// any URL.
 	CheckURL func(ctx context.Context, url string) error
 	// Created is called after the cursor of a watch was created, and Changed after a watch was replaced
-	// or deleted. Default: nothing is called.
+	// or deleted. Default: no call.
 	Created func(domain.CursorID, domain.StreamName)
 	Changed func(domain.CursorID)
 	Clock   func() time.Time // default time.Now
-	Random  func() [10]byte  // default: the system's
+	Random  func() [10]byte  // random bytes for the id of a watch; default: from crypto/rand
 }
 
 // A Service is safe for concurrent use.
@@ -68,11 +68,11 @@ type Draft struct {
 	Resource    string // URI
 	CallbackURL string
 	MayBeAbsent bool // the resource may not exist yet
-	IsOperator  bool // the owner has shown the token of the operators
+	IsOperator  bool // the request has the token of an operator
 }
 
-// ErrOperatorsOnly reports a watch on a party of the broker or an object of a store, which only operators
-// may read. Its kind is Invalid.
+// ErrOperatorsOnly reports that an actor requested a watch on a party of the broker or on an object
+// of a store. Only operators may read these resources. Its kind is Invalid.
 var ErrOperatorsOnly = errors.New("only operators may watch producers, channels, consumers and objects of stores")
 
 // A Watch is the state of a watch that its owner may read.
@@ -84,17 +84,18 @@ type Watch struct {
 	Counters
 }
 
-// Counters count the changes of a resource for a watch. Triggered is the sum of the others and
-// the outstanding ones.
+// Counters counts the changes of a resource for a watch. Triggered is the sum of the other counters
+// and the number of outstanding changes.
 type Counters struct{ Triggered, Delivered, Errored, Cancelled int64 }
 
 // Resource returns the resource that a URI names for an owner. It fails with Invalid if the URI
-// cannot name one.
+// cannot name a resource.
 func (s *Service) Resource(owner domain.ActorID, uri string) (domain.Resource, error) {
 	return s.opts.Base.Parse(uri, owner)
 }
 
-// checkDraft returns the resource of a draft, or an Invalid error that begins with a JSON pointer.
+// checkDraft returns the resource of a draft. It fails with an Invalid error, which begins with a JSON
+// pointer, if the draft is not valid.
 func (s *Service) checkDraft(ctx context.Context, owner domain.ActorID, d *Draft) (domain.Resource, error) {
 	r, err := s.Resource(owner, d.Resource)
 	if err != nil {
@@ -112,9 +113,9 @@ func (s *Service) checkDraft(ctx context.Context, owner domain.ActorID, d *Draft
 	return r, nil
 }
 
-// Create creates a watch. It is notified of each change of its resource that begins after
-// Create has returned, and not of earlier ones. It fails with Invalid, or with NotFound if
-// there is no such resource. A repeated call creates another watch.
+// Create creates a watch. The watch is notified of each change of its resource that begins after
+// Create has returned, but not of earlier changes. Create fails with Invalid if the draft is not
+// valid, and with NotFound if the resource does not exist. A repeated call creates another watch.
 func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (domain.WatchID, error) {
 	r, err := s.checkDraft(ctx, owner, &d)
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (do
 	return w.ID, s.createCursor(ctx, w)
 }
 
-// markWatched marks a resource, so that its changes are stored from now on. It returns the
+// markWatched marks a resource as watched, so that its later changes are stored. It returns the
 // version of the last change before the mark.
 func (s *Service) markWatched(ctx context.Context, r domain.Resource, mayBeAbsent bool) (int64, error) {
 	if mayBeAbsent && r.Kind() != domain.KeptResource {
@@ -150,7 +151,7 @@ func (s *Service) markWatched(ctx context.Context, r domain.Resource, mayBeAbsen
 	return s.ports.Changes.MarkWatched(ctx, r, mayBeAbsent)
 }
 
-// createCursor creates the cursor of a watch, unless it exists.
+// createCursor creates the cursor of a watch. If the cursor exists, it only calls Options.Created.
 func (s *Service) createCursor(ctx context.Context, w *repository.Watch) error {
 	id, stream := w.ID.Cursor(w.Owner), w.Resource.Stream()
 	at := domain.Position{EntryID: domain.EntryID{Number: w.After}}
@@ -177,8 +178,8 @@ func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.W
 		case w.Resource != r:
 			return domain.Errorf(domain.Invalid, "/resource: want %s: the resource of a watch cannot be changed", s.opts.Base.URI(w.Resource))
 		}
-		// If the watch has the callback already, an earlier call may have stored it but crashed
-		// before it noted the change in the shard.
+		// If the watch already has the callback, an earlier call may have stored the callback and
+		// crashed before it noted the change in the shard.
 		isRepeated := w.CallbackURL == d.CallbackURL
 		w.CallbackURL = d.CallbackURL
 		err = s.ports.Watches.ReplaceWatch(ctx, w)
@@ -196,11 +197,11 @@ func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.W
 	return domain.Errorf(domain.Busy, "watch %s is being changed by others", id)
 }
 
-// maxReplacements is the number of attempts to change a document while other requests change
-// it, too.
+// maxReplacements is the maximum number of attempts to change a watch or a document that other
+// requests change, too.
 const maxReplacements = 8
 
-// Delete deletes a watch. Outstanding deliveries are cancelled. It fails with NotFound if the
+// Delete deletes a watch and cancels its outstanding deliveries. It fails with NotFound if the
 // owner has no such watch.
 func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.WatchID) error {
 	err := s.ports.Watches.DeleteWatch(ctx, owner, id)
@@ -219,14 +220,14 @@ func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.Watch
 	return s.viewWatch(ctx, w)
 }
 
-// Attempts are the last calls to a watch.
+// Attempts has the last calls to a watch.
 type Attempts struct {
-	Last []domain.Attempt // up to [domain.MaxRecent], in the order in which they ended
-	Next time.Time        // when the next failed delivery is called again; zero: no delivery waits
+	Last []domain.Attempt // up to [domain.MaxRecent] attempts, in the order in which they ended
+	Next time.Time        // time of the next attempt for a failed delivery; zero: no delivery waits for an attempt
 }
 
-// maxRetries is the limit for the retries among which the next one is searched. If there are
-// more, the cursor has a lower limit for the time of the first one.
+// maxRetries is the maximum number of retries that are read to find the next attempt. If the cursor
+// has more retries, its standing has a lower bound for the time of the next attempt.
 const maxRetries = 100
 
 // Attempts returns the last calls to a watch, for display only. It fails with NotFound if the
@@ -261,8 +262,8 @@ func (s *Service) Attempts(ctx context.Context, owner domain.ActorID, id domain.
 	return a, err
 }
 
-// List returns up to limit watches of an owner after the first offset, in the order in which they were
-// created.
+// List returns up to limit watches of an owner, in the order in which they were created. It skips
+// the first offset watches.
 func (s *Service) List(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*Watch, error) {
 	found, err := s.ports.Watches.Watches(ctx, owner, offset, limit)
 	if err != nil {
@@ -295,15 +296,15 @@ func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, e
 	c := standing.Counters
 	v.Counters = Counters{Triggered: c.Triggered, Delivered: c.Delivered, Errored: c.Errored + c.Expired, Cancelled: c.Cancelled}
 	for _, p := range end.Positions {
-		if p.Priority == 0 { // changes that were not taken count, too
+		if p.Priority == 0 { // the cursor has not counted changes that it has not taken
 			v.Triggered += max(p.Number-max(standing.Position(0).Number, w.After), 0)
 		}
 	}
 	return v, nil
 }
 
-// Callee returns the watch whose cursor has an id. It fails with NotFound if no watch has it. The
-// read may be stale, unless isCurrent is set.
+// Callee returns the watch to which a cursor belongs. It fails with NotFound if the watch does not
+// exist. The read may be stale, unless isCurrent is set.
 func (s *Service) Callee(ctx context.Context, cursor domain.CursorID, isCurrent bool) (*repository.Watch, error) {
 	owner, id, isWatch := domain.WatchOf(cursor)
 	if !isWatch {

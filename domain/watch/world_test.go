@@ -22,8 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const hubURL = "https://hub.example.org"
 
-// A world is a store in memory on which nodes work, by the clock of a bubble, and the receivers of
-// watches.
+// A world is a store in memory for several nodes, and the receivers of watches. It is used in a
+// synctest bubble.
 type world struct {
 	*testing.T
 	streams   *memory.Streams
@@ -35,11 +35,11 @@ type world struct {
 	began     time.Time
 
 	mu     sync.Mutex
-	status map[string]int // status of the answers of a callback; default 200, noAnswer: no answer
+	status map[string]int // HTTP status of the responses of a callback; default 200; noAnswer: no response
 	calls  []call
 }
 
-// noAnswer is the status of a callback that cannot be reached, or that answers too late.
+// noAnswer is the status of a callback that cannot be reached, or that responds too late.
 const noAnswer = -1
 
 // A call is a recorded call of a watch.
@@ -48,7 +48,7 @@ type call struct {
 	event    domain.ChangeEvent
 	version  int64
 	attempts int
-	after    time.Duration // since the world began
+	after    time.Duration // time since the world was created
 }
 
 func newWorld(t *testing.T) *world {
@@ -60,12 +60,12 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// A node serves the world until it stops.
+// A node serves the watches of a world until stop is called.
 type node struct {
 	*watch.Service
 	world *world
 	stop  func()
-	stale *repository.Watch // the watch that stale reads return; nil: reads are not stale
+	stale *repository.Watch // watch that stale reads return; nil: reads are not stale
 }
 
 // Receiver implements [delivery.Receivers].
@@ -101,10 +101,11 @@ func (n *node) Call(_ context.Context, c delivery.Call) domain.Answer {
 	return domain.Answer{Status: http.StatusOK}
 }
 
-// startNode starts a node. Without a relay it publishes no changes.
+// startNode starts a node. Unless hasRelay is set, the node publishes no changes.
 func (w *world) startNode(hasRelay bool) *node { return w.startOn(w.cursors, nil, hasRelay) }
 
-// startOn starts a node on cursors. With nodes it shares the cursors with others.
+// startOn starts a node on cursors. If nodes is not nil, the node shares the cursors with other
+// nodes.
 func (w *world) startOn(cursors repository.Cursors, nodes repository.Nodes, hasRelay bool) *node {
 	n := &node{world: w}
 	base, err := domain.ParseResourceBase(hubURL)
@@ -131,7 +132,7 @@ func (w *world) answer(callback string, status int) {
 	w.status[callback] = status
 }
 
-// takeCalls returns the calls since the last takeCalls.
+// takeCalls returns the calls that were made since the last takeCalls.
 func (w *world) takeCalls() []call {
 	synctest.Wait()
 	w.mu.Lock()
@@ -172,10 +173,10 @@ func (n *node) deleteDocument(document string) {
 	require.NoError(n.world, n.DeleteDocument(n.world.Context(), n.world.documentNamed(document), watch.Condition{}))
 }
 
-// requireCounters requires the counters of a watch.
+// requireCounters waits a minute, and then requires that a watch has the counters want.
 func (n *node) requireCounters(id domain.WatchID, want watch.Counters) {
 	n.world.Helper()
-	sleep(time.Minute) // entries that do not match are settled late
+	sleep(time.Minute) // the cursor stores entries that do not match with a delay
 	found, err := n.Get(n.world.Context(), n.world.owner, id)
 	require.NoError(n.world, err)
 	require.Equal(n.world, want, found.Counters)

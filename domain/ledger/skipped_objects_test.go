@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// brokenObjects has objects that cannot be read, and objects whose events cannot be stored.
+// brokenObjects fails to read some objects, and to store the events of others.
 type brokenObjects struct {
 	repository.Objects
 	unreadable map[string]bool
@@ -71,8 +71,8 @@ func reasonsOf(job domain.Job) map[string]string {
 
 var errNoRoom = domain.Errorf(domain.Unavailable, "shard 3: %w", repository.ErrFull)
 
-// A job processes all other objects, and has the reason for each object that it skips.
-func TestJobs_LeaveObjectsThatCannotBeReadOrStored(t *testing.T) {
+// A job skips such objects, records the reason for each, and processes all other objects.
+func TestJobs_SkipObjectsThatCannotBeReadOrStored(t *testing.T) {
 	unstorable := map[string]error{"full": errNoRoom, "too large": fmt.Errorf("the batch is refused"), "full and gone": errNoRoom}
 	prepare := func(w *world) {
 		w.page = 2
@@ -102,7 +102,7 @@ func TestJobs_LeaveObjectsThatCannotBeReadOrStored(t *testing.T) {
 		inWorld(t, func(w *world) {
 			prepare(w)
 			m := w.inventoryOf([]byte(`"bucket","full"` + "\n" + `"bucket","new"` + "\n" + `"bucket","too large"` + "\n" + `"bucket","unreadable"` + "\n" + `"bucket","z"`))
-			job := w.takesOverManifest(m)
+			job := w.importManifest(m)
 			require.Equal(t, domain.JobCompleted, job.State, job.Report)
 			require.Equal(t, domain.JobCounts{Seen: 5, Created: 2, Refused: 3}, job.Counts)
 			require.Equal(t, map[string]string{"full": errNoRoom.Error(), "too large": "the batch is refused", "unreadable": errDamaged.Error()}, reasonsOf(job))
@@ -122,12 +122,12 @@ func TestJobs_LeaveObjectsThatCannotBeReadOrStored(t *testing.T) {
 	})
 }
 
-// An inventory that is older than the retention stores no events, and reports that.
-func TestInventory_CountsWhatIsTooOld(t *testing.T) {
+// A job for an inventory that is older than the retention stores no events. It reports the reason.
+func TestInventory_CountsEventsThatAreTooOld(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.ports.Objects = memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: time.Now})
 		<-time.After(100 * 24 * time.Hour)
-		job := w.takesOverManifest(w.inventoryOf([]byte(`"bucket","a"` + "\n" + `"bucket","b"`)))
+		job := w.importManifest(w.inventoryOf([]byte(`"bucket","a"` + "\n" + `"bucket","b"`)))
 		require.Equal(t, domain.JobCompleted, job.State, job.Report)
 		require.Equal(t, domain.JobCounts{Seen: 2, Refused: 2}, job.Counts)
 		const reason = "what was found is older than objects.retention"
@@ -135,8 +135,7 @@ func TestInventory_CountsWhatIsTooOld(t *testing.T) {
 	})
 }
 
-// A list has all readable objects, and reports each other object once, for any size of its
-// pages.
+// For any size of its pages, a list has all readable objects, and reports each damaged object once.
 func TestList_LeavesOutDamagedObjects(t *testing.T) {
 	f := newFixture(t)
 	broken := &brokenObjects{Objects: f.store, unreadable: make(map[string]bool)}
