@@ -13,8 +13,8 @@ const actorHeader = "X-Actor-Id"
 
 type actorKey struct{}
 
-// requireActor determines the actor that sends a request, and responds through answer if it
-// cannot.
+// requireActor determines the actor that sends a request. If that fails, answer turns the error
+// into the response.
 func (s *Server) requireActor(answer func(handler) http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return answer(func(w http.ResponseWriter, r *http.Request) error {
@@ -29,7 +29,7 @@ func (s *Server) requireActor(answer func(handler) http.HandlerFunc) func(http.H
 	}
 }
 
-// findActor returns the actor that a request names. No other function reads it.
+// findActor returns the actor of a request. Only findActor reads the header X-Actor-Id.
 func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 	p := principalOf(r.Context())
 	values := r.Header[actorHeader]
@@ -47,7 +47,7 @@ func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 		return actor, &problemError{problem: invalidActor, detail: "Header " + actorHeader + ": " + err.Error(), cause: err}
 	}
 	if p == nil {
-		return actor, nil // without tokens, the header is believed
+		return actor, nil // without tokens, the header is trusted
 	}
 	if _, isGranted := p.Grant(actor); !isGranted {
 		return domain.ActorID{}, refuse(missingRight, "The token may not act for the actor that the header %s names.", actorHeader)
@@ -55,8 +55,7 @@ func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 	return actor, nil
 }
 
-// onlyActor returns the one actor that the sender of a request may act for,
-// when the request names none.
+// onlyActor returns the actor of a request that names none: the token must grant exactly one actor.
 func onlyActor(p *identity.Principal) (domain.ActorID, error) {
 	grants := p.Grants()
 	switch len(grants) {

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// pageProgram returns the first program in Python of a page of the guide.
+// pageProgram returns the first Python program on a page of the guide.
 func pageProgram(t *testing.T, page string) string {
 	t.Helper()
 	text, err := guide.Pages.ReadFile(page)
@@ -26,7 +26,8 @@ func pageProgram(t *testing.T, page string) string {
 	return string(block[1])
 }
 
-// The program of the page is killed when it sends its first Dequeue, which fails, and is started again.
+// The test kills the page's program at its first Dequeue, which fails, and starts the program
+// again.
 func TestActorsPage_ItsProgramStoresABundleOnce(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Log("python3 is not on this machine, so the program is not run")
@@ -42,7 +43,7 @@ func TestActorsPage_ItsProgramStoresABundleOnce(t *testing.T) {
 		}
 		return nil
 	}
-	server := httptest.NewServer(f.server.Handler()) // once its store is set: the program synchronizes with nothing in this process
+	server := httptest.NewServer(f.server.Handler()) // started after its store is set, because the program does not synchronize with this process
 	t.Cleanup(server.Close)
 	f.url, f.client = server.URL, server.Client()
 	f.post(202, newEvent(1, "supportsBundling", false), newEvent(2, "supportsBundling", false))

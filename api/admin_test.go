@@ -22,13 +22,13 @@ const (
 	why   = `"who":"kim","why":"ticket 4711"`
 )
 
-// local is a server for only this machine.
+// local configures a server that serves only this machine.
 func local(o *api.Options, _ *hub.Options) { o.IsOwnHost, o.NoProxies = isOwnHost, true }
 
 // isOwnHost accepts the address at which a fixture serves.
 func isOwnHost(host string) bool { return strings.HasPrefix(host, "127.0.0.1:") }
 
-// adminRoutes are all routes of operators, each with a body that it takes.
+// adminRoutes are all routes of operators, each with a valid body.
 var adminRoutes = []struct{ method, path, body string }{
 	{"GET", "/v1/admin/queues", ""},
 	{"GET", admin, ""},
@@ -232,40 +232,40 @@ func TestAnOperatorReleasesAStuckQueue(t *testing.T) {
 	f.logs.wait(t, `"what":"thaw"`)
 }
 
-// operated is a server in a bubble whose operators show the token.
-func operated(t *testing.T, check hub.Checker, test func(b *bubble)) {
+// inOperatorBubble runs test in a bubble with a server whose operators present the token.
+func inOperatorBubble(t *testing.T, check hub.Checker, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		test(serveBubble(t, newFixture(t, checking(check))))
 	})
 }
 
-// request is the text of an operator's request.
-func request(path, body string) string {
+// operatorRequest returns the text of an operator's request.
+func operatorRequest(path, body string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: hub\r\nAuthorization: Bearer " + token +
 		"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 }
 
 func TestAPeekThatWaitsIsToldOfAFreezeAtOnce(t *testing.T) {
-	operated(t, nil, func(b *bubble) {
+	inOperatorBubble(t, nil, func(b *bubble) {
 		start := time.Now()
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		bundle := b.exchange(b.dial(), strings.Replace(waitRequest, "?wait=20s", "", 1)).Header.Get("MessageId")
-		require.Equal(b.t, 204, b.exchange(b.dial(), request(admin+"/skip", "{"+why+`,"bundleId":"`+bundle+`"}`)).StatusCode)
+		require.Equal(b.t, 204, b.exchange(b.dial(), operatorRequest(admin+"/skip", "{"+why+`,"bundleId":"`+bundle+`"}`)).StatusCode)
 		answered := b.sendWaiting(waitRequest)
-		require.Equal(b.t, 204, b.exchange(b.dial(), request(admin+"/freeze", "{"+why+"}")).StatusCode)
+		require.Equal(b.t, 204, b.exchange(b.dial(), operatorRequest(admin+"/freeze", "{"+why+"}")).StatusCode)
 		b.after(start, 0, 503, answered)
 	})
 }
 
 func TestAPeekThatWaitsGetsWhatIsReleased(t *testing.T) {
-	operated(t, nil, func(b *bubble) {
+	inOperatorBubble(t, nil, func(b *bubble) {
 		start := time.Now()
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		bundle := b.exchange(b.dial(), strings.Replace(waitRequest, "?wait=20s", "", 1)).Header.Get("MessageId")
-		require.Equal(b.t, 204, b.exchange(b.dial(), request(admin+"/skip", "{"+why+`,"bundleId":"`+bundle+`"}`)).StatusCode)
+		require.Equal(b.t, 204, b.exchange(b.dial(), operatorRequest(admin+"/skip", "{"+why+`,"bundleId":"`+bundle+`"}`)).StatusCode)
 		answered := b.sendWaiting(waitRequest)
-		require.Equal(b.t, 200, b.exchange(b.dial(), request(admin+"/replay", "{"+why+`,"group":"timeseries"}`)).StatusCode)
+		require.Equal(b.t, 200, b.exchange(b.dial(), operatorRequest(admin+"/replay", "{"+why+`,"group":"timeseries"}`)).StatusCode)
 		b.after(start, 0, 200, answered)
 	})
 }

@@ -7,18 +7,19 @@ import (
 )
 
 const (
-	// smallAnswer is the memory up to which answers have a pool of their own, so that
-	// they never wait for large ones.
+	// smallAnswer is the largest estimate, in bytes, for which a response takes memory from a
+	// separate pool. So small responses never wait for large ones.
 	smallAnswer = megabyte
 
-	// The memory that an answer needs.
+	// The memory that a response needs, in bytes.
 	answerMemory = 128 * kilobyte // buffers, and the payloads that are read ahead without a reservation
 	gzipMemory   = 512 * kilobyte
-	readMemory   = 300 // bytes, of one event while the events of a bundle are read
-	listMemory   = 72  // bytes, of one event once they are read
+	readMemory   = 300 // for one event, while the events of a bundle are read
+	listMemory   = 72  // for one event, after the events were read
 )
 
-// An answerCost estimates the memory that the body of a bundle takes.
+// An answerCost estimates the memory for the body of a bundle in bytes: while its events are read,
+// and while the body is sent.
 type answerCost struct{ reading, sending int64 }
 
 func costOf(b *domain.Bundle, compress bool) answerCost {
@@ -32,14 +33,14 @@ func costOf(b *domain.Bundle, compress bool) answerCost {
 	return answerCost{base + int64(b.Count)*readMemory, base + int64(b.Count)*listMemory}
 }
 
-// reserveEvents acquires the memory to read that number of events, or fails with Busy. It is
-// the Reserve of a hub.PeekRequest.
+// reserveEvents acquires the memory to read the given number of events, or fails with Busy. It
+// serves as hub.PeekRequest.Reserve.
 func (s *storeSlot) reserveEvents(ctx context.Context, events int) error {
 	return s.reserve(ctx, answerMemory+int64(events)*readMemory)
 }
 
-// reserve makes the request hold n bytes of memory at least, or fails with Busy. It
-// gives the slot back while it waits.
+// reserve extends the memory of the request to at least n bytes, or fails with Busy. It releases
+// the store slot while it waits.
 func (s *storeSlot) reserve(ctx context.Context, n int64) error {
 	pool := s.server.largeAnswers
 	if n <= smallAnswer {

@@ -8,25 +8,25 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// These headers report the backlog of an actor, with every bundle and after every Dequeue: the
-// number of events that wait behind the bundle, and the seconds that the oldest of them has
-// waited. Headers, log and metrics call this the backlog. The events that wait, including those
-// of the bundle, are called waiting.
+// These headers report the backlog of an actor, in each response to a Peek or a Dequeue: the number
+// of events that wait behind the bundle, and the age of the oldest of these events in seconds. In
+// headers, log and metrics, "backlog" excludes the events of the open bundle, and "waiting"
+// includes them.
 const (
 	backlogHeader    = "MessageHub-Backlog"
 	backlogAgeHeader = "MessageHub-Backlog-Age"
 )
 
-// tellBacklog sets the headers. An age that is not known is left out.
-func (s *Server) tellBacklog(h http.Header, b domain.Backlog) {
+// setBacklogHeaders sets the headers. It omits the age if the age is unknown.
+func (s *Server) setBacklogHeaders(h http.Header, b domain.Backlog) {
 	h[backlogHeader] = []string{strconv.FormatInt(b.Events, 10)}
 	if age, ok := s.ageOf(b); ok {
 		h[backlogAgeHeader] = []string{strconv.FormatInt(age, 10)}
 	}
 }
 
-// ageOf returns how long the oldest of b has waited, in seconds and rounded up; 0
-// if nothing waits. It reports false if that is not known.
+// ageOf returns the age of the oldest event of b in seconds, rounded up, or 0 if no event waits. It
+// reports false if the age is unknown.
 func (s *Server) ageOf(b domain.Backlog) (int64, bool) {
 	if b.Events > 0 && b.Oldest.IsZero() {
 		return 0, false

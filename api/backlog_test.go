@@ -26,7 +26,7 @@ func serveAt(t *testing.T) (*hubFixture, *handClock) {
 	return f, c
 }
 
-// backlog requires the headers of the backlog in an answer.
+// backlog requires that the response has these values in its backlog headers.
 func (a domainAnswer) backlog(events, age string) domainAnswer {
 	a.t.Helper()
 	require.Equal(a.t, events, a.header.Get("MessageHub-Backlog"), "events")

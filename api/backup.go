@@ -8,9 +8,8 @@ import (
 	"net/http"
 )
 
-// backup answers with an archive of all data. Only one backup runs at a time.
-// It ends when its client disconnects and when the server drains. No reader
-// accepts an archive that is cut.
+// backup responds with an archive of all data. Only one backup runs at a time. A backup ends early
+// when its client disconnects or the server drains. Every reader rejects a truncated archive.
 func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case s.opts.NoBackup != "":
@@ -36,7 +35,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err == nil:
 		return nil
-	case archive.written > 0: // the status is sent: only a cut says that the archive is not whole
+	case archive.written > 0: // the status was sent, so only an aborted connection shows that the archive is incomplete
 		recordOf(r.Context()).err = err
 		panic(http.ErrAbortHandler)
 	case errors.Is(context.Cause(ctx), errDraining):
@@ -47,7 +46,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// An archiveWriter counts what was written.
+// An archiveWriter counts the bytes written to it.
 type archiveWriter struct {
 	to      io.Writer
 	written int64

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// get sends a request on a new connection and reads the head of the answer.
+// get sends a request on a new connection and reads the header of the response.
 func (f *hubFixture) get(path string, headers ...string) (net.Conn, *http.Response) {
 	f.t.Helper()
 	conn := f.dial()
@@ -28,7 +28,7 @@ func (f *hubFixture) get(path string, headers ...string) (net.Conn, *http.Respon
 	return conn, resp
 }
 
-// A download is cut every 64 KB by a reset of its connection, and resumed each
+// The test resets the connection of a download after every 64 KB, and resumes the download each
 // time.
 func TestAnInterruptedDownloadContinuesAtItsPosition(t *testing.T) {
 	const piece = 64 << 10
@@ -60,9 +60,8 @@ func TestAnInterruptedDownloadContinuesAtItsPosition(t *testing.T) {
 	}
 }
 
-// Clients that never read cost the memory of one piece of a body, not of the
-// whole body. deadline_test.go tests that they are cut off at the deadline,
-// where time is exact.
+// A client that never reads costs the memory of one piece of the body, not of the whole body.
+// deadline_test.go tests with an exact clock that such a client is disconnected at the deadline.
 func TestReadersWhoNeverReadTakeNoMemory(t *testing.T) {
 	const readers = 12
 	f := serve(t)
@@ -78,7 +77,7 @@ func TestReadersWhoNeverReadTakeNoMemory(t *testing.T) {
 	require.Less(t, heap()-before, int64(16<<20), "while %d readers hold up 50 MB each", readers)
 }
 
-// heap returns the bytes of the heap that are in use.
+// heap returns the bytes of heap memory in use after a garbage collection.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// smallBody is the size up to which bodies have a pool of their own, so that they
-	// never wait for large ones.
+	// smallBody is the size in bytes up to which a body takes memory from a separate pool. So small
+	// bodies never wait for large ones.
 	smallBody = 64 * kilobyte
 
-	// requestMemory is what a request with a body takes apart from its body.
+	// requestMemory is the memory of a request with a body, in bytes, without the body itself.
 	requestMemory = 16 * kilobyte
 
-	// The steps by which a body without a length takes memory as it arrives.
+	// A body of unknown length acquires memory in these steps as it arrives.
 	smallStep = 16 * kilobyte
 	largeStep = 64 * kilobyte
 )
@@ -30,16 +30,16 @@ type pooledBody struct {
 	read  int64
 }
 
-// openBody acquires the memory for a request with a body, or fails with Busy.
-// For a body that states its length, it acquires all memory before the body is
-// read: requests that hold some memory while they wait for more would block
-// each other. The caller closes the body once its events are stored or refused.
+// openBody acquires the memory for a request with a body, or fails with Busy. If the request states
+// the length of the body, openBody acquires all memory before the body is read: requests that hold
+// memory while they wait for more would block each other. The caller closes the body after its
+// events were stored or refused.
 func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) {
 	b := &pooledBody{body: body, ctx: r.Context(), pace: paceOf(r.Context()), owner: s.addressOf(r), large: s.largeBodies}
 	if r.ContentLength <= smallBody {
-		b.use(s.smallBodies)
+		b.usePool(s.smallBodies)
 	} else {
-		b.use(s.largeBodies)
+		b.usePool(s.largeBodies)
 	}
 	if err := b.grow(max(0, r.ContentLength)); err != nil {
 		b.close()
@@ -59,7 +59,7 @@ func (b *pooledBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// grow acquires the memory for n bytes of the body.
+// grow extends the reservation to a body of n bytes.
 func (b *pooledBody) grow(n int64) error {
 	if n <= smallBody && b.hold.pool != b.large {
 		return b.acquire(requestMemory + roundUp(n, smallStep))
@@ -67,13 +67,13 @@ func (b *pooledBody) grow(n int64) error {
 	if b.hold.pool != b.large {
 		small := b.hold
 		defer small.close()
-		b.use(b.large)
+		b.usePool(b.large)
 	}
 	return b.acquire(roundUp(n, largeStep))
 }
 
-// use makes pool the one that the body takes memory from.
-func (b *pooledBody) use(pool *memoryPool) {
+// usePool opens a hold in pool, and makes the body take its memory from this hold.
+func (b *pooledBody) usePool(pool *memoryPool) {
 	b.hold = pool.open(b.owner, b.pace.interruptRead)
 	b.pace.hold = b.hold
 }

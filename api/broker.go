@@ -25,7 +25,7 @@ func (s *Server) requireBroker(next http.Handler) http.Handler {
 	})
 }
 
-// brokerHost is what the routes of the broker need of a Server.
+// brokerHost adapts a Server to the interface that the routes of the broker need.
 type brokerHost struct{ server *Server }
 
 func (h brokerHost) Handle(serve func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
@@ -68,10 +68,10 @@ func (h brokerHost) ReserveAnswer(ctx context.Context, owner string, n int64) (r
 
 func (h brokerHost) Note(ctx context.Context, attrs ...slog.Attr) { recordOf(ctx).note(attrs...) }
 
-// brokerFields are the fields of forms, with which an Invalid error may begin.
+// brokerFields are the form fields whose name may begin the text of an Invalid error.
 var brokerFields = []string{"callbackUrl", "name", "token"}
 
-// asBrokerProblem returns the problem of an error of the broker, nil for nil.
+// asBrokerProblem returns an error of the broker as a problem, and nil for nil.
 func asBrokerProblem(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

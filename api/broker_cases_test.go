@@ -17,16 +17,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The acceptance cases of the broker that are about requests, each with its
-// number. broker/CASES.md lists all cases.
+// The tests of this file are the acceptance cases of the broker that are about requests, each with
+// its number. broker/CASES.md lists all cases.
 
-type partyStore = repository.Parties // an embedded Parties would hide its method Parties
+type partyStore = repository.Parties // embedding Parties under its own name would hide its method Parties
 
-// failingParties are parties of a store that fails if err is set.
+// failingParties is a store of parties that fails with err if err is set.
 type failingParties struct {
 	partyStore
 	err   error
-	reads int // reads of single parties
+	reads int // number of reads of single parties
 }
 
 func (p *failingParties) Party(ctx context.Context, id domain.PartyID) (*repository.Party, error) {
@@ -37,7 +37,7 @@ func (p *failingParties) Party(ctx context.Context, id domain.PartyID) (*reposit
 	return p.partyStore.Party(ctx, id)
 }
 
-// failingChannels are streams of a store that fails if err is set.
+// failingChannels is a store of streams that fails with err if err is set.
 type failingChannels struct {
 	repository.Streams
 	err error
@@ -59,8 +59,8 @@ func (s *failingChannels) End(ctx context.Context, stream domain.StreamName) (re
 
 var errDown = domain.Errorf(domain.Unavailable, "503 from secret")
 
-// onFailingStores starts a server whose broker's stores can be made to fail.
-func onFailingStores(t *testing.T, change ...func(*api.Options, *hub.Options)) (f *hubFixture, parties *failingParties, streams *failingChannels, now *time.Time) {
+// serveFailingStores starts a server whose broker has stores that fail on demand.
+func serveFailingStores(t *testing.T, change ...func(*api.Options, *hub.Options)) (f *hubFixture, parties *failingParties, streams *failingChannels, now *time.Time) {
 	now = new(time.Now())
 	with := withBroker(t, func(p *broker.Ports, o *broker.Options) {
 		parties, streams = &failingParties{partyStore: p.Parties}, &failingChannels{Streams: p.Streams}
@@ -100,12 +100,12 @@ func TestCase01_PutCreatesAndAnswersWithTheParty(t *testing.T) {
 func TestCase02_ANameIsTheIDUnlessItIsGiven(t *testing.T) {
 	f := serve(t, withBroker(t))
 	require.Equal(t, "maker", decoded(t, f.put("/producer/maker", "token", "x").wants(201).body)["name"])
-	// The hub generates no token, because it never shows one.
+	// A missing token is an error. The hub does not generate one, because it never shows tokens.
 	require.Equal(t, []string{"/token"}, f.put("/producer/other").problem(400, "invalid").pointers())
 }
 
 func TestCase03_PutWithTheTimeOfTheLastChangeUpdates(t *testing.T) {
-	f, _, _, now := onFailingStores(t)
+	f, _, _, now := serveFailingStores(t)
 	created := f.put("/producer/maker", "token", "x").wants(201)
 	*now = now.Add(time.Minute)
 	path := "/broker/producer/maker"
@@ -114,8 +114,7 @@ func TestCase03_PutWithTheTimeOfTheLastChangeUpdates(t *testing.T) {
 	require.NotEqual(t, created.header.Get("Last-Modified"), updated.header.Get("Last-Modified"))
 	require.NotEqual(t, created.header.Get("ETag"), updated.header.Get("ETag"))
 	f.do("PUT", path, "name=newer", append([]string{"Content-Type", formType, "If-Match", updated.header.Get("ETag")}, asOperator...)...).wants(200)
-	// Dates are compared as points in time, in whichever format they are
-	// written.
+	// The hub compares dates as points in time, whatever their format.
 	shown := f.do("GET", path, "", asOperator...)
 	changed, err := http.ParseTime(shown.header.Get("Last-Modified"))
 	require.NoError(t, err)
@@ -124,7 +123,7 @@ func TestCase03_PutWithTheTimeOfTheLastChangeUpdates(t *testing.T) {
 }
 
 func TestCase05_PutForAnotherStateIsRefused(t *testing.T) {
-	f, _, _, now := onFailingStores(t)
+	f, _, _, now := serveFailingStores(t)
 	created := f.put("/producer/maker", "token", "x").wants(201)
 	*now = now.Add(time.Minute)
 	f.put("/producer/maker", "name", "new").wants(200)
@@ -149,7 +148,7 @@ func TestCase06_PutInAnotherMediaTypeIsRefused(t *testing.T) {
 }
 
 func TestCase07_AFailingStoreIsA503AndStoresNothing(t *testing.T) {
-	f, parties, _, _ := onFailingStores(t)
+	f, parties, _, _ := serveFailingStores(t)
 	parties.err = errDown
 	a := f.put("/producer/maker", "token", "x")
 	a.problem(503, "unavailable")
@@ -173,7 +172,7 @@ func TestCase08_GetShowsWhenThePartyChanged(t *testing.T) {
 }
 
 func TestCase09_TokensAreCachedAndForgottenWhenTheyChange(t *testing.T) {
-	f, parties, _, now := onFailingStores(t)
+	f, parties, _, now := serveFailingStores(t)
 	f.putShop()
 	f.broadcast("1")
 	before := parties.reads
@@ -241,7 +240,7 @@ func TestCase12_PagesOfAListHaveEveryPartyOnce(t *testing.T) {
 }
 
 func TestCase13_ABroadcastNeedsItsCredentialsAndItsStore(t *testing.T) {
-	f, _, streams, _ := onFailingStores(t)
+	f, _, streams, _ := serveFailingStores(t)
 	f.putShop()
 	with := func(change ...string) domainAnswer {
 		headers := append([]string{}, asProducer...)
@@ -329,7 +328,7 @@ func TestCase19_ListedMetadataTravelsAlongAndOtherHeadersDoNot(t *testing.T) {
 }
 
 func TestCase29_AMessageIsShownWithAllItsJobs(t *testing.T) {
-	f, _, streams, _ := onFailingStores(t)
+	f, _, streams, _ := serveFailingStores(t)
 	f.putShop()
 	var want []string
 	for i := range 40 {
@@ -372,7 +371,7 @@ func TestCase30_MessagesAreListedByPagesAndByTheTimeOfTheirStatus(t *testing.T) 
 	require.Equal(t, "Out-for-delivery", one["status"], "a channel without consumers")
 	require.NotContains(t, one, "payload")
 	require.NotContains(t, one, "jobs")
-	hour := func(d time.Duration) string { return time.Now().Add(d).Format(time.RFC3339) } // with a plus sign in some zones
+	hour := func(d time.Duration) string { return time.Now().Add(d).Format(time.RFC3339) } // the text contains a plus sign in some time zones
 	require.Len(t, f.show("/broker/channel/prices/messages?statusChangedSince="+hour(-time.Hour), asReader)["messages"], 5)
 	require.Empty(t, f.show("/broker/channel/prices/messages?statusChangedSince="+hour(time.Hour), asReader)["messages"])
 }

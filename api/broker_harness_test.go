@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// withBroker gives a server a broker in memory that stores messages and
-// delivers none.
+// withBroker configures a server with an in-memory broker that stores messages without delivering
+// them.
 func withBroker(t *testing.T, change ...func(*broker.Ports, *broker.Options)) func(*api.Options, *hub.Options) {
 	t.Helper()
 	keys, err := subscribe.NewKeyring(subscribe.NewKey())
@@ -33,7 +33,7 @@ func withBroker(t *testing.T, change ...func(*broker.Ports, *broker.Options)) fu
 
 const formType = "application/x-www-form-urlencoded"
 
-// The headers with the tokens of the callers.
+// The headers that authenticate each kind of caller.
 var (
 	asOperator = []string{"X-Broker-Admin-Token", token}
 	asProducer = []string{"X-Broker-Producer-ID", "maker", "X-Broker-Producer-Token", "of-maker", "X-Broker-Channel-Token", "of-prices"}
@@ -41,8 +41,7 @@ var (
 	asConsumer = []string{"X-Broker-Consumer-Token", "of-shop"}
 )
 
-// put creates or changes a party as an operator. The fields are pairs of a name
-// and a value.
+// put creates or changes a party as an operator. fields alternates names and values.
 func (f *hubFixture) put(path string, fields ...string) domainAnswer {
 	f.t.Helper()
 	form := url.Values{}

@@ -35,7 +35,7 @@ func TestOverdueJobsAreListedInPages(t *testing.T) {
 	}
 	jobs, next := list("/broker/overdue?delay=10h")
 	require.Empty(t, jobs)
-	jobs, next = list(next) // the first page read 100 of the 151 consumers
+	jobs, next = list(next) // the first page covers 100 of the 151 consumers
 	require.Empty(t, jobs)
 	require.Empty(t, next)
 

@@ -21,11 +21,11 @@ func refusePrivateURLs(_ context.Context, url string) error {
 	return nil
 }
 
-// The routes and the tokens that they need.
+// The routes of the broker, with the credentials that they accept.
 var brokerRoutes = []struct {
 	method, path string
 	creds        []string // credentials that the route accepts
-	unknown      string   // the same route with the name of a party that does not exist
+	unknown      string   // the same path with the name of a party that does not exist
 }{
 	{"PUT", "/producer/maker", asOperator, ""},
 	{"GET", "/producer/maker", asOperator, "/producer/other"},

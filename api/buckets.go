@@ -9,22 +9,22 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxBuckets is how many clients have a bucket of their own, which takes some 300 bytes.
+// maxBuckets is the maximum number of clients with a separate bucket. A bucket takes about 300
+// bytes.
 const maxBuckets = 10_000
 
-// buckets has a bucket of tokens for each client. A full bucket is the same as
-// a missing one, so the buckets of new clients replace full ones. While the
-// buckets of maxBuckets clients are not full, all other clients share one: a
-// client does not get a full bucket by using many names.
+// buckets is a set of token buckets, one for each client. A missing bucket counts as a full one, so
+// a new client's bucket may replace a full one. If none of maxBuckets buckets is full, all further
+// clients share one bucket: a client cannot gain tokens by using many names.
 type buckets struct {
-	unit   string // what a token stands for
-	policy string // for the header RateLimit-Policy
+	unit   string // what a token permits, in the plural
+	policy string // value of the header RateLimit-Policy
 	rate   float64
-	burst  int // tokens of a full bucket
+	burst  int // capacity of a bucket in tokens
 
 	mu      sync.Mutex
 	clients map[string]*list.Element
-	used    list.List // *bucket; the least recently used one is at the front
+	used    list.List // elements are *bucket; the least recently used bucket is at the front
 	others  *rate.Limiter
 }
 
@@ -33,8 +33,8 @@ type bucket struct {
 	client string
 }
 
-// newBuckets returns nil for a rate of 0, which means no limit. A client may
-// take atOnce tokens at once, or the tokens of one second if they are more.
+// newBuckets returns buckets that gain perSecond tokens a second, or nil (no limit) if perSecond is
+// 0. The capacity of a bucket is atOnce tokens, but at least perSecond.
 func newBuckets(unit string, perSecond, atOnce int) *buckets {
 	if perSecond <= 0 {
 		return nil
@@ -47,9 +47,9 @@ func newBuckets(unit string, perSecond, atOnce int) *buckets {
 
 func (b *buckets) newLimiter() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.rate), b.burst) }
 
-// take takes n tokens of a client, and returns what is left. If the bucket has fewer than n
-// tokens, take leaves it unchanged and returns the time until it has n. An n above the capacity
-// counts as a full bucket.
+// take takes n tokens from a client's bucket, and returns the number of tokens left. If the bucket
+// has fewer than n tokens, take leaves it unchanged and returns the time until it has n. An n above
+// the capacity counts as the capacity.
 func (b *buckets) take(client string, n int, now time.Time) (left int, pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +62,7 @@ func (b *buckets) take(client string, n int, now time.Time) (left int, pause tim
 	return max(0, int(l.TokensAt(now))), 0
 }
 
-// pause returns the time until a client has a token, and leaves the bucket unchanged.
+// pause returns the time until a client has a token. It takes no token.
 func (b *buckets) pause(client string, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// bundle responds with the body of an open bundle, and never opens another. A client resumes an
-// interrupted download here.
+// bundle responds with the body of an open bundle. Unlike a Peek, it never opens a bundle. Clients
+// use this route to resume an interrupted download.
 func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -41,8 +41,9 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	return s.sendBundle(w, r, peeked, slot)
 }
 
-// asNotOpen returns the problem for a NotFound. It is the same for an unknown bundle, another
-// actor's, and one that was dequeued before, so that no actor learns of another's bundles.
+// asNotOpen returns the problem for a NotFound error, and any other err unchanged. The problem is
+// the same for unknown bundles, bundles of other actors and dequeued bundles, so that an actor
+// learns nothing about bundles of others.
 func asNotOpen(id domain.BundleID, err error) error {
 	if domain.KindOf(err) != domain.NotFound {
 		return err

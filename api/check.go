@@ -17,23 +17,23 @@ import (
 // errDraining is the cause of a context whose work ends because the server drains.
 var errDraining = errors.New("the hub is about to stop")
 
-// A checkLine is one line of a check's answer.
+// A checkLine is one line of the response to a check.
 type checkLine struct {
-	Progress *checkProgress   `json:"progress,omitempty"` // how far the check is
-	Finding  *hub.Finding     `json:"finding,omitempty"`  // a further finding
-	Report   *hub.CheckReport `json:"report,omitempty"`   // the last line: the check is complete
-	Problem  *problemDocument `json:"problem,omitempty"`  // in the last line: why the check stopped
+	Progress *checkProgress   `json:"progress,omitempty"` // set in a progress line
+	Finding  *hub.Finding     `json:"finding,omitempty"`  // set in the line of a new finding
+	Report   *hub.CheckReport `json:"report,omitempty"`   // set in the last line, if the check is complete
+	Problem  *problemDocument `json:"problem,omitempty"`  // set in the last line, if the check ended early
 }
 
 // A checkProgress is a report without its findings, which are on separate lines.
 type checkProgress struct {
 	hub.CheckReport
-	Findings *struct{} `json:"findings,omitempty"` // hides the findings of the report
+	Findings *struct{} `json:"findings,omitempty"` // hides the findings of the embedded report
 }
 
-// check compares what is stored with the invariants, and answers with JSON
-// lines: its progress, its findings and its report. Only one check runs at a
-// time. It ends when its client disconnects and when the server drains.
+// check compares the stored data with the invariants. It responds with JSON lines: progress,
+// findings and a report. Only one check runs at a time. A check ends early when its client
+// disconnects or the server drains.
 func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	opts, err := s.checkOptions(w, r)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			}
-			s.checks.Release(1) // before the last line: its reader may begin another check at once
+			s.checks.Release(1) // released before the last line, because its reader may begin another check immediately
 			over <- err
 		}()
 		report, err = s.opts.Check(ctx, opts)
@@ -74,7 +74,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 		select {
 		case so := <-said:
 			broken = lines.progress(&so)
-		case <-tick.C: // the line shows that the check is alive, and fails if the client has disconnected
+		case <-tick.C: // the repeated line shows that the check is running; writing it fails if the client has disconnected
 			broken = lines.repeatLast()
 		case err := <-over:
 			return lines.end(ctx, &report, err)
@@ -87,7 +87,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// acquireCheck fails if a check is under way, or the server drains.
+// acquireCheck fails if another check is running or the server drains.
 func (s *Server) acquireCheck() error {
 	if s.draining.Err() != nil {
 		return refuse(notReady, "The hub is about to stop; check another node.")
@@ -99,7 +99,7 @@ func (s *Server) acquireCheck() error {
 }
 
 func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.CheckOptions, err error) {
-	const limit = 256 * kilobyte // the cursor that resumes a check may be long
+	const limit = 256 * kilobyte // bytes; the cursor that resumes a check may be long
 	if s.opts.Check == nil {
 		return opts, refuse(noRoute, "The store of this hub cannot be checked.")
 	}
@@ -126,7 +126,7 @@ type checkLines struct {
 	flush func() error
 	rec   *requestRecord
 	last  checkLine
-	told  int // findings that are written
+	written  int // number of findings written
 }
 
 func (s *Server) newCheckLines(w http.ResponseWriter, r *http.Request) *checkLines {
@@ -146,8 +146,8 @@ func (l *checkLines) write(line *checkLine) error {
 	return l.flush()
 }
 
-// progress writes the new findings and then a progress line. So the lines up to
-// a progress line contain every finding that it counts.
+// progress writes the new findings and then a progress line, so the lines before a progress line
+// contain every finding that it counts.
 func (l *checkLines) progress(report *hub.CheckReport) error {
 	if err := l.findings(report); err != nil {
 		return err
@@ -159,15 +159,15 @@ func (l *checkLines) progress(report *hub.CheckReport) error {
 func (l *checkLines) repeatLast() error { return l.write(&l.last) }
 
 func (l *checkLines) findings(report *hub.CheckReport) error {
-	for ; l.told < len(report.Findings); l.told++ {
-		if err := json.NewEncoder(l.w).Encode(&checkLine{Finding: &report.Findings[l.told]}); err != nil {
+	for ; l.written < len(report.Findings); l.written++ {
+		if err := json.NewEncoder(l.w).Encode(&checkLine{Finding: &report.Findings[l.written]}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// end writes the last line.
+// end writes the last line: the report, or the problem for err.
 func (l *checkLines) end(ctx context.Context, report *hub.CheckReport, err error) error {
 	l.rec.note(slog.Int64("recipients", report.Recipients), slog.Int64("found", report.Found), slog.Int64("mended", report.Repaired))
 	if broken := l.findings(report); broken != nil {

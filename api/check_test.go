@@ -29,7 +29,7 @@ func noFindings(context.Context, hub.CheckOptions) (hub.CheckReport, error) {
 
 var finding = hub.Finding{Rule: "H10", Kind: "entry-gone", Recipient: actor, Where: "entry 1", Text: "it is not there", Repaired: true}
 
-// checkLine is a line of the answer.
+// checkLine is a line of the response.
 type checkLine struct {
 	Progress *hub.CheckReport
 	Finding  *hub.Finding
@@ -37,8 +37,7 @@ type checkLine struct {
 	Problem  *problem
 }
 
-// checkLines returns the lines of an answer, each validated against
-// openapi.yaml.
+// checkLines returns the lines of a response, each validated against openapi.yaml.
 func checkLines(t *testing.T, body string) (lines []checkLine) {
 	t.Helper()
 	doc, _ := document()
@@ -95,7 +94,8 @@ func TestACheckThatIsAskedForWronglyDoesNotBegin(t *testing.T) {
 	} {
 		f.do("POST", "/v1/admin/check", body).problem(400, want)
 	}
-	// One byte too many: the server leaves none unread, and so does not reset the connection before its answer is read.
+	// The body exceeds the limit by one byte. So the server reads all of it, and does not reset the
+	// connection before the client has read the response.
 	f.do("POST", "/v1/admin/check", `{"resume":"`+strings.Repeat("x", 256<<10+1-len(`{"resume":""}`))+`"}`).problem(413, "body-too-large")
 	serve(t, local).do("POST", "/v1/admin/check", "{}").problem(404, "no-such-route")
 }
@@ -120,15 +120,15 @@ func TestACheckThatPanicsIsAProblemAndTheHubLives(t *testing.T) {
 	f.do("GET", "/healthz", "").wants(200)
 }
 
-// An endlessReader checks until it is stopped, and reports when it begins and why it ended.
-type endlessReader struct {
+// An endlessCheck runs until its context ends. It reports when it begins and why it ended.
+type endlessCheck struct {
 	begun chan struct{}
 	ended chan error
 }
 
-func newEndless() *endlessReader { return &endlessReader{make(chan struct{}, 1), make(chan error, 1)} }
+func newEndlessCheck() *endlessCheck { return &endlessCheck{make(chan struct{}, 1), make(chan error, 1)} }
 
-func (e *endlessReader) check(ctx context.Context, _ hub.CheckOptions) (hub.CheckReport, error) {
+func (e *endlessCheck) check(ctx context.Context, _ hub.CheckOptions) (hub.CheckReport, error) {
 	e.begun <- struct{}{}
 	<-ctx.Done()
 	e.ended <- context.Cause(ctx)
@@ -136,7 +136,7 @@ func (e *endlessReader) check(ctx context.Context, _ hub.CheckOptions) (hub.Chec
 }
 
 func TestThereIsOneCheckAtATime(t *testing.T) {
-	e := newEndless()
+	e := newEndlessCheck()
 	f := serve(t, local, checking(e.check))
 	ctx, leave := context.WithCancel(t.Context())
 	over := make(chan error, 1)
@@ -158,13 +158,13 @@ func TestThereIsOneCheckAtATime(t *testing.T) {
 }
 
 func TestACheckEndsWhenTheServerDrains(t *testing.T) {
-	var e *endlessReader
-	operated(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
-		e = newEndless() // its channels must be made inside the bubble
+	var e *endlessCheck
+	inOperatorBubble(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
+		e = newEndlessCheck() // created inside the bubble, because its channels must belong to it
 		conn := b.dial()
 		answered := make(chan string, 1)
 		go func() {
-			resp := b.exchange(conn, request("/v1/admin/check", "{}"))
+			resp := b.exchange(conn, operatorRequest("/v1/admin/check", "{}"))
 			text, err := io.ReadAll(resp.Body)
 			require.NoError(b.t, err)
 			answered <- string(text)
@@ -173,13 +173,13 @@ func TestACheckEndsWhenTheServerDrains(t *testing.T) {
 		b.f.server.SetDraining()
 		lines := checkLines(b.t, <-answered)
 		require.Equal(b.t, "urn:messagehub:problem:not-ready", lines[len(lines)-1].Problem.Type)
-		require.Equal(b.t, 503, b.exchange(b.dial(), request("/v1/admin/check", "{}")).StatusCode, "nor does another begin")
+		require.Equal(b.t, 503, b.exchange(b.dial(), operatorRequest("/v1/admin/check", "{}")).StatusCode, "nor does another begin")
 	})
 }
 
 func TestACheckRunsUntilItsClientDisconnects(t *testing.T) {
 	const span = 2 * time.Hour
-	operated(t, func(ctx context.Context, _ hub.CheckOptions) (hub.CheckReport, error) {
+	inOperatorBubble(t, func(ctx context.Context, _ hub.CheckOptions) (hub.CheckReport, error) {
 		select {
 		case <-time.After(span):
 			return hub.CheckReport{Findings: []hub.Finding{}}, nil
@@ -188,7 +188,7 @@ func TestACheckRunsUntilItsClientDisconnects(t *testing.T) {
 		}
 	}, func(b *bubble) {
 		start := time.Now()
-		resp := b.exchange(b.dial(), request("/v1/admin/check", "{}"))
+		resp := b.exchange(b.dial(), operatorRequest("/v1/admin/check", "{}"))
 		text, err := io.ReadAll(resp.Body)
 		require.NoError(b.t, err)
 		require.Equal(b.t, span, time.Since(start))
@@ -199,11 +199,11 @@ func TestACheckRunsUntilItsClientDisconnects(t *testing.T) {
 }
 
 func TestACheckEndsWhenItsClientReadsNoMore(t *testing.T) {
-	var e *endlessReader
-	operated(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
-		e = newEndless() // its channels must be made inside the bubble
+	var e *endlessCheck
+	inOperatorBubble(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
+		e = newEndlessCheck() // created inside the bubble, because its channels must belong to it
 		conn := b.dial()
-		_, err := io.WriteString(conn, request("/v1/admin/check", "{}"))
+		_, err := io.WriteString(conn, operatorRequest("/v1/admin/check", "{}"))
 		require.NoError(b.t, err)
 		start := time.Now()
 		require.Error(b.t, <-e.ended)

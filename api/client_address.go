@@ -9,10 +9,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// addressOf returns the address of the machine that has sent a request. Behind
-// trusted proxies that is the last address in X-Forwarded-For that does not
-// belong to such a proxy: each proxy has appended the address of its caller,
-// and the addresses before were sent by the client, which nothing has verified.
+// addressOf returns the address of the machine that sent a request. Behind trusted proxies, this is
+// the last address in X-Forwarded-For that does not belong to a trusted proxy. Each proxy appends
+// the address of its caller. The addresses before come from the client, and no proxy has verified
+// them.
 func (s *Server) addressOf(r *http.Request) string {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Server) isTrustedProxy(addr netip.Addr) bool {
 	return slices.ContainsFunc(s.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// parseHop reads an address, to which some proxies add a port.
+// parseHop parses an address of X-Forwarded-For. Some proxies add a port to the address.
 func parseHop(text string) (netip.Addr, error) {
 	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at.Addr(), nil

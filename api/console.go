@@ -12,10 +12,10 @@ import (
 	"github.com/messagehub/messagehub/domain/deadletters"
 )
 
-// consolePath is where the pages for operators begin.
+// consolePath is the path of the console, the pages for operators.
 const consolePath = "/console"
 
-// consoleHost is what the pages for operators need of a Server.
+// consoleHost adapts a Server to the interface that package console needs.
 type consoleHost struct{ server *Server }
 
 func (h consoleHost) SignIn(w http.ResponseWriter, r *http.Request, token string) (*identity.Principal, error) {

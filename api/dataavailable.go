@@ -46,8 +46,8 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	rec.describeOperation("announce", tracing.Send, domain.ActorID{})
 	rec.describe(tracing.BatchSize.Int(sent.Count))
 	if sent.Faults.Total > 0 {
-		// The answer also lists the faults that the hub finds in the other
-		// events.
+		// The problem also lists the faults that the hub finds in the events that the decoder
+		// accepted.
 		return s.rejectionProblem(sent, s.opts.Hub.Check(sent.Events))
 	}
 	if err := checkOrigins(r.Context(), sent); err != nil {
@@ -71,8 +71,8 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// ingest calls the hub, and counts and logs the result. Some of the events may be stored even
-// if it fails.
+// ingest calls the hub, and counts and logs the result. If it fails, some of the events may be
+// stored nevertheless.
 func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
 	stored, err := s.opts.Hub.Ingest(ctx, events)
 	s.metrics.events.AddAccepted(stored.Accepted)
@@ -85,10 +85,10 @@ func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingeste
 	return stored, err
 }
 
-// unfinishedProblem returns the problem of a request whose events are stored
-// for some recipients, and refused or perhaps not stored for others. The kind
-// of err applies to one recipient only, even if it says that nothing was
-// stored.
+// unfinishedProblem returns the problem of a request whose events were stored for only some
+// recipients. For the other recipients, they were refused, or it is unknown whether they were
+// stored. The kind of err describes one recipient, not the whole request: even if err says that
+// nothing was stored, events of other recipients may be.
 func unfinishedProblem(ctx context.Context, sent *eventjson.Events, stored hub.Ingested, err error) error {
 	r := asProblem(ctx, err)
 	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok && (r.problem == invalid || r.problem == damaged) {
@@ -131,8 +131,9 @@ func tooLarge(limit int64) error {
 	}
 }
 
-// rejectionProblem is the answer when nothing was stored: the faults that the decoder
-// found and those in err, if that is a RejectionError, in the order of the events.
+// rejectionProblem returns the problem of a request of which nothing was stored. It lists the
+// faults that the decoder found, and those of err if err is a RejectionError, in the order of the
+// events.
 func (s *Server) rejectionProblem(sent *eventjson.Events, err error) error {
 	faults, total, problem := faultsOf(sent.Faults.List), sent.Faults.Total, invalid
 	if rejection, ok := errors.AsType[*hub.RejectionError](err); ok {
@@ -158,8 +159,9 @@ func faultsDetail(total int) string {
 	return fmt.Sprintf("Nothing was stored, because of %d faults; errors lists the first %d. Correct them and send the request again.", total, maxFaults)
 }
 
-// partlyStored names the events of recipients that are at a limit or whose mailbox is
-// damaged, and those stored before with other content. The others are stored.
+// partlyStored returns the problem of a request of which some events were not stored, and names
+// these events: their recipient is at a limit or has a damaged mailbox, or an event with the same
+// id and other content was stored before.
 func partlyStored(r *problemError, sent *eventjson.Events, stored hub.Ingested, failed *hub.UnstoredError) error {
 	r.faults = conflictFaults(sent, stored.Conflicts)
 	for _, failure := range failed.Failures {
@@ -182,8 +184,8 @@ func partlyStored(r *problemError, sent *eventjson.Events, stored hub.Ingested, 
 	return r
 }
 
-// conflictProblem is the answer when some events were stored before with other content.
-// It names them all, since the others are stored.
+// conflictProblem returns the problem of a request with events whose ids were stored before with
+// other content. It names all of these events, because the other events are stored.
 func conflictProblem(answer counts, sent *eventjson.Events, conflicts []int) error {
 	return &problemError{
 		problem: alreadyStored,

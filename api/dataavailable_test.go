@@ -15,13 +15,13 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// jsonFields are those of newEvent(1) as text, for tests that need their own JSON.
+// jsonFields has fields of newEvent(1) as JSON text, for tests that build their own JSON.
 const jsonFields = `"id":"00000000-0000-4000-8000-000000000001","recipient":"5790001330552","origin":"TimeSeries","contentType":"c","documentType":"D","supportsBundling":true`
 
 func TestFaultsOfEventsAreNamedByPointer(t *testing.T) {
 	for _, tc := range []struct {
 		name, body string
-		want       []string // pointer: part of the detail
+		want       []string // the faults, each as "pointer: part of the detail"
 	}{
 		{"id that is no UUID", array(newEvent(1, "id", "4711")), []string{"/0/id: want a UUID"}},
 		{"id that is the nil UUID", array(newEvent(1, "id", "00000000-0000-0000-0000-000000000000")), []string{"/0/id: nil UUID"}},
@@ -80,7 +80,7 @@ func TestFaultsOfEventsAreNamedByPointer(t *testing.T) {
 	}
 }
 
-// payload is a request of one event with a payload.
+// payload returns a request body with one event that has a payload.
 func payload(text string) string { return `[{` + jsonFields + `,"weight":1,"payload":` + text + `}]` }
 
 func TestLog_HasNoNamesOfAPayload(t *testing.T) {
@@ -99,7 +99,7 @@ func TestPayload_LimitsOfItsShapeAreOptions(t *testing.T) {
 	f.do("POST", "/v1/data-available", payload(`[12]`)).wants(202)
 }
 
-// Payloads that were stored before there was a limit stay readable.
+// Payloads that were stored before the limit existed remain readable.
 func TestPeek_ServesStoredPayloadsBeyondTheLimits(t *testing.T) {
 	f := serve(t)
 	deep := strings.Repeat("[", 5_000) + strings.Repeat("9", 500) + strings.Repeat("]", 5_000)

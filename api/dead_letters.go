@@ -95,7 +95,7 @@ func (s *Server) listDeadLetterQueues(w http.ResponseWriter) error {
 	type queue struct {
 		Queue       string `json:"queue"`
 		Use         string `json:"use"`
-		DeadLetters *int64 `json:"deadLetters,omitempty"` // nil: not known
+		DeadLetters *int64 `json:"deadLetters,omitempty"` // nil: unknown
 		NoResend    string `json:"noResend,omitempty"`
 	}
 	answer := struct {
@@ -121,7 +121,7 @@ func parseOrder(r *http.Request) (hub.AdminAction, error) {
 	return orderOf(r, values)
 }
 
-// getDeadLetter answers with a dead letter and its body.
+// getDeadLetter responds with a dead letter and its body.
 func (s *Server) getDeadLetter(w http.ResponseWriter, r *http.Request) error {
 	queue, number, err := deadLetterOf(r)
 	if err != nil {
@@ -183,8 +183,7 @@ func (s *Server) deleteDeadLetter(w http.ResponseWriter, r *http.Request) error 
 	return writeNoContent(w)
 }
 
-// resendDeadLetters sends dead letters of one reason again, up to the limit of
-// the request.
+// resendDeadLetters sends dead letters of one reason again, up to the number in the request.
 func (s *Server) resendDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	var of deadletters.Selection
 	var after, through string
@@ -202,7 +201,7 @@ func (s *Server) resendDeadLetters(w http.ResponseWriter, r *http.Request) error
 	return writeProgress(w, r, progress, err)
 }
 
-// deleteDeadLetters deletes dead letters of one reason, up to the limit of the request.
+// deleteDeadLetters deletes dead letters of one reason, up to the number in the request.
 func (s *Server) deleteDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	values, err := query.Parse(r, "reason", "after", "through", "who", "why")
 	if err != nil {
@@ -236,8 +235,7 @@ func writeProgress(w http.ResponseWriter, r *http.Request, p deadletters.Progres
 	return nil
 }
 
-// deadLetterRecords returns the records of what operators have done to the dead
-// letters of a queue.
+// deadLetterRecords lists the records of operators' orders on the dead letters of a queue.
 func (s *Server) deadLetterRecords(w http.ResponseWriter, r *http.Request) error {
 	const usual, maxLimit = 100, 1000
 	values, err := query.Parse(r, "limit")
@@ -297,7 +295,8 @@ func parseSequenceNumber(name, text string) (int64, error) {
 	return n, nil
 }
 
-// sequenceNumberOf returns the sequence number in a query, 0 if it has none.
+// sequenceNumberOf returns the sequence number in the parameter name of a query, or 0 if the query
+// does not have it.
 func sequenceNumberOf(values url.Values, name string) (int64, error) {
 	if !values.Has(name) {
 		return 0, nil
@@ -305,7 +304,8 @@ func sequenceNumberOf(values url.Values, name string) (int64, error) {
 	return parseSequenceNumber(name, values.Get(name))
 }
 
-// countOf returns the number from 1 to limit in a query, or the usual one.
+// countOf returns the parameter name of a query, a number from 1 to limit, or usual if the query
+// does not have it.
 func countOf(values url.Values, name string, usual, limit int) (int, error) {
 	if !values.Has(name) {
 		return usual, nil

@@ -22,7 +22,8 @@ import (
 
 const letters = "/v1/admin/dead-letters"
 
-// A letterBus has a dead letter for each number from 1 to letters, the even ones with a binary body.
+// A letterBus is a bus with dead letters that have the sequence numbers 1 to letters. Those with
+// even numbers have a binary body.
 type letterBus struct {
 	letters   int64
 	err       error
@@ -84,8 +85,9 @@ func withLetters(b *letterBus) func(*api.Options, *hub.Options) {
 	}
 }
 
-// doUnvalidated is do for a path with an escaped slash, for which the router of the tests finds no
-// route. It returns the body.
+// doUnvalidated sends a request whose path has an escaped slash, and returns the body of the
+// response. It does not validate the exchange, because the router of the validation finds no route
+// for such a path.
 func (f *hubFixture) doUnvalidated(method, path, body string, status int) string {
 	f.t.Helper()
 	resp, err := http.DefaultTransport.RoundTrip(f.newRequest(method, path, strings.NewReader(body)))

@@ -15,20 +15,19 @@ import (
 var errDeadline = errors.New("the request has reached its deadline")
 
 const (
-	// streamFactor is how many times its deadline a request may last while its
-	// client keeps taking the body.
+	// streamFactor limits the total time of a request whose client keeps reading the body, as a
+	// multiple of the deadline.
 	streamFactor = 20
 
-	// grace is the time after the deadline to send the problem to the client.
+	// grace is the additional time after the deadline to send the problem to the client.
 	grace = 5 * time.Second
 )
 
-// deadline limits the time of a request: for reading its body, for the work,
-// and for writing the answer. Writing may take longer while the client keeps
-// reading.
+// deadline limits the time of a request: for reading its body, for the work, and for writing the
+// response. Writing may take longer while the client keeps reading.
 //
-// The context has no fixed deadline, because a Peek still works while its body
-// is streamed. Its cause is errDeadline once the time has passed.
+// The context has no fixed deadline, because a Peek still reads the store while its body is
+// streamed. When the time has passed, the context ends with the cause errDeadline.
 func (s *Server) deadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancelCause(r.Context())
@@ -40,7 +39,7 @@ func (s *Server) deadline(next http.Handler) http.Handler {
 		}
 		p.timer = time.AfterFunc(p.span, func() { cancel(errDeadline) })
 		defer p.timer.Stop()
-		p.writeBefore(now.Add(p.span + grace)) // for an answer without a body; a Write sets its own
+		p.writeBefore(now.Add(p.span + grace)) // for a response without a body; each Write sets a deadline
 		r = r.WithContext(context.WithValue(ctx, paceKey{}, p))
 		if r.ContentLength != 0 {
 			r.Body = newPacedBody(r.Body, p, s.opts.Limits.MinRate, now.Add(p.span))
@@ -49,20 +48,19 @@ func (s *Server) deadline(next http.Handler) http.Handler {
 	})
 }
 
-// A pace moves the deadline of a request as its client takes the answer.
+// A pace extends the deadline of a request while its client reads the response.
 type pace struct {
 	http.ResponseWriter
 	conn  *http.ResponseController
 	span  time.Duration
 	timer *time.Timer
-	last  time.Time // the deadline never moves beyond it
+	last  time.Time // latest possible deadline
 	out   throughput
-	hold  *memoryHold            // memory that the client keeps while it sends or reads; nil: none
-	slow  *prometheus.CounterVec // clients that were cut off, by what was too slow: send or read
+	hold  *memoryHold            // memory of the request while its client sends or reads; nil: none
+	slow  *prometheus.CounterVec // number of clients that were disconnected, by action: send or read
 }
 
-// errSlowReader reports that the client reads the answer more slowly than the
-// minimum rate.
+// errSlowReader reports that the client reads the response more slowly than the minimum rate.
 var errSlowReader = errors.New("the client takes the answer too slowly")
 
 type paceKey struct{}
@@ -73,15 +71,15 @@ func paceOf(ctx context.Context) *pace {
 	return p
 }
 
-// extendDeadline moves the deadline by what a request will wait before its work begins.
+// extendDeadline adds the time that a request will wait before its work begins.
 func (p *pace) extendDeadline(wait time.Duration) {
 	p.last = p.last.Add(wait)
 	p.timer.Reset(wait + p.span)
 	p.writeBefore(time.Now().Add(wait + p.span + grace))
 }
 
-// removeLimit lets a request last as long as its client reads something before
-// each deadline.
+// removeLimit removes the limit on the total time: the request may last as long as its client reads
+// something before each deadline.
 func (p *pace) removeLimit() { p.last = time.Now().AddDate(100, 0, 0) }
 
 // writeStep is the maximum size of one write to the connection. A client that reads at
@@ -121,7 +119,7 @@ func (p *pace) write(b []byte) (n int, err error) {
 // interruptWrite makes a Write that waits for the client fail.
 func (p *pace) interruptWrite() { p.writeBefore(time.Unix(1, 0)) }
 
-// nextDeadline returns the deadline after the client has read something now.
+// nextDeadline returns the deadline of a client that has just read something.
 func (p *pace) nextDeadline() time.Time {
 	at := time.Now().Add(p.span)
 	if at.After(p.last) {
@@ -131,23 +129,23 @@ func (p *pace) nextDeadline() time.Time {
 }
 
 func (p *pace) writeBefore(at time.Time) {
-	_ = p.conn.SetWriteDeadline(at) // not every writer has a connection
+	_ = p.conn.SetWriteDeadline(at) // fails for a writer without a connection
 }
 
 // Unwrap lets http.ResponseController reach the connection.
 func (p *pace) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// senderWindows is how often a client that sends nothing would use up its
-// credit during one deadline.
+// senderWindows is the number of windows in a deadline. A client that sends nothing is disconnected
+// after one window.
 const senderWindows = 3
 
-// A pacedBody is the body of a request, whose client has to send at a minimum rate.
+// A pacedBody is a request body that the client must send at a minimum rate.
 type pacedBody struct {
 	io.ReadCloser
 	pace  *pace
 	in    throughput
-	last  time.Time // the deadline never moves beyond it
-	ended bool      // nothing more is read from the connection
+	last  time.Time // latest possible deadline
+	ended bool      // the body has ended or failed, so nothing more is read
 }
 
 func newPacedBody(body io.ReadCloser, p *pace, rate int64, last time.Time) *pacedBody {
@@ -174,7 +172,7 @@ func (b *pacedBody) Read(to []byte) (n int, err error) {
 		b.ended = true
 	}
 	if wasCut && errors.Is(err, io.EOF) {
-		b.pace.readBefore(time.Time{}) // the body is whole after all
+		b.pace.readBefore(time.Time{}) // the client was cut off, but its body is complete
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		b.pace.slow.WithLabelValues("send").Inc()
@@ -183,7 +181,7 @@ func (b *pacedBody) Read(to []byte) (n int, err error) {
 }
 
 func (p *pace) readBefore(at time.Time) {
-	_ = p.conn.SetReadDeadline(at) // not every writer has a connection
+	_ = p.conn.SetReadDeadline(at) // fails for a writer without a connection
 }
 
 // interruptRead makes a Read that waits for the client fail.

@@ -19,19 +19,19 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The tests of this file run in a bubble of testing/synctest, where waiting takes
-// no time and time is exact: the server of net/http over net.Pipe, whose writer
-// sendWaiting until its reader has taken everything.
+// The tests of this file run in a bubble of testing/synctest, where waiting takes no time and time
+// is exact. The server of net/http listens on net.Pipe, where a write waits until its bytes are
+// read.
 
-// A bubble is a server in a bubble.
+// A bubble is a server in a synctest bubble.
 type bubble struct {
 	t     *testing.T
 	f     *hubFixture
 	conns chan net.Conn
 }
 
-// inBubble runs test with a server in a bubble, which has one bundle waiting
-// whose body has the given size.
+// inBubble runs test with a server in a synctest bubble. In the server waits one bundle, whose body
+// has the given size.
 func inBubble(t *testing.T, size int, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func inBubble(t *testing.T, size int, test func(b *bubble)) {
 	})
 }
 
-// serveBubble serves f in the bubble that the caller is in.
+// serveBubble serves f in the bubble of the caller.
 func serveBubble(t *testing.T, f *hubFixture, configure ...func(*http.Server)) *bubble {
 	t.Helper()
 	b := &bubble{t, f, make(chan net.Conn)}
@@ -80,7 +80,7 @@ func (b *bubble) Accept() (net.Conn, error) {
 func (b *bubble) Close() error   { close(b.conns); return nil }
 func (b *bubble) Addr() net.Addr { return &net.TCPAddr{} }
 
-// dial opens a connection that ends with the test.
+// dial opens a connection, and closes it at the end of the test.
 func (b *bubble) dial() net.Conn {
 	client, server := net.Pipe()
 	b.conns <- server
@@ -88,7 +88,7 @@ func (b *bubble) dial() net.Conn {
 	return client
 }
 
-// exchange sends text and reads the head of an answer.
+// exchange sends text and reads the header of a response.
 func (b *bubble) exchange(conn net.Conn, text string) *http.Response {
 	b.t.Helper()
 	go func() { _, _ = io.WriteString(conn, text) }()
@@ -133,7 +133,8 @@ func TestAReaderThatIsSlowGetsTheWholeBody(t *testing.T) {
 	})
 }
 
-// untilDone fails once its context ends, as a reader from the network does.
+// An untilDone is a reader that waits until its context ends and then fails, like a reader from the
+// network.
 type untilDone struct {
 	io.ReadCloser
 	ctx context.Context
@@ -175,14 +176,14 @@ func TestNoBodyLastsLongerThanTwentyDeadlines(t *testing.T) {
 		}
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(sent...))).StatusCode)
 		start := time.Now()
-		resp := b.exchange(&slow{Conn: b.dial(), rate: 4 << 10}, peekRequest) // would take 17 minutes
+		resp := b.exchange(&slow{Conn: b.dial(), rate: 4 << 10}, peekRequest) // the whole body would take 17 minutes at this rate
 		_, err := io.Copy(io.Discard, resp.Body)
 		require.Error(b.t, err)
 		require.Equal(b.t, 10*time.Minute, time.Since(start).Round(10*time.Second))
 	})
 }
 
-// slow reads rate bytes in a second.
+// A slow is a connection that reads rate bytes per second.
 type slow struct {
 	net.Conn
 	rate int
@@ -248,9 +249,8 @@ func TestWorkThatTakesTooLongIsGivenUpAtTheDeadline(t *testing.T) {
 	})
 }
 
-// Reading a body may take up to the deadline. After that, the deadline for
-// reading must cut off neither the work, which would look to the server like a
-// disconnected client, nor the next request on the connection.
+// The body must be read before the deadline. After the body, this read deadline must not interrupt
+// the work, which would look like a disconnected client, nor the next request on the connection.
 func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		client, server := net.Pipe()
@@ -273,7 +273,7 @@ func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	})
 }
 
-// watchedConn remembers the last deadline for reading.
+// watchedConn records the last read deadline.
 type watchedConn struct {
 	net.Conn
 	deadline atomic.Value

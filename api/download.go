@@ -41,7 +41,7 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 	defer func() { _ = body.Close() }() // a read error was already returned
 	r, content := limitRanges(r, body, peeked.Body.Length)
 	d := newDownload(w, &peeked.Bundle, r.Header.Get("Range") == "" && compress)
-	s.tellBacklog(d.header, peeked.Behind)
+	s.setBacklogHeaders(d.header, peeked.Behind)
 	http.ServeContent(d, r, "", time.Time{}, content)
 	if err := d.finishAnswer(r, cmp.Or(body.Err(), d.err)); err != nil {
 		if !d.begun {

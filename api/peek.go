@@ -48,7 +48,7 @@ func (s *Server) sendPeeked(w http.ResponseWriter, r *http.Request, req hub.Peek
 		return nil
 	case errors.Is(err, domain.ErrNoData):
 		s.metrics.backlog.Observe(0)
-		s.tellBacklog(w.Header(), domain.Backlog{})
+		s.setBacklogHeaders(w.Header(), domain.Backlog{})
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusNoContent)
 		return nil
