@@ -122,11 +122,11 @@ func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.
 
 // checkLines writes the lines of a check.
 type checkLines struct {
-	w     http.ResponseWriter
-	flush func() error
-	rec   *requestRecord
-	last  checkLine
-	written  int // number of findings written
+	w       http.ResponseWriter
+	flush   func() error
+	rec     *requestRecord
+	last    checkLine
+	written int // number of findings written
 }
 
 func (s *Server) newCheckLines(w http.ResponseWriter, r *http.Request) *checkLines {

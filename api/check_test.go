@@ -126,7 +126,9 @@ type endlessCheck struct {
 	ended chan error
 }
 
-func newEndlessCheck() *endlessCheck { return &endlessCheck{make(chan struct{}, 1), make(chan error, 1)} }
+func newEndlessCheck() *endlessCheck {
+	return &endlessCheck{make(chan struct{}, 1), make(chan error, 1)}
+}
 
 func (e *endlessCheck) check(ctx context.Context, _ hub.CheckOptions) (hub.CheckReport, error) {
 	e.begun <- struct{}{}

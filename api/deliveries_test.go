@@ -17,28 +17,28 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// pushed is the push side of a server, without an engine.
-type pushed struct {
+// A pushFixture is the push side of a server, without an engine.
+type pushFixture struct {
 	*testing.T
 	cursors *memory.Cursors
 	streams *memory.Streams
-	answer  domain.Answer // answer to test calls
+	answer  domain.Answer // result of each test call
 	body    string
 	now     time.Time
 }
 
-func (p *pushed) Receiver(context.Context, domain.CursorID, bool) (inspect.Receiver, error) {
+func (p *pushFixture) Receiver(context.Context, domain.CursorID, bool) (inspect.Receiver, error) {
 	return inspect.Receiver{Policy: domain.DefaultPolicy()}, nil
 }
 
-func (p *pushed) Test(context.Context, *inspect.Receiver, *domain.Message) (domain.Answer, []byte) {
+func (p *pushFixture) Test(context.Context, *inspect.Receiver, *domain.Message) (domain.Answer, []byte) {
 	return p.answer, []byte(p.body)
 }
 
-// withDeliveries gives a server subscriptions and deliveries in memory.
-func withDeliveries(t *testing.T) (*pushed, func(*api.Options, *hub.Options)) {
+// withDeliveries configures a server with subscriptions and deliveries in memory.
+func withDeliveries(t *testing.T) (*pushFixture, func(*api.Options, *hub.Options)) {
 	t.Helper()
-	p := &pushed{T: t, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
+	p := &pushFixture{T: t, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return p.now }
 	p.cursors, p.streams = memory.NewCursors(clock), memory.NewStreams(time.Hour, clock)
 	definitions := memory.NewDefinitions()
@@ -52,7 +52,7 @@ func withDeliveries(t *testing.T) (*pushed, func(*api.Options, *hub.Options)) {
 }
 
 // publishMessages appends messages to a topic.
-func (p *pushed) publishMessages(n int) {
+func (p *pushFixture) publishMessages(n int) {
 	p.Helper()
 	topic, err := domain.ParseTopic(domain.DefaultTopic)
 	require.NoError(p, err)
@@ -64,8 +64,8 @@ func (p *pushed) publishMessages(n int) {
 	require.NoError(p, err)
 }
 
-// calls makes as many deliveries as there are answers, as a node does.
-func (p *pushed) calls(subscription string, answers ...domain.Answer) {
+// deliver makes one delivery for each of the answers, as a node does.
+func (p *pushFixture) deliver(subscription string, answers ...domain.Answer) {
 	p.Helper()
 	id, err := domain.ParseSubscriptionID(subscription)
 	require.NoError(p, err)
@@ -93,7 +93,7 @@ func TestDeliveries_AreListedShownAndExplained(t *testing.T) {
 	list := deliveries + "?subscription=" + id(7)
 	require.JSONEq(t, `{"deliveries":[]}`, f.do("GET", list, "").wants(200).body)
 	p.publishMessages(3)
-	p.calls(id(7), domain.Answer{Status: 200}, domain.Answer{Status: 500, Error: "the receiver failed (500); look at its log"})
+	p.deliver(id(7), domain.Answer{Status: 200}, domain.Answer{Status: 500, Error: "the receiver failed (500); look at its log"})
 
 	first := decoded(t, f.do("GET", list+"&size=2", "").wants(200).body)
 	found := first["deliveries"].([]any)

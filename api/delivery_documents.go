@@ -19,8 +19,8 @@ type messageDeliveryDocument struct {
 	Attempts     int               `json:"attempts"`
 	Due          *time.Time        `json:"due,omitempty"`
 	Reason       string            `json:"reason,omitempty"`
-	LastAttempt  *attemptDocument  `json:"last_attempt,omitempty"` // only in a list
-	History      []attemptDocument `json:"history,omitempty"`      // not in a list
+	LastAttempt  *attemptDocument  `json:"last_attempt,omitempty"` // set only in a list
+	History      []attemptDocument `json:"history,omitempty"`      // not set in a list
 }
 
 type positionDocument struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// dequeue confirms that the actor holds a bundle safely.
+// dequeue confirms the bundle in the path, which its actor has stored safely.
 func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -22,7 +22,7 @@ func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
 	return s.confirm(w, r, id)
 }
 
-// confirm dequeues bundle id and responds.
+// confirm dequeues the bundle and responds.
 func (s *Server) confirm(w http.ResponseWriter, r *http.Request, id domain.BundleID) error {
 	rec := recordOf(r.Context())
 	rec.note(slog.String("bundle_id", id.String()))

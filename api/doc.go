@@ -1,5 +1,5 @@
 // Package api is the HTTP edge of the message hub: it decodes what domains,
-// actors and operators send, calls package hub, and encodes the answer. It decides
+// actors and operators send, calls package hub, and encodes the response. It decides
 // nothing about events or bundles.
 //
 // Read [Server.routes] first, which has all routes. A request passes
@@ -7,13 +7,11 @@
 //	identify ─▶ observe ─▶ recoverPanics ─▶ deadline ─▶ refuseOverLimit ─▶ localOnly
 //	         ─▶ route ─▶ authorize ─▶ actor or operator ─▶ handler
 //
-// so whatever a handler does, the answer has a request id, the log has one line
-// about it, the metrics count it, a panic is answered with 500, and the time is
-// limited. Each step is one small file, and so is each resource. The table in
-// problem.go has the answer to each kind of error.
+// So each response has a request id, each request has one line in the log and is counted by the
+// metrics, a panic becomes a 500, and the time is limited. Each step and each resource has a small
+// file. The table in problem.go maps each kind of error to a response.
 //
-// The JSON form of an event is that of package eventjson, which the Service Bus edge
-// reads as well.
+// Package eventjson defines the JSON form of an event. The Service Bus edge uses it, too.
 //
 // # Time
 //
@@ -25,7 +23,7 @@
 //
 // A Peek that waits for data is parked (poll.go), so that 10,000 of them take little
 // memory; the wait is added to its deadline. A check has no deadline, because it
-// writes lines of its answer while it runs.
+// writes lines of its response while it runs.
 //
 // A client must also transfer Limits.MinRate bytes per second: on average over the
 // deadline when it reads, and over a third of the deadline when it sends
@@ -34,7 +32,7 @@
 // # Slow clients
 //
 // A slow client does not delay others. A request holds a store slot while it reads
-// the store, but not while its client reads the answer (storeslot.go). The memory
+// the store, but not while its client reads the response (storeslot.go). The memory
 // that a request holds while its client sends or reads comes from a pool, of which
 // each address or actor gets a share; small requests have a separate pool. While a
 // request waits for memory, clients that make no progress are cut off
@@ -57,32 +55,34 @@
 //
 // # Failures within a body
 //
-// A failure before the first byte of a body is answered with a problem document.
-// Later, the status cannot be changed, so the connection is closed: the client sees
-// that the body is incomplete.
+// If a request fails before the first byte of the body was sent, the response is a problem
+// document. After the first byte, the status cannot be changed, so the connection is closed: the
+// client sees that the body is incomplete.
 //
 // # A body in parts
 //
 // [hub.Body] can be read from anywhere, and its length and tag are known before it is read, so
-// net/http's ServeContent does ranges and conditions (download.go). The code between the two
-// sends the header with the first byte, and replaces the errors of ServeContent by problems.
+// net/http's ServeContent does ranges and conditions (download.go). Type download is
+// its ResponseWriter: it sends the header with the first byte, and replaces the errors of
+// ServeContent by problems.
 // Compressed bodies have a separate tag and no ranges. ranges.go bounds what a set of
 // ranges costs: a request reads a body at most once, in ascending order.
 //
-// A Peek with a Range answers about the bundle that it would have answered with anyway, which
-// may be the next one: a client that resumes a download names the bundle with If-Range or
-// If-Match, or requests it by its id (bundle.go).
+// A Range does not change which bundle a Peek returns, and this may be the next bundle. So a client
+// that resumes a download names the bundle with If-Range or If-Match, or requests the bundle by
+// its id (bundle.go).
 //
 // # The broker
 //
-// The routes under /broker are those of package api/broker, which knows the Server as its host;
-// broker.go implements that host, and turns errors of the broker into problems of the table.
+// Package api/broker has the routes under /broker. broker.go implements its interface Host, and
+// turns errors of the broker into problems of the table.
 //
 // # The original
 //
-// The routes under /api are those of the hub that this one replaces. They read requests
-// (original.go, original_words.go) and return errors (original_error.go) as that hub did; all
-// the rest is shared. Its bugs are not repeated; ORIGINAL.md lists them.
+// The routes under /api are those of the original, the hub that this hub replaces. They read
+// requests (original.go, original_words.go) and return errors (original_error.go) like the
+// original. All other code is shared with the routes under /v1. ORIGINAL.md lists the bugs of the
+// original, which this hub does not repeat.
 //
 // # The document
 //

@@ -8,14 +8,14 @@ import (
 	"github.com/messagehub/messagehub/api/docs"
 )
 
-// The pages of the guide and of the handbook are below docsPath.
+// docsPath is the prefix of the pages of the guide and the handbook.
 const (
 	docsRoot = "/docs"
 	docsPath = docsRoot + "/"
 )
 
-// siteOf returns the pages of a listener with a set of routes: those of the handbook are for
-// operators, so the listener for actors and domains has only the guide.
+// siteOf returns the pages that a listener with the routes of set serves. A listener for actors and
+// domains has only the guide, because the handbook is for operators.
 func siteOf(set RouteSet) func() *docs.Site {
 	if set == PublicRoutes {
 		return docs.ForClients
@@ -23,7 +23,8 @@ func siteOf(set RouteSet) func() *docs.Site {
 	return docs.ForOperators
 }
 
-// foldDocs lets the path of the index end with a slash, as it does in links to it.
+// foldDocs routes the path of the index with a trailing slash, which links have, like the path
+// without the slash.
 func foldDocs(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == docsPath {
@@ -33,7 +34,7 @@ func foldDocs(next http.Handler) http.Handler {
 	})
 }
 
-// serveDocsIndex returns a handler that answers with the list of all pages.
+// serveDocsIndex returns a handler that responds with the list of all pages.
 func serveDocsIndex(site func() *docs.Site) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		index := docs.Index
@@ -45,7 +46,7 @@ func serveDocsIndex(site func() *docs.Site) handler {
 	}
 }
 
-// serveDocsPage returns a handler that answers with a page, or with the style sheet.
+// serveDocsPage returns a handler that responds with a page or the style sheet.
 func serveDocsPage(site func() *docs.Site) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !site().Serve(w, r, chi.URLParam(r, "page")) {

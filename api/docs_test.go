@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/api"
 )
 
-// ask returns the answer of a listener to a GET.
-func ask(t *testing.T, set api.RouteSet, path string) *httptest.ResponseRecorder {
+// get returns the response of a listener to a GET.
+func get(t *testing.T, set api.RouteSet, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	answer := httptest.NewRecorder()
 	api.New(api.Options{}).HandlerOf(set, nil).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
@@ -32,13 +32,13 @@ func TestDocs_OfAListenerAreForItsClients(t *testing.T) {
 		{"/docs/actors/", 404, 404, 404},
 		{"/docsx", 404, 404, 404},
 	} {
-		require.Equal(t, tc.all, ask(t, api.AllRoutes, tc.path).Code, tc.path)
-		require.Equal(t, tc.operators, ask(t, api.OperatorRoutes, tc.path).Code, tc.path)
-		require.Equal(t, tc.public, ask(t, api.PublicRoutes, tc.path).Code, tc.path)
+		require.Equal(t, tc.all, get(t, api.AllRoutes, tc.path).Code, tc.path)
+		require.Equal(t, tc.operators, get(t, api.OperatorRoutes, tc.path).Code, tc.path)
+		require.Equal(t, tc.public, get(t, api.PublicRoutes, tc.path).Code, tc.path)
 	}
-	require.Contains(t, ask(t, api.OperatorRoutes, "/docs/").Body.String(), `<a href="install">`)
-	require.NotContains(t, ask(t, api.PublicRoutes, "/docs/").Body.String(), "install")
-	require.Contains(t, ask(t, api.OperatorRoutes, "/docs").Body.String(), `<a href="docs/install">`)
+	require.Contains(t, get(t, api.OperatorRoutes, "/docs/").Body.String(), `<a href="install">`)
+	require.NotContains(t, get(t, api.PublicRoutes, "/docs/").Body.String(), "install")
+	require.Contains(t, get(t, api.OperatorRoutes, "/docs").Body.String(), `<a href="docs/install">`)
 }
 
 func TestDocs_MatchTheDocumentOfTheAPI(t *testing.T) {

@@ -18,9 +18,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// sendBundle answers with the body of a bundle, or with the parts of it that
-// the client asks for. net/http evaluates conditions and ranges. sendBundle
-// holds slot while it reads the store, and not while the client reads.
+// sendBundle responds with the body of a bundle, or with the parts of the body that the client
+// requests. net/http evaluates conditions and ranges. sendBundle holds slot while it reads the
+// store, but not while the client reads.
 func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.Peeked, slot *storeSlot) error {
 	ctx := r.Context()
 	rec := recordOf(ctx)
@@ -47,9 +47,8 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 		if !d.begun {
 			return err
 		}
-		// The status has been sent. The connection is aborted, because a client
-		// cannot mistake an interrupted body for a complete one; a body that
-		// ends early could be.
+		// The status was sent, so the connection is aborted. A client could mistake a body that only
+		// ends early for a complete body.
 		rec.err = fmt.Errorf("the body broke off: %w", err)
 		panic(http.ErrAbortHandler)
 	}
@@ -59,12 +58,12 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 	return nil
 }
 
-// A download is an answer that begins with the first byte of its body: until
-// then it can become a problem.
+// A download is a response whose header is sent with the first byte of its body. Until then, a
+// problem can be sent instead.
 type download struct {
 	to     http.ResponseWriter
 	length string      // length of the whole body
-	header http.Header // headers of the answer, set when it begins
+	header http.Header // headers of the response, sent with its first byte
 	status int
 	begun  bool
 	gzip   *gzip.Writer // nil: the body is not compressed
@@ -78,21 +77,21 @@ func newDownload(w http.ResponseWriter, b *domain.Bundle, compress bool) *downlo
 		d.gzip = compressors.Get().(*gzip.Writer)
 		d.gzip.Reset(w)
 		d.header.Set("Content-Encoding", "gzip")
-		tag += "-gzip" // another representation, and other bytes
+		tag += "-gzip" // the compressed body is another representation with other bytes
 	}
 	d.header.Set("ETag", `"`+tag+`"`)
 	d.header.Set("Vary", "Accept-Encoding")
 	d.header.Set("Content-Type", mediaType(b))
 	d.header.Set("Cache-Control", "no-store")
-	// The original's spelling of these two headers, for clients that compare
-	// names case-sensitively.
+	// The original's spelling of these two headers, for clients that compare header names
+	// case-sensitively.
 	d.header["MessageId"] = []string{b.ID.String()}
 	d.header["MessageType"] = []string{b.MessageType()}
 	return d
 }
 
-// mediaType returns the media type of a bundle's body: JSON if the hub makes
-// it, otherwise the format that the actor has asked the domain for.
+// mediaType returns the media type of a bundle's body: JSON if the hub produces the body, otherwise
+// the format that the actor requested from the domain.
 func mediaType(b *domain.Bundle) string {
 	if b.Content == domain.Request && b.Format == domain.XML {
 		return "application/xml"
@@ -100,7 +99,7 @@ func mediaType(b *domain.Bundle) string {
 	return "application/json"
 }
 
-// compressors are gzip.Writers; each takes several hundred KB.
+// compressors pools gzip.Writers, which take several hundred KB each.
 var compressors = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for a wrong level only
 	return w
@@ -109,8 +108,8 @@ var compressors = sync.Pool{New: func() any {
 // Header implements http.ResponseWriter.
 func (d *download) Header() http.Header { return d.header }
 
-// WriteHeader implements http.ResponseWriter. net/http treats the last 0 bytes as a part of the
-// body; by RFC 9110 they are not satisfiable.
+// WriteHeader implements http.ResponseWriter. net/http responds with an empty part to a range of
+// the last 0 bytes. RFC 9110 defines this range as not satisfiable.
 func (d *download) WriteHeader(status int) {
 	d.status = status
 	if status == http.StatusPartialContent && d.header.Get("Content-Length") == "0" {
@@ -120,7 +119,7 @@ func (d *download) WriteHeader(status int) {
 
 func (d *download) Write(p []byte) (n int, err error) {
 	if d.isRefused() {
-		return len(p), nil // the client reads a problem instead
+		return len(p), nil // the client receives a problem instead
 	}
 	d.beginAnswer()
 	if d.gzip != nil {
@@ -134,8 +133,7 @@ func (d *download) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// pieces are the buffers by which a body is copied. A piece is written before
-// the next is read, unless the deadline ends the write.
+// pieces pools the buffers through which bodies are copied.
 var pieces = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // ReadFrom implements io.ReaderFrom.
@@ -157,8 +155,8 @@ func (d *download) beginAnswer() {
 	d.to.WriteHeader(d.status)
 }
 
-// finishAnswer completes the answer unless err has interrupted it, and returns
-// the error.
+// finishAnswer completes the response if err is nil. It returns err, or the error that becomes the
+// response or aborts it.
 func (d *download) finishAnswer(r *http.Request, err error) error {
 	if d.gzip != nil {
 		defer func() { d.gzip.Reset(nil); compressors.Put(d.gzip) }()

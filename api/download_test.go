@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// openFirstBundle returns a fixture with an open bundle, and the answer to its first Peek.
+// openFirstBundle returns a fixture with an open bundle, and the response to its first Peek.
 func openFirstBundle(t *testing.T) (*hubFixture, domainAnswer) {
 	t.Helper()
 	f := serve(t)
@@ -24,7 +24,7 @@ func openFirstBundle(t *testing.T) (*hubFixture, domainAnswer) {
 	return f, f.do("GET", "/v1/peek", "").wants(200)
 }
 
-// downloads are the paths at which a body is served while bundle id is open.
+// downloads returns the paths that serve the body of the bundle id while it is open.
 func downloads(id string) []string {
 	return []string{"/v1/peek", "/v1/peek/timeseries", "/v1/bundles/" + id, "/api/peek?responseformat=json", "/api/peek/timeseries?responseformat=json"}
 }
@@ -70,7 +70,7 @@ func TestHEADAndIfMatchOpenNoBundle(t *testing.T) {
 	}
 	f.do("GET", "/v1/bundles/"+id(71), "").problem(404, "not-found")
 	f.do("HEAD", "/v1/bundles/"+id(71), "").wants(404)
-	f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200) // so no bundle was open
+	f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200) // this Peek opens a bundle, so none was open before
 	f.do("HEAD", "/v1/peek", "").wants(200)
 }
 
@@ -91,7 +91,7 @@ func TestARangeIsThoseBytes(t *testing.T) {
 	whole, size := first.body, len(first.body)
 	for _, tc := range []struct {
 		ranges   string
-		from, to int // range of the answer; from -1: the whole body, as without a Range
+		from, to int // expected range; from is -1 for the whole body, as without the header Range
 	}{
 		{"bytes=0-0", 0, 1},
 		{"bytes=0-9", 0, 10},
@@ -105,13 +105,13 @@ func TestARangeIsThoseBytes(t *testing.T) {
 		{fmt.Sprintf("bytes=%d-%d", size-1, size-1), size - 1, size},
 		{fmt.Sprintf("bytes=%d-", size/2), size / 2, size},
 		{"bytes=4-6,", 4, 7},
-		{"bytes=5-6,99999999-", 5, 7}, // only the range that exists
+		{"bytes=5-6,99999999-", 5, 7}, // only the first range exists
 		{"bytes=", -1, 0},
 		{"bytes=,,", -1, 0},
 		{"lines=0-1", -1, 0},
 		{"bytes", -1, 0},
 		{"nonsense", -1, 0},
-		{fmt.Sprintf("bytes=0-%d,1-%d", size-1, size-1), -1, 0}, // more bytes than the body has
+		{fmt.Sprintf("bytes=0-%d,1-%d", size-1, size-1), -1, 0}, // the ranges together have more bytes than the body
 		{"bytes=0-0" + strings.Repeat(",2-2", 16), -1, 0},       // too many ranges
 		{"bytes=0-0" + strings.Repeat(",2-2", 5_000), -1, 0},
 	} {
@@ -152,7 +152,7 @@ func TestAnInvalidRangeIs416(t *testing.T) {
 			}
 		})
 	}
-	f.do("HEAD", "/v1/peek", "", "Range", "bytes=abc").wants(200) // HEAD has no ranges
+	f.do("HEAD", "/v1/peek", "", "Range", "bytes=abc").wants(200) // the header Range does not apply to HEAD
 	require.Equal(t, first.body, f.do("GET", "/v1/peek", "", "Range", "bytes=0-1", "Range", "bytes=2-3").wants(200).body)
 }
 
@@ -160,7 +160,7 @@ func TestSeveralRangesAreSeveralParts(t *testing.T) {
 	f, first := openFirstBundle(t)
 	for _, places := range [][][2]int{
 		{{0, 1}, {5, 9}},
-		{{1000, 1999}, {3, 3}, {500, 800}}, // in any order
+		{{1000, 1999}, {3, 3}, {500, 800}}, // ranges in any order
 		{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}, {7, 7}, {8, 8}, {9, 9}, {10, 10}, {11, 11}, {12, 12}, {13, 13}, {14, 14}, {15, 15}},
 	} {
 		var wanted []string
@@ -198,7 +198,7 @@ func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
 		{"If-Match", `"other", ` + tag, 200},
 		{"If-Match", "*", 200},
 		{"If-Match", `"other"`, 412},
-		{"If-Match", "W/" + tag, 412}, // a weak tag matches nothing
+		{"If-Match", "W/" + tag, 412}, // If-Match compares strongly, so a weak tag never matches
 		{"If-Match", strings.Trim(tag, `"`), 412},
 		{"If-None-Match", tag, 304},
 		{"If-None-Match", "W/" + tag, 304},
@@ -310,7 +310,7 @@ func TestGzipIsNegotiated(t *testing.T) {
 func TestAPartThatFailsBreaksOff(t *testing.T) {
 	f := serve(t)
 	sound := objectsOfTheirOwn(f, 20)
-	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // nothing has been sent yet
+	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // the read fails before the first byte is sent
 	f.do("GET", "/v1/peek", "", "Accept-Encoding", "gzip").problem(500, "internal")
 	for _, tc := range []struct {
 		header, value string
@@ -325,7 +325,7 @@ func TestAPartThatFailsBreaksOff(t *testing.T) {
 				defer resp.Body.Close()
 				_, err = io.ReadAll(resp.Body)
 			}
-			if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) { // EOF if not even the header was sent
+			if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) { // EOF if the header was not sent either
 				t.Fatalf("the answer must not look whole: %v", err)
 			}
 		})

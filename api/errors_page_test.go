@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/api/guide"
 )
 
-// problemSection matches the beginning of a section about a problem.
+// problemSection matches the heading and the first line of a section about a problem.
 var problemSection = regexp.MustCompile(`(?m)^### (\S+)\n\n(.+)\n`)
 
 func TestErrorsPage_HasEachProblemOfTheTable(t *testing.T) {

@@ -10,22 +10,22 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 )
 
-// outcomesDocument is the answer to events of which subscriptions are called while the sender waits.
+// outcomesDocument is the response to events whose sender waits for the calls of subscriptions.
 type outcomesDocument struct {
 	counts
 	Outcomes []outcomeDocument `json:"outcomes"`
 }
 
 type outcomeDocument struct {
-	Event        int    `json:"event"` // index in the request
+	Event        int    `json:"event"` // index of the event in the request
 	Subscription string `json:"subscription"`
 	State        string `json:"state"`
 	Status       int    `json:"status,omitempty"`
 }
 
-// beginWait returns the wait of a sender. It returns nil if the sender does not
-// wait: no subscription is sync, the sender prefers not to wait, or it has sent
-// too many events.
+// beginWait begins the wait of a sender for the outcomes of its events. It returns nil if the
+// sender does not wait: no subscription to the events is sync, the sender prefers not to wait, or
+// it sent too many events.
 func (s *Server) beginWait(r *http.Request, stream domain.StreamName, messages []domain.Message, awaited []publish.Awaited) *outcome.Wait {
 	if s.opts.Outcomes == nil || len(awaited) == 0 || len(messages) > outcome.MaxMessages || prefersAsync(r.Header) {
 		return nil
@@ -46,7 +46,8 @@ func prefersAsync(h http.Header) bool {
 	return false
 }
 
-// outcomes returns the outcomes of events, once they are known, or the server drains.
+// outcomes returns the outcomes of events when all are known, the maximum wait has passed, or the
+// server drains.
 func (s *Server) outcomes(ctx context.Context, wait *outcome.Wait) []outcome.Outcome {
 	paceOf(ctx).extendDeadline(outcome.MaxWait)
 	waiting, cancel := context.WithCancel(ctx)
@@ -55,7 +56,7 @@ func (s *Server) outcomes(ctx context.Context, wait *outcome.Wait) []outcome.Out
 	return wait.Outcomes(waiting)
 }
 
-// writeOutcomes answers 200, or 202 if some outcomes are not known yet.
+// writeOutcomes responds with 200, or with 202 if some outcomes are not known yet.
 func writeOutcomes(w http.ResponseWriter, answer counts, all []outcome.Outcome) {
 	document, status := outcomesDocument{answer, make([]outcomeDocument, len(all))}, http.StatusOK
 	for i, o := range all {

@@ -19,8 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A waitingWorld has a topic whose senders wait, and receivers that the test calls.
-type waitingWorld struct {
+// An awaitedTopic is a topic whose senders wait for its subscriptions. The test calls the
+// receivers.
+type awaitedTopic struct {
 	definitions *memory.Definitions
 	streams     *memory.Streams
 	cursors     *memory.Cursors
@@ -29,9 +30,9 @@ type waitingWorld struct {
 	appended func() // called after the next append
 }
 
-func newWaitingWorld(t *testing.T) (*waitingWorld, func(*api.Options, *hub.Options)) {
+func newAwaitedTopic(t *testing.T) (*awaitedTopic, func(*api.Options, *hub.Options)) {
 	t.Helper()
-	w := &waitingWorld{definitions: memory.NewDefinitions(), streams: memory.NewStreams(time.Hour, time.Now), cursors: memory.NewCursors(time.Now)}
+	w := &awaitedTopic{definitions: memory.NewDefinitions(), streams: memory.NewStreams(time.Hour, time.Now), cursors: memory.NewCursors(time.Now)}
 	var err error
 	w.stream, err = domain.ParseTopic("orders")
 	require.NoError(t, err)
@@ -54,8 +55,9 @@ func newWaitingWorld(t *testing.T) (*waitingWorld, func(*api.Options, *hub.Optio
 	}
 }
 
-// calls calls a receiver with all waiting deliveries, and gives each an answer.
-func (w *waitingWorld) calls(id domain.SubscriptionID, statuses ...int) error {
+// callReceiver calls the receiver of a subscription with one event for each status, which the
+// receiver returns.
+func (w *awaitedTopic) callReceiver(id domain.SubscriptionID, statuses ...int) error {
 	ctx := context.Background()
 	c, version, err := w.cursors.Load(ctx, id.Cursor(), domain.Owner{Incarnation: "node", Limit: domain.MaxConcurrency, Policy: domain.QueuePolicy([]time.Duration{0}, 1)}, time.Now)
 	if err != nil {
@@ -76,7 +78,7 @@ func (w *waitingWorld) calls(id domain.SubscriptionID, statuses ...int) error {
 }
 
 func TestPostEvents_ListsTheOutcomesOfSubscriptionsThatAreSync(t *testing.T) {
-	w, with := newWaitingWorld(t)
+	w, with := newAwaitedTopic(t)
 	f := serve(t, with)
 	const events = "/v1/events?topic=orders"
 	require.JSONEq(t, `{"accepted":1,"duplicates":0}`, f.do("POST", events, cloudEvent("0"), "Content-Type", structured).wants(202).body)
@@ -85,18 +87,18 @@ func TestPostEvents_ListsTheOutcomesOfSubscriptionsThatAreSync(t *testing.T) {
 	sub, err := domain.ParseSubscriptionID(id(7))
 	require.NoError(t, err)
 	called := make(chan error, 1)
-	w.appended = func() { called <- w.calls(sub, 204, 500) }
+	w.appended = func() { called <- w.callReceiver(sub, 204, 500) }
 	a := f.do("POST", events, "["+cloudEvent("1")+","+cloudEvent("2")+"]", "Content-Type", batch)
 	require.NoError(t, <-called)
 	require.JSONEq(t, fmt.Sprintf(`{"accepted":2,"duplicates":0,"outcomes":[
 		{"event":0,"subscription":%q,"state":"delivered","status":204},{"event":1,"subscription":%q,"state":"failed","status":500}]}`, id(7), id(7)), a.wants(200).body)
 
-	// A repeated request has the outcomes, too.
+	// The response to a repeated request has the outcomes, too.
 	require.JSONEq(t, fmt.Sprintf(`{"accepted":0,"duplicates":1,"outcomes":[{"event":0,"subscription":%q,"state":"failed","status":500}]}`, id(7)),
 		f.do("POST", events, cloudEvent("2"), "Content-Type", structured).wants(200).body)
 
-	// No request waits for a paused subscription, when the sender prefers not
-	// to, or with many events.
+	// A request does not wait for a paused subscription, if its sender prefers not to, or if it has
+	// many events.
 	start := time.Now()
 	for _, preference := range []string{"respond-async", "wait=5, Respond-Async; a=b"} {
 		require.NotContains(t, f.do("POST", events, cloudEvent("3"), "Content-Type", structured, "Prefer", preference).wants(202).body, "outcomes")

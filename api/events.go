@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 )
 
-// The limits of POST /v1/events.
+// The limits and media types of POST /v1/events.
 const (
 	maxEventBody    = 2 * megabyte // bytes of a request with one event
 	maxBatchBody    = 8 * megabyte
@@ -83,7 +83,7 @@ func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 		writeJSON(w, http.StatusAccepted, answer)
 		return nil
 	}
-	release() // the events are not needed during the wait
+	release() // the wait does not need the events
 	writeOutcomes(w, answer, s.outcomes(r.Context(), wait))
 	return nil
 }
@@ -96,8 +96,8 @@ func causesOf(messages []domain.Message) (causes []domain.TraceContext) {
 	return causes
 }
 
-// readEvents reads the events of a request, in any of the modes of CloudEvents.
-// They keep the memory of its body until release is called.
+// readEvents reads the events of a request, in any of the modes of CloudEvents. The memory that is
+// reserved for the body remains reserved until release is called.
 func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []domain.Message, isBatch bool, release func(), err error) {
 	release = func() {}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -142,8 +142,8 @@ func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []
 	return messages, true, release, eventFaults(faults, true)
 }
 
-// readBody reads a body of up to limit bytes. It takes memory from the pool of
-// request bodies until release is called.
+// readBody reads a body of up to limit bytes. The body takes memory from the pool of request bodies
+// until release is called.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, limit int64) (text []byte, release func(), err error) {
 	release = func() {}
 	if r.ContentLength > limit {
@@ -175,7 +175,7 @@ func checkJSONText(text []byte) error {
 	return nil
 }
 
-// eventFaults returns the problem of events that are not valid, or nil.
+// eventFaults returns the problem for the faults of events, or nil if there are no faults.
 func eventFaults(found []cloudevent.Fault, isBatch bool) error {
 	if len(found) == 0 {
 		return nil
@@ -199,7 +199,8 @@ func eventPointer(index int, attribute string, isBatch bool) string {
 	return pointer
 }
 
-// differingEvents is the answer when some events were sent before with other content.
+// differingEvents returns the problem of a request with events whose ids were sent before with
+// other content.
 func differingEvents(answer counts, conflicts []int, isBatch bool) error {
 	faults := make([]bodyFault, len(conflicts))
 	for i, index := range conflicts {
@@ -213,9 +214,8 @@ func differingEvents(answer counts, conflicts []int, isBatch bool) error {
 	}
 }
 
-// asPublishProblem returns the problem for events that may not be stored. A store that
-// throttles requests is reported as unavailable, because the sender did not exceed its own
-// limit.
+// asPublishProblem returns the problem of a request whose events are possibly not stored. If the
+// store throttles requests, the problem is unavailable, because the sender did not exceed a limit.
 func asPublishProblem(ctx context.Context, published publish.Result, err error) error {
 	p := asProblem(ctx, err)
 	if p.problem == busy && domain.KindOf(err) == domain.Busy {

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// slowStreams are streams whose appends wait until proceed is closed.
+// slowStreams is a store of streams whose appends wait until proceed is closed.
 type slowStreams struct {
 	repository.Streams
 	proceed chan struct{}

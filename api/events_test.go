@@ -18,10 +18,10 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// brokenStreams are streams whose appends fail after the first ones.
+// brokenStreams is a store of streams that fails after some appends.
 type brokenStreams struct {
 	repository.Streams
-	left int // appends that succeed; negative: all
+	left int // number of appends that succeed; negative: all
 	err  error
 }
 
@@ -33,7 +33,7 @@ func (s *brokenStreams) Append(ctx context.Context, stream domain.StreamName, me
 	return s.Streams.Append(ctx, stream, messages)
 }
 
-// withEvents gives a server streams in memory.
+// withEvents configures a server with streams in memory.
 func withEvents(streams *brokenStreams) func(*api.Options, *hub.Options) {
 	streams.Streams = memory.NewStreams(time.Hour, time.Now)
 	return func(o *api.Options, _ *hub.Options) {
@@ -41,7 +41,7 @@ func withEvents(streams *brokenStreams) func(*api.Options, *hub.Options) {
 	}
 }
 
-// entries returns what a topic has.
+// entries returns the entries of a topic.
 func (s *brokenStreams) entries(t *testing.T, topic string) []repository.Entry {
 	t.Helper()
 	stream, err := domain.ParseTopic(topic)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ProblemStatuses are the types of all problems and the status of each.
+// ProblemStatuses returns the status of each problem type.
 func ProblemStatuses() map[string]int {
 	all := make(map[string]int)
 	for p, row := range problems {
@@ -22,8 +22,8 @@ type Problem struct {
 	HasRetryAfter bool
 }
 
-// Problems returns the table of problems by type. Problems of status 429 have
-// Retry-After, too: the handler knows the time.
+// Problems returns the table of problems by type. All problems of status 429 have Retry-After:
+// where the table lacks it, the handler sets it.
 func Problems() map[string]Problem {
 	all := make(map[string]Problem)
 	for p, row := range problems {
@@ -47,7 +47,7 @@ func NewMemoryPool(room, share int64, onCut func()) MemoryPool {
 	return MemoryPool{newMemoryPool(room, share, memoryLimits{timeout: 2 * time.Second, rate: kilobyte, onCut: onCut})}
 }
 
-// Open returns a hold of owner whose transfers do not end when they are interrupted.
+// Open returns a hold of owner. An interruption of the hold does nothing.
 func (p MemoryPool) Open(owner string) MemoryHold { return MemoryHold{p.pool.open(owner, func() {})} }
 
 // A MemoryHold is a hold of a MemoryPool.

@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-// failedLogins counts the failed logins of operators, for each address and in
-// total.
+// failedLogins counts the failed logins of operators, for each address and in total.
 //
-// An address may fail limit times in a window, and only once in a window while
-// all addresses together have reached the total. After that it is refused,
-// unless allowGuess accepts the right token. An address without a failure is
-// never refused, so the right token is accepted from it whatever others do. The
-// memory is bounded: if there are more than maxAddresses addresses, the one
-// whose window began first is forgotten.
+// An address may fail limit times in a window, or once while all addresses together have reached
+// the total. Further requests from the address are refused until its window ends, except for the
+// tokens that allowGuess admits. An address without a failure is never refused, so it can log in
+// with the right token whatever other addresses do. The memory is bounded: beyond maxAddresses
+// addresses, the address whose window began first is removed.
 type failedLogins struct {
 	limit int
 
@@ -27,22 +25,22 @@ type loginFailures struct {
 	began time.Time
 	n     int
 
-	guessed time.Time // when a wrong token was last compared while the address was refused
+	guessed time.Time // time of the last comparison with a wrong token while the address was refused
 }
 
 const (
-	loginWindow   = time.Minute
-	guessInterval = time.Second
-	loginsInAll   = 10 // times the limit of an address
-	maxAddresses  = 4096
-	ipv6NetworkID = 64 // bits; one machine may have all addresses of such a network
+	loginWindow      = time.Minute
+	guessInterval    = time.Second
+	totalLimitFactor = 10 // limit of all addresses together, in limits of one address
+	maxAddresses     = 4096
+	ipv6NetworkID    = 64 // bits; one machine may have all addresses of such a network
 )
 
 func newFailedLogins(limit int) *failedLogins {
 	return &failedLogins{limit: limit, addresses: make(map[string]*loginFailures)}
 }
 
-// timeLeft returns what is left of the window at now, and 0 after its end.
+// timeLeft returns the rest of the window at now, or 0 after its end.
 func (f *loginFailures) timeLeft(now time.Time) time.Duration {
 	return max(0, loginWindow-now.Sub(f.began))
 }
@@ -54,7 +52,7 @@ func (f *loginFailures) add(now time.Time) {
 	f.n++
 }
 
-// pause returns how long requests from address are refused, and 0 if they are not.
+// pause returns how long requests from address are refused, or 0 if they are accepted.
 func (l *failedLogins) pause(address string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +66,7 @@ func (l *failedLogins) pause(address string, now time.Time) time.Duration {
 		return 0
 	}
 	limit := l.limit
-	if l.all.timeLeft(now) > 0 && l.all.n >= loginsInAll*l.limit {
+	if l.all.timeLeft(now) > 0 && l.all.n >= totalLimitFactor*l.limit {
 		limit = 1
 	}
 	if f.n < limit {
@@ -77,7 +75,7 @@ func (l *failedLogins) pause(address string, now time.Time) time.Duration {
 	return left
 }
 
-// allowGuess reports whether a token from a refused address may be compared: at most one
+// allowGuess reports whether a token from a refused address may be compared. It admits at most one
 // wrong token in each guessInterval.
 func (l *failedLogins) allowGuess(address string, isRight bool, now time.Time) bool {
 	l.mu.Lock()

@@ -33,8 +33,8 @@ func newLoginHub(t *testing.T, change ...func(*api.Options, *hub.Options)) *logi
 	return d
 }
 
-// login requests a queue from an address, with a header Authorization unless it
-// is "".
+// login requests a queue from an address. The header Authorization is omitted if authorization is
+// "".
 func (d *loginHub) login(remote, authorization string) *http.Response {
 	d.t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "http://hub"+admin, nil)

@@ -17,9 +17,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// jsonFields are the members that the body of an operator's request may have,
-// each with the variable for its value: a *string, a *bool, or a
-// *json.RawMessage for an object.
+// jsonFields are the members that the body of an operator's request may have. Each has a pointer to
+// the variable for its value: a *string, a *bool, or a *json.RawMessage for an object.
 type jsonFields map[string]any
 
 // readFields reads the fields from a small JSON object. The required fields
@@ -52,8 +51,8 @@ func (f jsonFields) readFields(w http.ResponseWriter, r *http.Request, limit int
 	return nil
 }
 
-// readObject returns the body of a request without a query, which has to be a JSON object of
-// up to limit bytes.
+// readObject returns the body of a request, a JSON object of up to limit bytes. The request must
+// not have a query.
 func readObject(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if _, err := query.Parse(r); err != nil {
 		return nil, err
@@ -72,7 +71,7 @@ func readObject(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, er
 	return text, nil
 }
 
-// setField returns what is wrong with a value, or "".
+// setField sets the variable of a member to value, and returns why the member is invalid, or "".
 func (f jsonFields) setField(name string, value []byte, again bool) string {
 	var err error
 	want := ""

@@ -19,12 +19,12 @@ const findPath = "/v1/admin/find"
 
 var findParameters = []string{"actor", "after", "id", "kind", "origin", "source", "topic"}
 
-// The search for an id by operators.
+// Operators search for what is stored about an id.
 
 type foundDocument struct {
 	ID      string           `json:"id"`
 	Results []resultDocument `json:"results"`
-	Looked  lookedDocument   `json:"looked"`
+	Looked  searchedDocument `json:"looked"`
 	After   string           `json:"after,omitempty"`
 }
 
@@ -57,8 +57,9 @@ type waitDocument struct {
 	Next  string     `json:"next"`
 }
 
-// A lookedDocument names the stores that were searched.
-type lookedDocument struct {
+// A searchedDocument describes the extent of a search: the kinds, the mailboxes, and what could not
+// be read.
+type searchedDocument struct {
 	Kinds     []find.Kind          `json:"kinds"`
 	Found     int                  `json:"found"`
 	Mailboxes int                  `json:"mailboxes"`
@@ -72,7 +73,7 @@ type unreadableDocument struct {
 	Reason string `json:"reason"`
 }
 
-// find shows operators what is stored about an id.
+// find responds to an operator with what is stored about an id.
 func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if s.opts.Find == nil {
 		return refuse(noRoute, "This hub cannot look for ids.")
@@ -123,7 +124,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 func documentOfFound(a *find.Answer) *foundDocument {
 	d := &foundDocument{
 		ID: a.ID, After: a.After, Results: make([]resultDocument, len(a.Results)),
-		Looked: lookedDocument{
+		Looked: searchedDocument{
 			Kinds: append([]find.Kind{}, a.Looked.Kinds...), Found: a.Looked.Found, Mailboxes: a.Looked.Mailboxes,
 			Unread: a.Looked.Unread, Notes: a.Looked.Notes,
 		},

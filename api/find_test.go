@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A foundAnswer has the members of an answer about an id that the tests read.
+// A foundAnswer has those members of a response to a search that the tests read.
 type foundAnswer struct {
 	Results []struct {
 		Kind, State, Actor string

@@ -11,9 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// FuzzDownloads requests an open bundle with arbitrary headers and an arbitrary
-// query. The answer is never a fault of the server, and an answer with the
-// whole body has all of it.
+// FuzzDownloads requests an open bundle with arbitrary headers and an arbitrary query. The response
+// is never a server error, and a whole body is complete.
 func FuzzDownloads(f *testing.F) {
 	store := memory.New(memory.Options{})
 	handler := api.New(api.Options{Hub: hub.New(store, store, store, hub.Options{})}).Handler()

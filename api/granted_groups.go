@@ -7,7 +7,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// grantedGroups returns the groups that the sender of a request may act on for its actor, nil for all.
+// grantedGroups returns the groups that the sender of a request may act on for its actor, or nil
+// for all groups.
 func grantedGroups(ctx context.Context) []domain.Group {
 	p := principalOf(ctx)
 	if p == nil {
@@ -17,9 +18,9 @@ func grantedGroups(ctx context.Context) []domain.Group {
 	return grant.Groups
 }
 
-// restrictGroups returns the groups of a Peek: the named ones, or nil for all.
-// If the sender may act only on some groups, it refuses others and returns
-// those of the sender for nil.
+// restrictGroups returns the groups of a Peek. named are the groups in the request, nil for all. If
+// the sender may act only on some groups, restrictGroups refuses other named groups, and replaces
+// nil by the granted groups.
 func restrictGroups(ctx context.Context, named []domain.Group) ([]domain.Group, error) {
 	granted := grantedGroups(ctx)
 	switch {
@@ -36,8 +37,8 @@ func restrictGroups(ctx context.Context, named []domain.Group) ([]domain.Group, 
 	return named, nil
 }
 
-// checkBundle fails as if a bundle were not open if its group is not one that
-// the sender of a request may act on.
+// checkBundle fails unless the sender of a request may act on the group of the bundle. The error is
+// the same as for a bundle that is not open.
 func (s *Server) checkBundle(ctx context.Context, id domain.BundleID) error {
 	granted := grantedGroups(ctx)
 	if granted == nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// A sender that may act only on some groups of its actor neither creates nor
-// sees what notifies of other groups: subscriptions to topics about all bundles
-// of the actor, with their deliveries, and watches of bundles of other groups
-// and of such subscriptions. To that sender, they do not exist.
+// If a sender may act only on some groups of its actor, notifications of other groups are hidden
+// from it, and it cannot create them. Hidden are subscriptions to topics about all bundles of the
+// actor, deliveries of hidden subscriptions, and watches of hidden subscriptions or of bundles of
+// other groups. The hub treats what is hidden as if it did not exist.
 
 // isOfAllGroups reports whether a topic is about the bundles of an actor in all
 // groups.
@@ -32,8 +32,8 @@ func checkTopic(ctx context.Context, topic string) error {
 	return nil
 }
 
-// hideOtherGroups answers requests about a subscription, a delivery or a watch
-// that is hidden from their sender as if it did not exist.
+// hideOtherGroups refuses requests about a subscription, a delivery or a watch that is hidden from
+// their sender, as if it did not exist.
 func (s *Server) hideOtherGroups(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if grantedGroups(r.Context()) != nil {
@@ -46,8 +46,8 @@ func (s *Server) hideOtherGroups(next http.Handler) http.Handler {
 	})
 }
 
-// checkNotification fails if the path or the query of a request names something
-// that is hidden from its sender.
+// checkNotification fails if the path or the query of a request names a subscription, a delivery or
+// a watch that is hidden from its sender.
 func (s *Server) checkNotification(r *http.Request) error {
 	ctx := r.Context()
 	if id, err := domain.ParseWatchID(pathparam.Value(r, "watchId")); err == nil {
@@ -62,7 +62,7 @@ func (s *Server) checkNotification(r *http.Request) error {
 	}
 	hidden, err := s.isHidden(ctx, id)
 	switch {
-	case hidden && r.Method == http.MethodPut: // otherwise the PUT would create it
+	case hidden && r.Method == http.MethodPut: // refused, because a PUT of an unknown subscription creates it
 		return refuse(missingRight, "The token may act on some groups of this actor, and may not use this id.")
 	case hidden:
 		return domain.Errorf(domain.NotFound, "there is no subscription %s", id)
@@ -92,13 +92,13 @@ func visibleSubscriptions(ctx context.Context, all []*subscribe.Subscription) []
 	return slices.DeleteFunc(all, func(sub *subscribe.Subscription) bool { return isOfAllGroups(sub.Topic) })
 }
 
-// A grantedView is what the sender of a request may watch.
+// A grantedView describes the resources that the sender of a request may watch.
 type grantedView struct {
-	open          map[domain.BundleID]bool       // open bundles in its groups; the group of other bundles is not known
-	subscriptions map[domain.SubscriptionID]bool // subscriptions that are hidden from it
+	open          map[domain.BundleID]bool       // open bundles of the granted groups; the group of other bundles is unknown
+	subscriptions map[domain.SubscriptionID]bool // true for subscriptions that are hidden from the sender
 }
 
-// viewOf returns what the sender of a request may watch, nil for all.
+// viewOf returns the view of the sender of a request, or nil if the sender may watch all resources.
 func (s *Server) viewOf(ctx context.Context) (*grantedView, error) {
 	granted := grantedGroups(ctx)
 	if granted == nil {
@@ -136,7 +136,8 @@ func (v *grantedView) isVisible(r domain.Resource) bool {
 	return r.Kind() != domain.SubscriptionResource || err != nil || !v.subscriptions[id]
 }
 
-// checkWatched fails as if a resource did not exist, unless the sender of a request may watch it.
+// checkWatched fails unless the sender of a request may watch a resource. The error is the same as
+// for a resource that does not exist.
 func (s *Server) checkWatched(ctx context.Context, uri string) error {
 	view, err := s.viewOf(ctx)
 	if view == nil || err != nil {
@@ -149,7 +150,8 @@ func (s *Server) checkWatched(ctx context.Context, uri string) error {
 	return domain.Errorf(domain.NotFound, "there is no such resource")
 }
 
-// checkWatch fails as if a watch did not exist, unless the sender of a request may watch its resource.
+// checkWatch fails unless the sender of a request may watch the resource of a watch. The error is
+// the same as for a watch that does not exist.
 func (s *Server) checkWatch(ctx context.Context, id domain.WatchID) error {
 	found, err := s.opts.Watches.Get(ctx, actorOf(ctx), id)
 	if err != nil {
@@ -163,8 +165,8 @@ func (s *Server) checkWatch(ctx context.Context, id domain.WatchID) error {
 	return nil
 }
 
-// visibleWatches returns up to count watches that are not hidden from the
-// sender of a request, after the first offset ones.
+// visibleWatches returns up to count watches that are not hidden from the sender of a request. It
+// skips the first offset watches.
 func (s *Server) visibleWatches(ctx context.Context, offset, count int) ([]*watch.Watch, error) {
 	view, err := s.viewOf(ctx)
 	if err != nil {

@@ -24,12 +24,12 @@ const (
 	noID     = "2b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 )
 
-// bundleStore is set after the server that needs it has started.
+// A bundleStore forwards to a store, which is set after the server that needs it has started.
 type bundleStore struct{ repository.BundleWatches }
 
-// serveNotifications starts a server with subscriptions, deliveries and
-// watches. Its usual client may act on all groups of the usual actor; bound is
-// the header of a client that may act on timeseries only.
+// serveNotifications starts a server with subscriptions, deliveries and watches. The fixture's
+// client may act on all groups of its actor. bound is the header of a client that may act only on
+// the group timeseries.
 func serveNotifications(t *testing.T) (f *hubFixture, bound []string) {
 	t.Helper()
 	base, err := domain.ParseResourceBase(watchHub)
@@ -67,7 +67,7 @@ func TestGroups_BoundSubscriptionsAndDeliveries(t *testing.T) {
 	require.NotContains(t, list, hiddenID)
 	require.Contains(t, f.do("GET", "/v1/subscriptions", "").wants(200).body, hiddenID)
 
-	// To the bound client, the subscription is as unknown as one that does not exist.
+	// The bound client gets the same response as for a subscription that does not exist.
 	for _, route := range []string{
 		"GET /v1/subscriptions/ID", "DELETE /v1/subscriptions/ID", "POST /v1/subscriptions/ID/pause", "POST /v1/subscriptions/ID/resume",
 		"POST /v1/subscriptions/ID/test", `POST /v1/subscriptions/ID/replays {"from":"2030-01-01T00:00:00Z","to":"2030-01-01T01:00:00Z"}`,

@@ -7,10 +7,10 @@ import (
 	"net/http"
 )
 
-// A handler answers a request, or returns an error and has written nothing.
+// A handler responds to a request. If it returns an error, it has written nothing.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// handle turns the error of h into a problem.
+// handle returns h as an http.HandlerFunc, which turns an error of h into a problem.
 func (s *Server) handle(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil && !errors.Is(err, errParked) {
@@ -52,6 +52,6 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false) // a link has ampersands
+	encoder.SetEscapeHTML(false) // a link contains ampersands
 	_ = encoder.Encode(body)     // fails if the client has disconnected
 }

@@ -42,8 +42,7 @@ type hubFixture struct {
 	tokens *tokens // nil: the server accepts no tokens
 }
 
-// newFixture returns a fixture whose server does not listen yet; change may
-// alter its options.
+// newFixture returns a fixture whose server does not listen yet. change may modify its options.
 func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	f := &hubFixture{t: t, store: &ports{Store: memory.New(memory.Options{})}, logs: &logCapture{}}
@@ -66,7 +65,7 @@ func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFi
 	return f
 }
 
-// serve starts a server; change may alter its options.
+// serve starts a server. change may modify its options.
 func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	f := newFixture(t, change...)
@@ -74,7 +73,7 @@ func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture
 	api.Harden(server.Config)
 	server.Start()
 	f.url = server.URL
-	document() // the document is loaded once for all tests; that takes seconds on a busy machine, and the tests do not measure it
+	document() // load the document before a test measures time: that takes seconds on a busy machine
 	transport := &http.Transport{DisableCompression: true}
 	f.client = &http.Client{Transport: &validating{t: t, next: transport}}
 	t.Cleanup(func() {
@@ -85,7 +84,7 @@ func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture
 	return f
 }
 
-// ports are the ports in memory; a test may replace some calls.
+// ports are the ports of a hub in memory. A test may replace some calls.
 type ports struct {
 	*memory.Store
 	save        func(context.Context, domain.ActorID) error
@@ -132,7 +131,7 @@ func (p *ports) Open(ctx context.Context, s repository.Section) (io.ReadCloser, 
 	return p.Store.Open(ctx, s)
 }
 
-// A logCapture has the lines that the server logged.
+// A logCapture collects the lines that the server logs.
 type logCapture struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -158,9 +157,8 @@ type domainAnswer struct {
 	body   string
 }
 
-// do sends a request as actor 5790001330552. The headers are pairs of a name
-// and a value; an empty value removes the header, a repeated name is sent
-// twice.
+// do sends a request as actor 5790001330552. headers alternates names and values. An empty value
+// removes the header, and a repeated name sends it twice.
 func (f *hubFixture) do(method, path, body string, headers ...string) domainAnswer {
 	f.t.Helper()
 	req := f.newRequest(method, path, strings.NewReader(body))
@@ -177,8 +175,8 @@ func (f *hubFixture) do(method, path, body string, headers ...string) domainAnsw
 	return f.send(req)
 }
 
-// newRequest returns a request as actor 5790001330552 with a body of JSON. A request to an
-// operator's route has the token.
+// newRequest returns a request as actor 5790001330552 with a JSON body. A request to a route of
+// operators has their token.
 func (f *hubFixture) newRequest(method, path string, body io.Reader) *http.Request {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, body)
@@ -212,7 +210,7 @@ func (f *hubFixture) send(req *http.Request) domainAnswer {
 	return domainAnswer{f.t, resp.StatusCode, resp.Header, string(text)}
 }
 
-// post sends events and requires a status.
+// post sends events and requires the status of the response.
 func (f *hubFixture) post(status int, events ...testEvent) domainAnswer {
 	f.t.Helper()
 	return f.do("POST", "/v1/data-available", array(events...)).wants(status)
@@ -226,7 +224,7 @@ func (a domainAnswer) wants(status int) domainAnswer {
 	return a
 }
 
-// problem requires that the answer is a problem, and decodes it.
+// problem requires that the response is a problem with this status and type, and decodes it.
 func (a domainAnswer) problem(status int, typ string) problem {
 	a.t.Helper()
 	a.wants(status)
@@ -249,7 +247,7 @@ type problem struct {
 	Accepted, Duplicates   int
 }
 
-// pointers returns the positions of the faults.
+// pointers returns the JSON pointers of the faults.
 func (p problem) pointers() []string {
 	all := make([]string, len(p.Errors))
 	for i, e := range p.Errors {
@@ -263,8 +261,8 @@ const actor = "5790001330552"
 // A testEvent is one element of a request, as a test writes it.
 type testEvent map[string]any
 
-// newEvent returns a valid event with id n; change overrides its fields, in
-// pairs.
+// newEvent returns a valid event with id n. change overrides fields, as pairs of a name and a
+// value.
 func newEvent(n int, change ...any) testEvent {
 	e := testEvent{
 		"id":               id(n),
@@ -281,7 +279,7 @@ func newEvent(n int, change ...any) testEvent {
 	return e
 }
 
-// id returns a UUID for small n.
+// id returns the UUID that ends with the number n.
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
 func array(events ...testEvent) string {
@@ -306,8 +304,8 @@ func readGolden(t *testing.T, name, got string) string {
 	return string(want)
 }
 
-// wait waits until a line with text is logged: lines are logged after the
-// answer.
+// wait waits until a line with text is logged. The server logs a request after it has sent the
+// response.
 func (l *logCapture) wait(t *testing.T, text string) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

@@ -12,14 +12,14 @@ type status struct {
 // interface changes.
 const ContractVersion = "1"
 
-// A Build is what /readyz reports about the program of the node, and about the level of the
-// store, which rises when all nodes know the next one.
+// A Build is what /readyz reports about the program of the node and the level of the store. The
+// level of the store rises when all nodes support the next level.
 type Build struct {
 	Version        string `json:"version"`
 	API            string `json:"api"`   // ContractVersion
 	Level          int    `json:"level"` // the highest level that the program supports
 	StoreLevel     int    `json:"storeLevel"`
-	AnnouncedLevel int    `json:"announcedLevel,omitempty"` // the level of an upgrade that has begun
+	AnnouncedLevel int    `json:"announcedLevel,omitempty"` // level of an upgrade that has begun
 }
 
 // healthz reports that the process serves requests. It checks nothing that the
@@ -29,8 +29,8 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// readyz reports whether requests should be sent to this node. If they should, it also
-// reports its version, and warnings for operators.
+// readyz reports whether this node should receive requests. If so, it also reports the version of
+// the node, and warnings for operators.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	if err := s.checkReadiness(r.Context()); err != nil {
 		return err

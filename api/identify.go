@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// A requestRecord gathers what is known about a request while it is served. Only the
-// goroutine that serves it may use it.
+// A requestRecord collects facts about a request for its line in the log and for the metrics. Only
+// the goroutine that serves the request may use it.
 type requestRecord struct {
 	id      string
 	attrs   []slog.Attr // attributes for the log, from the handler
@@ -21,9 +21,9 @@ type requestRecord struct {
 
 	principal string // sender whose identity was verified; "": none
 
-	start    time.Time // when the request began
-	poll     *poll     // the parked request that this one resumes, or nil
-	isParked bool      // the request has no answer yet
+	start    time.Time
+	poll     *poll // parked request that this request resumes; nil: none
+	isParked bool  // the request has no response yet
 
 	span trace.Span // span of the request; nil: none
 }
@@ -31,8 +31,8 @@ type requestRecord struct {
 // note adds attributes to the log line of the request.
 func (rec *requestRecord) note(attrs ...slog.Attr) { rec.attrs = append(rec.attrs, attrs...) }
 
-// setPrincipal adds the verified sender to the log: its subject or, if that is
-// empty, its client, as in the records of orders.
+// setPrincipal adds the verified sender to the log: its subject or, if the subject is empty, its
+// client. Records of orders name senders in the same form.
 func (rec *requestRecord) setPrincipal(p *identity.Principal) { rec.principal = p.RecordName("") }
 
 type recordKey struct{}

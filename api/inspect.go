@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// An actor's stored queue, for operators.
+// Operators inspect the stored queue of an actor.
 
 type shownQueue struct {
 	Recipient string         `json:"recipient"`
@@ -46,12 +46,11 @@ type bundleView struct {
 	First       int64         `json:"first"`
 	Last        int64         `json:"last"`
 	Opened      time.Time     `json:"opened"`
-	Domain      *domainAnswer `json:"domain,omitempty"` // the state of the domain that makes the content of the bundle
+	Domain      *contentState `json:"domain,omitempty"` // attempts of the domain to produce the content of the bundle
 }
 
-// A domainAnswer describes what a domain has done so far about the content of a
-// bundle.
-type domainAnswer struct {
+// A contentState describes the attempts of a domain to produce the content of a bundle.
+type contentState struct {
 	Answered bool   `json:"answered"`
 	Failures int    `json:"failures,omitempty"` // consecutive failures
 	Reason   string `json:"reason,omitempty"`   // reason of the last failure
@@ -121,7 +120,7 @@ func newShownLoss(l *hub.Loss) *shownLoss {
 	return shown
 }
 
-// inspect shows an operator the queue of an actor. It changes nothing.
+// inspect responds to an operator with the queue of an actor. It changes nothing.
 func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -169,9 +168,9 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
 }
 
 func shownBundle(b *domain.Bundle) bundleView {
-	var state *domainAnswer
+	var state *contentState
 	if t := b.ContentFailure; b.Content == domain.Request {
-		state = &domainAnswer{Answered: !b.IsUnanswered(), Failures: t.Failures, Reason: t.Reason, Text: t.Text, Marked: t.IsMarked()}
+		state = &contentState{Answered: !b.IsUnanswered(), Failures: t.Failures, Reason: t.Reason, Text: t.Text, Marked: t.IsMarked()}
 	}
 	return bundleView{
 		Domain:   state,

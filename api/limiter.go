@@ -9,13 +9,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A limiter bounds the total that all requests of a kind hold at the same time.
-// A request for which there is no room waits, and fails with Busy after the
-// timeout.
+// A limiter bounds the total amount that requests of one kind hold at the same time. A request that
+// finds no room waits, and fails with Busy after the timeout.
 type limiter struct {
 	room    *semaphore.Weighted
-	timeout time.Duration // the wait of a request that can still be refused
-	full    string        // the text of the error
+	timeout time.Duration // maximum wait of acquire
+	full    string        // text of the Busy error
 }
 
 func newLimiter(room int64, timeout time.Duration, full string) *limiter {

@@ -10,11 +10,11 @@ import (
 // A RouteSet is the set of routes that a listener serves.
 type RouteSet int
 
-// The sets of routes. Probes, the OpenAPI document and the guide for clients are in each.
+// Sets of routes. Each set includes the probes, the OpenAPI document and the guide for clients.
 const (
 	AllRoutes      RouteSet = iota
-	PublicRoutes            // all except those of operators
-	OperatorRoutes          // only those of operators and their tools
+	PublicRoutes            // all routes except those of operators
+	OperatorRoutes          // only the routes of operators and their tools
 )
 
 // HandlerOf returns the handler of a listener that serves a set of routes.
@@ -23,7 +23,7 @@ func (s *Server) HandlerOf(set RouteSet, isOwnHost func(host string) bool) http.
 	return s.routes(set, isOwnHost)
 }
 
-// onlyRoutes answers paths outside set as if they did not exist.
+// onlyRoutes responds to paths outside of set as if they did not exist.
 func (s *Server) onlyRoutes(set RouteSet) func(http.Handler) http.Handler {
 	detail := "Operators' routes are at another address of this hub: its setting admin-listen."
 	if set == OperatorRoutes {
@@ -45,7 +45,7 @@ func (s *Server) onlyRoutes(set RouteSet) func(http.Handler) http.Handler {
 
 // setOf returns the set of routes that a path belongs to.
 func setOf(path string) RouteSet {
-	if path == "/" { // it redirects to the console
+	if path == "/" { // the path redirects to the console
 		return OperatorRoutes
 	}
 	for _, root := range [...]string{"/v1/admin", "/metrics", consolePath, "/debug"} {

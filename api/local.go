@@ -7,13 +7,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// localOnly refuses requests that do not come from this machine: requests that
-// name another host, and requests that a proxy has forwarded.
+// localOnly refuses requests that do not come from this machine: requests whose Host is not this
+// machine, and requests that a proxy has forwarded.
 //
-// The first prevents DNS rebinding: a web page whose own name resolves to a
-// loopback address. The second is for hubs that trust the X-Actor-Id of every
-// client because only this machine reaches them: through a proxy, other
-// machines reach them too.
+// The check of Host prevents DNS rebinding, in which the domain of a web page resolves to a
+// loopback address. The check for proxies protects a hub that trusts the X-Actor-Id of every client
+// because only this machine can reach it: a proxy would let other machines reach it, too.
 func (s *Server) localOnly(isOwnHost func(host string) bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		if isOwnHost == nil && !s.opts.NoProxies {
@@ -40,8 +39,8 @@ func (s *Server) checkLocal(r *http.Request, isOwnHost func(host string) bool) e
 	return nil
 }
 
-// proxyHeader returns the name of a header by which a proxy shows that it has
-// forwarded a request, or "".
+// proxyHeader returns the name of a header that shows that a proxy has forwarded a request, or ""
+// if the request has none.
 func proxyHeader(h http.Header) string {
 	for _, name := range [...]string{"Forwarded", "Via"} {
 		if _, ok := h[name]; ok {

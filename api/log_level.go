@@ -15,22 +15,23 @@ import (
 // logLevelPath is where operators read and change the level of the log of one node.
 const logLevelPath = "/v1/admin/log-level"
 
-// A change of the level of the log lasts for at least minLogLevelSpan and at most maxLogLevelSpan, because a log
-// of each request of the store fills a disk.
+// A change of the log level lasts for at least minLogLevelSpan and at most maxLogLevelSpan. The
+// upper limit exists because a log with each request to the store fills a disk.
 const (
 	minLogLevelSpan     = time.Second
 	defaultLogLevelSpan = 10 * time.Minute
 	maxLogLevelSpan     = 24 * time.Hour
 )
 
-// logLevels are the levels that operators may choose, as the setting log.level has them.
+// logLevels are the levels that operators may choose. The setting log.level accepts the same
+// levels.
 var logLevels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
 
-// A shownLogLevel is the level of the log in an answer.
+// A shownLogLevel is the log level in a response.
 type shownLogLevel struct {
 	Level      string     `json:"level"`
 	Configured string     `json:"configured"`
-	Until      *time.Time `json:"until,omitempty"` // end of the change that applies
+	Until      *time.Time `json:"until,omitempty"` // end of the current change
 }
 
 func logLevelName(level slog.Level) string { return strings.ToLower(level.String()) }
@@ -53,9 +54,8 @@ func (s *Server) getLogLevel(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putLogLevel changes the level for a while. The order is recorded in the log,
-// because the level belongs to one process. The record is a warning, so that it
-// also appears in logs of that level.
+// putLogLevel changes the log level for a while. The order is recorded only in the log, because the
+// level belongs to one process. The record is a warning, so that logs of the level warn contain it.
 func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	var name, span string
 	by, err := readOrder(w, r, jsonFields{"level": &name, "for": &span}, "level")

@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// A flood of refused requests must not fill the disk of the log: for each kind,
-// at most maxRefusalLines are logged in each refusalWindow. The metrics count
-// all requests.
+// Refused requests are sampled, because many of them would fill the disk of the log. For each kind,
+// at most maxRefusalLines are logged in each refusalWindow. The metrics count all requests.
 const (
 	maxRefusalLines = 20
 	refusalWindow   = 10 * time.Second
 )
 
-// A refusalKind is what sampled requests have in common.
+// A refusalKind identifies requests that are sampled together.
 type refusalKind struct {
 	route  string
 	status int
@@ -25,10 +24,10 @@ type refusalKind struct {
 // use.
 type logSampler struct {
 	mu    sync.Mutex
-	kinds map[refusalKind]*refusals // bounded by the number of routes and statuses
+	kinds map[refusalKind]*refusals // the number of routes and statuses bounds the size
 }
 
-// refusals are the requests of one kind in one window.
+// refusals counts the requests of one kind in one window.
 type refusals struct {
 	began   time.Time
 	logged  int
@@ -61,8 +60,8 @@ type leftOut struct {
 	n int
 }
 
-// endWindows ends the windows that are over, or all windows if isLast is true,
-// and returns the numbers of requests that were not logged.
+// endWindows ends the windows that have passed, or all windows if isLast is true. It returns the
+// numbers of requests that were not logged.
 func (s *logSampler) endWindows(now time.Time, isLast bool) []leftOut {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// The list of all surveyed queues, for operators.
+// Operators list the queues of all actors, as of the last survey.
 
 type mailboxList struct {
-	SurveyedAt *time.Time        `json:"surveyedAt,omitempty"` // nil: the first survey has not read all mailboxes yet
+	SurveyedAt *time.Time        `json:"surveyedAt,omitempty"` // nil: no survey has read all mailboxes yet
 	Matching   int               `json:"matching"`
 	Queues     []mailboxDocument `json:"queues"`
 	Next       string            `json:"next,omitempty"`
@@ -23,10 +23,10 @@ type mailboxDocument struct {
 	Recipient   string                 `json:"recipient"`
 	State       string                 `json:"state"`
 	Waiting     int64                  `json:"waiting"`              // events, including those of open bundles
-	AgeSeconds  *int64                 `json:"ageSeconds,omitempty"` // age of the oldest of these events; nil: not known
+	AgeSeconds  *int64                 `json:"ageSeconds,omitempty"` // age of the oldest waiting event; nil: unknown
 	Frozen      bool                   `json:"frozen,omitempty"`
 	Damage      string                 `json:"damage,omitempty"`
-	LastPeek    *time.Time             `json:"lastPeek,omitempty"` // the last Peek that opened a bundle
+	LastPeek    *time.Time             `json:"lastPeek,omitempty"` // time of the last Peek that opened a bundle
 	LastDequeue *time.Time             `json:"lastDequeue,omitempty"`
 	Groups      []mailboxGroupDocument `json:"groups"`
 }
@@ -43,7 +43,7 @@ type mailboxGroupDocument struct {
 type mailboxOpenDocument struct {
 	BundleID     string     `json:"bundleId"`
 	Opened       time.Time  `json:"opened"`
-	Failures     int        `json:"failures,omitempty"` // consecutive failures of its domain
+	Failures     int        `json:"failures,omitempty"` // consecutive failures of the bundle's domain
 	FailingSince *time.Time `json:"failingSince,omitempty"`
 }
 
@@ -95,7 +95,8 @@ func (s *Server) documentOfMailbox(m *domain.Mailbox) mailboxDocument {
 	return d
 }
 
-// ageOrNil returns the age of the oldest event, nil if it is not known or nothing waits.
+// ageOrNil returns the age of the oldest event. It returns nil if no event waits or the age is
+// unknown.
 func (s *Server) ageOrNil(b domain.Backlog) *int64 {
 	if age, ok := s.ageOf(b); ok {
 		return &age

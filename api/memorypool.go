@@ -8,21 +8,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A memoryPool bounds the memory that requests hold while their clients send or
-// read, in total and for each owner. A request for which there is no room waits
-// up to timeout, and then fails with Busy. memoryqueue.go defines the order in
-// which requests are served, and memoryrelief.go which clients are cut off for
-// them.
+// A memoryPool bounds the memory that requests hold while their clients send or read, in total and
+// for each owner. A request that finds no room waits up to timeout, and then fails with Busy.
+// memoryqueue.go defines the order in which waiting requests are served, and memoryrelief.go which
+// clients are cut off for them.
 type memoryPool struct {
 	memoryLimits
-	room, share int64 // bytes in total; bytes of one owner
+	room, share int64 // limits in bytes, of the pool and of one owner
 
 	mu     sync.Mutex
 	used   int64
 	owners map[string]*memoryOwner
 	held   map[*memoryHold]struct{}
-	queue  []*memoryWaiter // in the order of their arrival
-	relief *time.Timer     // set while requests wait
+	queue  []*memoryWaiter // in order of arrival
+	relief *time.Timer     // repeats relieve while requests wait; nil: no request waits
 	opened uint64          // number of holds so far
 }
 
@@ -30,14 +29,13 @@ type memoryPool struct {
 type memoryLimits struct {
 	timeout   time.Duration
 	rate      int64         // bytes per second that a client has to move while others wait
-	stallTime time.Duration // the stall limit never falls below it
-	full      string        // the text of the error
-	onCut     func()        // for metrics; called with the pool locked
+	stallTime time.Duration // lower bound of the stall limit
+	full      string        // text of the Busy error
+	onCut     func()        // counts a client that is cut off; called with the pool locked
 
-	// cutsOwn lets the pool also cut off clients of an owner while another
-	// request of the same owner waits in its share. It is not set where an
-	// owner is one client: that client would only repeat the requests that were
-	// cut off.
+	// cutsOwn lets the pool also cut off clients of an owner for another request of the same owner
+	// that waits for room in the owner's share. It is false where an owner is a single client,
+	// because that client would only repeat the requests that were cut off.
 	cutsOwn bool
 }
 
@@ -46,14 +44,14 @@ type memoryOwner struct {
 	name           string
 	used           int64
 	holds, waiting int
-	expected       int64 // bytes that will be in use once all cut holds are closed; only relieve uses it
+	expected       int64 // bytes that will remain in use when all cut holds are closed; only relieve uses it
 }
 
 // A memoryHold is the memory of one request.
 type memoryHold struct {
 	pool      *memoryPool
 	owner     *memoryOwner
-	number    uint64 // in the order of opening
+	number    uint64 // number in the order of opening
 	bytes     int64
 	waiter    *memoryWaiter // nil: the request does not wait
 	interrupt func()        // ends the current transfer
@@ -68,8 +66,8 @@ func newMemoryPool(room, share int64, limits memoryLimits) *memoryPool {
 	}
 }
 
-// newMemoryPools returns the pool for small requests and the pool for the others. The pool for
-// small requests has an additional quarter of room, but at least minSmallPool bytes.
+// newMemoryPools returns the pool for small requests and the pool for large requests. The pool for
+// small requests has a quarter of room, in addition to room, but at least minSmallPool bytes.
 func newMemoryPools(room, share int64, limits memoryLimits) (small, large *memoryPool) {
 	smallRoom := max(room/4, minSmallPool)
 	return newMemoryPool(smallRoom, max(share/4, smallRoom/4), limits), newMemoryPool(room, share, limits)
@@ -139,8 +137,8 @@ func (h *memoryHold) close() {
 	}
 }
 
-// beginTransfer records that the request waits for its client from now on. It returns
-// false if the pool has cut off the client. On a nil hold it does nothing.
+// beginTransfer records that the request begins to wait for its client. It returns false if the
+// pool has cut off the client. On a nil hold it does nothing.
 func (h *memoryHold) beginTransfer() bool {
 	if h == nil {
 		return true
@@ -152,7 +150,7 @@ func (h *memoryHold) beginTransfer() bool {
 }
 
 // endTransfer records that the client has sent or read n bytes. It returns false if the pool has
-// cut off the client, whose deadline may be in the past then.
+// cut off the client, whose deadline may have been moved into the past.
 func (h *memoryHold) endTransfer(n int) bool {
 	if h == nil {
 		return true

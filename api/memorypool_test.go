@@ -47,8 +47,8 @@ func (b *bubble) metrics() string {
 	return string(text)
 }
 
-// upload begins a request with a body of length bytes, sends the first sent
-// bytes, and returns the channel of the answer.
+// upload begins a request with a body of length bytes, sends the first sent bytes, and returns a
+// channel for the response.
 func (b *bubble) upload(conn net.Conn, length, sent int) <-chan *http.Response {
 	answered := make(chan *http.Response, 1)
 	go func() {
@@ -63,9 +63,9 @@ func (b *bubble) upload(conn net.Conn, length, sent int) <-chan *http.Response {
 	return answered
 }
 
-// uploading runs test with a server that has memory for four bodies of 256 KB,
-// two of them from one address.
-func uploading(t *testing.T, test func(b *bubble)) {
+// inUploadBubble runs test with a server that has memory for four bodies of 256 KB, two of them
+// from one address.
+func inUploadBubble(t *testing.T, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		test(serveBubble(t, newFixture(t, func(o *api.Options, _ *hub.Options) {
@@ -77,9 +77,9 @@ func uploading(t *testing.T, test func(b *bubble)) {
 const bigUpload = 256 << 10
 
 func TestUpload_DoesNotWaitForBodiesThatStandStill(t *testing.T) {
-	uploading(t, func(b *bubble) {
+	inUploadBubble(t, func(b *bubble) {
 		var stalled []<-chan *http.Response
-		for i := range byte(4) { // these four have all the memory
+		for i := range byte(4) { // these four bodies use all memory
 			stalled = append(stalled, b.upload(b.dialFrom(i/2), bigUpload, bigUpload-1))
 		}
 		start := time.Now()
@@ -93,7 +93,7 @@ func TestUpload_DoesNotWaitForBodiesThatStandStill(t *testing.T) {
 }
 
 func TestUpload_LeavesAShareOfTheMemoryToOtherAddresses(t *testing.T) {
-	uploading(t, func(b *bubble) {
+	inUploadBubble(t, func(b *bubble) {
 		for range 2 {
 			b.upload(b.dialFrom(1), bigUpload, bigUpload-1)
 		}
@@ -107,18 +107,18 @@ func TestUpload_LeavesAShareOfTheMemoryToOtherAddresses(t *testing.T) {
 }
 
 func TestUpload_IsRefusedWhenNoMemoryComesFree(t *testing.T) {
-	uploading(t, func(b *bubble) {
+	inUploadBubble(t, func(b *bubble) {
 		for i := range byte(4) {
 			conn := b.dialFrom(i)
 			b.upload(conn, bigUpload, bigUpload-80<<10)
-			go func() { // slow, but never still for long
+			go func() { // slow, but without long pauses
 				for range 40 {
 					<-time.After(500 * time.Millisecond)
 					_, _ = io.WriteString(conn, strings.Repeat(" ", 2<<10))
 				}
 			}()
 		}
-		<-time.After(9 * time.Second) // now they have all the memory
+		<-time.After(9 * time.Second) // time until these bodies use all memory
 		start := time.Now()
 		resp := <-b.upload(b.dialFrom(9), bigUpload, bigUpload)
 		require.Equal(b.t, 429, resp.StatusCode)
@@ -130,11 +130,11 @@ func TestUpload_IsRefusedWhenNoMemoryComesFree(t *testing.T) {
 }
 
 func TestUpload_ReplacesTransfersOfAddressesThatUseMost(t *testing.T) {
-	uploading(t, func(b *bubble) {
+	inUploadBubble(t, func(b *bubble) {
 		for i := range byte(4) {
 			conn := b.dialFrom(i / 2)
 			b.upload(conn, bigUpload, bigUpload-80<<10)
-			go func() { // at the minimum rate
+			go func() { // a client at the minimum rate
 				for range 40 {
 					<-time.After(500 * time.Millisecond)
 					_, _ = io.WriteString(conn, strings.Repeat(" ", 2<<10))
@@ -185,7 +185,7 @@ func (b *bubble) dripOnce(conn net.Conn, stopped <-chan struct{}) {
 }
 
 func TestUpload_IsServedWhileTwoAddressesSendSlowly(t *testing.T) {
-	uploading(t, func(b *bubble) {
+	inUploadBubble(t, func(b *bubble) {
 		defer b.sendByteByByte(1, 140)()
 		defer b.sendByteByByte(2, 140)()
 		<-time.After(5 * time.Second)
@@ -197,8 +197,8 @@ func TestUpload_IsServedWhileTwoAddressesSendSlowly(t *testing.T) {
 	})
 }
 
-// uploadSteadily sends a body in 16 pieces, one every 0.1 s, and returns the
-// channel of the status of the answer.
+// uploadSteadily sends a body in 16 pieces, one every 0.1 s, and returns a channel for the status
+// of the response.
 func (b *bubble) uploadSteadily(conn net.Conn, header string, piece func(string) string) <-chan int {
 	go func() {
 		_, _ = fmt.Fprintf(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\n%s\r\n\r\n", header)
@@ -228,9 +228,9 @@ func (b *bubble) uploadSteadily(conn net.Conn, header string, piece func(string)
 }
 
 func TestUpload_OfOneAddressIsServedInTurn(t *testing.T) {
-	uploading(t, func(b *bubble) {
+	inUploadBubble(t, func(b *bubble) {
 		var all []<-chan int
-		for range 3 { // the share of the address has room for two
+		for range 3 { // the share of the address has room for two bodies
 			all = append(all, b.uploadSteadily(b.dialFrom(1), fmt.Sprintf("Content-Length: %d", bigUpload), func(s string) string { return s }))
 		}
 		start := time.Now()
@@ -242,7 +242,7 @@ func TestUpload_OfOneAddressIsServedInTurn(t *testing.T) {
 }
 
 func TestUpload_WithoutALengthIsRefusedWhenAllOfItsAddressWait(t *testing.T) {
-	uploading(t, func(b *bubble) {
+	inUploadBubble(t, func(b *bubble) {
 		var all []<-chan int
 		for range 3 {
 			all = append(all, b.uploadSteadily(b.dialFrom(1), "Transfer-Encoding: chunked", chunk))
@@ -264,7 +264,7 @@ func TestUpload_FitsLimitsThatAreNoMultipleOfAStep(t *testing.T) {
 	})
 }
 
-// A lateConn may deliver late what it has read.
+// A lateConn delays the result of a Read.
 type lateConn struct {
 	net.Conn
 	delay atomic.Int64 // delay of the next Read
@@ -277,7 +277,7 @@ func (c *lateConn) Read(p []byte) (int, error) {
 }
 
 func TestUpload_IsStoredIfItIsCutOffAtItsEnd(t *testing.T) {
-	uploading(t, func(b *bubble) {
+	inUploadBubble(t, func(b *bubble) {
 		client, server := net.Pipe()
 		defer client.Close()
 		late := &lateConn{Conn: &remoteConn{server, net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 4000}}}
@@ -330,7 +330,7 @@ func TestMemoryPool_CutsNoMoreThanItNeeds(t *testing.T) {
 }
 
 func TestUpload_BoundsSmallBodiesThatStandStill(t *testing.T) {
-	uploading(t, func(b *bubble) {
+	inUploadBubble(t, func(b *bubble) {
 		const small, sent = 60_000, 59_999
 		var stalled []<-chan *http.Response
 		for range 400 {
@@ -353,13 +353,14 @@ func TestUpload_BoundsSmallBodiesThatStandStill(t *testing.T) {
 	})
 }
 
-// largeAnswer is the memory that the bundle of 4,000 events in answering takes
-// at first. Once its events are read, it takes a third of that.
+// largeAnswer is the memory that a Peek of the bundle with 4,000 events in inDownloadBubble takes
+// at first. After the events were read, the response takes a third of this memory.
 const largeAnswer = 128<<10 + 4000*300
 
-// answering runs test with a server that has room bytes of memory for large answers,
-// and memory for one answer of an actor. Three actors have a large bundle waiting, one a small one.
-func answering(t *testing.T, room int64, test func(b *bubble)) {
+// inDownloadBubble runs test with a server that has room bytes of memory for large responses, and
+// memory for one response of an actor. For three actors a large bundle waits, for one actor a small
+// bundle.
+func inDownloadBubble(t *testing.T, room int64, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := serveBubble(t, newFixture(t, func(o *api.Options, _ *hub.Options) {
@@ -379,7 +380,7 @@ func answering(t *testing.T, room int64, test func(b *bubble)) {
 	})
 }
 
-// readAll requires the whole answer of a Peek after a time.
+// readAll reads the whole response to a Peek, and requires that this takes the time want.
 func (b *bubble) readAll(actor string, want time.Duration) {
 	b.t.Helper()
 	start := time.Now()
@@ -391,16 +392,16 @@ func (b *bubble) readAll(actor string, want time.Duration) {
 }
 
 func TestPeek_DoesNotWaitForAnswersThatAreNotRead(t *testing.T) {
-	answering(t, largeAnswer, func(b *bubble) {
+	inDownloadBubble(t, largeAnswer, func(b *bubble) {
 		require.Equal(b.t, 200, b.exchange(b.dial(), peekAs("first")).StatusCode)
 		b.readAll("small", 0)
-		b.readAll("second", 4*time.Second) // in that time a reader at 4 KB/s would have read one step
+		b.readAll("second", 4*time.Second) // a reader at 4 KB/s reads one step in this time
 		b.f.logs.wait(b.t, "too slowly")
 	})
 }
 
 func TestPeek_LeavesAShareOfTheMemoryToOtherActors(t *testing.T) {
-	answering(t, 2*largeAnswer, func(b *bubble) {
+	inDownloadBubble(t, 2*largeAnswer, func(b *bubble) {
 		for range 3 {
 			conn := b.dial()
 			go func() { _, _ = io.WriteString(conn, peekAs("first")) }()
@@ -411,7 +412,7 @@ func TestPeek_LeavesAShareOfTheMemoryToOtherActors(t *testing.T) {
 }
 
 func TestPeek_KeepsSteadyReadersOnThinLines(t *testing.T) {
-	answering(t, largeAnswer+600<<10, func(b *bubble) {
+	inDownloadBubble(t, largeAnswer+600<<10, func(b *bubble) {
 		thin := b.exchange(&slow{Conn: b.dial(), rate: 40 << 10}, peekAs("first"))
 		require.Equal(b.t, 200, thin.StatusCode)
 		whole := make(chan error)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// maxWaiting is the maximum number of requests that wait for room in one pool,
-// and half of it the maximum for one owner. Further requests are refused at
-// once, because each waiting one takes memory that no pool counts.
+// maxWaiting is the maximum number of requests that wait for room in one pool. An owner may have
+// half of this number. Further requests are refused immediately, because a waiting request takes
+// memory that no pool counts.
 const maxWaiting = 256
 
 // A memoryWaiter is a request that waits for room.
@@ -17,12 +17,12 @@ type memoryWaiter struct {
 	hold    *memoryHold
 	bytes   int64
 	since   time.Time
-	granted bool          // set when ready is closed
-	ready   chan struct{} // closed: the request waits no longer
-	rank    int64         // set by fairOrder
+	granted bool          // the request was served; valid after ready is closed
+	ready   chan struct{} // closed when the request stops waiting
+	rank    int64         // bytes of the owner before this request; set by fairOrder
 }
 
-// wait waits for n bytes and returns whether the hold got them.
+// wait waits for n bytes and reports whether the hold got them.
 func (p *memoryPool) wait(ctx context.Context, h *memoryHold, n int64) bool {
 	w := p.enqueue(h, n)
 	if w == nil {
@@ -38,8 +38,9 @@ func (p *memoryPool) wait(ctx context.Context, h *memoryHold, n int64) bool {
 	return w.granted
 }
 
-// enqueue returns nil if too many requests wait already. If the queue is full, a request
-// of an owner with more waiting requests makes room for h.
+// enqueue adds a request for n bytes to the queue. It returns nil if too many requests wait. If the
+// queue is full, it first refuses a request of an owner that has more waiting requests than the
+// owner of h.
 func (p *memoryPool) enqueue(h *memoryHold, n int64) *memoryWaiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +61,7 @@ func (p *memoryPool) enqueue(h *memoryHold, n int64) *memoryWaiter {
 	return w
 }
 
-// abandon removes w from the queue, unless it has been served meanwhile.
+// abandon removes w from the queue, unless w has left the queue already.
 func (p *memoryPool) abandon(w *memoryWaiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +89,7 @@ func (p *memoryPool) refuseNewest(limit int) bool {
 	return true
 }
 
-// dequeue ends the waiting of w.
+// dequeue removes w from the queue and ends its wait.
 func (p *memoryPool) dequeue(w *memoryWaiter, granted bool) {
 	i := slices.Index(p.queue, w)
 	p.queue = slices.Delete(p.queue, i, i+1)
@@ -102,7 +103,8 @@ func (p *memoryPool) dequeue(w *memoryWaiter, granted bool) {
 	}
 }
 
-// hasTurn reports whether a new request of o would overtake no waiting request.
+// hasTurn reports whether a new request of o may be served without queueing: no request of o waits,
+// and each request of another owner waits only for room in the share of that owner.
 func (p *memoryPool) hasTurn(o *memoryOwner) bool {
 	for _, w := range p.queue {
 		if w.hold.owner == o || p.isWithinShare(w.hold.owner, w.bytes) {
@@ -112,8 +114,8 @@ func (p *memoryPool) hasTurn(o *memoryOwner) bool {
 	return true
 }
 
-// grant serves waiting requests as long as there is room. A request that waits in the
-// share of its owner does not hold up the others.
+// grant serves waiting requests in fair order while there is room. It skips requests that would
+// exceed the share of their owner.
 func (p *memoryPool) grant() {
 	for _, w := range p.fairOrder() {
 		if !p.isWithinShare(w.hold.owner, w.bytes) {
@@ -127,8 +129,8 @@ func (p *memoryPool) grant() {
 	}
 }
 
-// fairOrder returns the waiting requests in the order in which they are served: by the
-// bytes that the owner uses and will use for its older requests, then by size, then by age.
+// fairOrder returns the waiting requests in the order in which they are served: first by the bytes
+// that their owner uses or has requested earlier, then by size, then by age.
 func (p *memoryPool) fairOrder() []*memoryWaiter {
 	if len(p.queue) == 0 {
 		return nil

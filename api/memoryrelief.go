@@ -7,10 +7,9 @@ import (
 )
 
 const (
-	// stallLimit is how far a client may fall behind the minimum rate while
-	// others wait for memory. It falls to minStallLimit as the queue fills up,
-	// so that requests are served in time during a flood of bodies that never
-	// end.
+	// stallLimit is how far a client may fall behind the minimum rate while other requests wait for
+	// memory. The limit decreases to minStallLimit as the queue fills, so that requests are served
+	// in time during a flood of bodies that never end.
 	stallLimit    = time.Second
 	minStallLimit = 100 * time.Millisecond
 
@@ -20,7 +19,7 @@ const (
 // transfers measures how fast the client of one hold moves bytes. The time between two
 // transfers, when the request works or waits for memory, does not count.
 type transfers struct {
-	since time.Time // when the current transfer began; zero: no transfer is under way
+	since time.Time // beginning of the current transfer; zero: none
 	lag   time.Duration
 	moved int64
 	took  time.Duration
@@ -51,19 +50,18 @@ func (t *transfers) speed(now time.Time) float64 {
 	return float64(t.moved) / max(took.Seconds(), 1e-9)
 }
 
-// A memoryRelief chooses the requests that fail so that others are served.
-// Among the candidates it prefers a stalled request, then one of the owner that
-// uses most memory, then the slowest.
+// A memoryRelief chooses the requests that fail so that waiting requests are served. It prefers
+// stalled requests, then requests of the owner that uses most memory, then the slowest requests.
 type memoryRelief struct {
 	pool     *memoryPool
 	now      time.Time
-	fair     int64         // bytes of each owner if all had the same share
-	expected int64         // bytes that will be in use once all cut holds are closed
-	victims  []*memoryHold // stalled ones first, and the slowest first
+	fair     int64         // bytes of the pool for each owner in equal shares
+	expected int64         // bytes that will remain in use when all cut holds are closed
+	victims  []*memoryHold // holds that may be cut: stalled holds first, then the slowest
 	stalled  map[*memoryHold]bool
 }
 
-// relieve cuts off clients as long as requests wait.
+// relieve cuts off clients for the requests that wait.
 func (p *memoryPool) relieve() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +69,7 @@ func (p *memoryPool) relieve() {
 		return
 	}
 	p.newRelief(time.Now()).run()
-	p.grant() // the refused requests may have blocked others
+	p.grant() // the refused requests may have blocked other requests
 	if p.relief != nil {
 		p.relief.Reset(reliefInterval)
 	}
@@ -106,18 +104,18 @@ func (p *memoryPool) newRelief(now time.Time) *memoryRelief {
 	return r
 }
 
-// currentStallLimit returns the stall limit for the length of the queue.
+// currentStallLimit returns the stall limit at the current length of the queue.
 func (p *memoryPool) currentStallLimit() time.Duration {
 	fullness := float64(len(p.queue)) / (maxWaiting / 2)
 	return max(p.stallTime, minStallLimit, time.Duration((1-fullness)*float64(stallLimit)))
 }
 
-// run makes room for the waiting requests in their order, and stops at the
-// first one that has to keep waiting.
+// run makes room for the waiting requests in fair order, and stops at the first request that has to
+// continue waiting.
 func (r *memoryRelief) run() {
 	for _, w := range r.pool.fairOrder() {
 		if w.hold.waiter != w {
-			continue // it was refused to make room for another
+			continue // the request was refused to make room for another one
 		}
 		o := w.hold.owner
 		if !r.makeRoomInShare(w) {
@@ -136,7 +134,8 @@ func (r *memoryRelief) run() {
 	}
 }
 
-// makeRoomInShare reports whether the share of the owner of w will have room for w.
+// makeRoomInShare reports whether the share of w's owner will have room for w. If the pool has
+// cutsOwn, it cuts off stalled clients of this owner.
 func (r *memoryRelief) makeRoomInShare(w *memoryWaiter) bool {
 	o := w.hold.owner
 	for _, h := range r.victims {
@@ -154,11 +153,11 @@ func (r *memoryRelief) makeRoomInShare(w *memoryWaiter) bool {
 	return false
 }
 
-// choose returns the request that fails so that w is served, or nil. For an
-// owner within its fair part, or with only one request, it chooses any client
-// that has stalled; for other owners, stalled clients of owners beyond their
-// fair part. For an owner within its fair part that has waited for half of the
-// timeout, it also chooses clients that have not stalled.
+// choose returns the request that fails so that w is served, or nil. It considers stalled clients
+// of all owners if the owner of w is within its fair part or has no other request, and otherwise
+// only stalled clients of owners beyond their fair part. If the owner of w is within its fair part
+// and w has waited for half of the timeout, choose also considers clients of owners beyond their
+// fair part that have not stalled.
 func (r *memoryRelief) choose(w *memoryWaiter) *memoryHold {
 	o := w.hold.owner
 	isFair := o.expected+w.bytes <= r.fair
@@ -179,8 +178,8 @@ func (r *memoryRelief) choose(w *memoryWaiter) *memoryHold {
 	return chosen
 }
 
-// breakDeadlock refuses the newest request of o, or of all owners if o is nil,
-// if every owner that has memory waits for more.
+// breakDeadlock refuses the newest request with memory, of owner o or of all owners if o is nil, if
+// all of these requests wait for more memory.
 func (r *memoryRelief) breakDeadlock(o *memoryOwner) {
 	var newest *memoryHold
 	for h := range r.pool.held {

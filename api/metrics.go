@@ -17,14 +17,14 @@ type edgeMetrics struct {
 	inFlight    prometheus.Gauge
 	waiting     prometheus.Gauge
 	duration    *prometheus.HistogramVec // route, status
-	slowClients *prometheus.CounterVec   // action: send or read
-	stalled     *prometheus.CounterVec   // memory: requests or answers
+	slowClients *prometheus.CounterVec   // label action: send or read
+	stalled     *prometheus.CounterVec   // label memory: requests or answers
 	received    *prometheus.CounterVec   // route
 	sent        *prometheus.CounterVec   // route
 	published   *prometheus.CounterVec   // outcome
-	rateLimited *prometheus.CounterVec   // unit: requests or events
+	rateLimited *prometheus.CounterVec   // label unit: requests or events
 	problems    *prometheus.CounterVec   // problem
-	badTokens   *prometheus.CounterVec   // reason: a tokenRefusal
+	badTokens   *prometheus.CounterVec   // label reason: a tokenRefusal
 
 	objectEvents        *prometheus.CounterVec // outcome
 	objectEventsRefused *prometheus.CounterVec // reason
@@ -141,8 +141,8 @@ func registerMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	}
 }
 
-// withNativeBuckets adds exponential buckets to a histogram, for a Prometheus
-// that asks for them.
+// withNativeBuckets adds exponential buckets to a histogram, for a Prometheus server that requests
+// native histograms.
 func withNativeBuckets(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
 	opts.NativeHistogramBucketFactor = 1.1
 	opts.NativeHistogramMaxBucketNumber = 100
@@ -150,7 +150,8 @@ func withNativeBuckets(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
 	return opts
 }
 
-// observeRequest counts a request and its problem. trace is the id of its trace, which becomes an exemplar; "" for none.
+// observeRequest counts a request and its problem. trace is the id of the request's trace and
+// becomes an exemplar; "" means none.
 func (m *edgeMetrics) observeRequest(route string, problem problemType, o seen, trace string) {
 	if problem != "" {
 		m.problems.WithLabelValues(string(problem)).Inc()

@@ -17,10 +17,9 @@ import (
 // metricsAge is how long a rendered page of metrics is reused.
 const metricsAge = time.Second
 
-// A metricsHandler serves the metrics of a gatherer. It renders each format at
-// most once in metricsAge, and all requests share the result: a client that
-// does not read holds no memory of its own, however many requests it sends. It
-// ignores the query.
+// A metricsHandler serves the metrics of a gatherer. It renders each format at most once in
+// metricsAge, and all requests share the rendered page. So clients that do not read take no
+// additional memory, however many requests they send. The handler ignores the query.
 type metricsHandler struct {
 	render http.Handler
 	clock  func() time.Time
@@ -29,13 +28,13 @@ type metricsHandler struct {
 	pages map[metricsFormat]*metricsPage
 }
 
-// A metricsFormat is what a request accepts. Only a few dozen exist.
+// A metricsFormat is the format that a request accepts. Only a few dozen formats exist.
 type metricsFormat struct {
 	format expfmt.Format
 	isGzip bool
 }
 
-// A metricsPage is a rendered answer, which does not change.
+// A metricsPage is a rendered response, which does not change.
 type metricsPage struct {
 	at     time.Time
 	status int
@@ -60,7 +59,7 @@ func (h *metricsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(page.body.Bytes()) // fails if the client has disconnected
 }
 
-// page returns the answer to r, which is rendered unless a fresh one exists.
+// page returns the response to r. It renders the page unless a fresh page exists.
 func (h *metricsHandler) page(r *http.Request) *metricsPage {
 	wants := metricsFormat{
 		format: expfmt.NegotiateAccept(r.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...),
@@ -79,7 +78,7 @@ func (h *metricsHandler) page(r *http.Request) *metricsPage {
 	return page
 }
 
-// renderRequest returns r as the renderer sees it: only the accepted format counts.
+// renderRequest returns the request for the renderer, which has only the accepted format of r.
 func renderRequest(r *http.Request, isGzip bool) *http.Request {
 	render := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: r.URL.Path}, Header: make(http.Header)}
 	render.Header["Accept"] = r.Header["Accept"]

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// An objectDocument is a row of an object. Unknown values are null.
+// An objectDocument is the row of an object. Unknown values are null.
 type objectDocument struct {
 	ID               string          `json:"id"`
 	Bucket           string          `json:"bucket"`
@@ -32,7 +32,7 @@ type objectDocument struct {
 	Duplicates       int64           `json:"numberDuplicateEvents"`
 }
 
-// A pairDocument is a row as paired mode shows it.
+// A pairDocument is a row in paired mode.
 type pairDocument struct {
 	Created    *objectDocument `json:"created"`
 	Deleted    *objectDocument `json:"deleted"`

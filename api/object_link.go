@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// The parameters of a link.
+// The query parameters of a request for a link.
 const (
 	dispositionParameter = "disposition"
 	expiresParameter     = "expires"

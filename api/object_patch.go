@@ -43,7 +43,7 @@ func (s *Server) patchObject(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// startPatch starts to patch all rows that the query asks for.
+// startPatch starts a job that patches all rows that match the query.
 func (s *Server) startPatch(w http.ResponseWriter, r *http.Request) error {
 	values, _, err := listValues(r)
 	if err != nil {
@@ -75,7 +75,7 @@ func readObjectPatch(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return text, nil
 }
 
-// asPatchProblem returns the problem of an error that may begin with a JSON pointer.
+// asPatchProblem returns the problem for an error whose text may begin with a JSON pointer.
 func asPatchProblem(ctx context.Context, err error) error {
 	p := asProblem(ctx, err)
 	if p.problem != invalid {

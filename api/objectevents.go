@@ -17,7 +17,7 @@ import (
 
 const objectEventsPath = "/v1/object-events"
 
-// objectEventsDocument is the answer to events of objects.
+// objectEventsDocument is the response to object events.
 type objectEventsDocument struct {
 	counts
 	Ignored int            `json:"ignored"`
@@ -33,8 +33,8 @@ type refusedEvent struct {
 	Detail  string `json:"detail"`
 }
 
-// postObjectEvents stores the events of a request, each independently. It also
-// answers the validation handshake of Event Grid.
+// postObjectEvents stores the events of a request, each independently. It also responds to the
+// validation handshake of Event Grid.
 func (s *Server) postObjectEvents(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (s *Server) postObjectEvents(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-// readObjectEvents reads the events of a request. They keep the memory of its
-// body until release is called.
+// readObjectEvents reads the events of a request. The memory that is reserved for the body remains
+// reserved until release is called.
 func (s *Server) readObjectEvents(w http.ResponseWriter, r *http.Request) (sent *objectjson.Events, release func(), err error) {
 	release = func() {}
 	isBinary, err := objectEventsMode(w, r)
@@ -93,8 +93,9 @@ func (s *Server) readObjectEvents(w http.ResponseWriter, r *http.Request) (sent 
 	return sent, release, err
 }
 
-// objectEventsMode reports whether a request has an event in the binary mode of CloudEvents. It refuses bodies
-// that are not JSON. SNS sends its JSON as plain text.
+// objectEventsMode reports whether a request has an event in the binary mode of CloudEvents. It
+// refuses bodies that are not JSON. It accepts the media type of plain text only from SNS, which
+// sends JSON with it.
 func objectEventsMode(w http.ResponseWriter, r *http.Request) (isBinary bool, err error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
@@ -111,7 +112,7 @@ func objectEventsMode(w http.ResponseWriter, r *http.Request) (isBinary bool, er
 	return media == "application/json" && objectjson.IsBinary(r.Header), nil
 }
 
-// answerHandshake returns the validation code that Event Grid has sent.
+// answerHandshake responds with the validation code that Event Grid sent.
 func answerHandshake(w http.ResponseWriter, sent *objectjson.Events) error {
 	if len(sent.Faults) > 0 {
 		f := &sent.Faults[0]
@@ -121,9 +122,8 @@ func answerHandshake(w http.ResponseWriter, sent *objectjson.Events) error {
 	return nil
 }
 
-// allowObjectEvents answers the validation request of the CloudEvents webhook
-// specification. It allows every origin, because events are stored only if they
-// come with the token of the operators.
+// allowObjectEvents responds to the validation request of the CloudEvents webhook specification. It
+// allows every origin, because events are stored only if they come with the token of the operators.
 func (s *Server) allowObjectEvents(w http.ResponseWriter, r *http.Request) error {
 	const maxOrigin = 255 // bytes, the limit of a host name
 	origin := r.Header.Get("WebHook-Request-Origin")
@@ -154,7 +154,7 @@ func refusedEvents(sent *objectjson.Events, failures []ledger.Failure) []refused
 	return refused
 }
 
-// noteObjectEvents counts events, and adds them to the line of the log.
+// noteObjectEvents counts the events of a request, and adds the counts to its line in the log.
 func (s *Server) noteObjectEvents(r *http.Request, sent *objectjson.Events, answer *objectEventsDocument) {
 	rec := recordOf(r.Context())
 	rec.note(slog.Int("accepted", answer.Accepted), slog.Int("duplicates", answer.Duplicates))
@@ -176,9 +176,8 @@ func (s *Server) noteObjectEvents(r *http.Request, sent *objectjson.Events, answ
 	}
 }
 
-// unstoredEvents returns the problem of a request with events that may not be
-// stored. Its status is always 503, because that makes senders such as Event
-// Grid repeat the request.
+// unstoredEvents returns the problem of a request with events that are possibly not stored. Its
+// status is always 503, because senders such as Event Grid repeat a request after a 503.
 func unstoredEvents(r *http.Request, failed []ledger.Failure, stored counts) error {
 	isFull := func(f ledger.Failure) bool { return f.IsFull() }
 	var p *problemError

@@ -18,10 +18,10 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// failingObjects are objects in memory, of which some cannot be stored.
+// failingObjects is a store in memory that fails for some objects.
 type failingObjects struct {
 	*memory.Objects
-	errs map[string]error // error of an object by its key
+	errs map[string]error // errors by the key of the object
 }
 
 func (o *failingObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// objectsPath is that of the rows of objects.
+// objectsPath is the path of the object rows.
 const objectsPath = "/v1/objects"
 
 // requireObjects refuses requests while the hub has no store for objects.
@@ -26,8 +26,8 @@ func (s *Server) requireObjects(next http.Handler) http.Handler {
 	})
 }
 
-// requireObjectReader refuses requests without the operator's token, unless only this machine reaches
-// the hub.
+// requireObjectReader refuses requests without the operator's token, unless only this machine can
+// reach the hub.
 func (s *Server) requireObjectReader(next http.Handler) http.Handler {
 	if s.opts.Identity == nil && s.opts.IsOwnHost != nil && s.opts.NoProxies {
 		return next
@@ -35,15 +35,15 @@ func (s *Server) requireObjectReader(next http.Handler) http.Handler {
 	return s.requireOperator(next)
 }
 
-// The parameters of lists, without those of filters.
+// The query parameters of lists that are not filters.
 const (
 	limitParameter = "limit"
 	orderParameter = "order"
 	tokenParameter = "pageToken"
 )
 
-// listValues reads the parameters of a list, and its filter. known are the
-// parameters other than filters.
+// listValues reads the query of a list, and its filter. known are the accepted parameters that are
+// not filters.
 func listValues(r *http.Request, known ...string) (url.Values, ledger.Filter, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -99,7 +99,7 @@ func writeObjects(w http.ResponseWriter, r *http.Request, values url.Values, pag
 	}{results, len(page.Damaged), linksOf(r, values, page.Next)})
 }
 
-// linksOf returns the link to the next page, which has the other parameters of this one.
+// linksOf returns the link to the next page: the query of this page with token.
 func linksOf(r *http.Request, values url.Values, token string) linksDocument {
 	if token == "" {
 		return linksDocument{}

@@ -26,7 +26,7 @@ const (
 	inventoryBytes = 768 * kilobyte
 )
 
-// The numbers of jobs that a list may have.
+// The default and the maximum number of jobs in a list.
 const (
 	defaultJobs = 25
 	maxJobs     = 100
@@ -46,7 +46,7 @@ type jobDocument struct {
 	Failures []failureDocument `json:"failures,omitempty"`
 }
 
-// jobCounts are domain.JobCounts.
+// jobCounts is the JSON form of domain.JobCounts.
 type jobCounts struct {
 	Seen      int64 `json:"seen"`
 	Created   int64 `json:"created"`
@@ -108,8 +108,8 @@ func (s *Server) startInventory(w http.ResponseWriter, r *http.Request) error {
 	return s.answerStarted(w, r, inventoriesPath, &job)
 }
 
-// answerStarted answers 202 with a job that has begun. If the client prefers to
-// wait and the job ends within that time, it answers 200.
+// answerStarted responds with 202 and a job that has begun. If the client prefers to wait and the
+// job ends within that time, answerStarted responds with 200.
 func (s *Server) answerStarted(w http.ResponseWriter, r *http.Request, path string, job *domain.Job) error {
 	recordOf(r.Context()).note(slog.String("job", job.ID.UUID()))
 	w.Header().Set("Location", path+"/"+job.ID.UUID())
@@ -119,7 +119,7 @@ func (s *Server) answerStarted(w http.ResponseWriter, r *http.Request, path stri
 		waiting, cancel := context.WithTimeout(r.Context(), wait)
 		defer cancel()
 		defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's
-		// If the job cannot be read now, it has begun nevertheless.
+		// If the job cannot be read now, the response shows it as it began.
 		if found, err := s.opts.Objects.WaitForJob(waiting, *job); err == nil {
 			job = &found
 		}
@@ -132,7 +132,8 @@ func (s *Server) answerStarted(w http.ResponseWriter, r *http.Request, path stri
 	return nil
 }
 
-// preferredWait returns the time of the preference wait of RFC 7240, in whole seconds, and 0 without one.
+// preferredWait returns the preference wait of RFC 7240 in whole seconds, or 0 if the request has
+// none.
 func preferredWait(h http.Header) time.Duration {
 	for _, line := range h.Values("Prefer") {
 		for preference := range strings.SplitSeq(line, ",") {

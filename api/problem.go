@@ -206,9 +206,9 @@ type problemError struct {
 	faults  []bodyFault
 	stored  *counts // counts of the events that are stored
 	checks  []FailedCheck
-	looked  *lookedDocument // the stores that were searched without a result
-	close   bool            // close the connection, whose rest is not worth reading
-	cause   error           // cause for the log
+	looked  *searchedDocument // the stores that were searched without a result
+	close   bool              // close the connection, whose rest is not worth reading
+	cause   error             // cause for the log
 }
 
 // A bodyFault says what is wrong at one position of the body.
@@ -300,14 +300,14 @@ func unansweredProblem(e *hub.UnansweredError) *problemError {
 
 // A problemDocument is the body of RFC 9457.
 type problemDocument struct {
-	Type     string          `json:"type"`
-	Title    string          `json:"title"`
-	Status   int             `json:"status"`
-	Detail   string          `json:"detail"`
-	Instance string          `json:"instance"`
-	Errors   []bodyFault     `json:"errors,omitempty"`
-	Checks   []FailedCheck   `json:"checks,omitempty"`
-	Looked   *lookedDocument `json:"looked,omitempty"`
+	Type     string            `json:"type"`
+	Title    string            `json:"title"`
+	Status   int               `json:"status"`
+	Detail   string            `json:"detail"`
+	Instance string            `json:"instance"`
+	Errors   []bodyFault       `json:"errors,omitempty"`
+	Checks   []FailedCheck     `json:"checks,omitempty"`
+	Looked   *searchedDocument `json:"looked,omitempty"`
 	*counts
 }
 

@@ -15,7 +15,7 @@ func TestADelivery_IsReplayedOnceItHasEnded(t *testing.T) {
 	f := serve(t, with)
 	f.do("PUT", subscriptions+"/"+id(7), `{"callback_url":"https://example.org/"}`).wants(201)
 	p.publishMessages(3)
-	p.calls(id(7), domain.Answer{Status: 200}, domain.Answer{Status: 500})
+	p.deliver(id(7), domain.Answer{Status: 200}, domain.Answer{Status: 500})
 	one := func(n string) string { return deliveries + "/" + id(7) + ".0." + n + "/replay" }
 	require.JSONEq(t, `{"id":"`+id(7)+`.0.0"}`, f.do("POST", one("0"), "").wants(202).body)
 	f.do("POST", one("0"), "").problem(409, "conflict") // a replay is already requested
@@ -35,7 +35,7 @@ func TestAReplay_IsStartedShownAndStopped(t *testing.T) {
 	path := subscriptions + "/" + id(7)
 	f.do("PUT", path, `{"callback_url":"https://example.org/"}`).wants(201)
 	p.publishMessages(3)
-	p.calls(id(7), domain.Answer{Status: 200}, domain.Answer{Status: 500})
+	p.deliver(id(7), domain.Answer{Status: 200}, domain.Answer{Status: 500})
 	require.JSONEq(t, `{"matched":1,"seen":2,"complete":true}`, f.do("POST", path+"/replays", `{`+replayRange+`,"of":"all","dryRun":true}`).wants(200).body)
 	require.JSONEq(t, `{"matched":0,"seen":2,"complete":true}`, f.do("POST", path+"/replays", `{`+replayRange+`,"of":"all","filter":"type == 'x'","dryRun":true}`).wants(200).body)
 	require.JSONEq(t, `{"matched":0,"seen":0,"complete":true}`, f.do("POST", path+"/replays", `{`+replayRange+`,"dryRun":true}`).wants(200).body)
