@@ -188,7 +188,7 @@ func (s *Server) listJobs(kind domain.JobKind) func(http.ResponseWriter, *http.R
 	}
 }
 
-// getJob returns a handler that shows a job of a kind.
+// getJob returns a handler that responds with a job of a kind.
 func (s *Server) getJob(kind domain.JobKind) func(http.ResponseWriter, *http.Request) error {
 	return s.aboutJob(kind, func(ctx context.Context, id domain.JobID) (domain.Job, error) { return s.opts.Objects.Job(ctx, id) })
 }
@@ -198,7 +198,7 @@ func (s *Server) stopJob(kind domain.JobKind) func(http.ResponseWriter, *http.Re
 	return s.aboutJob(kind, func(ctx context.Context, id domain.JobID) (domain.Job, error) { return s.opts.Objects.StopJob(ctx, id) })
 }
 
-// aboutJob returns a handler that answers with the job of its path.
+// aboutJob returns a handler that calls do with the job id in the path, and responds with the job.
 func (s *Server) aboutJob(kind domain.JobKind, do func(context.Context, domain.JobID) (domain.Job, error)) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if _, err := query.Parse(r); err != nil {

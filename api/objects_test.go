@@ -20,8 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An objectFixture is a server with objects in memory that only its own machine
-// can reach.
+// An objectFixture is a server with objects in memory, which only its own machine can reach.
 type objectFixture struct {
 	*hubFixture
 	objects *memory.Objects
@@ -37,7 +36,7 @@ func serveObjects(t *testing.T, change ...func(*api.Options, *hub.Options)) *obj
 	return &objectFixture{serve(t, append([]func(*api.Options, *hub.Options){private}, change...)...), store}
 }
 
-// ingestScript ingests the events of a script one by one; change may alter them.
+// ingestScript ingests the events of a script one by one. change may modify each event.
 func (f *objectFixture) ingestScript(bucket, key, script string, change ...func(e *domain.ObjectEvent)) {
 	f.t.Helper()
 	name, err := domain.ParseObjectName(bucket, key)
@@ -59,8 +58,8 @@ type objectList struct {
 	Links   struct{ Next *string }
 }
 
-// lists requests a page of rows.
-func (f *objectFixture) lists(path string) (list objectList) {
+// list requests a page of rows.
+func (f *objectFixture) list(path string) (list objectList) {
 	f.t.Helper()
 	require.NoError(f.t, json.Unmarshal([]byte(f.do("GET", path, "").wants(200).body), &list))
 	return list
@@ -69,7 +68,7 @@ func (f *objectFixture) lists(path string) (list objectList) {
 // ids returns the ids of the rows of an object, the newest first.
 func (f *objectFixture) ids(key string) (ids []string) {
 	f.t.Helper()
-	for _, row := range f.lists("/v1/objects?currentState=false&key=" + url.QueryEscape(key)).Results {
+	for _, row := range f.list("/v1/objects?currentState=false&key=" + url.QueryEscape(key)).Results {
 		ids = append(ids, row["id"].(string))
 	}
 	return ids
@@ -104,7 +103,7 @@ func TestObjects_LinksLeadThroughAllPages(t *testing.T) {
 		seen := map[any]bool{}
 		path := "/v1/objects?" + query
 		for {
-			list := f.lists(path)
+			list := f.list(path)
 			for _, row := range list.Results {
 				require.False(t, seen[row["key"]])
 				seen[row["key"]] = true
@@ -147,13 +146,13 @@ func TestObjects_TheHistoryHasPagesAndPairs(t *testing.T) {
 	ids := f.ids("k")
 	require.Len(t, ids, 3)
 	path := "/v1/objects/" + ids[1] + "/history"
-	list := f.lists(path + "?limit=2")
+	list := f.list(path + "?limit=2")
 	require.Equal(t, []any{"03", "02"}, []any{list.Results[0]["sequencer"], list.Results[1]["sequencer"]})
-	list = f.lists(*list.Links.Next)
+	list = f.list(*list.Links.Next)
 	require.Equal(t, "01", list.Results[0]["sequencer"])
 	require.Nil(t, list.Links.Next)
-	require.Len(t, f.lists(path+"?paired=false").Results, 3)
-	list = f.lists(path + "?paired=true")
+	require.Len(t, f.list(path+"?paired=false").Results, 3)
+	list = f.list(path + "?paired=true")
 	require.Len(t, list.Results, 2)
 	require.Nil(t, list.Results[0]["deleted"])
 	require.Equal(t, ids[0], list.Results[0]["created"].(map[string]any)["id"])
@@ -172,7 +171,7 @@ func TestObjects_ABadQueryIsRefused(t *testing.T) {
 	f := serveObjects(t)
 	f.ingestScript("b", "k", "[C@01]")
 	f.ingestScript("b", "l", "[C@01]")
-	other := *f.lists("/v1/objects?limit=1").Links.Next
+	other := *f.list("/v1/objects?limit=1").Links.Next
 	for query, want := range map[string]string{
 		"page=2":                     "page: pages have no numbers. The next one is at links.next of each page, whose pageToken says where it begins; limit is the size of a page.",
 		"rowsPerPage=0":              "rowsPerPage: pages have no numbers.",
@@ -193,8 +192,8 @@ func TestObjects_ABadQueryIsRefused(t *testing.T) {
 		require.Contains(t, f.do("GET", "/v1/objects?"+query, "").problem(400, "invalid").Detail, want, query)
 	}
 	require.Contains(t, f.do("GET", "/v1/objects/count?limit=1", "").problem(400, "invalid").Detail, "unknown query parameter \"limit\"")
-	require.Len(t, f.lists("/v1/objects?key="+strings.Repeat("*", 1000)).Results, 2)
-	require.Empty(t, f.lists("/v1/objects?key="+strings.Repeat("*a", 1000)).Results)
+	require.Len(t, f.list("/v1/objects?key="+strings.Repeat("*", 1000)).Results, 2)
+	require.Empty(t, f.list("/v1/objects?key="+strings.Repeat("*a", 1000)).Results)
 	require.Equal(t, "GET, PATCH", f.do("DELETE", "/v1/objects/x", "").wants(405).header.Get("Allow"))
 }
 
@@ -243,7 +242,7 @@ func TestObjects_ARowIsPatched(t *testing.T) {
 	require.Contains(t, patched, `"attributes":{"lane":9007199254740993}`)
 	require.Equal(t, patched, f.do("GET", "/v1/objects/"+ids[0], "").wants(200).body)
 	require.Contains(t, patch(ids[1], `{"ingestId": [{"op": "add", "path": "/", "value": "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"}]}`).wants(200).body, `"ingestId":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"`)
-	require.Len(t, f.lists("/v1/objects?attributes[lane]=9007199254740993").Results, 1)
+	require.Len(t, f.list("/v1/objects?attributes[lane]=9007199254740993").Results, 1)
 
 	p := patch(ids[0], `[{"op": "add", "path": "/x", "value": 1}, {"op": "remove", "path": "/lane"}]`).problem(400, "invalid")
 	require.Equal(t, "Nothing was changed, because of what errors names.", p.Detail)

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observe writes one line of log and one set of metrics for each request. A
-// request whose connection was aborted has the status "aborted".
+// observe writes one line in the log and one set of metrics for each request. A request whose
+// connection was aborted has the status "aborted".
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := recordOf(r.Context())
@@ -29,12 +29,12 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			r.Body = body
 		}
 		returned := false
-		defer func() { // also when the handler panics with http.ErrAbortHandler
+		defer func() { // deferred, because a handler may panic with http.ErrAbortHandler
 			if rec.isParked {
 				return
 			}
 			if rec.poll != nil {
-				rec.poll.listener.Close() // fetch closes the listener, unless the request was refused before
+				rec.poll.listener.Close() // fetch closes the listener, too, unless the request was refused before
 			}
 			s.metrics.inFlight.Dec()
 			s.report(r, seen{
@@ -50,16 +50,16 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// seen is what observe has recorded of a request.
+// seen is what observe records about the response to a request.
 type seen struct {
 	status         string
 	code           int
 	duration       time.Duration
-	received, sent int64 // bytes of the bodies of the request and the answer
+	received, sent int64 // bytes of the bodies of the request and the response
 }
 
-// unmatched is the route of requests that match no route: a label must not take
-// its values from requests.
+// unmatched is the route of requests that match no route. The label must not take its value from
+// the path.
 const unmatched = "unmatched"
 
 func (s *Server) report(r *http.Request, o seen) {
@@ -72,10 +72,10 @@ func (s *Server) report(r *http.Request, o seen) {
 	s.reportRecord(r.Context(), rec, domain.Clip(r.Method), route, path, o)
 }
 
-// routeOf returns the pattern of the route that serves r, "" if none exists.
+// routeOf returns the pattern of the route that serves r, or "" if there is no route.
 func routeOf(r *http.Request) string { return chi.RouteContext(r.Context()).RoutePattern() }
 
-// reportPoll reports a parked request that ends without an answer.
+// reportPoll reports a parked request that ends without a response.
 func (s *Server) reportPoll(p *poll, err error) {
 	s.metrics.inFlight.Dec()
 	rec := &requestRecord{id: p.id, err: err, span: p.span, principal: p.principal}
@@ -87,8 +87,8 @@ func (s *Server) reportPoll(p *poll, err error) {
 	s.reportRecord(ctx, rec, http.MethodGet, p.route, "", seen{status: aborted, duration: s.opts.Clock().Sub(p.start)})
 }
 
-// reportRecord writes the log line and the metrics of one request. path is
-// empty if the route says enough.
+// reportRecord writes the log line and the metrics of one request. path is empty if the route
+// determines it.
 func (s *Server) reportRecord(ctx context.Context, rec *requestRecord, method, route, path string, o seen) {
 	s.metrics.observeRequest(route, rec.problem, o, rec.exemplar())
 	rec.endSpan(method, route, o)
@@ -123,17 +123,17 @@ func (s *Server) reportRecord(ctx context.Context, rec *requestRecord, method, r
 	s.opts.Logger.LogAttrs(ctx, logLevel(route, o), "request", attrs...)
 }
 
-// logLeftOut logs how many refused requests were not logged one by one.
+// logLeftOut logs how many refused requests of each kind were not logged.
 func (s *Server) logLeftOut(kinds []leftOut) {
 	for _, k := range kinds {
 		s.opts.Logger.Info("refused requests were left out of the log", "route", k.route, "status", strconv.Itoa(k.status), "left_out", k.n)
 	}
 }
 
-// milliseconds returns d as a number that reads the same in every format of the log.
+// milliseconds returns d as a number, which reads the same in every format of the log.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// polledRoutes are the routes that machines poll all the time.
+// polledRoutes are routes that machines poll continuously.
 var polledRoutes = []string{"/healthz", "/readyz", "/metrics", "/api/monitor/live", "/api/monitor/ready"}
 
 func logLevel(route string, o seen) slog.Level {
@@ -148,10 +148,10 @@ func logLevel(route string, o seen) slog.Level {
 	return slog.LevelInfo
 }
 
-// aborted stands for the status of an answer that was never finished.
+// aborted is logged as the status of an incomplete response.
 const aborted = "aborted"
 
-// A response records the status and the size of the answer.
+// A response records the status and the size of the response.
 type response struct {
 	http.ResponseWriter
 	status int   // 0 until the header is written
@@ -163,7 +163,7 @@ func (w *response) statusText(returned bool) string {
 		return aborted
 	}
 	if w.status == 0 {
-		w.status = http.StatusOK // as net/http does
+		w.status = http.StatusOK // net/http does the same
 	}
 	return strconv.Itoa(w.status)
 }

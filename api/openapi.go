@@ -13,7 +13,7 @@ import (
 //go:embed openapi.yaml
 var openAPIDocument []byte
 
-// openAPIAsJSON is the document in JSON, converted on first use.
+// openAPIAsJSON returns the document in JSON, which it converts on first use.
 var openAPIAsJSON = sync.OnceValues(func() ([]byte, error) {
 	var document map[string]any
 	if err := yaml.Unmarshal(openAPIDocument, &document); err != nil {

@@ -16,18 +16,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requireOperator refuses requests without the operator's token. The address of
-// the client proves nothing: a reverse proxy on the same machine forwards the
-// requests of all its clients, perhaps without a header that says so.
+// requireOperator refuses requests without an operator's token. The address of the client proves
+// nothing: a reverse proxy on the same machine forwards the requests of all its clients, perhaps
+// without a header that shows this.
 //
-// An address with too many failed logins is refused for a while. Behind a proxy
-// all clients have one address, and others must not lock out the operators. So
-// the right token is accepted even then. A token that is short enough to be
-// guessed is compared only if the last wrong token of the address is at least a
-// second old; the answer does not show whether it was compared.
+// An address with too many failed logins is refused for a while. Behind a proxy, all clients have
+// the same address, and other clients must not lock out the operators. So the right token is
+// accepted even from a refused address. If a token is short enough to be guessed, it is compared
+// only if the last wrong token of the address is at least a second old. The response does not show
+// whether the token was compared.
 func (s *Server) requireOperator(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		if principalOf(r.Context()) != nil { // it has the role that the table of rights requires
+		if principalOf(r.Context()) != nil { // the sender has a role that the table of rights requires
 			next.ServeHTTP(w, r)
 			return nil
 		}
@@ -43,7 +43,7 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 	})
 }
 
-// bearerOf returns the bearer token of a request, "" if it has none.
+// bearerOf returns the bearer token of a request, or "" if the request has none.
 func bearerOf(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -52,16 +52,15 @@ func bearerOf(r *http.Request) string {
 	return token
 }
 
-// missingOperator returns the refusal of a request without the token of the
-// operators.
+// missingOperator returns the refusal of a request without a valid operator's token.
 func missingOperator(w http.ResponseWriter) error {
 	w.Header().Set("WWW-Authenticate", "Bearer")
 	return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
 		"without that setting, the file admin.token in the hub's data folder holds it.")
 }
 
-// isOperator reports whether token, which may be "", is one of the operators' tokens. It fails
-// if the hub has no such token, or if the address of the client sent too many wrong ones.
+// isOperator reports whether token, which may be "", is an operator's token. It fails if the hub
+// has no operator's token, or if the address of the client sent too many wrong tokens.
 func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
 	if s.opts.AdminToken == "" && len(s.opts.AdminTokens) == 0 {
 		return false, refuse(adminClosed, "This hub has no token for its operators: admin.token is not set, and the hub could not keep one in its data folder; its log says why. "+
@@ -93,8 +92,8 @@ func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string
 	return false, nil
 }
 
-// acceptsWhileLocked reports whether a request from an address with too many
-// failed logins is accepted: its token is right and may be compared now.
+// acceptsWhileLocked reports whether a request from an address with too many failed logins is
+// accepted: its token is right and may be compared now.
 func (s *Server) acceptsWhileLocked(address string, isRight bool, token string, now time.Time) bool {
 	if token == "" {
 		return false
@@ -103,27 +102,26 @@ func (s *Server) acceptsWhileLocked(address string, isRight bool, token string, 
 	return isRight && isCompared
 }
 
-// longToken is the length in characters from which a token cannot be guessed. Tokens
-// that nodes generate are longer.
+// longToken is the minimum length, in characters, of a token that cannot be guessed. Tokens that
+// nodes generate are longer.
 const longToken = 26
 
-// An AdminToken is a token of operators. Only its hash is kept.
+// An AdminToken is an additional token of operators. Only its hash is stored.
 type AdminToken struct {
 	Name   string
 	SHA256 [sha256.Size]byte
 }
 
-// adminTokenName is the name of the token without a name.
+// adminTokenName is the name of the token in Options.AdminToken.
 const adminTokenName = "admin.token"
 
-// operatorName returns the name of a token of operators, "" if it is not one.
-// It compares the token with each of them in constant time.
+// operatorName returns the name of an operator's token, or "" if the token is not valid. It
+// compares the token with all valid tokens in constant time.
 func (s *Server) operatorName(token string) (name string) {
 	return s.operatorOfSum(sha256.Sum256([]byte(token)))
 }
 
-// operatorOfSum returns the name of the token with a SHA-256, "" if no token
-// has it.
+// operatorOfSum returns the name of the operator's token with this SHA-256, or "" if there is none.
 func (s *Server) operatorOfSum(shown [sha256.Size]byte) (name string) {
 	if s.opts.AdminToken != "" {
 		right := sha256.Sum256([]byte(s.opts.AdminToken))
@@ -139,7 +137,7 @@ func (s *Server) operatorOfSum(shown [sha256.Size]byte) (name string) {
 	return name
 }
 
-// aboutActor finds the actor that an operator's request is about.
+// aboutActor determines the actor whose queue an operator's request is about.
 func (s *Server) aboutActor(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		actor, err := domain.ParseActorID(pathparam.Value(r, "actor"))

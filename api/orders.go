@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Operators repair a queue that is stuck. Each order names the operator and the
-// reason, and is recorded with its result.
+// Operators repair a queue that is stuck. Each order names the operator and the reason. The hub
+// records the order with its result.
 
-// orderBytes is the limit of an order: operator and reason with every character
-// escaped.
+// orderBytes is the size limit of an order in bytes. It suffices for an operator and a reason in
+// which every character is escaped.
 const orderBytes = 16 * kilobyte
 
 func (s *Server) freeze(w http.ResponseWriter, r *http.Request) error {
@@ -62,7 +62,7 @@ func (s *Server) orderAboutBundle(w http.ResponseWriter, r *http.Request, carryO
 	return writeNoContent(w)
 }
 
-// replay answers with the bundle that the next Peek returns.
+// replay responds with the bundle that the next Peek will return.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	var name string
 	by, err := readOrder(w, r, jsonFields{"group": &name}, "group")
@@ -82,7 +82,7 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// abandon answers with the number of events that were lost.
+// abandon responds with the number of events that were lost.
 func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 	var origin, contentType string
 	by, err := readOrder(w, r, jsonFields{"origin": &origin, "contentType": &contentType}, "origin", "contentType")
@@ -105,7 +105,7 @@ func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// records returns the records of what operators have done to a queue.
+// records responds with the records of operators' orders on a queue.
 func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 	const usual, limit = 100, 1000
 	values, err := query.Parse(r, "most")
@@ -139,7 +139,7 @@ func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readOrder reads the operator, the reason, and the other fields of an order.
+// readOrder reads an order: the operator, the reason, and the fields of about.
 func readOrder(w http.ResponseWriter, r *http.Request, about jsonFields, required ...string) (by hub.AdminAction, err error) {
 	all := jsonFields{"who": &by.Who, "why": &by.Why}
 	for name, at := range about {

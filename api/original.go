@@ -10,17 +10,15 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// The routes under /api are those of the hub that this one replaces, so that its
-// clients work unchanged. They differ from /v1 in how a request is read (this
-// file, original_words.go) and in what a failure looks like (original_error.go), and in
-// nothing else.
+// The routes under /api are those of the original, the hub that this hub replaces, so that the
+// original's clients work unchanged. They differ from /v1 only in how a request is read (this file,
+// original_words.go) and in the form of an error (original_error.go).
 
-// originalPrefix is the prefix of the paths of the original, in upper or lower
-// case.
+// originalPrefix is the prefix of the original's paths, which may be in upper or lower case.
 const originalPrefix = "/api/"
 
-// foldOriginal accepts the paths of the original in upper and lower case, and
-// with a slash at the end. An escaped slash separates no parts of a path.
+// foldOriginal accepts the paths of the original in upper and lower case, and with a slash at the
+// end. An escaped slash does not separate parts of a path.
 func foldOriginal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path := r.URL.Path; len(path) >= len(originalPrefix) && strings.EqualFold(path[:len(originalPrefix)], originalPrefix) && !hasEscapedSlash(r.URL) {
@@ -40,7 +38,7 @@ func hasEscapedSlash(u *url.URL) bool {
 	return strings.Contains(strings.ToLower(u.RawPath), "%2f")
 }
 
-// originalPeek answers a Peek of one group, or of all groups for "".
+// originalPeek responds to a Peek of one group, or of all groups if group is "".
 func (s *Server) originalPeek(group string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		req, err := originalRequest(r)
@@ -90,8 +88,8 @@ func originalRequest(r *http.Request) (hub.PeekRequest, error) {
 	return req, nil
 }
 
-// parameter returns the first value of a query parameter, or "". Its name may
-// be in upper or lower case. A malformed value is returned unchanged.
+// parameter returns the first value of a query parameter, or "". Its name may be in upper or lower
+// case. A malformed value is returned unchanged.
 func parameter(r *http.Request, name string) string {
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		key, value, _ := strings.Cut(pair, "=")
@@ -109,8 +107,8 @@ func unescapeQuery(s string) string {
 	return s
 }
 
-// noteCorrelation logs the correlation id that a client of the original sends.
-// The original returned 500 if it was missing.
+// noteCorrelation logs the correlation id of a request from a client of the original. The original
+// returned 500 if the id was missing.
 func noteCorrelation(r *http.Request) {
 	if id := r.Header.Get("CorrelationId"); id != "" {
 		recordOf(r.Context()).note(slog.String("correlation_id", domain.Clip(id)))
@@ -122,7 +120,7 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
 	return writeHealth(w, http.StatusOK, "Healthy")
 }
 
-// ready returns the state of /readyz in the format of the original.
+// ready responds with the state of /readyz in the format of the original.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if err := s.checkReadiness(r.Context()); err != nil {
 		rec := recordOf(r.Context())

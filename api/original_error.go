@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// original turns the error of h into the answer that the original gave.
+// original returns h as an http.HandlerFunc, which turns an error of h into the response of the
+// original.
 func (s *Server) original(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -18,8 +19,8 @@ func (s *Server) original(h handler) http.HandlerFunc {
 	}
 }
 
-// failOriginal is fail in the format of the original. The problem for err is logged and
-// counted, and the client receives an error that it knows.
+// failOriginal responds with err in the format of the original. It logs and counts the problem of
+// err. The client receives an error that clients of the original know.
 func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error) {
 	refused := recordError(r.Context(), err)
 	w.Header().Set("Cache-Control", "no-store")
@@ -27,11 +28,11 @@ func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error)
 		w.Header().Set("Retry-After", pauseAfter(refused.problem))
 	}
 	if errors.Is(err, hub.ErrOutpaced) {
-		w.WriteHeader(http.StatusNoContent) // the original answered 204 to the client that lost a race
+		w.WriteHeader(http.StatusNoContent) // the original responded with 204 to a client that lost a race
 		return
 	}
 	if refused.problem == contentGone || isUnanswered(err) {
-		w.WriteHeader(http.StatusNoContent) // and to an actor whose domain did not answer or failed
+		w.WriteHeader(http.StatusNoContent) // the original responded with 204 if the domain failed or did not reply
 		return
 	}
 	switch refused.problem {
@@ -65,8 +66,7 @@ type originalError struct {
 
 func (e originalError) Error() string { return e.Message }
 
-// The faults of a request for which the original refused it before doing
-// anything.
+// The errors for which the original refused a request before doing anything.
 var (
 	errNoGUID     = inDetail(notGUID())
 	errNoBundleID = inDetail(originalError{Code: "value_not_specified", Message: "'Bundle Id' must not be empty.", Target: "BundleId"}, notGUID())
@@ -84,7 +84,7 @@ func inDetail(details ...originalError) error {
 	}
 }
 
-// asOriginalError returns the error that the client receives for a refused request.
+// asOriginalError returns the error of the original for a problem.
 func asOriginalError(refused *problemError) originalError {
 	if e, ok := errors.AsType[originalError](refused.cause); ok {
 		return e
@@ -96,8 +96,8 @@ func asOriginalError(refused *problemError) originalError {
 	return e
 }
 
-// writeOriginalError responds in XML if that is the Content-Type of the request, even if the
-// request has no body.
+// writeOriginalError responds in XML if the Content-Type of the request is XML, even if the request
+// has no body.
 func writeOriginalError(w http.ResponseWriter, r *http.Request, status int, e originalError) {
 	contentType, body := "application/json", []byte(nil)
 	if strings.EqualFold(strings.TrimSpace(r.Header.Get("Content-Type")), "application/xml") {

@@ -15,11 +15,11 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// These tests call /api as the clients of the original did. ORIGINAL.md says
-// which of the original's own tests correspond to which of these.
+// These tests call /api like the clients of the original. ORIGINAL.md maps the tests of the
+// original to these tests.
 
-// peekRoutes are the Peek routes of the original, as it wrote them, and the
-// origins whose data each returns.
+// peekRoutes are the Peek routes of the original in its spelling, with the origins whose data each
+// route returns.
 var peekRoutes = map[string][]string{
 	"/api/Peek":              {"TimeSeries", "Aggregations", "MarketRoles", "MeteringPoints", "Charges"},
 	"/api/peek/timeseries":   {"TimeSeries"},
@@ -27,7 +27,7 @@ var peekRoutes = map[string][]string{
 	"/api/peek/masterdata":   {"MarketRoles", "MeteringPoints", "Charges"},
 }
 
-// onEveryRoute tests a rule of the original for each route and origin.
+// onEveryRoute runs test for each Peek route of the original and each origin.
 func onEveryRoute(t *testing.T, test func(t *testing.T, f *hubFixture, route, origin string)) {
 	t.Helper()
 	for route, origins := range peekRoutes {
@@ -37,7 +37,7 @@ func onEveryRoute(t *testing.T, test func(t *testing.T, f *hubFixture, route, or
 	}
 }
 
-// ids returns the ids of the events that a body lists, as small numbers.
+// ids returns the numbers of the events that a body lists, in its order.
 func (a domainAnswer) ids() []string {
 	a.t.Helper()
 	var events []struct{ ID string }
@@ -126,7 +126,7 @@ func TestTheOriginalHasOneOpenBundleForEachRouteOfItsOwn(t *testing.T) {
 		open = append(open, a.header.Get("MessageId"))
 	}
 	require.Equal(t, []string{"1"}, f.do("GET", "/api/peek", "").wants(200).ids(), "plain Peek repeats the oldest")
-	for i := len(open) - 1; i >= 0; i-- { // the newest first
+	for i := len(open) - 1; i >= 0; i-- { // dequeue the newest bundle first
 		f.do("DELETE", "/api/dequeue?bundleId="+open[i], "").wants(200)
 	}
 	require.Equal(t, []string{"4"}, f.do("GET", "/api/peek", "").wants(200).ids())

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// originalFormat reads the parameter responseformat as .NET reads an enum of
-// Xml (0) and Json (1): by name in upper or lower case, or by number; unknown
-// numbers mean Xml. Without a valid parameter, the header Accept decides.
+// originalFormat reads the parameter responseformat like .NET reads an enum of Xml (0) and Json
+// (1): by name in upper or lower case, or by number; unknown numbers mean Xml. Without a valid
+// parameter, the header Accept decides.
 func originalFormat(r *http.Request) domain.Format {
 	text := strings.TrimSpace(parameter(r, "responseformat"))
 	switch n, err := strconv.ParseInt(text, 10, 32); {

@@ -79,7 +79,7 @@ func TestTheOriginalKeepsTheFormatOfAnOpenBundle(t *testing.T) {
 		a := f.do("GET", "/api/peek/timeseries?bundleId="+id(71)+"&responseformat="+second, "").wants(400)
 		require.Contains(t, a.body, `"code":"VALIDATION_EXCEPTION"`)
 		require.Contains(t, a.body, "open as "+first)
-		f.do("GET", "/api/peek/timeseries?responseversion=2.5&responseformat="+first, "").wants(200) // the version is not compared
+		f.do("GET", "/api/peek/timeseries?responseversion=2.5&responseformat="+first, "").wants(200) // the hub does not compare the version
 	}
 }
 

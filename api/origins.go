@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 )
 
-// checkOrigins refuses a request as a whole if it has events of origins that its sender may not
-// announce. It names each of them.
+// checkOrigins refuses the whole request if any of its events has an origin that the sender may not
+// announce. The error names each such event.
 func checkOrigins(ctx context.Context, sent *eventjson.Events) error {
 	p := principalOf(ctx)
 	if p == nil {

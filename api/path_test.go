@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In each pair of paths, the first one names an existing resource. The second
-// one would name the same resource if it was decoded twice.
+// In each pair, the first path names an existing resource. The second path would name the same
+// resource if it were decoded twice.
 
 func TestAPath_IsDecodedOnce(t *testing.T) {
 	f := serveLetters(t, &letterBus{letters: 3})

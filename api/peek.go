@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// peek answers with the actor's open bundle or, if none is open, the next one. It waits for a
-// bundle if the request asks for that.
+// peek responds with the actor's open bundle or, if none is open, opens the next one. If no data is
+// available, it waits as long as the request allows.
 func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 	req, wait, err := s.peekRequest(r)
 	if err != nil {
@@ -23,9 +23,8 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 	return s.sendPeeked(w, r, req, wait)
 }
 
-// sendPeeked answers with the bundle that req asks for. A HEAD or a request
-// with If-Match, which names a bundle that the client knows, neither opens a
-// bundle nor waits for one.
+// sendPeeked responds with the bundle that req requests. It neither opens a bundle nor waits for
+// one if the method is HEAD, or if the header If-Match names a bundle that the client knows.
 func (s *Server) sendPeeked(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) error {
 	var err error
 	if req.Groups, err = restrictGroups(r.Context(), req.Groups); err != nil {
@@ -103,7 +102,7 @@ func (s *Server) peekRequest(r *http.Request) (req hub.PeekRequest, wait time.Du
 	return req, wait, err
 }
 
-// group returns the group called name.
+// group returns the group with a name.
 func (s *Server) group(name string) (domain.Group, error) {
 	group, err := s.opts.Hub.Groups().Find(name)
 	if err != nil {

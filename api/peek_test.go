@@ -176,10 +176,9 @@ func TestABodyThatFailsHalfwayBreaksOff(t *testing.T) {
 	require.Contains(t, f.logs.String(), "the body broke off")
 }
 
-// objectsOfTheirOwn saves n payloads, each in its own object. Only as many
-// objects can be opened as the returned counter says, at first none. A body
-// opens them concurrently, so the order in which they are opened does not
-// matter.
+// objectsOfTheirOwn saves n payloads, each in a separate object. The returned counter, at first 0,
+// is the number of objects that can be opened. A body opens objects concurrently, so the test must
+// not depend on their order.
 func objectsOfTheirOwn(f *hubFixture, n int) *atomic.Int32 {
 	for number := range n {
 		f.post(202, newEvent(number+1, "weight", 100, "payload", fmt.Sprintf("%d%s", number, strings.Repeat("x", 50_000))))

@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// A peekTimer measures the time that the hub itself needs for a Peek. The
-// duration of the request includes waiting for data and for a domain, so it
-// does not show whether the hub is slow.
+// A peekTimer measures the time that the hub itself needs for a Peek. The duration of the request
+// does not show whether the hub is slow, because it includes waiting for data and for a domain.
 type peekTimer struct {
 	clock    func() time.Time
-	start    time.Time // start of the current interval; zero while the Peek waits for a domain
+	start    time.Time // beginning of the current interval; zero while the Peek waits for a domain
 	duration time.Duration
 }
 
@@ -18,7 +17,7 @@ func startPeekTimer(clock func() time.Time) *peekTimer {
 	return &peekTimer{clock: clock, start: clock()}
 }
 
-// stop returns the time without pauses.
+// stop returns the measured time, which excludes pauses.
 func (t *peekTimer) stop() time.Duration {
 	if !t.start.IsZero() {
 		t.duration += t.clock().Sub(t.start)
@@ -27,7 +26,8 @@ func (t *peekTimer) stop() time.Duration {
 	return t.duration
 }
 
-// excludePause returns a [hub.PeekRequest.Pause] that calls pause and does not count the time until its result is called.
+// excludePause returns a [hub.PeekRequest.Pause] that calls pause. The timer excludes the time from
+// this call until the call of the returned function.
 func (t *peekTimer) excludePause(pause func() func(context.Context) error) func() func(context.Context) error {
 	return func() func(context.Context) error {
 		t.stop()

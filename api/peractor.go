@@ -9,29 +9,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A perActorLimiter limits each actor to a share of a limiter, so that an actor
-// whose requests take long leaves room for the others.
+// A perActorLimiter limits each actor to a share of a limiter, so that an actor with slow requests
+// leaves room for other actors.
 type perActorLimiter struct {
 	all   *limiter
 	share int64
 
 	mu     sync.Mutex
-	actors map[domain.ActorID]*actorShare // actors with requests that hold or wait for room
+	actors map[domain.ActorID]*actorShare // actors with requests that hold room or wait for it
 }
 
-// An actorShare is what one actor may hold.
+// An actorShare is the share of one actor.
 type actorShare struct {
 	room  *semaphore.Weighted
-	users int // requests that hold some of it or wait for it
+	users int // requests that hold room in the share or wait for it
 }
 
 func newPerActorLimiter(all *limiter, share int64) *perActorLimiter {
 	return &perActorLimiter{all: all, share: share, actors: make(map[domain.ActorID]*actorShare)}
 }
 
-// acquire waits for room in the actor's share and then in the total, or fails
-// with Busy after the limiter's timeout. A request that waits for its share
-// takes nothing from the total.
+// acquire waits for room in the actor's share and then in the total. It fails with Busy after the
+// limiter's timeout. A request that waits for room in its share holds no room in the total.
 func (l *perActorLimiter) acquire(ctx context.Context, actor domain.ActorID) error {
 	ctx, cancel := context.WithTimeout(ctx, l.all.timeout)
 	defer cancel()
@@ -53,7 +52,7 @@ func (l *perActorLimiter) wait(ctx context.Context, actor domain.ActorID) error 
 	return nil
 }
 
-// release gives back what acquire or wait has taken.
+// release releases the room that acquire or wait has acquired.
 func (l *perActorLimiter) release(actor domain.ActorID) {
 	l.all.room.Release(1)
 	l.mu.Lock()

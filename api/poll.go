@@ -18,42 +18,41 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A request that waits in its handler holds two goroutines, their stacks and the
-// buffers of net/http, 50 KB in all. So a Peek that waits for data is parked: its
-// connection is taken from the http.Server and kept with the text of the request, and
-// both go back to the server as if the connection were new, once there may be data,
-// the wait ends, or the server drains.
+// A request that waits in its handler holds two goroutines, their stacks and the buffers of
+// net/http, 50 KB in all. So a Peek that waits for data is parked: the hub takes its connection
+// from the http.Server and stores it with the text of the request. When there may be data, the wait
+// ends, or the server drains, the http.Server accepts the connection like a new one and reads the
+// stored request again.
 //
 //	http.Server ─▶ Peek, no data ─▶ park ─▶ wait for data, the end, or the client
 //	     ▲                                        │
 //	     └──────── pollListener ◀── resume ◀──────┘
 //
-// The client sees one request and one answer, and so do the log and the metrics.
+// To the client, to the log and to the metrics, this is one request with one response.
 
-// errParked is the error of a handler whose request has been parked: there is no
-// answer yet.
+// errParked is the error of a handler whose request was parked and has no response yet.
 var errParked = errors.New("the request waits as a poll")
 
-// maxPollRequest is the length of the longest request that is parked. Longer ones wait
-// in their handler.
+// maxPollRequest is the maximum length of a request that is parked. A longer request waits in its
+// handler.
 const maxPollRequest = 4 * kilobyte // tokens have up to 2 KB
 
-// polls are the parked requests of a Server, and its way to resume them.
+// polls are the parked requests of a Server, and the channel on which they are resumed.
 type polls struct {
-	state   func(net.Conn, http.ConnState) // of the http.Server; may be nil
+	state   func(net.Conn, http.ConnState) // hook ConnState of the http.Server; may be nil
 	resumed chan *resumedConn
-	closed  chan struct{} // closed once the http.Server accepts no more resumed connections
+	closed  chan struct{} // closed when the http.Server stops accepting resumed connections
 	close   sync.Once
 
-	parked sync.WaitGroup // parked polls, and resumed ones that no handler serves yet
+	parked sync.WaitGroup // counts parked polls, and resumed polls that no handler serves yet
 	mu     sync.Mutex
 	all    map[*poll]struct{} // polls that wait
-	drains bool               // no further request is parked
+	drains bool               // the server drains, so no request is parked
 }
 
-// ParkPolls lets s park the requests of srv that wait for data. srv has to serve the
-// listener that it returns, besides its own. It is called after the handler and all other
-// hooks of srv are set, and before srv serves.
+// ParkPolls lets s park the requests of srv that wait for data. The caller makes srv serve the
+// returned listener, in addition to its own listener. ParkPolls must be called after the handler
+// and all hooks of srv were set, and before srv serves.
 func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 	connContext, connState := srv.ConnContext, srv.ConnState
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -62,7 +61,7 @@ func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 		}
 		var known *pollConn
 		if resumed, ok := c.(*resumedConn); ok {
-			resumed.resumes = nil // otherwise a connection would keep all its predecessors in memory
+			resumed.resumes = nil // a reference would keep all previous connections in memory
 			known = resumed.known
 		} else {
 			known = &pollConn{}
@@ -70,11 +69,11 @@ func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 		return context.WithValue(ctx, pollConnKey{}, known)
 	}
 	srv.ConnState = func(c net.Conn, state http.ConnState) {
-		if connState != nil && state != http.StateHijacked { // a parked connection still counts as one of the server
+		if connState != nil && state != http.StateHijacked { // a parked connection still counts as a connection of the server
 			connState(c, state)
 		}
 		if resumed, ok := c.(*resumedConn); ok && state == http.StateClosed {
-			if p := resumed.known.takePoll(); p != nil { // the server has closed the connection before it reached a handler
+			if p := resumed.known.takePoll(); p != nil { // the server closed the connection before a handler served it
 				p.abort(http.ErrServerClosed)
 			}
 		}
@@ -89,7 +88,7 @@ func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 	return (*pollListener)(&s.polls)
 }
 
-// WaitForPolls returns once no request is parked, or ctx ends. It is called after
+// WaitForPolls returns when no request is parked, or when ctx ends. It must be called after
 // SetDraining.
 func (s *Server) WaitForPolls(ctx context.Context) {
 	none := make(chan struct{})
@@ -103,16 +102,16 @@ func (s *Server) WaitForPolls(ctx context.Context) {
 	}
 }
 
-// A pollConn is what the context of a connection knows about its polls. Only the
-// goroutine that serves the connection uses it.
+// A pollConn is the state of polls in the context of a connection. Only the goroutine that serves
+// the connection uses it.
 type pollConn struct {
-	poll *poll                // the poll that the first request of the connection resumes
+	poll *poll                // poll that the first request of the connection resumes
 	tls  *tls.ConnectionState // TLS state of a connection that was parked; nil without TLS
 }
 
 type pollConnKey struct{}
 
-// takePoll returns the poll that a request resumes, nil if it is a new request.
+// takePoll returns the poll that a request resumes, or nil for a new request.
 func takePoll(ctx context.Context) *poll {
 	c, _ := ctx.Value(pollConnKey{}).(*pollConn)
 	if c == nil {
@@ -120,13 +119,13 @@ func takePoll(ctx context.Context) *poll {
 	}
 	p := c.takePoll()
 	if p != nil {
-		p.server.polls.parked.Done() // from here on, the shutdown of the server waits for the request
+		p.server.polls.parked.Done() // from now on, the handler of the request delays the server's shutdown
 	}
 	return p
 }
 
-// restoreTLS gives r the TLS state of its connection: the http.Server does not
-// recognize TLS on a connection that was parked.
+// restoreTLS sets the TLS state of r, because the http.Server does not recognize TLS on a
+// connection that was parked.
 func restoreTLS(r *http.Request) {
 	if c, _ := r.Context().Value(pollConnKey{}).(*pollConn); c != nil && c.tls != nil {
 		r.TLS = c.tls
@@ -143,29 +142,29 @@ func (c *pollConn) takePoll() *poll {
 type poll struct {
 	server   *Server
 	listener *hub.Listener
-	conn     net.Conn             // without the text of an earlier request
-	known    net.Conn             // conn as the hooks of the http.Server know it
+	conn     net.Conn             // connection without the wrapper of an earlier resumption
+	known    net.Conn             // the connection that the hooks of the http.Server know
 	tls      *tls.ConnectionState // TLS state of conn; nil: none
-	request  []byte               // the text of the request, and the bytes that the client has sent after it
+	request  []byte               // text of the request, and bytes that the client has sent after the request
 	hasMore  bool                 // the client has sent bytes after the request
 	id       string
 	actor    string
 	route    string
 
-	principal string     // the verified sender; "": none
-	start     time.Time  // when the request began
+	principal string // verified sender; "": none
+	start     time.Time
 	span      trace.Span // span of the request; nil: none
 	until     time.Time  // end of the wait
 
 	mu       sync.Mutex
 	isParked bool
 	hasNews  bool          // there may be data
-	wake     chan struct{} // used by waitBlindly; closed at the end of the wait
-	next     [1]byte       // the next byte that the client sends
+	wake     chan struct{} // closed at the end of the wait; set by waitBlindly
+	next     [1]byte       // buffer for the next byte from the client
 }
 
-// park takes the connection of r from the http.Server until there may be data, up to
-// until. It reports false if it cannot: then the request has to wait in its handler.
+// park takes the connection of r from the http.Server until there may be data, at most until the
+// time until. If it returns false, the request must wait in its handler.
 func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.Listener, until time.Time, route string) bool {
 	if _, ok := r.Context().Value(pollConnKey{}).(*pollConn); !ok || r.ProtoMajor != 1 || r.ContentLength != 0 {
 		return false
@@ -190,7 +189,7 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 		p.conn = resumed.Conn
 	}
 	if n := buffered.Reader.Buffered(); n > 0 {
-		more, _ := buffered.Peek(n) // these bytes are buffered, so this cannot fail
+		more, _ := buffered.Peek(n) // does not fail, because these bytes are buffered
 		p.request, p.hasMore = append(p.request, more...), true
 	}
 	s.metrics.waiting.Inc()
@@ -199,7 +198,7 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 	return true
 }
 
-// addActive counts a poll, unless the server drains.
+// addActive counts a poll. It returns false if the server drains.
 func (ps *polls) addActive() bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -241,7 +240,7 @@ func (ps *polls) drain() {
 	}
 }
 
-// requestText returns the head of r as a client could have sent it.
+// requestText returns the header of r in a form in which a client could have sent it.
 func requestText(r *http.Request) []byte {
 	var b bytes.Buffer
 	b.WriteString(r.Method + " " + r.RequestURI + " " + r.Proto + "\r\nHost: " + r.Host + "\r\n")
@@ -253,9 +252,8 @@ func requestText(r *http.Request) []byte {
 	return bytes.Clone(b.Bytes())
 }
 
-// begin arranges that the wait ends at its deadline, when there may be data, or
-// when the server drains. It is not part of run, so that the stack of run stays
-// small.
+// begin arranges that the wait ends at its deadline, when there may be data, or when the server
+// drains. It is separate from run, so that the stack of run stays small.
 func (p *poll) begin() {
 	_ = p.conn.SetReadDeadline(p.until)
 	p.mu.Lock()
@@ -268,7 +266,8 @@ func (p *poll) begin() {
 	p.listener.Notify(p.server.draining, func() { p.resume(true) })
 }
 
-// run waits, and hands the connection back. Its stack stays at 2 KB while it waits.
+// run waits, and then returns the connection to the http.Server. Its stack stays at 2 KB while it
+// waits.
 func (p *poll) run() {
 	n, err := 0, error(nil)
 	if !p.hasMore {
@@ -277,7 +276,7 @@ func (p *poll) run() {
 	p.finish(n, err)
 }
 
-// finish ends a poll that has read n bytes that the client sent behind its request.
+// finish ends a poll that has read n bytes, which the client sent after its request.
 func (p *poll) finish(n int, err error) {
 	if p.request = append(p.request, p.next[:n]...); n > 0 || p.hasMore {
 		p.waitBlindly()
@@ -308,8 +307,8 @@ func (p *poll) abort(err error) {
 	p.server.polls.parked.Done()
 }
 
-// waitBlindly waits without reading the connection, because the http.Server has
-// to read what the client has sent.
+// waitBlindly waits without reading from the connection, because the http.Server must read the
+// bytes that the client has sent.
 func (p *poll) waitBlindly() {
 	p.mu.Lock()
 	isParked, wake := p.isParked, make(chan struct{})
@@ -326,7 +325,7 @@ func (p *poll) waitBlindly() {
 	}
 }
 
-// end detaches the poll: from then on no other goroutine uses the connection.
+// end detaches the poll. After this call, no other goroutine uses the connection.
 func (p *poll) end() {
 	p.server.polls.removePoll(p)
 	p.listener.StopNotify()
@@ -336,7 +335,7 @@ func (p *poll) end() {
 	p.server.metrics.waiting.Dec()
 }
 
-// handBack gives the connection back to the http.Server.
+// handBack returns the connection to the http.Server.
 func (p *poll) handBack() error {
 	_ = p.conn.SetReadDeadline(time.Time{}) // a broken connection fails at the next read
 	select {
@@ -366,15 +365,14 @@ type resumedConn struct {
 	net.Conn
 	text    []byte // bytes that are read first
 	known   *pollConn
-	resumes net.Conn // the connection that the hooks of the http.Server know; nil once they know this one
+	resumes net.Conn // connection that the hooks of the http.Server know; nil after ConnContext
 }
 
-// Resumes returns the connection that the hooks of the http.Server know, so
-// that a hook that counts connections counts this one only once. It is for
-// ConnContext; later it returns nil.
+// Resumes returns the connection that the hooks of the http.Server know, so that a hook that counts
+// connections can count a resumed connection once. After ConnContext it returns nil.
 func (c *resumedConn) Resumes() net.Conn { return c.resumes }
 
-// NetConn returns the connection below, as [tls.Conn] does.
+// NetConn returns the underlying connection, like [tls.Conn.NetConn].
 func (c *resumedConn) NetConn() net.Conn { return c.Conn }
 
 func (c *resumedConn) Read(p []byte) (int, error) {

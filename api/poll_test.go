@@ -56,7 +56,7 @@ func TestPoll_KeepsItsConnectionForTheNextRequests(t *testing.T) {
 	})
 }
 
-// A client may send its next request before it has received the answer.
+// A client may send its next request before it has received the response.
 func TestPoll_LeavesRequestsBehindItToTheServer(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"sent with it": 0, "sent while it waits": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestPoll_WithALongHeadWaitsInItsHandler(t *testing.T) {
 	})
 }
 
-// openConns counts the connections of a server by its hooks, as a limiter does.
+// openConns counts the connections of a server by its hooks, like a limiter.
 type openConns struct {
 	mu    sync.Mutex
 	open  map[net.Conn]bool
@@ -173,7 +173,7 @@ func TestPoll_StaysOneConnectionForTheHooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := new(openConns)
-				t.Cleanup(func() { require.Zero(t, o.count(), "once the server has ended") }) // runs after the cleanup that stops the server
+				t.Cleanup(func() { require.Zero(t, o.count(), "once the server has ended") }) // this cleanup runs after the cleanup that stops the server
 				b := serveBubble(t, newFixture(t), o.attach)
 				clients := make([]net.Conn, conns)
 				for i := range clients {
@@ -182,7 +182,7 @@ func TestPoll_StaysOneConnectionForTheHooks(t *testing.T) {
 					_, err := io.WriteString(clients[i], strings.Replace(waitRequest, "20s", "1s", 1))
 					require.NoError(t, err)
 				}
-				<-time.After(2 * time.Second) // all connections have been resumed once
+				<-time.After(2 * time.Second) // in this time, all connections are resumed once
 				for _, c := range clients {
 					_, err := io.WriteString(c, waitRequest)
 					require.NoError(t, err)

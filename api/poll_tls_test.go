@@ -43,7 +43,7 @@ func clientCertificate(t *testing.T, name string) (tls.Certificate, *x509.CertPo
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, authorities
 }
 
-// A connection on which a Peek has waited still has the certificate of its client.
+// After a Peek has waited on a connection, requests still have the certificate of its client.
 func TestPoll_KeepsTheClientCertificateOfItsConnection(t *testing.T) {
 	cert, authorities := clientCertificate(t, "actor.example")
 	id5790, err := domain.ParseActorID(actor)
@@ -100,7 +100,7 @@ func TestPoll_KeepsTheClientCertificateOfItsConnection(t *testing.T) {
 	require.Equal(t, http.StatusOK, send(own, http.MethodGet, "/v1/queues", "", ""), "the next request of its connection")
 }
 
-// awaitWaiting returns once a Peek waits.
+// awaitWaiting waits until a Peek waits for data.
 func (f *hubFixture) awaitWaiting(metrics *prometheus.Registry) {
 	f.t.Helper()
 	tick := time.NewTicker(time.Millisecond)

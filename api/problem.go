@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A problemType is a way in which a request fails, as the client sees it. It is
-// the last part of the URI in the problem's type. Its meaning never changes.
+// A problemType names a kind of failure, as the client sees it. It is the last part of the URI in
+// the problem's type. Its meaning never changes.
 type problemType string
 
 const (
@@ -74,14 +74,13 @@ const (
 	issuerUnavailable problemType = "issuer-unavailable"
 )
 
-// problems is the table of all problems. The detail is for problems that the
-// request did not cause: the client reads it in place of the error, which is
-// only logged.
+// problems is the table of all problems. A row has a detail if the request did not cause the
+// problem: the client then receives the detail, and the error is only logged.
 var problems = map[problemType]struct {
 	status int
 	title  string
-	retry  bool // a repetition after the pause in Retry-After may succeed
-	pause  int  // seconds; 0: 1
+	retry  bool // repeating the request after Retry-After may succeed
+	pause  int  // value of Retry-After in seconds; 0 means 1
 	detail string
 }{
 	invalid:            {status: 400, title: "The request is not valid"},
@@ -184,8 +183,7 @@ var problems = map[problemType]struct {
 	},
 }
 
-// problemOfKind maps the kinds of errors of the domain and the stores to
-// problems.
+// problemOfKind maps the kinds of errors of the domain and the stores to problems.
 var problemOfKind = map[domain.Kind]problemType{
 	domain.Unknown:     internal,
 	domain.Invalid:     invalid,
@@ -198,32 +196,33 @@ var problemOfKind = map[domain.Kind]problemType{
 	domain.NewerFormat: newerFormat,
 }
 
-// A problemError is an error that describes its problem completely. Handlers
-// return it where the kind of the error is not enough.
+// A problemError is an error that describes its problem completely. Handlers return it where the
+// kind of an error does not suffice.
 type problemError struct {
 	problem problemType
 	detail  string // text for the client
 	faults  []bodyFault
-	stored  *counts // counts of the events that are stored
+	stored  *counts // counts of the stored events
 	checks  []FailedCheck
-	looked  *searchedDocument // the stores that were searched without a result
-	close   bool              // close the connection, whose rest is not worth reading
+	looked  *searchedDocument // stores that were searched without a result
+	close   bool              // close the connection instead of reading the rest of the body
 	cause   error             // cause for the log
 }
 
-// A bodyFault says what is wrong at one position of the body.
+// A bodyFault describes a fault at one position of the body.
 type bodyFault struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Detail  string `json:"detail"`
 
 	index  int // index of the event
-	inside int // length of the last part of Pointer, which is inside a payload
+	inside int // length of the end of Pointer that lies inside a payload
 }
 
-// logText returns the fault without the names inside a payload, which are data.
+// logText returns the text of the fault for the log. It omits names inside a payload, because these
+// are data.
 func (f *bodyFault) logText() string { return f.Pointer[:len(f.Pointer)-f.inside] + ": " + f.Detail }
 
-// counts are the members of an answer to POST /v1/data-available.
+// counts are members of a response to POST /v1/data-available.
 type counts struct {
 	Accepted   int `json:"accepted"`
 	Duplicates int `json:"duplicates"`
@@ -249,8 +248,8 @@ func (r *problemError) Error() string {
 
 func (r *problemError) Unwrap() error { return r.cause }
 
-// asProblem returns the problem that the client sees for err. It describes errors that are not
-// faults of the request in general words only.
+// asProblem returns the problem of err for the client. If the request did not cause err, the
+// problem describes err only in general words.
 func asProblem(ctx context.Context, err error) *problemError {
 	if r, ok := errors.AsType[*problemError](err); ok {
 		return r
@@ -285,8 +284,8 @@ func asProblem(ctx context.Context, err error) *problemError {
 	return r
 }
 
-// unansweredProblem returns the problem that names the waiting bundle, its
-// domain, and the reason in one word. The text of the domain is only logged.
+// unansweredProblem returns a problem that names the waiting bundle, its domain, and the reason in
+// one word. The text from the domain is only logged.
 func unansweredProblem(e *hub.UnansweredError) *problemError {
 	b := &e.Bundle
 	if b.ContentFailure.Reason == hub.NoAnswer {
@@ -298,7 +297,7 @@ func unansweredProblem(e *hub.UnansweredError) *problemError {
 		b.ID, b.Cabinet.Origin, b.ContentFailure.Reason)}
 }
 
-// A problemDocument is the body of RFC 9457.
+// A problemDocument is the body of a problem in the form of RFC 9457.
 type problemDocument struct {
 	Type     string            `json:"type"`
 	Title    string            `json:"title"`
@@ -311,7 +310,7 @@ type problemDocument struct {
 	*counts
 }
 
-// writeProblem answers with r as a problem document.
+// writeProblem responds with r as a problem document.
 func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 	row := problems[r.problem]
 	h := w.Header()
@@ -324,18 +323,18 @@ func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 	_ = encoder.Encode(documentOf(requestID, r)) // fails if the client has disconnected
 }
 
-// prepareProblem sets the headers of an answer about r, except for those of its body.
+// prepareProblem sets the headers of a response to r, except those that describe the body.
 func prepareProblem(w http.ResponseWriter, r *problemError) {
 	if r.close {
 		w.Header().Set("Connection", "close")
-		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // otherwise net/http would wait for the rest of the body
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // without this, net/http waits for the rest of the body
 	}
 	if problems[r.problem].retry {
 		w.Header().Set("Retry-After", pauseAfter(r.problem))
 	}
 }
 
-// pauseAfter returns the seconds that a client should wait after a problem.
+// pauseAfter returns the number of seconds that a client should wait after a problem.
 func pauseAfter(p problemType) string { return strconv.Itoa(max(1, problems[p].pause)) }
 
 func documentOf(requestID string, r *problemError) problemDocument {

@@ -26,13 +26,13 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// failing makes the store of f fail a Peek with err.
-func failing(f *hubFixture, err error) domainAnswer {
+// failPeek makes the store of f fail a Peek with err, and returns the response.
+func failPeek(f *hubFixture, err error) domainAnswer {
 	f.store.next = func(context.Context) error { return fmt.Errorf("read the gate: %w", err) }
 	return f.do("GET", "/v1/peek", "")
 }
 
-// provoke has, for every type of problem, a request that causes it.
+// provoke has a request that causes the problem, for each problem type.
 var provoke = map[string]func(f *hubFixture) domainAnswer{
 	"invalid": func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1, "weight", 0), newEvent(2, "origin", "Gas"), newEvent(3)))
@@ -76,21 +76,21 @@ var provoke = map[string]func(f *hubFixture) domainAnswer{
 		return f.do("POST", "/v1/data-available", "["+strings.Repeat("{},", 20)+"{}]")
 	},
 	"busy": func(f *hubFixture) domainAnswer {
-		return failing(f, domain.Errorf(domain.Busy, "429 from %s", "secret"))
+		return failPeek(f, domain.Errorf(domain.Busy, "429 from %s", "secret"))
 	},
 	"uncertain": func(f *hubFixture) domainAnswer {
-		return failing(f, domain.Errorf(domain.Uncertain, "408 from %s", "secret"))
+		return failPeek(f, domain.Errorf(domain.Uncertain, "408 from %s", "secret"))
 	},
 	"unavailable": func(f *hubFixture) domainAnswer {
-		return failing(f, domain.Errorf(domain.Unavailable, "503 from %s", "secret"))
+		return failPeek(f, domain.Errorf(domain.Unavailable, "503 from %s", "secret"))
 	},
 	"damaged": func(f *hubFixture) domainAnswer {
-		return failing(f, domain.Errorf(domain.Damaged, "hole in %s", "secret"))
+		return failPeek(f, domain.Errorf(domain.Damaged, "hole in %s", "secret"))
 	},
 	"newer-format": func(f *hubFixture) domainAnswer {
-		return failing(f, domain.Errorf(domain.NewerFormat, "format 2 in %s", "secret"))
+		return failPeek(f, domain.Errorf(domain.NewerFormat, "format 2 in %s", "secret"))
 	},
-	"internal": func(f *hubFixture) domainAnswer { return failing(f, errors.New("secret")) },
+	"internal": func(f *hubFixture) domainAnswer { return failPeek(f, errors.New("secret")) },
 	"deadline-exceeded": func(f *hubFixture) domainAnswer {
 		f.store.next = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		return f.do("GET", "/v1/peek", "")
@@ -172,8 +172,8 @@ var provoke = map[string]func(f *hubFixture) domainAnswer{
 		f.do("POST", crawls, `{"bucket":"bucket"}`).wants(202)
 		return f.do("POST", crawls, `{"bucket":"bucket"}`)
 	},
-	"bus-unavailable":  func(f *hubFixture) domainAnswer { return failingBus(f, domain.Unavailable) },
-	"resend-uncertain": func(f *hubFixture) domainAnswer { return failingBus(f, domain.Uncertain) },
+	"bus-unavailable":  func(f *hubFixture) domainAnswer { return failResend(f, domain.Unavailable) },
+	"resend-uncertain": func(f *hubFixture) domainAnswer { return failResend(f, domain.Uncertain) },
 	"partition-full": func(f *hubFixture) domainAnswer {
 		f, objects := serveObjectEvents(f.t, func(o *api.Options, _ *hub.Options) {
 			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
@@ -197,22 +197,23 @@ var provoke = map[string]func(f *hubFixture) domainAnswer{
 	"not-ready": func(f *hubFixture) domainAnswer { return f.do("GET", "/readyz", "") },
 }
 
-// failingBus starts a server whose bus fails when a dead letter is sent again.
-func failingBus(f *hubFixture, kind domain.Kind) domainAnswer {
+// failResend starts a server whose bus fails, and returns the response to a request to resend a
+// dead letter.
+func failResend(f *hubFixture, kind domain.Kind) domainAnswer {
 	f = serve(f.t, withLetters(&letterBus{letters: 1, resendErr: domain.Errorf(kind, "dead letters of queue events: the bus cannot be reached")}), func(o *api.Options, _ *hub.Options) {
 		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 	})
 	return f.do("POST", letters+"/events/1/resend", `{`+why+`}`)
 }
 
-// serveBroker starts a server with a broker. All its requests have the same id.
+// serveBroker starts a server with a broker, which gives all requests the same id.
 func serveBroker(f *hubFixture) *hubFixture {
 	return serve(f.t, withBroker(f.t), func(o *api.Options, _ *hub.Options) {
 		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 	})
 }
 
-// unansweredProblem is the error of a Peek whose domain has not made the content.
+// unansweredProblem returns the error of a Peek whose domain has not produced the content.
 func unansweredProblem(reason, text string) error {
 	b := domain.Bundle{Content: domain.Request, ContentFailure: domain.ContentFailure{Failures: 1, Reason: reason, Text: text}}
 	b.ID, _ = domain.ParseBundleID(id(71))
@@ -223,8 +224,7 @@ func unansweredProblem(reason, text string) error {
 // cutRequest declares a longer body than it sends.
 const cutRequest = "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n[{\"id\":"
 
-// Every problem has a fixed body that clients may rely on, a file in
-// testdata/problems.
+// Every problem type has a fixed body, on which clients may rely, in a file in testdata/problems.
 func TestEveryProblemHasItsBody(t *testing.T) {
 	statuses := api.ProblemStatuses()
 	require.Equal(t, slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(provoke)))
@@ -266,13 +266,13 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 			case name == "not-provisioned", name == "issuer-unavailable":
 				pause = "30"
 			case name == "frozen":
-				pause = "30" // an operator has to thaw a queue, which takes longer than anything else
+				pause = "30" // the pause is longer, because an operator has to thaw the queue
 			case name == "too-many-logins", name == "too-many-tests", name == "resend-uncertain":
 				pause = "60"
 			case name == "newer-format":
 				pause = "5"
 			case name == "partition-full":
-				pause = "300" // no objects are deleted before that
+				pause = "300" // objects are not deleted earlier
 			case a.status == 429 || a.status == 503:
 				pause = "1"
 			}

@@ -11,19 +11,18 @@ import (
 	"github.com/messagehub/messagehub/api/internal/query"
 )
 
-// profilesPath serves profiles of the process. These of net/http/pprof are left
-// out: cmdline, because it may show a secret that was given as a flag by
-// mistake; symbol, because profiles have their symbols; and profiles that the
-// process does not record.
+// profilesPath serves profiles of the process. It leaves out some profiles of net/http/pprof:
+// cmdline, because a flag may contain a secret by mistake; symbol, because profiles have their
+// symbols; and profiles that the process does not record.
 const profilesPath = "/debug/pprof/{profile}"
 
 const (
 	cpuProfile     = "profile"
-	profileSeconds = 30 // seconds of a CPU profile, unless the request has another time
+	profileSeconds = 30 // default duration of a CPU profile in seconds
 	maxProfile     = 60
 )
 
-// profile answers with a profile in the format of pprof or, with debug, as text.
+// profile responds with a profile, in the format of pprof or, with the parameter debug, as text.
 func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
 	values, err := query.Parse(r, "seconds", "debug")
 	if err != nil {
@@ -38,7 +37,7 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	name := pathparam.Value(r, "profile")
-	var body bytes.Buffer // buffered, so that a client that reads slowly delays nothing
+	var body bytes.Buffer // the body is buffered, so that a slow client does not prolong the profile
 	switch name {
 	case cpuProfile:
 		debug = 0
@@ -62,7 +61,8 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// profileCPU records what uses the CPU for some time, at most until the client disconnects or the server drains.
+// profileCPU records a CPU profile for the duration span, or until the client disconnects or the
+// server drains.
 func (s *Server) profileCPU(r *http.Request, body *bytes.Buffer, span time.Duration) error {
 	paceOf(r.Context()).extendDeadline(span)
 	if pprof.StartCPUProfile(body) != nil {

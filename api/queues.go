@@ -8,12 +8,11 @@ import (
 	"github.com/messagehub/messagehub/api/internal/query"
 )
 
-// A groupQueue has the numbers of the events that wait for an actor in one
-// group.
+// A groupQueue describes the events that wait for an actor in one group.
 type groupQueue struct {
 	Group      string      `json:"group"`
 	Waiting    int64       `json:"waiting"`              // events, including those of the open bundle
-	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // age of the oldest of these events; nil: not known
+	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // age of the oldest waiting event; nil: unknown
 	Open       *openBundle `json:"open,omitempty"`
 }
 
@@ -23,7 +22,7 @@ type openBundle struct {
 	Opened   time.Time `json:"opened"`
 }
 
-// queues returns the queues of an actor, one for each group. It opens nothing.
+// queues responds with the queues of an actor, one for each group. It opens no bundle.
 func (s *Server) queues(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err

@@ -11,15 +11,14 @@ import (
 	"strings"
 )
 
-// Reading a body backwards is expensive, because the events of the bundle are read again from
-// the first one. So each request reads a body at most once, in ascending order, whichever
-// ranges it asks for:
+// Reading a body backwards is expensive, because the events of the bundle must be read again from
+// the first. So each request reads a body at most once, in ascending order, whatever ranges it has:
 //
 //   - Ascending ranges that do not overlap are streamed.
 //   - Other ranges of up to maxBufferedRanges bytes in all are read in ascending order
 //     into memory, and sent as parts in the order of the request.
-//   - Of all others the header is ignored, as RFC 9110, section 14.2, allows: the
-//     answer is the whole body with status 200, which every client of ranges must
+//   - For all other ranges, the header is ignored, which RFC 9110, section 14.2, allows: the
+//     response is the whole body with status 200, which every client that sends ranges must
 //     understand.
 
 const (
@@ -27,19 +26,19 @@ const (
 	maxBufferedRanges = 64 * kilobyte
 )
 
-// A byteRange is the bytes from start up to, but not including, end.
+// A byteRange is the range of bytes from start up to, but not including, end.
 type byteRange struct{ start, end int64 }
 
 func (r byteRange) length() int64 { return r.end - r.start }
 
-// A rangeBody is what limitRanges reads: a hub.Body.
+// A rangeBody is a hub.Body, as limitRanges uses it.
 type rangeBody interface {
 	io.ReadSeeker
 	LimitReadAhead(end int64)
 }
 
-// limitRanges returns r and body as net/http's ServeContent may serve them: it changes
-// the header Range, or the order in which body is read. size is the length of body.
+// limitRanges returns r and body for ServeContent of net/http. It changes the header Range, or the
+// order in which body is read, so that the body is read at most once. size is the length of body.
 func limitRanges(r *http.Request, body rangeBody, size int64) (*http.Request, io.ReadSeeker) {
 	asked := r.Header["Range"]
 	if len(asked) == 0 {
@@ -56,7 +55,7 @@ func limitRanges(r *http.Request, body rangeBody, size int64) (*http.Request, io
 	}
 	switch {
 	case err != nil:
-		return withRange(r, "bytes="+set), body // net/http reports an error in the same words everywhere
+		return withRange(r, "bytes="+set), body // ServeContent reports all invalid ranges with the same text
 	case len(ranges) < 2, isAscending(ranges):
 		return withRange(r, "bytes="+set), &streamedRanges{rangeBody: body, ranges: ranges}
 	case total <= min(size, maxBufferedRanges) && r.Header.Get("If-Range") == "":
@@ -65,7 +64,8 @@ func limitRanges(r *http.Request, body rangeBody, size int64) (*http.Request, io
 	return withRange(r, ""), body
 }
 
-// withRange returns r with a header Range, or without one if value is empty.
+// withRange returns a copy of r whose header Range is value, or without the header if value is
+// empty.
 func withRange(r *http.Request, value string) *http.Request {
 	c := *r
 	c.Header = r.Header.Clone()
@@ -79,8 +79,7 @@ func withRange(r *http.Request, value string) *http.Request {
 
 var errRangeSyntax = errors.New("malformed ranges")
 
-// parseRanges returns the ranges of set that a body of size bytes has, in the order of
-// set.
+// parseRanges returns the ranges of set that lie within a body of size bytes, in the order of set.
 func parseRanges(set string, size int64) ([]byteRange, error) {
 	var ranges []byteRange
 	for text := range strings.SplitSeq(set, ",") {
@@ -112,7 +111,7 @@ func parseRanges(set string, size int64) ([]byteRange, error) {
 				rg.end = min(size, max(n, n+1)) // n+1 overflows for the largest int64
 			}
 			if rg.start >= size {
-				continue // RFC 9110: this range cannot be satisfied; others of the set may be
+				continue // RFC 9110: this range is not satisfiable, but other ranges of the set may be
 			}
 		}
 		ranges = append(ranges, rg)
@@ -129,7 +128,7 @@ func isAscending(ranges []byteRange) bool {
 	return true
 }
 
-// mergeRanges returns the bytes of ranges in ascending order, without overlaps.
+// mergeRanges returns ranges in ascending order, with overlapping ranges merged.
 func mergeRanges(ranges []byteRange) []byteRange {
 	ranges = slices.Clone(ranges)
 	slices.SortFunc(ranges, func(a, b byteRange) int { return cmp.Compare(a.start, b.start) })
@@ -144,7 +143,7 @@ func mergeRanges(ranges []byteRange) []byteRange {
 	return merged
 }
 
-// streamedRanges limits what the body reads ahead to the range that is being read.
+// streamedRanges prevents the body from reading ahead beyond the current range.
 type streamedRanges struct {
 	rangeBody
 
@@ -161,12 +160,12 @@ func (b *streamedRanges) Seek(offset int64, whence int) (int64, error) {
 	return b.rangeBody.Seek(offset, whence)
 }
 
-// bufferedRanges reads ranges of a body into memory when the first of them is read, in
-// ascending order. Reads outside the ranges fail.
+// bufferedRanges reads all ranges of a body into memory at the first Read, in ascending order. A
+// Read outside the ranges fails.
 type bufferedRanges struct {
 	rangeBody
 
-	ranges   []byteRange // ascending, without overlaps
+	ranges   []byteRange // in ascending order and without overlaps
 	buffers  [][]byte    // contents of the ranges; nil until the first Read
 	position int64
 }

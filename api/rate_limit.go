@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// limitRequests refuses requests of clients whose bucket is empty. With an
-// issuer of tokens, authorize does this after it has verified the token: before
-// that, a request could name any client.
+// limitRequests refuses requests of clients whose bucket is empty. On a hub with an issuer of
+// tokens, authorize does this after it has verified the token, because an unverified request could
+// name any client.
 func (s *Server) limitRequests(next http.Handler) http.Handler {
 	if s.requests == nil || s.opts.Identity != nil {
 		return next
@@ -32,15 +32,15 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 // limitRequest fails if the bucket of the client of r is empty. Probes never
 // fail.
 func (s *Server) limitRequest(w http.ResponseWriter, r *http.Request) error {
-	isResumed := recordOf(r.Context()).poll != nil // it was counted before it waited
+	isResumed := recordOf(r.Context()).poll != nil // a resumed request was counted before it waited
 	if s.requests == nil || isResumed || slices.Contains(polledRoutes, r.URL.Path) {
 		return nil
 	}
 	return s.takeFrom(s.requests, w, r, 1)
 }
 
-// failInWords calls failOriginal for routes of the original, and fail for the
-// others.
+// failInWords responds with err through failOriginal on routes of the original, and through fail on
+// other routes.
 func (s *Server) failInWords(w http.ResponseWriter, r *http.Request, err error) {
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		s.failOriginal(w, r, err)
@@ -49,7 +49,7 @@ func (s *Server) failInWords(w http.ResponseWriter, r *http.Request, err error) 
 	s.fail(w, r, err)
 }
 
-// limitEvents fails if the client of r has sent more events than its bucket allows.
+// limitEvents takes n tokens for events, and fails if the client of r does not have them.
 func (s *Server) limitEvents(w http.ResponseWriter, r *http.Request, n int) error {
 	if s.events == nil {
 		return nil
@@ -57,8 +57,8 @@ func (s *Server) limitEvents(w http.ResponseWriter, r *http.Request, n int) erro
 	return s.takeFrom(s.events, w, r, n)
 }
 
-// takeFrom takes n tokens of the client of r, and states in the header what is left
-// (draft-ietf-httpapi-ratelimit-headers).
+// takeFrom takes n tokens of the client of r, and sets the rate limit headers
+// (draft-ietf-httpapi-ratelimit-headers). It fails if the client does not have n tokens.
 func (s *Server) takeFrom(b *buckets, w http.ResponseWriter, r *http.Request, n int) error {
 	left, pause := b.take(s.clientOf(r), n, s.opts.Clock())
 	seconds := strconv.Itoa(int(math.Ceil(pause.Seconds())))
@@ -72,9 +72,8 @@ func (s *Server) takeFrom(b *buckets, w http.ResponseWriter, r *http.Request, n 
 	return refuse(tooManyRequests, "This client has sent more than %d %s a second. Nothing of this request was stored; repeat it after the pause.", int(b.rate), b.unit)
 }
 
-// clientOf returns the client whose buckets a request uses: the client of its
-// token. Without an issuer of tokens, it is the actor that the request names,
-// or otherwise the address.
+// clientOf returns the client whose buckets a request uses: the client of its token. Without an
+// issuer of tokens, this is the actor that the request names, or the address if it names none.
 func (s *Server) clientOf(r *http.Request) string {
 	if p := principalOf(r.Context()); p != nil {
 		return "client " + p.Issuer + " " + cmp.Or(p.Client, p.Subject)
@@ -90,7 +89,7 @@ func (s *Server) clientOf(r *http.Request) string {
 	return "address " + s.addressOf(r)
 }
 
-// pauseUntil returns the time after which a bucket that has some tokens has n.
+// pauseUntil returns the time until a bucket with this number of tokens has n tokens.
 func pauseUntil(n, tokens, rate float64) time.Duration {
 	return time.Duration(math.Ceil((n - tokens) / rate * float64(time.Second)))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A rateFixture is a server with a clock that does not advance, and clients of any address.
+// A rateFixture is a server with a stopped clock, and clients with any address.
 type rateFixture struct {
 	t      *testing.T
 	server *api.Server
@@ -32,7 +32,7 @@ func serveRates(t *testing.T, change func(*api.Options)) *rateFixture {
 	return f
 }
 
-// A rateRequest is what a client sends.
+// A rateRequest describes the client of a request.
 type rateRequest struct {
 	path, from, actor, body string
 	forwarded               []string // of X-Forwarded-For

@@ -23,7 +23,7 @@ func (f *hubFixture) dial() *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// raw sends text unchanged, closes the sending side if requested, and reads one answer.
+// raw sends text unchanged, closes the sending side if end is set, and reads one response.
 func (f *hubFixture) raw(text string, end bool) domainAnswer {
 	f.t.Helper()
 	conn := f.dial()
@@ -51,8 +51,7 @@ func (f *hubFixture) raw(text string, end bool) domainAnswer {
 	return domainAnswer{f.t, resp.StatusCode, resp.Header, string(body)}
 }
 
-// The clients of the original compare the names of these headers
-// case-sensitively.
+// Clients of the original compare the names of these headers case-sensitively.
 func TestHeadersAreSpelledAsTheContractSpellsThem(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1))

@@ -11,9 +11,8 @@ import (
 
 type readerKey struct{}
 
-// requireReader finds out who reads: the actor in the header X-Actor-Id or,
-// without that header, an operator with a token. A request of an actor may have
-// a token, too, which belongs to a proxy.
+// requireReader determines the reader: the actor in the header X-Actor-Id or, without this header,
+// an operator with a token. A token beside the header is ignored, because it may be for a proxy.
 func (s *Server) requireReader(next http.Handler) http.Handler {
 	actor := s.requireActor(s.handle)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serveReader(w, r, next, inspect.Reader{Actor: actorOf(r.Context())})

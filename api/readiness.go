@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// A NotReadyError is what Options.Ready returns if checks of the node have failed.
-// Clients without a token can read its text.
+// A NotReadyError is the error of Options.Ready if checks of the node have failed. Its text is
+// public: clients without a token can read it.
 type NotReadyError struct {
-	Checks []FailedCheck // one or more
+	Checks []FailedCheck // at least one
 }
 
-// A FailedCheck is a check of the node that has failed, with its reason and what to
-// do about it.
+// A FailedCheck is a failed check of the node, with the reason and the remedy.
 type FailedCheck struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -35,8 +34,8 @@ func (e *NotReadyError) Error() string {
 	return strings.Join(sentences, " ")
 }
 
-// checkReadiness returns the problem that /readyz reports, or nil. It makes no call to
-// the store: Options.Ready returns results that a background task has cached.
+// checkReadiness returns the problem that /readyz reports, or nil. It does not call the store:
+// Options.Ready returns results that a background task has cached.
 func (s *Server) checkReadiness(ctx context.Context) error {
 	if s.draining.Err() != nil {
 		return refuse(notReady, "The hub is about to stop; send requests to another node.")

@@ -15,10 +15,10 @@ import (
 	"github.com/messagehub/messagehub/api/identity/identitytest"
 )
 
-// tokenEndpoint serves requests for tokens by client credentials.
+// tokenEndpoint starts a server that returns a token of issuer for client credentials.
 func tokenEndpoint(t *testing.T, issuer *identitytest.Issuer, id, secret string) (url string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		client, password, isBasic := r.BasicAuth() // as golang.org/x/oauth2 sends them
+		client, password, isBasic := r.BasicAuth() // golang.org/x/oauth2 sends the credentials as basic authentication
 		if !isBasic {
 			client, password = r.FormValue("client_id"), r.FormValue("client_secret")
 		}
@@ -33,7 +33,7 @@ func tokenEndpoint(t *testing.T, issuer *identitytest.Issuer, id, secret string)
 	return server.URL
 }
 
-// The recipes of IDENTITY.md fetch a bundle, where the machine has what runs them.
+// Each recipe of IDENTITY.md fetches a bundle, if its programs are installed on this machine.
 func TestRecipes_FetchABundle(t *testing.T) {
 	text, err := os.ReadFile("IDENTITY.md")
 	require.NoError(t, err)

@@ -22,21 +22,21 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A wantedRefusal is a way in which POST /v1/data-available refuses a request that has the
-// events 1 and 2, both without fault.
+// A wantedRefusal is a case in which POST /v1/data-available refuses a request with the valid
+// events 1 and 2.
 type wantedRefusal struct {
 	problem string
 	status  int
 	request func(f *hubFixture) domainAnswer
 	counts  *countedEvents // accepted and duplicates in the problem; nil: neither
 	named   []string       // pointers in the problem, if some events are stored
-	unknown bool           // it is not known whether an event is stored until the same request is repeated
+	unknown bool           // only a repetition of the request shows whether an event is stored
 	tokens  bool           // the server accepts tokens
 }
 
 type countedEvents struct{ accepted, duplicates int }
 
-// failingFor makes every Save for the recipient "other" fail.
+// failingFor returns a hook that makes every Save for the recipient "other" fail.
 func failingFor(kind domain.Kind) func(context.Context, domain.ActorID) error {
 	return func(_ context.Context, recipient domain.ActorID) error {
 		if recipient.String() == "other" {
@@ -46,8 +46,8 @@ func failingFor(kind domain.Kind) func(context.Context, domain.ActorID) error {
 	}
 }
 
-// toBoth sends the events 1 and 2, and two events for the recipient "other", whose
-// Saves fail.
+// toBoth returns a request with the events 1 and 2, and with two events for the recipient "other",
+// whose Saves fail.
 func toBoth(kind domain.Kind, more ...testEvent) func(f *hubFixture) domainAnswer {
 	return func(f *hubFixture) domainAnswer {
 		f.store.save = failingFor(kind)
@@ -58,15 +58,15 @@ func toBoth(kind domain.Kind, more ...testEvent) func(f *hubFixture) domainAnswe
 	}
 }
 
-// postsTwo sends the events 1 and 2, and further ones.
+// postsTwo returns a request with the events 1 and 2, and further events.
 func postsTwo(more ...testEvent) func(f *hubFixture) domainAnswer {
 	return func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(append([]testEvent{newEvent(1), newEvent(2)}, more...)...))
 	}
 }
 
-// rawPost returns a request for a raw connection, with a body that may have
-// another length than it says.
+// rawPost returns the text of a request with the header Content-Length length, which may differ
+// from the length of body.
 func rawPost(length int, body string) string {
 	return "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n" + body
 }
@@ -152,9 +152,9 @@ var refusals = map[string]wantedRefusal{
 	},
 }
 
-// README and openapi.yaml state the rule: a refused request has stored nothing,
-// unless its problem has accepted; then it has stored and counts all events
-// except those that errors names.
+// README and openapi.yaml state the rule: a refused request has stored nothing, unless its problem
+// has the member accepted. In that case, it has stored and counted all events except those that
+// errors names.
 func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 	for name, r := range refusals {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +203,8 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 	}
 }
 
-// The table above has all problems that openapi.yaml has for POST
-// /v1/data-available, except those that only a Peek can have.
+// The table above has all problems of POST /v1/data-available in openapi.yaml, except those that
+// only a Peek can have.
 func TestRefusals_AreAllThatTheDocumentHas(t *testing.T) {
 	text, err := os.ReadFile("openapi.yaml")
 	require.NoError(t, err)

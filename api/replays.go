@@ -58,7 +58,7 @@ type replayDocument struct {
 	Remaining int64     `json:"remaining"`
 }
 
-// The values of what a replay includes.
+// The values of the member "of", which selects the messages of a replay.
 const (
 	ofDead = "dead"
 	ofAll  = "all"
@@ -75,7 +75,7 @@ func documentOfReplay(p *replay.Progress) replayDocument {
 	return d
 }
 
-// startReplay begins the replay of a range, or counts what it would deliver.
+// startReplay begins the replay of a range. For a dry run, it only counts the messages.
 func (s *Server) startReplay(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (s *Server) stopReplay(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readReplay reads the range in the body of a request.
+// readReplay reads the range from the body of a request.
 func readReplay(w http.ResponseWriter, r *http.Request) (wanted domain.ReplayRange, isDryRun bool, err error) {
 	text, err := readObject(w, r, maxDraft)
 	if err != nil {

@@ -19,8 +19,8 @@ func TestADelivery_IsReplayedOnceItHasEnded(t *testing.T) {
 	one := func(n string) string { return deliveries + "/" + id(7) + ".0." + n + "/replay" }
 	require.JSONEq(t, `{"id":"`+id(7)+`.0.0"}`, f.do("POST", one("0"), "").wants(202).body)
 	f.do("POST", one("0"), "").problem(409, "conflict") // a replay is already requested
-	f.do("POST", one("1"), "").problem(409, "conflict") // the delivery waits for its next attempt
-	f.do("POST", one("2"), "").problem(409, "conflict") // the delivery has not been attempted yet
+	f.do("POST", one("1"), "").problem(409, "conflict") // this delivery waits for its next attempt
+	f.do("POST", one("2"), "").problem(409, "conflict") // this delivery has not been attempted yet
 	f.do("POST", one("3"), "").problem(404, "not-found")
 	f.do("POST", one("0"), "", "X-Actor-Id", "another").problem(404, "not-found")
 	f.do("POST", one("0"), "", "X-Actor-Id", "").problem(401, "missing-actor")

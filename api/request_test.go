@@ -16,21 +16,21 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A teller is a domain whose answers the test chooses.
-type teller struct {
+// A testDomain is a domain whose replies the test chooses.
+type testDomain struct {
 	exchange *memory.Exchange
 	answer   func(ctx context.Context, r hub.ContentRequest) (hub.Reply, error)
 }
 
-func (d *teller) Request(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
+func (d *testDomain) Request(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
 	return d.answer(ctx, r)
 }
 
-// serveAsking starts a server whose domain TimeSeries makes its content. By
-// default the content is the format and the version of the request.
-func serveAsking(t *testing.T, change ...func(*api.Options, *hub.Options)) (*hubFixture, *teller) {
+// serveContentRequests starts a server whose domain TimeSeries produces the content of its bundles.
+// By default, the content is the format and the version of the request.
+func serveContentRequests(t *testing.T, change ...func(*api.Options, *hub.Options)) (*hubFixture, *testDomain) {
 	t.Helper()
-	d := &teller{exchange: memory.NewExchange()}
+	d := &testDomain{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, r hub.ContentRequest) (hub.Reply, error) {
 		content := `"` + string(r.Format) + " " + r.Version + `"`
 		return hub.Reply{URI: d.exchange.Leave(hub.ProcessID(r.Bundle, r.Recipient), []byte(content))}, nil
@@ -50,7 +50,7 @@ func TestTheBodyIsWhatTheDomainHasMadeInTheFormatAskedFor(t *testing.T) {
 		{"/api/peek", "application/xml", `"xml 1.0"`},
 		{"/api/peek?responseformat=json&responseversion=3", "application/json", `"json 3.0"`},
 	} {
-		f, _ := serveAsking(t)
+		f, _ := serveContentRequests(t)
 		f.post(202, newEvent(1))
 		a := f.do("GET", tc.path, "").wants(200)
 		require.Equal(t, tc.body, a.body)
@@ -66,7 +66,7 @@ func TestTheBodyIsWhatTheDomainHasMadeInTheFormatAskedFor(t *testing.T) {
 }
 
 func TestABundleThatItsDomainHasNotMadeIsNotConfirmed(t *testing.T) {
-	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.IsOwnHost = isOwnHost })
+	f, d := serveContentRequests(t, func(o *api.Options, _ *hub.Options) { o.IsOwnHost = isOwnHost })
 	d.answer = func(context.Context, hub.ContentRequest) (hub.Reply, error) {
 		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found", Text: "a word for operators"}}, nil
 	}
@@ -87,7 +87,7 @@ func TestContentThatWasDeleted_IsMadeAgainByTheNextPeek(t *testing.T) {
 		path   string
 		status int
 	}{{"/v1/peek", 503}, {"/api/peek", 204}} {
-		f, d := serveAsking(t)
+		f, d := serveContentRequests(t)
 		var made atomic.Int32
 		d.answer = func(_ context.Context, r hub.ContentRequest) (hub.Reply, error) {
 			content := fmt.Sprintf(`"content %d"`, made.Add(1))
@@ -115,7 +115,7 @@ func TestContentThatWasDeleted_IsMadeAgainByTheNextPeek(t *testing.T) {
 }
 
 func TestADomainThatDoesNotAnswerDoesNotDelayOthers(t *testing.T) {
-	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.Limits.Peeks = 1 })
+	f, d := serveContentRequests(t, func(o *api.Options, _ *hub.Options) { o.Limits.Peeks = 1 })
 	asked, release := make(chan struct{}), make(chan struct{})
 	answer := d.answer
 	d.answer = func(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
@@ -134,7 +134,7 @@ func TestADomainThatDoesNotAnswerDoesNotDelayOthers(t *testing.T) {
 
 func TestADomainHasWhatIsLeftOfTheDeadline(t *testing.T) {
 	const deadline = 20 * time.Second
-	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.Deadline = deadline })
+	f, d := serveContentRequests(t, func(o *api.Options, _ *hub.Options) { o.Deadline = deadline })
 	f.post(202, newEvent(1))
 	answer, asked := d.answer, make(chan time.Time, 1)
 	d.answer = func(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {

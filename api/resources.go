@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// resourceOf returns the resource of the path of a request, whose query has to be empty.
+// resourceOf returns the resource that the path of a request names. The query must be empty.
 func resourceOf(r *http.Request) (domain.Resource, error) {
 	if _, err := query.Parse(r); err != nil {
 		return domain.Resource{}, err
@@ -43,7 +43,7 @@ func (s *Server) getResource(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// setResourceVersion sets the headers for the version of a document.
+// setResourceVersion sets the headers ETag and Last-Modified of a document.
 func setResourceVersion(w http.ResponseWriter, found *watch.Document) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("ETag", etag.Of(found.Version))
@@ -99,8 +99,7 @@ func (s *Server) deleteResource(w http.ResponseWriter, r *http.Request) error {
 	return writeNothing(w)
 }
 
-// resourceCondition returns the condition on the version of a document that a
-// request has.
+// resourceCondition returns the condition of a request on the version of the document.
 func resourceCondition(r *http.Request) (watch.Condition, error) {
 	exists, versions := etag.Match(r)
 	c := watch.Condition{Exists: exists, Versions: versions}

@@ -12,12 +12,10 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// rights is the table of routes and roles, for hubs with an issuer of tokens: a
-// request needs one of the roles of its route. An empty row allows every
-// sender: the routes of the broker check their tokens themselves, and probes
-// need no token. A route without a row is refused. HEAD has the row of GET.
-//
-// The OpenAPI document has the same table, as the security of each operation.
+// rights maps each route to roles, for hubs with an issuer of tokens. A request needs one of the
+// roles of its route. An empty row allows every sender: the routes of the broker verify their
+// tokens themselves, and probes need no token. A route without a row is refused. The row for GET
+// also applies to HEAD. The OpenAPI document has the same table, as the security of each operation.
 var rights = map[string][]identity.Role{
 	"POST /v1/data-available": {identity.RoleDomain},
 	"POST /v1/events":         {identity.RoleActor, identity.RoleDomain},
@@ -85,7 +83,7 @@ var rights = map[string][]identity.Role{
 	"DELETE " + patchesPath + "/{jobId}":     {identity.RoleOperator},
 
 	"POST /v1/admin/check":                  {identity.RoleOperator}, // a check can repair
-	"GET /v1/admin/backup":                  {identity.RoleOperator}, // the archive has every secret of the data folder
+	"GET /v1/admin/backup":                  {identity.RoleOperator}, // the archive contains all secrets of the data folder
 	"GET " + logLevelPath:                   {identity.RoleOperatorRead},
 	"PUT " + logLevelPath:                   {identity.RoleOperator},
 	"GET /v1/admin/queues":                  {identity.RoleOperatorRead},
@@ -103,7 +101,7 @@ var rights = map[string][]identity.Role{
 	"DELETE " + deadLettersPath + "/{queue}":                       {identity.RoleOperator},
 	"POST " + deadLettersPath + "/{queue}/resend":                  {identity.RoleOperator},
 	"GET " + deadLettersPath + "/{queue}/records":                  {identity.RoleOperatorRead},
-	"GET " + deadLettersPath + "/{queue}/{sequenceNumber}":         {identity.RoleOperator}, // the answer has the body of the message
+	"GET " + deadLettersPath + "/{queue}/{sequenceNumber}":         {identity.RoleOperator}, // the response has the body of the message
 	"DELETE " + deadLettersPath + "/{queue}/{sequenceNumber}":      {identity.RoleOperator},
 	"POST " + deadLettersPath + "/{queue}/{sequenceNumber}/resend": {identity.RoleOperator},
 
@@ -118,14 +116,14 @@ var rights = map[string][]identity.Role{
 	"GET /openapi.json":      {},
 	"GET /openapi.yaml":      {},
 
-	"GET " + docsRoot:            {}, // the pages have no data of any user
+	"GET " + docsRoot:            {}, // the pages have no user data
 	"GET " + docsPath + "{page}": {},
 }
 
-// rightsOf returns the row of a route, and whether it has one.
+// rightsOf returns the row of a route, and whether the route has a row.
 func rightsOf(method, route string) (roles []identity.Role, hasRow bool) {
 	if strings.HasPrefix(route, brokerPrefix) || route == "/" || strings.HasPrefix(route, consolePath) {
-		return nil, true // their packages identify the sender
+		return nil, true // the packages of these routes identify the sender
 	}
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -138,15 +136,15 @@ const brokerPrefix = "/broker/"
 
 type principalKey struct{}
 
-// principalOf returns the sender of a request, nil if the hub has no issuer of tokens, or the route is
-// for everybody.
+// principalOf returns the sender of a request. It returns nil if the hub has no issuer of tokens,
+// or if the route allows every sender.
 func principalOf(ctx context.Context) *identity.Principal {
 	p, _ := ctx.Value(principalKey{}).(*identity.Principal)
 	return p
 }
 
-// authorize refuses requests whose sender lacks the roles that the route needs. Without an
-// issuer of tokens it refuses nothing, and the routes ask for the header X-Actor-Id and the token of
+// authorize refuses requests whose sender has none of the roles that the route needs. Without an
+// issuer of tokens it refuses nothing, and the routes require the header X-Actor-Id or the token of
 // the operators.
 func (s *Server) authorize(next http.Handler) http.Handler {
 	if s.opts.Identity == nil {
@@ -186,9 +184,8 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 	})
 }
 
-// findPrincipal returns the sender of a request to a route that needs one of
-// roles. On routes for operators, a token of the hub's settings is accepted,
-// too.
+// findPrincipal returns the sender of a request to a route that needs one of roles. On routes for
+// operators, it also accepts the operators' tokens of the hub's settings.
 func (s *Server) findPrincipal(w http.ResponseWriter, r *http.Request, roles []identity.Role) (*identity.Principal, error) {
 	isForOperators := slices.Contains(roles, identity.RoleOperator) || slices.Contains(roles, identity.RoleOperatorRead)
 	if raw, err := identity.Bearer(r); err == nil && raw != "" && isForOperators && !identity.IsSigned(raw) {
@@ -204,9 +201,9 @@ func (s *Server) findPrincipal(w http.ResponseWriter, r *http.Request, roles []i
 	return s.authenticate(w, r)
 }
 
-// authenticate returns the sender of a request. If an address has sent many
-// invalid tokens, no new token from it is verified for a while, because
-// verifying takes time. Tokens that were verified before are still accepted.
+// authenticate returns the sender of a request. After many invalid tokens from an address, it
+// verifies no new token from this address for a while, because verification takes time. It still
+// accepts tokens that were verified before.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity.Principal, error) {
 	address, now := "address "+s.addressOf(r), s.opts.Clock()
 	if pause := s.badTokens.pause(address, now); pause > 0 && !s.opts.Identity.Remembers(r) {
@@ -225,8 +222,8 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity
 	return p, nil
 }
 
-// The reasons for which a token is refused, in metrics. Those of the kinds of errors come first, in
-// their order.
+// The values of the metrics label reason, for refused tokens. The first values are in the order of
+// the kinds of identity.Error.
 var tokenRefusals = []string{"missing", "ambiguous", "invalid", "issuer-unavailable", roleMissing, tooManyTokens}
 
 const (
@@ -234,7 +231,7 @@ const (
 	tooManyTokens = "too-many"
 )
 
-// refuseSender counts and returns the refusal of a request whose sender is not known.
+// refuseSender counts a request whose sender is unknown, and returns the refusal.
 func (s *Server) refuseSender(w http.ResponseWriter, err error) error {
 	e, ok := errors.AsType[*identity.Error](err)
 	if !ok {
@@ -255,8 +252,8 @@ func (s *Server) refuseSender(w http.ResponseWriter, err error) error {
 	return &problemError{problem: invalidToken, detail: e.Description}
 }
 
-// missingRole returns the refusal of a request whose sender has none of the
-// roles that the route needs.
+// missingRole returns the refusal of a request whose sender has none of the roles that the route
+// needs.
 func missingRole(w http.ResponseWriter, roles []identity.Role) error {
 	names := make([]string, len(roles))
 	for i, role := range roles {
@@ -271,9 +268,8 @@ func missingRole(w http.ResponseWriter, roles []identity.Role) error {
 	return refuse(missingRight, "The token lacks the role %s. Have the issuer of the token grant it, and get a new token.", strings.Join(names, " or "))
 }
 
-// hasOperatorRole reports whether the token of a request to the broker has the
-// role for reading as an operator or, if the request changes something, for
-// giving orders.
+// hasOperatorRole reports whether the token of a request to the broker has an operator's role: for
+// reading or, if the request changes something, for giving orders.
 func (s *Server) hasOperatorRole(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
 	shown := r.Clone(r.Context())
 	shown.Header.Set("Authorization", "Bearer "+token)
@@ -282,7 +278,7 @@ func (s *Server) hasOperatorRole(w http.ResponseWriter, r *http.Request, token s
 		return false, err
 	}
 	role := identity.RoleOperator
-	if r.Method == http.MethodGet && !strings.HasSuffix(routeOf(r), "/peek") { // a peek takes messages
+	if r.Method == http.MethodGet && !strings.HasSuffix(routeOf(r), "/peek") { // a peek takes messages, so it is a change
 		role = identity.RoleOperatorRead
 	}
 	return p.Has(role), nil

@@ -20,8 +20,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// tokenRoles returns the roles of an operation in the document, of which a
-// token needs one.
+// tokenRoles returns the roles of an operation in the OpenAPI document. A token needs one of them.
 func tokenRoles(op *openapi3.Operation) (roles []string) {
 	if op.Security == nil {
 		return nil
@@ -77,10 +76,10 @@ type principal struct {
 	token  string
 	roles  []string
 	status int      // status of a refusal; 0: 403
-	never  []string // paths that are refused in spite of the role, with 403
+	never  []string // paths that are refused with 403 although the role allows them
 }
 
-// refusal returns the status of the refusal of a request, 0 if p has one of roles.
+// refusal returns the status of the refusal of a request, or 0 if p has one of roles.
 func (p *principal) refusal(path string, roles []string) int {
 	switch {
 	case slices.Contains(p.never, path):
@@ -100,7 +99,7 @@ func TestRights_HoldForEachRouteAndPrincipal(t *testing.T) {
 	requests := 0
 	for path, item := range doc.Paths.Map() {
 		if strings.HasPrefix(path, "/broker/") {
-			continue // the routes have their own tokens
+			continue // these routes have separate tokens
 		}
 		target := parameters.Replace(path)
 		for strings.Contains(target, "{") {
@@ -130,8 +129,8 @@ func TestRights_HoldForEachRouteAndPrincipal(t *testing.T) {
 	require.Greater(t, requests, 600)
 }
 
-// requireRefusal requires that a refusal names what is missing. Refusals of the
-// original have no body.
+// requireRefusal requires that the refusal a names what is missing. Refusals of the original have
+// no body.
 func requireRefusal(t *testing.T, method, path string, a domainAnswer) {
 	t.Helper()
 	if a.header.Get("WWW-Authenticate") == "" {
@@ -154,8 +153,8 @@ func requireRefusal(t *testing.T, method, path string, a domainAnswer) {
 	require.Contains(t, []string{want, "urn:messagehub:problem:missing-token"}, p.Type)
 }
 
-// serveBound starts a server that accepts tokens. Its registry lets the client
-// "bound" act on the group timeseries of the usual actor.
+// serveBound starts a server that accepts tokens. Its registry restricts the client "bound" to the
+// group timeseries of the usual actor.
 func serveBound(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	timeseries, err := domain.ParseGroup("timeseries")
@@ -201,7 +200,7 @@ func TestDomain_AnnouncesForItsOriginsOnly(t *testing.T) {
 	f.do("GET", "/v1/peek", "").wants(204)
 }
 
-// A reader that may also act for an actor reads as the actor that it names.
+// A reader that may also act for an actor reads as the actor that the request names.
 func TestReader_ReadsAsTheActorThatItNames(t *testing.T) {
 	f := serveTokens(t)
 	both := "Bearer " + f.tokens.issuer.Token(identitytest.Claims{"roles": []string{"actor", "operator.read"}, "actor": "a"})
@@ -236,8 +235,7 @@ func TestOrder_IsRecordedUnderTheSubjectOfItsToken(t *testing.T) {
 	}
 }
 
-// A client that is bound to groups of an actor sees nothing of the other
-// groups.
+// A client that is restricted to some groups of an actor sees nothing of other groups.
 func TestGroups_BoundWhatAClientMayFetch(t *testing.T) {
 	f := serveBound(t)
 	bound := []string{"Authorization", "Bearer " + f.tokens.issuer.Token(identitytest.Claims{"azp": "bound", "roles": []string{"actor"}})}
@@ -258,8 +256,7 @@ func TestGroups_BoundWhatAClientMayFetch(t *testing.T) {
 	f.do("DELETE", "/v1/dequeue/"+own, "", bound...).wants(200)
 }
 
-// Two tokens are valid at the same time: one is added before another is
-// removed.
+// Two tokens are valid at the same time, so that one can be added before the other is removed.
 func TestOperatorsTokens_AreAllAccepted(t *testing.T) {
 	f := serve(t, func(o *api.Options, _ *hub.Options) {
 		o.AdminTokens = []api.AdminToken{{Name: "kim", SHA256: sha256.Sum256([]byte("a-token-of-kim"))}, {Name: "bo", SHA256: sha256.Sum256([]byte("a-token-of-bo"))}}

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// routes returns the router of a listener. It knows every route, and answers those of set.
+// routes returns the router of a listener. The router knows all routes, and serves those of set.
 func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Router {
 	r := chi.NewRouter()
 	r.Use(foldOriginal, foldDocs, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set), s.limitRequests)
@@ -20,14 +20,14 @@ func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Rout
 	return r
 }
 
-// addRoutes adds every route to r. The table rights has a row for each.
+// addRoutes adds all routes to r. Each of them has a row in the table rights.
 func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	r.Use(s.authorize)
 
 	// Domains announce events.
 	r.Post("/v1/data-available", s.handle(s.postDataAvailable))
 
-	look := func(r chi.Router, pattern string, h http.HandlerFunc) {
+	handleGetAndHead := func(r chi.Router, pattern string, h http.HandlerFunc) {
 		r.Get(pattern, h)
 		r.Head(pattern, h)
 	}
@@ -35,9 +35,9 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	// Actors fetch bundles and confirm them.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle))
-		look(r, "/v1/peek", s.handle(s.peek))
-		look(r, "/v1/peek/{group}", s.handle(s.peek))
-		look(r, "/v1/bundles/{bundleId}", s.handle(s.bundle))
+		handleGetAndHead(r, "/v1/peek", s.handle(s.peek))
+		handleGetAndHead(r, "/v1/peek/{group}", s.handle(s.peek))
+		handleGetAndHead(r, "/v1/bundles/{bundleId}", s.handle(s.bundle))
 		r.Delete("/v1/dequeue/{bundleId}", s.handle(s.dequeue))
 		r.Get("/v1/queues", s.handle(s.queues))
 	})
@@ -45,15 +45,14 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	// Senders publish events.
 	r.With(s.requireEvents).Post("/v1/events", s.handle(s.postEvents))
 
-	// Stores report changes of their objects. A sender asks without a token
-	// whether it may send events.
+	// Stores report changes of their objects. The CloudEvents handshake needs no token.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireObjects)
 		r.With(s.requireOperator).Post(objectEventsPath, s.handle(s.postObjectEvents))
 		r.Options(objectEventsPath, s.handle(s.allowObjectEvents))
 	})
 
-	// Actors that want to be called subscribe.
+	// Actors subscribe to events.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle), s.requireSubscriptions, s.hideOtherGroups)
 		r.Get("/v1/subscriptions", s.handle(s.listSubscriptions))
@@ -68,7 +67,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Post("/v1/subscriptions/{subscriptionId}/rotate", s.handle(s.rotateSubscription))
 	})
 
-	// Actors and operators read the state of each delivery.
+	// Actors and operators read the state of deliveries.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireReader, s.requireDeliveries, s.hideOtherGroups)
 		r.Get("/v1/deliveries", s.handle(s.listDeliveries))
@@ -76,7 +75,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Get("/v1/deliveries/{deliveryId}/explain", s.handle(s.explainDelivery))
 	})
 
-	// Actors have deliveries repeated.
+	// Actors repeat deliveries.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle), s.requireReplays, s.hideOtherGroups)
 		r.Post("/v1/deliveries/{deliveryId}/replay", s.handle(s.replayDelivery))
@@ -85,8 +84,8 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Delete("/v1/subscriptions/{subscriptionId}/replays/{replayId}", s.handle(s.stopReplay))
 	})
 
-	// Actors watch resources, and are called when one changes. Documents of
-	// clients are such resources.
+	// Actors watch resources, and the hub calls them when a resource changes. Clients' documents are
+	// resources, too.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle), s.requireWatches, s.hideOtherGroups)
 		r.Get(watchesPath, s.handle(s.listWatches))
@@ -95,13 +94,12 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Get(watchesPath+"/{watchId}/attempts", s.handle(s.watchAttempts))
 		r.Put(watchesPath+"/{watchId}", s.handle(s.putWatch))
 		r.Delete(watchesPath+"/{watchId}", s.handle(s.deleteWatch))
-		look(r, "/v1/resources/{name}", s.handle(s.getResource))
+		handleGetAndHead(r, "/v1/resources/{name}", s.handle(s.getResource))
 		r.Put("/v1/resources/{name}", s.handle(s.putResource))
 		r.Delete("/v1/resources/{name}", s.handle(s.deleteResource))
 	})
 
-	// Events of stores about their objects, and the current state of the
-	// objects.
+	// Readers list events about the objects of stores, and the current state of the objects.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireObjects, s.requireObjectReader)
 		r.Get(objectsPath, s.handle(s.listObjects))
@@ -118,8 +116,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		broker.Mount(r, s.opts.Broker, brokerHost{s})
 	})
 
-	// Operators compare the objects of stores with the ledger, and change many
-	// at once.
+	// Operators compare the objects of stores with the ledger, and change many objects in one job.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireOperator, s.requireObjects)
 		r.Get(crawlsPath, s.handle(s.listJobs(domain.CrawlJob)))
@@ -139,16 +136,16 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	// Peek and Dequeue for the clients of the original, in its format.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.original))
-		look(r, "/api/peek", s.original(s.originalPeek("")))
+		handleGetAndHead(r, "/api/peek", s.original(s.originalPeek("")))
 		for _, group := range [...]string{"timeseries", "masterdata", "aggregations"} {
-			look(r, "/api/peek/"+group, s.original(s.originalPeek(group)))
+			handleGetAndHead(r, "/api/peek/"+group, s.original(s.originalPeek(group)))
 		}
 		r.Delete("/api/dequeue", s.original(s.originalDequeue))
 	})
-	look(r, "/api/monitor/live", s.handle(s.live))
-	look(r, "/api/monitor/ready", s.handle(s.ready))
+	handleGetAndHead(r, "/api/monitor/live", s.handle(s.live))
+	handleGetAndHead(r, "/api/monitor/ready", s.handle(s.ready))
 
-	// Operators repair queues that are stuck, and check what is stored.
+	// Operators repair queues that are stuck, and check the stored data.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireOperator)
 		r.Post("/v1/admin/check", s.handle(s.check))
@@ -181,27 +178,28 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		})
 	})
 
-	// Operators read and give orders on pages.
+	// Operators use the console.
 	if s.opts.Console != nil {
 		s.opts.Console.Mount(r, consoleHost{s})
 	}
 
-	// Probes and other tools of operators read.
-	look(r, "/healthz", s.handle(s.healthz))
-	look(r, "/readyz", s.handle(s.readyz))
-	look(r, "/metrics", newMetricsHandler(s.opts.Gatherer, s.opts.Clock).ServeHTTP)
-	look(r, "/openapi.json", s.handle(openAPIJSON))
-	look(r, "/openapi.yaml", s.handle(openAPIYAML))
-	look(r, docsRoot, s.handle(serveDocsIndex(site)))
-	look(r, docsPath+"{page}", s.handle(serveDocsPage(site)))
+	// Probes and operators' tools read the state of the hub.
+	handleGetAndHead(r, "/healthz", s.handle(s.healthz))
+	handleGetAndHead(r, "/readyz", s.handle(s.readyz))
+	handleGetAndHead(r, "/metrics", newMetricsHandler(s.opts.Gatherer, s.opts.Clock).ServeHTTP)
+	handleGetAndHead(r, "/openapi.json", s.handle(openAPIJSON))
+	handleGetAndHead(r, "/openapi.yaml", s.handle(openAPIYAML))
+	handleGetAndHead(r, docsRoot, s.handle(serveDocsIndex(site)))
+	handleGetAndHead(r, docsPath+"{page}", s.handle(serveDocsPage(site)))
 }
 
-// patternsOf returns the pattern of each route of a router, once for each of its methods.
+// patternsOf returns the patterns of a router's routes, with a pattern repeated for each of its
+// methods.
 func patternsOf(router chi.Router) (patterns []string) {
 	_ = chi.Walk(router, func(_ string, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		patterns = append(patterns, pattern)
 		return nil
-	}) // Walk fails only if the function does
+	}) // Walk fails only if this function fails
 	return patterns
 }
 
@@ -209,8 +207,8 @@ func noSuchRoute(http.ResponseWriter, *http.Request) error {
 	return refuse(noRoute, "There is nothing at this path. GET /openapi.json lists all paths.")
 }
 
-// methodNotAllowed answers requests for a path that has other methods, and
-// lists them in the header Allow.
+// methodNotAllowed refuses a request whose path has only other methods, and lists these in the
+// header Allow.
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
 	path := r.URL.RawPath
 	if path == "" {

@@ -36,38 +36,38 @@ type Options struct {
 	Hub            *hub.Hub
 	Operator       *hub.Operator
 	Backup         func(ctx context.Context, w io.Writer) error // writes an archive of all data
-	NoBackup       string                                       // why no backup is possible; "": it is possible
+	NoBackup       string                                       // reason why backups are impossible; "": they are possible
 	Check          hub.Checker                                  // default: check is not supported
-	Subscriptions  *subscribe.Service                           // default: not supported, and the routes answer so
+	Subscriptions  *subscribe.Service                           // default: not supported, which the responses say
 	Replays        *replay.Service                              // default: not supported
 	Events         *publish.Service                             // default: not supported
 	Outcomes       *outcome.Service                             // default: no sender of events waits
-	Console        *console.Console                             // default: the hub has no pages for operators
+	Console        *console.Console                             // default: no console
 	Mailboxes      *survey.Service                              // required
 	Deliveries     *inspect.Service                             // default: not supported
-	Find           *find.Service                                // default: ids cannot be found
+	Find           *find.Service                                // default: no search for ids
 	Broker         *broker.Service                              // default: not supported
 	Watches        *watch.Service                               // default: not supported
 	Objects        *ledger.Service                              // default: not supported
-	DeadLetters    *deadletters.Service                         // default: the hub reaches no queue
+	DeadLetters    *deadletters.Service                         // default: the hub has no queues on a bus
 	Identity       *identity.Authenticator                      // verifies the senders of requests; default: the header X-Actor-Id and AdminToken identify them
-	AdminToken     string                                       // bearer token of operators; default: their routes are closed
+	AdminToken     string                                       // bearer token of operators; default: operators' routes are refused
 	AdminTokens    []AdminToken                                 // further tokens with the rights of AdminToken
 	Logger         *slog.Logger                                 // default: discards
-	LogLevel       *loglevel.Level                              // the level of Logger, which operators may change; default: a level that no log uses
+	LogLevel       *loglevel.Level                              // level of Logger, which operators may change; default: a level that no log uses
 	Registerer     prometheus.Registerer                        // default: a new registry, which is then also Gatherer
-	Gatherer       prometheus.Gatherer                          // what /metrics shows; default: the Registerer, if it can gather
-	Ready          func(context.Context) error                  // the cached readiness of the node, called for each /readyz: it must be cheap; default: ready
-	Warnings       func() []FailedCheck                         // what /readyz reports of a node that is ready; it must be cheap; default: none
-	Build          func() *Build                                // what /readyz reports of the program and the level of the store; default: nothing
+	Gatherer       prometheus.Gatherer                          // source of /metrics; default: Registerer, if it is a Gatherer
+	Ready          func(context.Context) error                  // reports the cached readiness for each /readyz, so it must be cheap; default: ready
+	Warnings       func() []FailedCheck                         // warnings of a ready node for /readyz, so it must be cheap; default: none
+	Build          func() *Build                                // program and store level for /readyz; default: none
 	Limits         Limits
-	OverLimit      func(context.Context) bool // whether the connection of a request exceeds the limit, so that only probes are answered; default: false
-	IsOwnHost      func(host string) bool     // whether a Host header names this machine; requests for other hosts are refused; default: false
+	OverLimit      func(context.Context) bool // reports whether the connection of a request exceeds the limit, so that only probes are served; default: false
+	IsOwnHost      func(host string) bool     // reports whether a Host header names this machine; requests for other hosts are refused; default: no check
 	TrustedProxies []netip.Prefix             // proxies whose X-Forwarded-For is trusted; default: none
 	NoProxies      bool                       // refuse requests that a proxy has forwarded
 	Deadline       time.Duration              // time limit of a request; default 30 s
-	Clock          func() time.Time           // for durations in logs and metrics; default time.Now
-	Traces         trace.TracerProvider       // for the spans of requests; default: none are recorded
+	Clock          func() time.Time           // clock for durations in logs and metrics; default time.Now
+	Traces         trace.TracerProvider       // provider of the spans of requests; default: none
 	NewRequestID   func() string              // default: 26 random letters and digits
 }
 
@@ -79,29 +79,30 @@ type Limits struct {
 	PayloadDepth  int // levels of nesting in one payload; default 64
 	PayloadNumber int // characters of a number in a payload; default 400
 
-	Events int   // of one request; default 10,000
-	Peeks  int64 // requests that work on the store at the same time; for one actor half of them; default 32
+	Events int   // events of one request; default 10,000
+	Peeks  int64 // requests that use the store at the same time, of which an actor may have half; default 32
 
-	// Bodies is the maximum number of bytes of large request bodies in memory at the same time,
-	// and BodiesPerAddress the maximum from one address. Bodies up to 64 KB share an additional
-	// quarter of that. The default of Bodies is 128 MB, or four times RequestBody if that is
-	// more; the default of BodiesPerAddress is half of Bodies, or RequestBody if that is more.
+	// Bodies is the maximum number of bytes of large request bodies in memory at the same time.
+	// BodiesPerAddress is the maximum from one address. Bodies of up to 64 KB share an additional
+	// quarter of these numbers. The default of Bodies is 128 MB, or four times RequestBody if that
+	// is more. The default of BodiesPerAddress is half of Bodies, or RequestBody if that is more.
 	Bodies, BodiesPerAddress int64
 
-	// Answers is the maximum number of bytes of large answers in memory while their clients
-	// read them, and AnswersPerActor the maximum for one actor. Small answers share an
-	// additional quarter of that. Defaults: 72 MB; a third of Answers.
+	// Answers is the maximum number of bytes of large responses in memory while their clients read
+	// them. AnswersPerActor is the maximum for one actor. Small responses share an additional
+	// quarter of these numbers. The default of Answers is 72 MB, and the default of AnswersPerActor
+	// is a third of Answers.
 	Answers, AnswersPerActor int64
 
-	MinRate int64 // bytes per second that a client has to send or read; default 4 KB
+	MinRate int64 // bytes per second that a client must send or read at least; default 4 KB
 
-	Wait time.Duration // limit of the time that a Peek waits for data; default 1 min
+	Wait time.Duration // maximum time that a Peek waits for data; default 1 min
 
 	Requests        int // requests of one client per second; default: no limit
-	EventsPerSecond int // events of one client per second; the events of one request may come at once; default: no limit
+	EventsPerSecond int // events of one client per second, where one request may exceed the rate; default: no limit
 
-	FailedLogins int // failed logins of operators per minute from one address, before it is refused; default 10
-	FailedTokens int // invalid tokens of an issuer per second from one address, before no new one is verified; default 20
+	FailedLogins int // failed logins of operators per minute, after which an address is refused; default 10
+	FailedTokens int // invalid tokens per second, after which no new token from an address is verified; default 20
 }
 
 const (
@@ -109,8 +110,8 @@ const (
 	megabyte = 1 << 20
 )
 
-// A Server answers the HTTP requests of domains, actors and operators. It is
-// safe for concurrent use, starts nothing and needs no closing.
+// A Server serves the HTTP requests of domains, actors and operators. It is safe for concurrent
+// use, starts no goroutine and needs no closing.
 type Server struct {
 	opts                       Options
 	metrics                    *edgeMetrics
@@ -129,8 +130,8 @@ type Server struct {
 	drain                      context.CancelFunc
 }
 
-// New returns a Server over opts.Hub. It panics if opts.Registerer has the
-// metrics of another Server already.
+// New returns a Server for opts.Hub. It panics if another Server has registered its metrics with
+// opts.Registerer.
 func New(opts Options) *Server {
 	opts.setDefaults()
 	limits, timeout := &opts.Limits, opts.Deadline/4
@@ -149,7 +150,7 @@ func New(opts Options) *Server {
 	s.smallBodies, s.largeBodies = newMemoryPools(limits.Bodies, limits.BodiesPerAddress, memoryLimits{
 		timeout: timeout, rate: limits.MinRate, onCut: s.metrics.stalled.WithLabelValues("requests").Inc,
 		full:    "request bodies take all the memory that there is for them",
-		cutsOwn: true, // an address may belong to a proxy
+		cutsOwn: true, // a proxy may have the address, so the address may belong to many clients
 	})
 	s.smallAnswers, s.largeAnswers = newMemoryPools(limits.Answers, limits.AnswersPerActor, memoryLimits{
 		timeout: timeout, rate: limits.MinRate, onCut: s.metrics.stalled.WithLabelValues("answers").Inc,
@@ -168,9 +169,8 @@ func New(opts Options) *Server {
 // Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// SetDraining makes /readyz answer that no more requests should be sent here.
-// It ends the waits of requests that wait for data, and a check. Requests that
-// come nevertheless are served.
+// SetDraining makes /readyz report that the node should not receive requests. It ends waits for
+// data, checks and backups. The server still serves requests that arrive.
 func (s *Server) SetDraining() {
 	s.drain()
 	s.polls.drain()
@@ -255,13 +255,12 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Harden sets the limits of srv that must hold before a handler runs: for slow
-// headers, idle connections and large headers.
+// Harden sets the limits of srv that apply before a handler runs: the time for headers, the time of
+// idle connections, and the size of headers.
 //
-// It does not set ReadTimeout and WriteTimeout, and the caller should not
-// either. Each is one fixed duration: if it was short enough to stop a client
-// that hangs, it would cut off a large bundle on a slow connection. The
-// deadline of each request does both jobs.
+// It sets neither ReadTimeout nor WriteTimeout, and the caller must not set them. Each is one fixed
+// duration: a duration that is short enough to stop a hanging client would interrupt a large bundle
+// on a slow connection. The deadline of a request handles both cases.
 func Harden(srv *http.Server) {
 	srv.ReadHeaderTimeout = 10 * time.Second
 	srv.IdleTimeout = 2 * time.Minute

@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Each request has a span, whose parent is the span in the header traceparent.
-// otelhttp would end the span when the handler returns, but a Peek that waits
-// for data is parked then and has no answer yet. It would also wrap request and
-// response, which observe does already, and link the metrics of OpenTelemetry.
+// Each request has a span, whose parent is the span in the header traceparent. otelhttp is not
+// used: it would end the span when the handler returns, but a parked Peek has no response yet. It
+// would also wrap request and response, which observe does already, and it would add the metrics of
+// OpenTelemetry to the program.
 
-// startSpan starts the span of a request, or continues the span of the parked
-// request that it resumes.
+// startSpan starts the span of a request, or continues the span of the parked request that the
+// request resumes.
 func (s *Server) startSpan(ctx context.Context, r *http.Request, rec *requestRecord) context.Context {
 	if rec.poll != nil && rec.poll.span != nil {
 		rec.span = rec.poll.span
@@ -36,7 +36,7 @@ func (s *Server) startSpan(ctx context.Context, r *http.Request, rec *requestRec
 	return ctx
 }
 
-// describe adds attributes to the span of the request, if that is recorded.
+// describe adds attributes to the span of the request, if the span is recorded.
 func (rec *requestRecord) describe(attrs ...attribute.KeyValue) {
 	if rec.span != nil && rec.span.IsRecording() {
 		rec.span.SetAttributes(attrs...)
@@ -54,15 +54,15 @@ func (rec *requestRecord) describeOperation(name, kind string, actor domain.Acto
 	}
 }
 
-// linkTo adds causes to the span of the request.
+// linkTo adds links to causes to the span of the request.
 func (rec *requestRecord) linkTo(causes ...domain.TraceContext) {
 	if rec.span != nil {
 		tracing.AddLinks(rec.span, causes...)
 	}
 }
 
-// endSpan ends the span of a request. Its name has the pattern of the route and
-// never the path, which may have ids in it.
+// endSpan ends the span of a request. The name of the span has the pattern of the route and not the
+// path, which may contain ids.
 func (rec *requestRecord) endSpan(method, route string, o seen) {
 	if rec.span == nil || !rec.span.IsRecording() {
 		return
@@ -78,12 +78,12 @@ func (rec *requestRecord) endSpan(method, route string, o seen) {
 	}
 	rec.span.SetAttributes(attrs...)
 	if o.code >= 500 || o.status == aborted {
-		rec.span.SetStatus(codes.Error, o.status) // without a description: the text of an error may quote what a client has sent
+		rec.span.SetStatus(codes.Error, o.status) // without a description, because the text of an error may quote the client
 	}
 	rec.span.End()
 }
 
-// exemplar returns the id of the trace of a request if it is sampled, "" otherwise.
+// exemplar returns the id of the request's trace if the trace is sampled, and "" otherwise.
 func (rec *requestRecord) exemplar() string {
 	if rec.span == nil || !rec.span.SpanContext().IsSampled() {
 		return ""

@@ -9,18 +9,18 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A storeSlot is the right of one request to work on the store. The request
-// releases the slot while it waits for something else: a domain, or its client.
-// The slot also holds the memory for the answer until close.
+// A storeSlot is the right of one request to use the store. The request releases the slot while it
+// waits for a domain or for its client. The storeSlot also holds the memory of the response until
+// close.
 type storeSlot struct {
 	server *Server
 	of     *perActorLimiter
 	actor  domain.ActorID
 	held   bool
-	memory *memoryHold // nil: none yet
+	memory *memoryHold // nil: no memory is reserved yet
 }
 
-// newStoreSlot waits for a slot. It fails with Busy if it gets no slot in time.
+// newStoreSlot waits for a slot. It fails with Busy if no slot becomes free in time.
 func (s *Server) newStoreSlot(ctx context.Context, actor domain.ActorID) (*storeSlot, error) {
 	slot := &storeSlot{server: s, of: s.peeks, actor: actor}
 	if err := slot.acquire(ctx); err != nil {
@@ -38,8 +38,8 @@ func (s *storeSlot) acquire(ctx context.Context) error {
 	return err
 }
 
-// resume waits for the slot until ctx ends: the answer has begun, so it is too
-// late to refuse the request.
+// resume waits for the slot until ctx ends. It has no timeout, because a response that has begun
+// cannot become a refusal.
 func (s *storeSlot) resume(ctx context.Context) error {
 	if s.held {
 		return nil
@@ -70,21 +70,21 @@ func (s *storeSlot) pause() func(context.Context) error {
 	return s.acquire
 }
 
-// A slottedBody is the body of a bundle that holds a store slot during each
-// Read, and not while the client reads what it returned.
+// A slottedBody is the body of a bundle. It holds a store slot during each Read, but not while the
+// client reads the bytes.
 type slottedBody struct {
 	hub.Body
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	cancel context.CancelFunc
 
-	mu   sync.Mutex // ServeContent reads the parts of a multipart answer in another goroutine
+	mu   sync.Mutex // ServeContent reads the parts of a multipart response in another goroutine
 	slot *storeSlot
-	keep int64 // bytes of memory that the body keeps after a Read
+	keep int64 // bytes of memory that the body retains after a Read
 	err  error // error of resume
 }
 
-// openSlotted opens the body of peeked, which holds only keep bytes of memory after a
-// Read. The body owns slot from then on.
+// openSlotted opens the body of peeked. After a Read, the body retains only keep bytes of memory.
+// The body owns slot from now on.
 func openSlotted(ctx context.Context, peeked *hub.Peeked, slot *storeSlot, keep int64) (*slottedBody, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	b := &slottedBody{ctx: ctx, cancel: cancel, slot: slot, keep: keep}
@@ -97,8 +97,8 @@ func openSlotted(ctx context.Context, peeked *hub.Peeked, slot *storeSlot, keep 
 	return b, nil
 }
 
-// growMemory is the GrowMemory of a hub.Peeked: the bytes are kept until the slot is
-// closed. A Read calls it.
+// growMemory serves as hub.Peeked.GrowMemory, which a Read calls. The bytes are reserved until the
+// slot is closed.
 func (b *slottedBody) growMemory(n int64) bool {
 	if b.slot.memory == nil || !b.slot.memory.tryAcquire(n) {
 		return false
@@ -123,7 +123,7 @@ func (b *slottedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Err returns the error with which a Read failed, if any did.
+// Err returns the error of the first failed Read, or nil.
 func (b *slottedBody) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

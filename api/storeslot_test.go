@@ -30,7 +30,7 @@ func TestPeek_ReleasesItsSlotBeforeTheBodyIsSent(t *testing.T) {
 			require.Equal(t, 202, b.exchange(b.dial(), post(array(bigEvent(i+1, actor)))).StatusCode)
 		}
 		start := time.Now()
-		for _, actor := range []string{"first", "second", "first", "second"} { // these clients read nothing of their bodies
+		for _, actor := range []string{"first", "second", "first", "second"} { // these clients do not read their bodies
 			require.Equal(t, 200, b.exchange(b.dial(), peekAs(actor)).StatusCode)
 		}
 		synctest.Wait()

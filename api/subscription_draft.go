@@ -18,14 +18,14 @@ const maxDraft = 128 << 10
 // jmespathType is the only type of an attachment.
 const jmespathType = "jmespath"
 
-// The values of how deliveries are made.
+// The delivery modes of a subscription.
 const (
 	asyncDelivery = "async" // the sender of an event does not wait
 	syncDelivery  = "sync"
 )
 
-// readDraft reads the subscription in the body of a request. Its owner is the actor. Only operators may subscribe
-// to the changes of objects.
+// readDraft reads the subscription from the body of a request. The actor becomes its owner. Only
+// operators may subscribe to changes of objects.
 func (s *Server) readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Draft, error) {
 	text, err := readObject(w, r, maxDraft)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Server) readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Dr
 	return d.draft, err
 }
 
-// A draftDecoder decodes a subscription and collects its faults. A fault never
-// contains a value.
+// A draftDecoder decodes a subscription and collects its faults. A fault never contains a value of
+// the subscription.
 type draftDecoder struct {
 	draft  subscribe.Draft
 	faults []bodyFault
@@ -69,7 +69,7 @@ func (d *draftDecoder) report(pointer, detail string) {
 	d.faults = append(d.faults, bodyFault{Pointer: pointer, Detail: detail})
 }
 
-// members calls set for each member of an object with its name and pointer.
+// members calls set for each member of the object in text, with the member's name and pointer.
 func (d *draftDecoder) members(pointer string, text []byte, set func(name, pointer string, value []byte)) error {
 	if text[0] != '{' {
 		d.report(pointer, "want an object, got "+eventjson.TypeOf(text))

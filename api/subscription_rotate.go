@@ -7,13 +7,14 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A rotatedDocument is the only answer with a secret, which the hub has generated.
+// A rotatedDocument returns a secret that the hub has generated. No other response contains a
+// secret.
 type rotatedDocument struct {
 	subscriptionDocument
 	Secret string `json:"hmac_secret_key,omitempty"`
 }
 
-// rotateSubscription answers POST …/rotate.
+// rotateSubscription handles POST …/rotate.
 func (s *Server) rotateSubscription(w http.ResponseWriter, r *http.Request) error {
 	id, err := subscriptionID(r)
 	if err != nil {

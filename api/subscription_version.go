@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// writeSubscription answers with a subscription. Its ETag changes with what the
-// owner may change, and not with the state of its calls.
+// writeSubscription responds with a subscription. The ETag changes with the members that the owner
+// may change, but not with the state of the calls.
 func writeSubscription(w http.ResponseWriter, status int, s *subscribe.Subscription) {
 	setVersion(w, s)
 	writeJSON(w, status, documentOfSubscription(s))
@@ -18,7 +18,7 @@ func setVersion(w http.ResponseWriter, s *subscribe.Subscription) {
 	w.Header().Set("ETag", etag.Of(s.Version))
 }
 
-// matchOf returns which versions of a subscription a request is for.
+// matchOf returns the versions of a subscription that the conditions of a request match.
 func matchOf(r *http.Request) subscribe.Match {
 	exists, versions := etag.Match(r)
 	return subscribe.Match{Exists: exists, Versions: versions}

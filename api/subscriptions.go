@@ -26,10 +26,9 @@ func (s *Server) requireSubscriptions(next http.Handler) http.Handler {
 	})
 }
 
-// A subscriptionDocument is a subscription as its owner sees it, without the
-// secret and the values of headers. Members that older clients do not know are
-// present only if they are set: a client refuses to replace a subscription if
-// that would remove something.
+// A subscriptionDocument is a subscription for its owner, without the secret and the values of
+// headers. Members that older clients do not know are present only if they are set: a client
+// refuses to replace a subscription if this would remove an unknown member.
 type subscriptionDocument struct {
 	UUID             string                        `json:"uuid"`
 	Owner            string                        `json:"owner"`
@@ -67,8 +66,7 @@ type deliveryDocument struct {
 	Warnings []deliveryWarningDocument `json:"warnings,omitempty"`
 }
 
-// A deliveryWarningDocument is a warning. It has only the member that belongs
-// to its code.
+// A deliveryWarningDocument is a warning. Besides its code, it has only the member for this code.
 type deliveryWarningDocument struct {
 	Code    string     `json:"code"`
 	Since   *time.Time `json:"since,omitempty"`
@@ -146,8 +144,8 @@ func timeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
-// createSubscription answers POST, and PUT as in the original, where PUT
-// creates, too.
+// createSubscription handles POST, and also PUT, because PUT creates a subscription in the
+// original.
 func (s *Server) createSubscription(w http.ResponseWriter, r *http.Request) error {
 	draft, err := s.readDraft(w, r)
 	if err != nil {
@@ -222,8 +220,8 @@ func (s *Server) setPaused(w http.ResponseWriter, r *http.Request, isPaused bool
 	})
 }
 
-// answerSubscription answers with the subscription that f returns for the owner
-// and the id in the path.
+// answerSubscription responds with the subscription that f returns for the actor and the id in the
+// path.
 func (s *Server) answerSubscription(w http.ResponseWriter, r *http.Request, f func(context.Context, domain.ActorID, domain.SubscriptionID) (*subscribe.Subscription, error)) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -266,7 +264,7 @@ func subscriptionID(r *http.Request) (domain.SubscriptionID, error) {
 	return id, err
 }
 
-// asSubscriptionProblem returns the problem of an error that may begin with a JSON pointer.
+// asSubscriptionProblem returns the problem for an error whose text may begin with a JSON pointer.
 func asSubscriptionProblem(ctx context.Context, err error) error {
 	if errors.Is(err, subscribe.ErrLimit) {
 		return &problemError{

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// withSubscriptions gives a server subscriptions in memory.
+// withSubscriptions configures a server with subscriptions in memory.
 func withSubscriptions(t *testing.T, opts subscribe.Options) func(*api.Options, *hub.Options) {
 	t.Helper()
 	keys, err := subscribe.NewKeyring(subscribe.NewKey())
@@ -39,8 +39,7 @@ const fullDraft = `{"topic":"orders","callback_url":"https://example.org/hook","
 	"jmespath_query":"type == 'made'","attachments":{"n":{"type":"jmespath","expression":"n"}},
 	"delivery":"sync","max_rate":2.5,"max_concurrency":1,"ordered":true,"headers":{"X-Key":"` + hidden + `","X-Also":"b"}}`
 
-// shownDraft replaces the members of fullDraft that answers do not have, by
-// their values there.
+// shownDraft maps members of fullDraft that responses do not have to the members that replace them.
 var shownDraft = map[string]map[string]any{
 	"hmac_secret_key": {"signed": true},
 	"delivery":        {"delivery_mode": "sync"},
@@ -189,7 +188,7 @@ func TestABadSubscription_IsNamedByItsPointer(t *testing.T) {
 	f.do("POST", subscriptions, `[]`).problem(400, "not-json")
 	f.do("POST", subscriptions, `{"form_fields":{"a"`).problem(400, "not-json")
 	f.do("POST", subscriptions, `{}`, "Content-Type", "text/plain").problem(415, "unsupported-media-type")
-	f.do("POST", subscriptions, fmt.Sprintf(`{"callback_url":%q}`, strings.Repeat("a", 128<<10))).problem(413, "body-too-large") // the server closes when little of the body is unread
+	f.do("POST", subscriptions, fmt.Sprintf(`{"callback_url":%q}`, strings.Repeat("a", 128<<10))).problem(413, "body-too-large") // the server closes the connection unless almost all of the body is read
 	f.do("GET", subscriptions, "", "X-Actor-Id", "").problem(401, "missing-actor")
 	require.JSONEq(t, `{"subscriptions":[]}`, f.do("GET", subscriptions, "").wants(200).body)
 }

@@ -2,10 +2,10 @@ package api
 
 import "time"
 
-// A throughput enforces a minimum rate on a client. The client has a credit of time:
-// the time of each transfer is subtracted, the time that its bytes may take at the
-// minimum rate is added, and the credit is at most window. So a client may pause for
-// a window before it is cut off.
+// A throughput enforces a minimum rate on a client. The client has a credit of time. A transfer
+// reduces the credit by the time that it takes, and increases it by the time that its bytes take at
+// the minimum rate. The credit is at most window, so a client may pause for a window before it is
+// cut off.
 type throughput struct {
 	rate   int64 // bytes per second
 	window time.Duration
@@ -16,8 +16,8 @@ func newThroughput(rate int64, window time.Duration) throughput {
 	return throughput{rate: rate, window: window, credit: window}
 }
 
-// deadline returns when a transfer that begins now is too slow, or limit if that is
-// sooner.
+// deadline returns the time at which a transfer that begins now becomes too slow, or limit if that
+// is earlier.
 func (t *throughput) deadline(now, limit time.Time) time.Time {
 	if at := now.Add(t.credit); at.Before(limit) {
 		return at
@@ -25,7 +25,7 @@ func (t *throughput) deadline(now, limit time.Time) time.Time {
 	return limit
 }
 
-// add accounts for a transfer of n bytes that took the time took.
+// add adjusts the credit for a transfer of n bytes.
 func (t *throughput) add(n int, took time.Duration) {
 	earned := time.Duration(float64(n) / float64(t.rate) * float64(time.Second))
 	t.credit = max(0, min(t.window, t.credit-took+earned))

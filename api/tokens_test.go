@@ -12,24 +12,24 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// tokens is what a server that accepts tokens has in addition.
+// tokens are the additional parts of a fixture whose server accepts tokens.
 type tokens struct {
 	issuer *identitytest.Issuer
-	all    string        // a token of the usual actor, of the domain TimeSeries and of operators
-	ahead  *atomic.Int64 // how far the clock by which tokens expire is ahead, in nanoseconds
+	all    string        // token with the rights of the usual actor, of the domain TimeSeries and of operators
+	ahead  *atomic.Int64 // nanoseconds by which the clock for the expiry of tokens is ahead
 }
 
-// advance sets the clock by which tokens expire ahead.
+// advance moves the clock for the expiry of tokens by d from now.
 func (k *tokens) advance(d time.Duration) { k.ahead.Add(int64(d)) }
 
-// serveTokens starts a server that accepts the tokens of an issuer; change may
-// alter its options. All its requests have the same id.
+// serveTokens starts a server that accepts the tokens of an issuer. change may modify its options.
+// The server gives all requests the same id.
 func serveTokens(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	return serveIdentity(t, nil, change...)
 }
 
-// serveIdentity is serveTokens with options for reading tokens.
+// serveIdentity is serveTokens with options for package identity.
 func serveIdentity(t *testing.T, alter func(*identity.Options), change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	k := &tokens{issuer: identitytest.Start(t), ahead: new(atomic.Int64)}

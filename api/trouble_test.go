@@ -37,7 +37,7 @@ func TestAClientThatDisconnectsBeforeTheAnswerIsOnlyLogged(t *testing.T) {
 
 func TestAClientThatDisconnectsInTheMiddleOfABodyIsOnlyLogged(t *testing.T) {
 	f := serve(t)
-	f.postPayloads(16) // far more than the buffers of a connection hold
+	f.postPayloads(16) // the bundle far exceeds the buffers of a connection
 	conn := f.dial()
 	_, err := io.WriteString(conn, peekRequest)
 	require.NoError(t, err)

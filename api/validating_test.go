@@ -20,9 +20,8 @@ import (
 )
 
 func init() {
-	// These are not validated here: the lines of a check are validated one by
-	// one in its tests, XML is made by a domain, and package docs tests the
-	// pages.
+	// Bodies of these types are not validated here: the tests of a check validate each of its lines,
+	// a domain produces XML, and package docs tests the pages.
 	for _, mediaType := range []string{"application/x-ndjson", "application/xml", "text/html", "text/css"} {
 		openapi3filter.RegisterBodyDecoder(mediaType, func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
 			text, err := io.ReadAll(body)
@@ -31,8 +30,8 @@ func init() {
 	}
 }
 
-// document loads openapi.yaml and a router for it. The library validates
-// documents of version 3.1 by JSON Schema 2020-12; it needs no settings.
+// document loads openapi.yaml and a router for it. The library validates a document of version 3.1
+// according to JSON Schema 2020-12, without settings.
 var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {
@@ -42,7 +41,7 @@ var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	if err != nil {
 		panic(err)
 	}
-	doc.Servers = nil // the router would treat "/" as the beginning of each path
+	doc.Servers = nil // with servers, the router would treat "/" as the prefix of each path
 	// The library does not allow null where a schema has no type.
 	doc.Components.Schemas["Event"].Value.Properties["payload"].Value.Type = &openapi3.Types{"object", "array", "string", "number", "boolean", "null"}
 	router, err := legacy.NewRouter(doc) // validates the document, including its examples
@@ -52,15 +51,15 @@ var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	return doc, router
 })
 
-// validating is a transport that fails the test if an exchange does not match openapi.yaml: it
-// validates every response, and every request that succeeded.
+// validating is a transport that fails the test if an exchange does not match openapi.yaml. It
+// validates all responses, and all requests that succeeded.
 type validating struct {
 	t    *testing.T
 	next http.RoundTripper
 }
 
-// maxValidated bounds the bodies that are validated: validating 50 MB takes far
-// longer than the test itself.
+// maxValidated is the maximum size of a body that is validated: validating 50 MB takes far longer
+// than the test itself.
 const maxValidated = 1 << 20
 
 func (v *validating) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -81,7 +80,7 @@ func (v *validating) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A replayed body is one that was already read, up to its end or its error.
+// A replayed body returns the bytes and the error of a body that was read before.
 type replayed struct {
 	r   io.Reader
 	err error
@@ -117,8 +116,7 @@ func (v *validating) validate(req *http.Request, resp *http.Response, body []byt
 	if input.Route, input.PathParams, err = router.FindRoute(req); err != nil || strings.HasSuffix(req.URL.Path, "/") { // the router ignores a slash at the end
 		input.Route = missingRoute(v.t, doc, resp.StatusCode)
 	} else if resp.StatusCode < 400 {
-		// A request that the hub accepted must be valid; one that it refused
-		// may be anything.
+		// The hub must accept only valid requests. A refused request need not be valid.
 		if err := openapi3filter.ValidateRequest(req.Context(), input); err != nil {
 			v.t.Errorf("%s %s: the request was taken, but openapi.yaml forbids it: %v", req.Method, req.URL, err)
 		}
@@ -149,8 +147,8 @@ func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 	return nil
 }
 
-// foldPath returns req with its path as openapi.yaml writes it: paths of the
-// original may be in upper or lower case.
+// foldPath returns req with its path in the spelling of openapi.yaml. Paths of the original may be
+// in upper or lower case.
 func foldPath(req *http.Request) *http.Request {
 	if path := strings.ToLower(req.URL.Path); strings.HasPrefix(path, "/api/") && !strings.Contains(strings.ToUpper(req.URL.RawPath), "%2F") {
 		req = req.Clone(req.Context())
@@ -172,8 +170,8 @@ func gunzipped(t *testing.T, body []byte) []byte {
 	return plain
 }
 
-// missingRoute returns a route for the answer to a request without a route, which
-// openapi.yaml describes only under components.
+// missingRoute returns a route for the response to a request that matches no route. openapi.yaml
+// describes this response only under components.
 func missingRoute(t *testing.T, doc *openapi3.T, status int) *routers.Route {
 	t.Helper()
 	name := map[int]string{404: "NotListed", 405: "NotListed"}[status]
@@ -185,8 +183,8 @@ func missingRoute(t *testing.T, doc *openapi3.T, status int) *routers.Route {
 	return &routers.Route{Spec: doc, Operation: &openapi3.Operation{Responses: responses}}
 }
 
-// isManifest validates the body of a bundle in content mode manifest. As an
-// answer to a Peek, it only has to be an array.
+// isManifest validates the body of a bundle in content mode manifest. For a Peek, openapi.yaml
+// requires only an array.
 func isManifest(t *testing.T, body string) {
 	t.Helper()
 	doc, _ := document()
@@ -199,8 +197,8 @@ func isManifest(t *testing.T, body string) {
 	}
 }
 
-// TestValidator_FindsFaults tests the validator itself: if it accepted
-// everything, it would prove nothing.
+// TestValidator_FindsFaults tests the validator itself, because a validator that accepts everything
+// would hide all faults.
 func TestValidator_FindsFaults(t *testing.T) {
 	whole := http.Header{"X-Request-Id": {"a"}, "Cache-Control": {"no-store"}, "Content-Length": {"0"}, "Retry-After": {"1"}, "Messagehub-Backlog": {"0"}}
 	with := func(name, value string) http.Header {

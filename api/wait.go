@@ -11,10 +11,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// fetch returns a bundle and the store slot that it was read with, which the caller
-// releases. If there is no data, it waits for data, up to wait or until the server
-// drains. A request that waits holds no store slot. With errParked, the request has no
-// answer yet, and the caller must not use w.
+// fetch returns a bundle, and the store slot with which it was read. The caller closes the slot. If
+// no data is available, fetch waits up to wait, or until the server drains. A waiting request holds
+// no store slot. After errParked, the request has no response yet, and the caller must not use w.
 func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) (peeked *hub.Peeked, slot *storeSlot, err error) {
 	ctx := r.Context()
 	if wait == 0 {
@@ -34,7 +33,7 @@ func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekReque
 		}
 	}()
 	if rec.poll != nil && !rec.poll.hasNews {
-		return nil, nil, domain.ErrNoData // the wait has ended
+		return nil, nil, domain.ErrNoData // the request was resumed at the end of its wait
 	}
 	paceOf(ctx).extendDeadline(max(0, time.Until(until)))
 	for {
@@ -87,9 +86,8 @@ func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked
 	return peeked, slot, nil
 }
 
-// contentDeadline returns the time by which a domain must have made the
-// content of a bundle, so that the content reaches the actor before the
-// deadline of the request.
+// contentDeadline returns the time by which a domain must have produced the content of a bundle.
+// The content can then reach the actor before the deadline of the request.
 func (s *Server) contentDeadline() time.Time {
 	return time.Now().Add(s.opts.Deadline - s.opts.Deadline/30)
 }

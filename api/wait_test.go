@@ -20,7 +20,7 @@ import (
 
 const waitRequest = "GET /v1/peek?wait=20s HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: " + actor + "\r\n\r\n"
 
-// sendWaiting sends a request that waits, and returns the channel of its answer.
+// sendWaiting sends a request that waits, and returns a channel for its response.
 func (b *bubble) sendWaiting(text string) <-chan *http.Response {
 	answered := make(chan *http.Response, 1)
 	conn := b.dial()
@@ -29,7 +29,7 @@ func (b *bubble) sendWaiting(text string) <-chan *http.Response {
 	return answered
 }
 
-// after requires that an answer comes at a given time after start.
+// after requires that a response with this status arrives at the time want after start.
 func (b *bubble) after(start time.Time, want time.Duration, status int, answered <-chan *http.Response) {
 	b.t.Helper()
 	require.Equal(b.t, status, (<-answered).StatusCode)
@@ -205,7 +205,7 @@ func TestWait_MadeUpActorsLeaveRoomForActorsWithData(t *testing.T) {
 	})
 }
 
-// peekID returns the id of the bundle that the actor gets.
+// peekID returns the id of the bundle that a Peek of the actor returns.
 func (b *bubble) peekID() string {
 	b.t.Helper()
 	resp := b.exchange(b.dial(), peekRequest)

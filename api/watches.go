@@ -19,13 +19,13 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// watchesPath is that of the watches of an actor.
+// watchesPath is the path of an actor's watches.
 const watchesPath = "/v1/_notifications/watch"
 
 // maxWatch is the limit for the body of a watch, in bytes.
 const maxWatch = 64 << 10
 
-// The numbers of watches that a list may have.
+// The default and the maximum number of watches in a list.
 const (
 	defaultWatches = 25
 	maxWatches     = 100
@@ -43,8 +43,7 @@ func (s *Server) requireWatches(next http.Handler) http.Handler {
 	})
 }
 
-// A watchDocument is the view of a watch for its owner, with the member names of the
-// specification only.
+// A watchDocument is a watch for its owner. It has only the member names of the specification.
 type watchDocument struct {
 	Resource  string `json:"resource"`
 	Callback  string `json:"callback"`
@@ -58,13 +57,13 @@ func documentOfWatch(w *watch.Watch) watchDocument {
 	return watchDocument{w.Resource, w.CallbackURL, w.Created.Unix(), w.Triggered, w.Delivered, w.Errored}
 }
 
-// A listedWatch also has the path of the watch.
+// A listedWatch is a watch in a list, with its path.
 type listedWatch struct {
 	ID string `json:"id"`
 	watchDocument
 }
 
-// readWatch reads the watch in the body of a request.
+// readWatch reads the watch from the body of a request.
 func readWatch(w http.ResponseWriter, r *http.Request) (watch.Draft, error) {
 	var d watch.Draft
 	parameters := r.URL.Query()
@@ -130,7 +129,7 @@ func (s *Server) createWatch(w http.ResponseWriter, r *http.Request) error {
 	p := principalOf(r.Context())
 	if p != nil {
 		draft.IsOperator = p.Has(identity.RoleOperatorRead)
-	} else if token := bearerOf(r); token != "" { // a token of a proxy is not a failed login
+	} else if token := bearerOf(r); token != "" { // a request without a token must not count as a failed login
 		if draft.IsOperator, err = s.isOperator(w, r, token); err != nil {
 			return err
 		}
@@ -197,7 +196,7 @@ func (s *Server) getWatch(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// watchAttempts answers the last calls to a watch, the newest first.
+// watchAttempts responds with the last calls of a watch, the newest first.
 func (s *Server) watchAttempts(w http.ResponseWriter, r *http.Request) error {
 	id, err := watchID(r)
 	if err != nil {
@@ -251,7 +250,8 @@ func (s *Server) listWatches(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// numberOf reads a query parameter as a number; byDefault is the value for "".
+// numberOf returns text, the value of the query parameter name, as a number from least to limit. It
+// returns byDefault if text is "".
 func numberOf(text, name string, byDefault, least, limit int) (int, error) {
 	if text == "" {
 		return byDefault, nil
@@ -263,8 +263,8 @@ func numberOf(text, name string, byDefault, least, limit int) (int, error) {
 	return n, nil
 }
 
-// watchID returns the id of the path of a request, whose query has to be empty. A malformed id
-// is reported as an unknown watch.
+// watchID returns the id in the path of a request. The query must be empty. A malformed id is
+// reported as an unknown watch.
 func watchID(r *http.Request) (domain.WatchID, error) {
 	if _, err := query.Parse(r); err != nil {
 		return domain.WatchID{}, err
@@ -281,14 +281,14 @@ func noSuchWatch(err error) error {
 	return &problemError{problem: notFound, cause: err, detail: "This actor has no such watch."}
 }
 
-// writeNothing answers 204.
+// writeNothing responds with 204.
 func writeNothing(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// asWatchProblem returns the problem of an error that may begin with a JSON pointer.
+// asWatchProblem returns the problem for an error whose text may begin with a JSON pointer.
 func asWatchProblem(ctx context.Context, err error) error {
 	p := asProblem(ctx, err)
 	if pointer, detail, ok := strings.Cut(p.detail, ": "); ok && p.problem == invalid && strings.HasPrefix(pointer, "/") {

@@ -19,7 +19,7 @@ import (
 
 const watchHub = "https://hub.example.org"
 
-// serveWatches starts a server with watches over a store in memory. It makes no calls.
+// serveWatches starts a server with watches on a store in memory. The server calls no receivers.
 func serveWatches(t *testing.T) *hubFixture {
 	t.Helper()
 	base, err := domain.ParseResourceBase(watchHub)
@@ -34,7 +34,7 @@ func serveWatches(t *testing.T) *hubFixture {
 	return f
 }
 
-// requestAsActor makes a request of an actor and returns the answer and its body.
+// requestAsActor sends a request of an actor, and returns the response and its body.
 func (f *hubFixture) requestAsActor(method, path, body string, headers ...string) (*http.Response, string) {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, strings.NewReader(body))
