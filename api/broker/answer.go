@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// writeJSON answers with a document, and with the time of its last change unless that is zero.
+// writeJSON responds with a document, and with the time of its last change unless that time is
+// zero.
 func writeJSON(w http.ResponseWriter, status int, changed time.Time, body any) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
@@ -16,11 +17,11 @@ func writeJSON(w http.ResponseWriter, status int, changed time.Time, body any) {
 	}
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false) // payloads are often XML
+	encoder.SetEscapeHTML(false) // payloads are often XML, whose brackets need no escapes
 	_ = encoder.Encode(body)     // fails if the client has disconnected
 }
 
-// writeEmpty answers without a body.
+// writeEmpty responds without a body.
 func writeEmpty(w http.ResponseWriter, status int) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

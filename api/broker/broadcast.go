@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// The headers of a broadcast.
+// The headers of a request to broadcast a message.
 const (
 	PriorityHeader  = "X-Broker-Message-Priority"
 	MessageIDHeader = "X-Broker-Message-Id"
@@ -25,7 +25,7 @@ const (
 
 const defaultContentType = "application/octet-stream"
 
-// broadcast stores a message, and answers once it is stored.
+// broadcast stores a message, and then responds.
 func (e *edge) broadcast(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
 	channel, err := e.channelOf(r)
 	if err != nil {
@@ -65,7 +65,7 @@ func (e *edge) broadcast(w http.ResponseWriter, r *http.Request, creds *broker.C
 	return nil
 }
 
-// messageIDOf returns the id that the producer has chosen; "" for none.
+// messageIDOf returns the id that the producer has chosen, or "" if it has chosen none.
 func messageIDOf(h http.Header) (string, error) {
 	lines := h.Values(MessageIDHeader)
 	switch {
@@ -77,13 +77,13 @@ func messageIDOf(h http.Header) (string, error) {
 	return lines[0], nil
 }
 
-// priorityOf returns the priority of a message. Integers outside the range
-// become the nearest end of the range.
+// priorityOf returns the priority of a message. It replaces an integer outside the range by the
+// nearest end of the range.
 func priorityOf(lines []string) (int, error) {
 	if len(lines) == 0 {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(lines[0]), 10, 64) // if the number is out of range, n is the end of the range
+	n, err := strconv.ParseInt(strings.TrimSpace(lines[0]), 10, 64) // an out-of-range number is parsed as the nearest int64
 	if err != nil && !errors.Is(err, strconv.ErrRange) || len(lines) > 1 {
 		return 0, domain.Errorf(domain.Invalid, "%s: want an integer of 0 to %d, got %q", PriorityHeader, domain.Priorities-1, domain.Clip(strings.Join(lines, ", ")))
 	}

@@ -16,8 +16,8 @@ const (
 	ConsumerTokenHeader = "X-Broker-Consumer-Token"
 )
 
-// credentials returns the credentials of a request. It fails with
-// [broker.ErrForbidden] if they include a wrong token of operators.
+// credentials returns the credentials of a request. It fails with [broker.ErrForbidden] if the
+// credentials include a wrong token of operators.
 func (e *edge) credentials(w http.ResponseWriter, r *http.Request) (*broker.Credentials, error) {
 	creds := &broker.Credentials{
 		ChannelToken: r.Header.Get(ChannelTokenHeader),

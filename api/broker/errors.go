@@ -11,7 +11,7 @@ type FormError struct{ Field, Detail string }
 
 func (e *FormError) Error() string { return e.Field + ": " + e.Detail }
 
-// A MediaTypeError reports a body of a type, or in a coding, that a route does not accept.
+// A MediaTypeError reports a body whose media type or content coding the route does not accept.
 type MediaTypeError struct{ Header, Got, Want string }
 
 func (e *MediaTypeError) Error() string {

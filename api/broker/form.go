@@ -16,8 +16,8 @@ const (
 	maxForm  = 64 << 10 // bytes
 )
 
-// readForm reads the form of a request that creates or changes a party. Only
-// consumers have the fields callbackUrl and type.
+// readForm reads the form of a request that creates or changes a party. The fields callbackUrl and
+// type are valid only for consumers.
 func (e *edge) readForm(w http.ResponseWriter, r *http.Request, isConsumer bool) (broker.Draft, error) {
 	contentType := r.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(contentType)
@@ -44,8 +44,8 @@ func checkCoding(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseForm decodes a form. It fails with a [FormError], which contains no
-// value: it may be a token.
+// parseForm decodes a form. It fails with a [FormError], which contains no value of the form,
+// because the value may be a token.
 func parseForm(text string, isConsumer bool) (broker.Draft, error) {
 	var d broker.Draft
 	values, err := url.ParseQuery(text)
@@ -60,7 +60,7 @@ func parseForm(text string, isConsumer bool) (broker.Draft, error) {
 	for name := range values {
 		names = append(names, name)
 	}
-	slices.Sort(names) // so that the same form gets the same answer
+	slices.Sort(names) // sorted, so that the same form always results in the same response
 	for _, name := range names {
 		switch {
 		case !slices.Contains(known, name):

@@ -12,7 +12,7 @@ import (
 // A jobDocument is the delivery of a message to a consumer.
 type jobDocument struct {
 	ID         string            `json:"id"`                // id of the consumer
-	Channel    string            `json:"channel,omitempty"` // only in a list of jobs of several channels
+	Channel    string            `json:"channel,omitempty"` // set only in a list of jobs of several channels
 	Consumer   string            `json:"consumer"`
 	Message    string            `json:"message"`
 	Status     string            `json:"status"`
@@ -47,7 +47,8 @@ func documentOfJob(j *broker.Job) jobDocument {
 	return d
 }
 
-// lastAttempt returns the start of the last known attempt of a job, or zero.
+// lastAttempt returns the start of the last known attempt of a job, or the zero time if there is
+// none.
 func lastAttempt(j *broker.Job) time.Time {
 	if n := len(j.History); n > 0 {
 		return j.History[n-1].Began

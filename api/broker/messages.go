@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A messageDocument is a message.
+// A messageDocument is a message in a response.
 type messageDocument struct {
 	ID                string            `json:"id"`
 	ProducerMessageID string            `json:"producerMessageId,omitempty"` // id chosen by the producer
@@ -20,12 +20,12 @@ type messageDocument struct {
 	ContentType       string            `json:"contentType"`
 	Metadata          map[string]string `json:"metadata,omitempty"`
 	Received          time.Time         `json:"received"`
-	Status            string            `json:"status,omitempty"` // not in a bundle
-	*payloadDocument                    // not in a list
-	Jobs              *[]jobDocument    `json:"jobs,omitempty"` // only for a single message
+	Status            string            `json:"status,omitempty"` // not set in a bundle
+	*payloadDocument                    // nil in a list
+	Jobs              *[]jobDocument    `json:"jobs,omitempty"` // set only for a single message
 }
 
-// A payloadDocument has a payload as text or in Base64.
+// A payloadDocument is a payload as text or in Base64.
 type payloadDocument struct {
 	Payload       *string `json:"payload,omitempty"`
 	PayloadBase64 []byte  `json:"payloadBase64,omitempty"`
@@ -39,8 +39,8 @@ func documentOfPayload(payload []byte) *payloadDocument {
 	return &payloadDocument{Payload: &text}
 }
 
-// isPlainText reports whether a payload as a JSON string is at most about twice
-// as large.
+// isPlainText reports whether a payload is text whose JSON string is at most about twice as large
+// as the payload.
 func isPlainText(payload []byte) bool {
 	if !utf8.Valid(payload) {
 		return false
@@ -101,8 +101,7 @@ func (e *edge) listMessages(w http.ResponseWriter, r *http.Request, creds *broke
 		return err
 	}
 	if p.values.Has("statusChangedSince") {
-		// A plus sign in a query that is not percent-encoded is decoded as a
-		// blank.
+		// The decoding of the query has turned a plus sign that was not percent-encoded into a blank.
 		text := strings.ReplaceAll(p.values.Get("statusChangedSince"), " ", "+")
 		if q.StatusChangedSince, err = time.Parse(time.RFC3339, text); err != nil {
 			return domain.Errorf(domain.Invalid, "statusChangedSince: want a time of RFC 3339, such as 2026-11-25T20:41:08Z, got %q", domain.Clip(text))
@@ -126,7 +125,7 @@ func (e *edge) listMessages(w http.ResponseWriter, r *http.Request, creds *broke
 	return nil
 }
 
-// latestReceived returns the latest time at which one of messages was received.
+// latestReceived returns the latest time at which the hub received one of messages.
 func latestReceived(messages []*broker.Message) (latest time.Time) {
 	for _, m := range messages {
 		latest = laterOf(latest, m.Received)

@@ -9,21 +9,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The sizes of pages.
+// The default and the maximum number of elements in a page.
 const (
 	defaultSize = 25
 	maxSize     = 100
 )
 
-// A listPage is the part of a list that a request selects.
+// A listPage is the page of a list that a request selects.
 type listPage struct {
 	values url.Values
 	size   int
-	first  string // "": from the beginning
+	first  string // position of the first element; "": the beginning of the list
 }
 
-// pageOf reads the query of a list, which may have size, first, and the other
-// known parameters.
+// pageOf reads the query of a list, which may have the parameters size, first and known.
 func pageOf(r *http.Request, known ...string) (*listPage, error) {
 	values, err := query.Parse(r, append([]string{"first", "size"}, known...)...)
 	if err != nil {
@@ -45,7 +44,7 @@ func sizeOf(values url.Values, byDefault, limit int) (int, error) {
 	return n, nil
 }
 
-// nextPath returns the path of the page of the same list that begins with first; "" for none.
+// nextPath returns the path of the page that begins with first, or "" if first is "".
 func (p *listPage) nextPath(path, first string) string {
 	if first == "" {
 		return ""
@@ -58,7 +57,7 @@ func (p *listPage) nextPath(path, first string) string {
 	return path + "?" + values.Encode()
 }
 
-// firstEntry returns the entry of the message with which a list begins.
+// firstEntry returns the entry of the first message in the page.
 func (p *listPage) firstEntry() (domain.EntryID, error) {
 	if p.first == "" {
 		return domain.EntryID{}, nil

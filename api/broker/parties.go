@@ -13,9 +13,9 @@ import (
 // A partyDocument is a producer, a channel or a consumer, without its token.
 type partyDocument struct {
 	ID          string    `json:"id"`
-	Channel     string    `json:"channel,omitempty"` // only for a consumer
+	Channel     string    `json:"channel,omitempty"` // set only for a consumer
 	Name        string    `json:"name"`
-	CallbackURL string    `json:"callbackUrl,omitempty"` // only for a consumer
+	CallbackURL string    `json:"callbackUrl,omitempty"` // set only for a consumer
 	Created     time.Time `json:"created"`
 	Changed     time.Time `json:"changed"`
 }
@@ -36,7 +36,7 @@ func writeParty(w http.ResponseWriter, status int, p *broker.Party) {
 // A partyFinder returns the party in the path of a request.
 type partyFinder func(*http.Request) (domain.PartyID, error)
 
-// put returns the handler that creates or changes a party.
+// put returns a handler that creates or changes a party.
 func (e *edge) put(find partyFinder) handler {
 	return func(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
 		id, err := find(r)
@@ -47,8 +47,7 @@ func (e *edge) put(find partyFinder) handler {
 	}
 }
 
-// putParty creates or changes a party. It reads the body only after it has
-// checked the credentials.
+// putParty creates or changes a party. It verifies the credentials before it reads the body.
 func (e *edge) putParty(w http.ResponseWriter, r *http.Request, creds *broker.Credentials, id domain.PartyID) error {
 	if err := creds.RequireAdmin(); err != nil {
 		return err
@@ -77,7 +76,7 @@ func (e *edge) putParty(w http.ResponseWriter, r *http.Request, creds *broker.Cr
 	return nil
 }
 
-// get returns the handler that shows a party.
+// get returns a handler that responds with a party.
 func (e *edge) get(find partyFinder) handler {
 	return func(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
 		id, err := find(r)
@@ -112,7 +111,7 @@ func (e *edge) listConsumers(w http.ResponseWriter, r *http.Request, creds *brok
 	return e.list(w, r, creds, channel.Consumers(), "consumers", channelPath(channel)+"/consumers")
 }
 
-// list answers with a page of a list as an object with one array, called member.
+// list responds with a page of a list: an object with one array, named member.
 func (e *edge) list(w http.ResponseWriter, r *http.Request, creds *broker.Credentials, list domain.PartyList, member, path string) error {
 	p, err := pageOf(r)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // producerOf, channelOf and consumerOf return the party in the path of a request. They fail with
-// Invalid if its id is not valid.
+// Invalid if the id of the party is not valid.
 
 func (e *edge) producerOf(r *http.Request) (domain.PartyID, error) {
 	id, err := domain.Producers.Parse(pathparam.Value(r, "producerId"))
@@ -49,8 +49,8 @@ func (e *edge) messageOf(r *http.Request) string {
 	return id
 }
 
-// The paths in answers. Names of parties need no percent-encoding, and neither
-// do the ids of messages from the broker.
+// The functions below return paths for responses. Neither the names of parties nor the ids of
+// messages need percent-encoding.
 
 func partyPath(id domain.PartyID) string {
 	switch {

@@ -3,15 +3,13 @@ package broker
 import "context"
 
 const (
-	// payloadCopies is how many copies of a payload are in memory while it is
-	// answered: as it was read, as text, and as JSON, which takes up to twice
-	// as much.
+	// payloadCopies is the number of copies of a payload in memory while a response is sent: the
+	// stored bytes, the text, and the JSON, which takes up to twice as much.
 	payloadCopies = 4
-	answerMemory  = 64 << 10 // further bytes of an answer
+	answerMemory  = 64 << 10 // further bytes of a response
 )
 
-// A reservation is the memory of an answer with payloads. It is held until
-// close.
+// A reservation holds the memory for a response with payloads until close.
 type reservation struct {
 	host    Host
 	owner   string
@@ -22,8 +20,8 @@ func (e *edge) newReservation(owner string) *reservation {
 	return &reservation{e.host, owner, func() {}}
 }
 
-// reserve acquires memory for payloads with a total size. The use cases call
-// it as their Reserve function.
+// reserve acquires memory for payloads with a total size. It is the Reserve function of the use
+// cases.
 func (r *reservation) reserve(ctx context.Context, bytes int64) error {
 	release, err := r.host.ReserveAnswer(ctx, r.owner, answerMemory+payloadCopies*bytes)
 	if err == nil {

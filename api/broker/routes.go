@@ -10,23 +10,21 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A Host is the server that the routes are a part of.
+// A Host is the server that contains the routes of the broker.
 type Host interface {
-	// Handle returns a handler that calls h and answers its error as a problem.
+	// Handle returns a handler that calls h and responds to an error of h with a problem.
 	Handle(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc
 
-	// IsOperator reports whether token is one of the operators' tokens. It
-	// fails with the error to answer if the client has sent too many wrong
-	// ones.
+	// IsOperator reports whether token is an operator's token. If the client has sent too many wrong
+	// tokens, it fails with the error for the response.
 	IsOperator(w http.ResponseWriter, r *http.Request, token string) (bool, error)
 
-	// ReadBody reads a body of up to limit bytes. It reserves memory for the
-	// body until release is called. After a failure, release need not be
-	// called.
+	// ReadBody reads a body of up to limit bytes. The memory of the body remains reserved until
+	// release is called. After a failure, the caller need not call release.
 	ReadBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error)
 
-	// ReserveAnswer acquires n bytes of the memory for answers, of which each
-	// owner has a share. It fails with Busy if it cannot do so in time.
+	// ReserveAnswer acquires n bytes of the memory for responses, of which each owner has a share.
+	// It fails with Busy if it cannot acquire them in time.
 	ReserveAnswer(ctx context.Context, owner string, n int64) (release func(), err error)
 
 	// Note adds attributes to the log line of the request.
@@ -38,8 +36,8 @@ type edge struct {
 	host    Host
 }
 
-// Mount adds the routes of the broker to r. They must not be called if service
-// is nil.
+// Mount adds the routes of the broker to r. If service is nil, the caller must prevent requests to
+// these routes.
 func Mount(r chi.Router, service *broker.Service, host Host) {
 	e := &edge{service, host}
 
@@ -61,21 +59,21 @@ func Mount(r chi.Router, service *broker.Service, host Host) {
 	r.Get("/broker/channel/{channelId}/messages", e.handle(e.listMessages))
 	r.Get("/broker/channel/{channelId}/message/{messageId}", e.handle(e.getMessage))
 
-	// Consumers and operators read dead letters, and have them delivered again.
+	// Consumers and operators read dead letters, and restart their deliveries.
 	r.Get("/broker/channel/{channelId}/consumer/{consumerId}/dlq", e.handle(e.listDeadLetters))
 	r.Post("/broker/channel/{channelId}/message/{messageId}/re-trigger", e.handle(e.retriggerMessage))
 	r.Post("/broker/channel/{channelId}/message/{messageId}/job/{jobId}/re-trigger", e.handle(e.retriggerJob))
 
-	// The worker of the fail-safe reads jobs that wait for a re-trigger.
+	// The worker of the fail-safe reads overdue jobs.
 	r.Get("/broker/overdue", e.handle(e.listOverdue))
 
-	// Consumers fetch messages, instead of calls or in addition to them.
+	// Consumers fetch messages, instead of or in addition to being called.
 	r.Get("/broker/channel/{channelId}/consumer/{consumerId}/peek", e.handle(e.peek))
 	r.Delete("/broker/channel/{channelId}/consumer/{consumerId}/dequeue/{bundleId}", e.handle(e.dequeue))
 }
 
-// A handler answers a request with its credentials, or returns an error and has
-// written nothing.
+// A handler responds to a request with these credentials. If it returns an error, it has written
+// nothing.
 type handler func(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error
 
 func (e *edge) handle(h handler) http.HandlerFunc {

@@ -18,18 +18,17 @@ import (
 
 // Options of a Client. The zero value calls public addresses over HTTPS.
 type Options struct {
-	Allow     []netip.Prefix // ranges that may be called in addition to public addresses
-	AllowHTTP bool           // URLs without TLS may be called
-	Timeout   time.Duration  // limit of a call, from the look-up to the last byte; default 30 s
-	RootCAs   *x509.CertPool // authorities of receivers' certificates; default: those of the system
+	Allow     []netip.Prefix // address ranges that may be called in addition to public addresses
+	AllowHTTP bool           // allow URLs without TLS
+	Timeout   time.Duration  // time limit of a call, from the look-up to the last byte; default 30 s
+	RootCAs   *x509.CertPool // certificate authorities of receivers; default: the system's
 
-	// Dial and LookUp replace the network. LookUp returns the addresses of a
-	// host name, and Dial connects to one of them that the guard has allowed.
-	// Default: the functions of the system.
+	// Dial and LookUp replace the network. LookUp returns the addresses of a host name. Dial
+	// connects to an address that the guard has allowed. Default: the functions of the system.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
 
-	Clock func() time.Time // for timestamps; default: the system's
+	Clock func() time.Time // clock for timestamps; default: the system's
 }
 
 // A Client calls receivers. It is safe for concurrent use.
@@ -37,12 +36,12 @@ type Client struct {
 	opts      Options
 	guard     *Guard
 	transport transport
-	life      context.Context // ends with Close
+	lifetime  context.Context // context of connections in progress; ends with Close
 	end       context.CancelFunc
 }
 
-// A transport makes one request. It follows no redirects, which could lead to
-// an unregistered host. Only calls to watches follow them; see roundTrip.
+// A transport makes one request. It does not follow redirects, because a redirect could lead to an
+// unregistered host. Only calls to watches follow redirects; see roundTrip.
 type transport interface {
 	http.RoundTripper
 	CloseIdleConnections()
@@ -61,39 +60,39 @@ func New(opts Options) *Client {
 	if opts.Clock == nil {
 		c.opts.Clock = time.Now
 	}
-	c.life, c.end = context.WithCancel(context.Background())
+	c.lifetime, c.end = context.WithCancel(context.Background())
 	c.transport = c.newTransport()
 	return c
 }
 
-// Close closes idle connections. The caller must have ended its calls.
+// Close closes idle connections. The caller must call it after all calls have ended.
 func (c *Client) Close() {
 	c.end()
 	c.transport.CloseIdleConnections()
 }
 
-// The limits of an answer's body.
+// The size limits of a response's body.
 const (
-	MaxBody = 16 << 10 // bytes that are kept
+	MaxBody = 16 << 10 // bytes that are returned
 	maxRead = 64 << 10 // bytes that are read, so that the connection can be reused
 )
 
 // A Result is the outcome of a call.
 type Result struct {
 	Answer domain.Answer
-	Body   []byte // body of the answer, up to MaxBody
+	Body   []byte // body of the response, up to MaxBody
 }
 
-// Send calls a receiver once. A failed call also has a Result, whose answer has the reason.
-// Send returns an error only if ctx ends; then the result of the call is unknown, and it does
-// not count as an attempt.
+// Send calls a receiver once. If the call fails, Send returns a Result whose Answer has the reason.
+// It returns an error only if ctx ends. In that case, the result of the call is unknown, and the
+// call does not count as an attempt.
 func (c *Client) Send(ctx context.Context, d *Delivery) (Result, error) {
 	return c.SendAltered(ctx, d, func(*http.Request) {})
 }
 
-// SendAltered is Send, but alter may change the signed request. It is only for
-// testing how a receiver treats requests that are not from the hub. alter must
-// not change the URL, which was checked.
+// SendAltered is like Send, but lets alter change the signed request. It exists to test how a
+// receiver handles requests that are not from the hub. alter must not change the URL, which was
+// checked.
 func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.Request)) (Result, error) {
 	return c.sendCall(ctx, 0, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		req, err := c.newRequest(ctx, d, now)
@@ -104,11 +103,10 @@ func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.
 	})
 }
 
-// A requestMaker returns the request of a call that begins now.
+// A requestMaker returns the request of a call that begins at the time now.
 type requestMaker func(ctx context.Context, now time.Time) (*http.Request, error)
 
-// sendCall makes one call, and follows up to redirects redirects. It fails only
-// if ctx ends.
+// sendCall makes one call, and follows up to redirects redirects. It fails only if ctx ends.
 func (c *Client) sendCall(ctx context.Context, redirects int, request requestMaker) (Result, error) {
 	began, start := c.opts.Clock(), time.Now()
 	call, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeout)
@@ -123,8 +121,7 @@ func (c *Client) sendCall(ctx context.Context, redirects int, request requestMak
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
-	// Dial and handshake have the same limit as the call, and may end slightly
-	// earlier.
+	// Dial and handshake have the same time limit as the call, and may reach it slightly earlier.
 	switch isOver := context.Cause(call) != nil || isTimeout(err); {
 	case isOver && connected.Load():
 		err = errTimeout
@@ -135,7 +132,7 @@ func (c *Client) sendCall(ctx context.Context, redirects int, request requestMak
 	return r, nil
 }
 
-// The reasons why a call that takes too long is cancelled.
+// The reasons for canceling a call that takes too long.
 var (
 	errTimeout      = errors.New("the time for a call has passed")
 	errNoConnection = errors.New("the time for a call has passed before it had a connection")
@@ -158,17 +155,17 @@ func (c *Client) callOnce(ctx context.Context, now time.Time, redirects int, req
 		r.Answer.RetryAfter = retryAfter(resp.Header, c.opts.Clock())
 	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return r, nil // the body did not end in time
+		return r, nil // the connection has changed its protocol, so there is no body
 	}
 	r.Body, err = readBody(resp.Body)
 	if !isSuccess {
-		return r, nil // a refusal is valid even if its body is incomplete
+		return r, nil // a refusal counts even if its body is incomplete
 	}
 	return r, err
 }
 
-// readBody returns the first MaxBody bytes of a body. It fails unless the body
-// ends within maxRead bytes.
+// readBody returns the first MaxBody bytes of a body. It fails unless the body ends within maxRead
+// bytes.
 func readBody(body io.Reader) ([]byte, error) {
 	kept, err := io.ReadAll(io.LimitReader(body, MaxBody))
 	if err != nil {

@@ -26,24 +26,24 @@ const (
 	defaultMimeType = "application/octet-stream"
 )
 
-// A ConsumerCall is one message of a channel for one of its consumers. The body
-// of the call is the payload as its producer has sent it.
+// A ConsumerCall is one message of a channel for one of the channel's consumers. The body of the
+// call is the payload that the producer has sent.
 type ConsumerCall struct {
-	ID          string // result of DeliveryID
+	ID          string // id of the delivery, from DeliveryID
 	Attempts    int    // number of failed attempts
 	CallbackURL string
-	Token       Key    // token of the consumer: calls contain it, and are signed with it
-	TokenHeader string // header with the token; default TokenHeader
+	Token       Key    // token of the consumer, which calls contain and which signs them
+	TokenHeader string // name of the header with the token; default TokenHeader
 	Channel     string
 	Consumer    string
 	Message     string // id of the message
 	Priority    int
 	ContentType string            // default application/octet-stream
-	Metadata    map[string]string // headers of the producer; see CheckHeaders
+	Metadata    map[string]string // headers from the producer; see CheckHeaders
 	Payload     []byte
 }
 
-// Call calls a consumer once, as Send does a receiver.
+// Call calls a consumer once. Its results are like those of Send.
 func (c *Client) Call(ctx context.Context, call *ConsumerCall) (Result, error) {
 	return c.sendCall(ctx, 0, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		return c.consumerRequest(ctx, call, now)
@@ -81,9 +81,8 @@ func (c *Client) consumerRequest(ctx context.Context, call *ConsumerCall, now ti
 	return req, nil
 }
 
-// TokenSecret returns the secret that signs calls to a consumer with a token:
-// the token itself if it is a secret of Standard Webhooks, otherwise the
-// SHA-256 of the token.
+// TokenSecret returns the secret that signs calls to a consumer with this token: the token itself
+// if the token is a secret of Standard Webhooks, and otherwise the SHA-256 of the token.
 func TokenSecret(token Key) Secret {
 	if s, err := ParseSecret(string(token)); err == nil {
 		return s
@@ -92,8 +91,8 @@ func TokenSecret(token Key) Secret {
 	return Secret{shared: sum[:]}
 }
 
-// TokenVerifyKey returns the text of the key that verifies the calls to a
-// consumer with a token, in the format of the libraries of Standard Webhooks.
+// TokenVerifyKey returns the key that verifies calls to a consumer with this token, in the text
+// format of the Standard Webhooks libraries.
 func TokenVerifyKey(token Key) string {
 	if s, err := ParseSecret(string(token)); err == nil {
 		return cmp.Or(s.PublicKey(), string(token))

@@ -18,8 +18,8 @@ func consumerCall() *webhook.ConsumerCall {
 	}
 }
 
-// called returns the request that a consumer gets for a call.
-func called(t *testing.T, call *webhook.ConsumerCall) receivedCall {
+// consumerRequest returns the request that a consumer receives for a call.
+func consumerRequest(t *testing.T, call *webhook.ConsumerCall) receivedCall {
 	t.Helper()
 	n := newNetwork(t)
 	var got []receivedCall
@@ -32,7 +32,7 @@ func called(t *testing.T, call *webhook.ConsumerCall) receivedCall {
 }
 
 func TestAConsumer_GetsTheMessageAsItsProducerSentIt(t *testing.T) {
-	r := called(t, consumerCall())
+	r := consumerRequest(t, consumerCall())
 	require.Equal(t, http.MethodPost, r.method)
 	require.Equal(t, "a;b\n", string(r.body))
 	for name, want := range map[string]string{
@@ -45,7 +45,7 @@ func TestAConsumer_GetsTheMessageAsItsProducerSentIt(t *testing.T) {
 
 	call := consumerCall()
 	call.ContentType, call.Payload, call.TokenHeader = "", nil, "X-Token"
-	r = called(t, call)
+	r = consumerRequest(t, call)
 	require.Empty(t, r.body)
 	require.Equal(t, "application/octet-stream", r.header.Get("Content-Type"))
 	require.Equal(t, "a-token", r.header.Get("X-Token"))
@@ -55,7 +55,7 @@ func TestAConsumer_GetsTheMessageAsItsProducerSentIt(t *testing.T) {
 func TestMetadata_TravelsAlongAndReplacesNoHeaderOfOurs(t *testing.T) {
 	call := consumerCall()
 	call.Metadata = map[string]string{"X-Trace": "1", "A-B": "2", "X-Broker-Consumer-Token": "stolen", "User-Agent": "other", "Host": "evil.example"}
-	r := called(t, call)
+	r := consumerRequest(t, call)
 	require.Equal(t, "1", r.header.Get("X-Trace"))
 	require.Equal(t, "A-B, X-Trace", r.header.Get("X-Broker-Metadata-Headers"))
 	require.Equal(t, []string{"a-token"}, r.header.Values("X-Broker-Consumer-Token"))
@@ -66,7 +66,7 @@ func TestACallToAConsumer_IsVerifiedByItsToken(t *testing.T) {
 	for _, token := range []webhook.Key{"a-token", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"} {
 		call := consumerCall()
 		call.Token = token
-		r := called(t, call)
+		r := consumerRequest(t, call)
 		verifier, err := standardwebhooks.NewWebhook(webhook.TokenVerifyKey(token))
 		require.NoError(t, err)
 		require.NoError(t, verifier.VerifyIgnoringTimestamp(r.body, r.header))

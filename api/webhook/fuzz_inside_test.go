@@ -41,7 +41,7 @@ func FuzzForm(f *testing.F) {
 		}
 		s.SetDefaults()
 		if s.Check() != nil || !utf8.ValidString(name+field) {
-			return // a subscription cannot have these fields
+			return // these fields are invalid in a subscription
 		}
 		body, contentType, err := encodeForm(s, payload)
 		require.NoError(t, err)
@@ -53,7 +53,7 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// Anything from a sender without the keys is refused.
+// A call from a sender without the keys is refused, whatever it contains.
 func FuzzVerify(f *testing.F) {
 	f.Add("msg_1", "946684800", "v1,AAAA v1a,AAAA", `Signature keyId="a\"b",signature="AAAA"`, []byte("{}"))
 	f.Add("", "-1", " ,", `Signature signature="`, []byte(nil))
@@ -74,8 +74,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// A redirect leads to the same request to a URL that may be called, or to an
-// error that does not contain the URL.
+// A redirect results in the same request to a URL that may be called, or in an error that does not
+// contain the URL.
 func FuzzLocation(f *testing.F) {
 	for _, text := range []string{
 		"", ":", "/", "//", "?", "#a", "/a#b", "https://example.org/a?b", "http://example.org", "//example.org/", "HTTPS://EXAMPLE.ORG:443/", "ftp://example.org/",

@@ -9,22 +9,22 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// A Guard decides which addresses may be called: public ones, and those in
-// configured ranges.
+// A Guard decides which addresses may be called: public addresses, and addresses in configured
+// ranges.
 type Guard struct {
 	guardian *ssrf.Guardian
 }
 
-// metadata are the addresses at which clouds give credentials to their
-// machines. No configuration allows them.
+// metadata are the addresses of the services through which clouds give credentials to their
+// machines. No configuration allows these addresses.
 var metadata = []netip.Addr{
-	netip.MustParseAddr("168.63.129.16"),   // Azure's host; its address is in a public range
+	netip.MustParseAddr("168.63.129.16"),   // Azure's host agent, which has a public address
 	netip.MustParseAddr("169.254.169.254"), // Azure, AWS, Google
 	netip.MustParseAddr("169.254.170.2"),   // containers on AWS
 	netip.MustParseAddr("fd00:ec2::254"),   // AWS
 }
 
-// NewGuard returns a Guard that allows public addresses and those of allowed.
+// NewGuard returns a Guard that allows public addresses and the ranges in allowed.
 func NewGuard(allowed ...netip.Prefix) *Guard {
 	var v4, v6 []netip.Prefix
 	for _, prefix := range allowed {
@@ -55,8 +55,8 @@ func (g *Guard) Check(addr netip.Addr) error {
 	return nil
 }
 
-// checkConnect is a Control function of a net.Dialer: it checks the address to
-// which a socket is about to connect.
+// checkConnect is the Control function of a net.Dialer. It checks the address to which a socket is
+// about to connect.
 func (g *Guard) checkConnect(network, address string, _ syscall.RawConn) error {
 	if network != "tcp4" && network != "tcp6" {
 		return fmt.Errorf("a receiver is called over TCP, not over %s", network)
@@ -68,8 +68,8 @@ func (g *Guard) checkConnect(network, address string, _ syscall.RawConn) error {
 	return g.Check(dialed.Addr())
 }
 
-// isatapTarget returns the IPv4 address in an ISATAP address (RFC 5214).
-// Package ssrf denies the prefixes of other tunnels.
+// isatapTarget returns the IPv4 address that an ISATAP address (RFC 5214) contains. Package ssrf
+// denies the prefixes of other tunnels.
 func isatapTarget(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return netip.Addr{}, false

@@ -13,10 +13,10 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// special are addresses from all blocks of the special-purpose registries of
-// IANA, from the ways to write or to tunnel to one of them, and from the
-// metadata services of clouds.
-var special = []string{
+// specialAddresses are addresses of all blocks in IANA's special-purpose registries, other
+// notations of these addresses and tunnels to them, and addresses of the metadata services of
+// clouds.
+var specialAddresses = []string{
 	"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "100.127.255.255",
 	"127.0.0.1", "127.1.2.3", "169.254.0.1", "169.254.169.254", "169.254.170.2", "172.16.0.1", "172.31.255.255",
 	"192.0.0.1", "192.0.0.8", "192.0.0.170", "192.0.2.1", "192.31.196.1", "192.52.193.1", "192.88.99.1",
@@ -34,7 +34,7 @@ var public = []string{"1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "128.0.
 
 func TestGuard_RefusesSpecialAddresses(t *testing.T) {
 	g := webhook.NewGuard()
-	for _, a := range special {
+	for _, a := range specialAddresses {
 		require.Error(t, g.Check(netip.MustParseAddr(a)), a)
 	}
 	for _, a := range public {
@@ -56,15 +56,15 @@ func TestGuard_AllowsConfiguredRangesButNoMetadata(t *testing.T) {
 //go:linkname safeurlControl github.com/doyensec/safeurl.buildRunFunc
 func safeurlControl(*safeurl.WrappedClient) func(network, address string, _ syscall.RawConn) error
 
-// safeurl is another implementation. The guard refuses everything that safeurl
-// refuses, and otherwise only ranges that safeurl does not know.
+// safeurl is an independent implementation. The guard refuses all addresses that safeurl refuses.
+// Of the other addresses, it refuses only those in ranges that safeurl does not know.
 func TestGuard_RefusesWhatSafeurlRefuses(t *testing.T) {
 	refuses := safeurlControl(safeurl.Client(safeurl.GetConfigBuilder().SetAllowedPorts(443).EnableIPv6(true).Build()))
-	unknown := webhookOnly(t)
+	unknown := newGuardOnlyCheck(t)
 	g := webhook.NewGuard()
 	rng := rand.New(rand.NewPCG(1, 2))
 	n := 200_000
-	if raced {
+	if hasRaceDetector {
 		n = 10_000
 	}
 	for range n {
@@ -83,13 +83,13 @@ func TestGuard_RefusesWhatSafeurlRefuses(t *testing.T) {
 	}
 }
 
-// webhookOnly returns a function that reports whether only the guard refuses an
-// address.
-func webhookOnly(t *testing.T) func(netip.Addr) bool {
+// newGuardOnlyCheck returns a function that reports whether an address is in a range that the guard
+// refuses and safeurl does not know.
+func newGuardOnlyCheck(t *testing.T) func(netip.Addr) bool {
 	var prefixes []netip.Prefix
 	for _, text := range []string{
-		"192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24", "168.63.129.16/32", // in the registries, and Azure's host
-		"::/3", "4000::/2", "8000::/1", "2620:4f:8000::/48", "3fff::/20", // not global unicast, or in the registries
+		"192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24", "168.63.129.16/32", // ranges in IANA's registries, and Azure's host agent
+		"::/3", "4000::/2", "8000::/1", "2620:4f:8000::/48", "3fff::/20", // ranges that are not global unicast, or in IANA's registries
 	} {
 		p, err := netip.ParsePrefix(text)
 		require.NoError(t, err)
@@ -105,11 +105,11 @@ func webhookOnly(t *testing.T) func(netip.Addr) bool {
 	}
 }
 
-// randomAddr returns a random address: a special one, one near a special one,
-// or any.
+// randomAddr returns a random address. In two of three cases, this is a special address with a few
+// changed bits.
 func randomAddr(rng *rand.Rand) netip.Addr {
 	if rng.IntN(3) > 0 {
-		a := netip.MustParseAddr(special[rng.IntN(len(special))]).WithZone("")
+		a := netip.MustParseAddr(specialAddresses[rng.IntN(len(specialAddresses))]).WithZone("")
 		b := a.AsSlice()
 		for range rng.IntN(4) {
 			b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)

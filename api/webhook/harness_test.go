@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A network is a network of pipes for a Client.
+// A network connects a Client to servers through pipes.
 type network struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -71,7 +71,7 @@ func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error)
 	return near, nil
 }
 
-// client returns a Client on the network. It is closed before the test waits
+// client returns a Client on the network. The cleanup of the test closes the Client before it waits
 // for the servers.
 func (n *network) client(o webhook.Options) *webhook.Client {
 	o.AllowHTTP, o.Dial, o.LookUp = true, n.dial, n.lookUp
@@ -80,8 +80,8 @@ func (n *network) client(o webhook.Options) *webhook.Client {
 	return c
 }
 
-// answering returns a connection handler that answers each request with text.
-func answering(text string) func(net.Conn) {
+// respondWith returns a connection handler that responds to each request with text.
+func respondWith(text string) func(net.Conn) {
 	return func(conn net.Conn) {
 		for skipRequest(conn) {
 			if _, err := conn.Write([]byte(text)); err != nil {
@@ -91,7 +91,7 @@ func answering(text string) func(net.Conn) {
 	}
 }
 
-// skipRequest reads a request and reports whether there was one.
+// skipRequest reads a request. It returns false if the connection has no further request.
 func skipRequest(conn net.Conn) bool {
 	req, err := http.ReadRequest(bufio.NewReader(conn))
 	if err != nil {

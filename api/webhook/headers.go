@@ -9,15 +9,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The limits of the headers that a user chooses.
+// The limits of headers that a user chooses.
 const (
 	MaxHeaders     = 16
 	MaxHeaderValue = 1 << 10 // bytes
-	MaxHeaderBytes = 8 << 10 // bytes of all names and values together
+	MaxHeaderBytes = 8 << 10 // total bytes of names and values
 )
 
-// reserved are headers that the hub or the protocol sets. Authorization is not
-// among them, because the hub sets it only for receivers with an HMAC key.
+// reserved are headers that the hub or the protocol sets. Authorization is not reserved, because
+// the hub sets it only for receivers with an HMAC key.
 var reserved = []string{
 	"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Digest",
 	"Expect", "Host", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
@@ -26,9 +26,8 @@ var reserved = []string{
 // reservedPrefixes are the prefixes of further reserved headers.
 var reservedPrefixes = []string{"Webhook-", "X-Broker-", "X-Dss-", "Proxy-", "Sec-"}
 
-// CheckHeaders returns an Invalid error that begins with the JSON pointer of a
-// header that a user must not set. It does not contain the value, which may be
-// a secret.
+// CheckHeaders returns an Invalid error if a user must not set one of the headers. The error begins
+// with the JSON pointer of the header. It does not contain the value, which may be a secret.
 func CheckHeaders(headers map[string]string) error {
 	if n := len(headers); n > MaxHeaders {
 		return domain.Errorf(domain.Invalid, "/headers: want at most %d, got %d", MaxHeaders, n)

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// call calls a receiver in a bubble, and checks the result and the duration of
-// the call. serve serves its connections.
+// call calls a receiver in a bubble. serve serves the connections of the receiver. check checks the
+// result and the duration of the call.
 func call(t *testing.T, serve func(net.Conn), check func(*testing.T, webhook.Result, time.Duration)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,7 +37,7 @@ func call(t *testing.T, serve func(net.Conn), check func(*testing.T, webhook.Res
 	})
 }
 
-// sendByteByByte answers with head and then endlessly with one byte per second.
+// sendByteByByte sends head, and then one byte per second without end.
 func sendByteByByte(head string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if !skipRequest(conn) {
@@ -85,7 +85,8 @@ func TestASlowReceiver_IsAFailedAttemptAtTheDeadline(t *testing.T) {
 	}
 }
 
-// The transport continues a handshake after its call has ended; the handshake has a deadline, too.
+// The transport continues a handshake after its call has ended, so the handshake has a separate
+// deadline.
 func TestAHandshakeThatHangs_IsAFailedAttemptAndLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -106,7 +107,7 @@ func TestAHandshakeThatHangs_IsAFailedAttemptAndLeavesNothing(t *testing.T) {
 	})
 }
 
-// The policy of the receiver decides what follows from each answer.
+// The policy of the receiver decides how each response is handled.
 func TestAnAnswer_IsWhatThePolicyDecidesBy(t *testing.T) {
 	p := domain.DefaultPolicy()
 	for answer, want := range map[string]func(*testing.T, domain.Answer, domain.Verdict){
@@ -135,8 +136,8 @@ func TestAnAnswer_IsWhatThePolicyDecidesBy(t *testing.T) {
 	}
 }
 
-// answerLate answers each request after a while.
-func answerLate(after time.Duration, status int) func(net.Conn) {
+// respondLate responds to each request after a pause.
+func respondLate(after time.Duration, status int) func(net.Conn) {
 	return func(conn net.Conn) {
 		for skipRequest(conn) {
 			<-time.After(after)
@@ -159,7 +160,7 @@ func TestALateAnswer_CountsUpToTheTimeout(t *testing.T) {
 		{30*time.Second + 1, 200, 0},
 		{time.Hour, 200, 0},
 	} {
-		call(t, answerLate(tc.after, tc.status), func(t *testing.T, r webhook.Result, took time.Duration) {
+		call(t, respondLate(tc.after, tc.status), func(t *testing.T, r webhook.Result, took time.Duration) {
 			require.Equal(t, tc.want, r.Answer.Status)
 			require.Equal(t, min(tc.after, 30*time.Second), took)
 			require.Equal(t, tc.want == 200, r.Answer.Error == "")
@@ -211,22 +212,21 @@ func TestAnAnswer_BecomesAnOutcomeWithAReason(t *testing.T) {
 
 func TestARedirect_IsNotFollowed(t *testing.T) {
 	n := newNetwork(t)
-	n.add("receiver.example", "8.8.8.8", answering("HTTP/1.1 307 x\r\nLocation: http://other.example/\r\nContent-Length: 0\r\n\r\n"))
-	n.add("other.example", "9.9.9.9", answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+	n.add("receiver.example", "8.8.8.8", respondWith("HTTP/1.1 307 x\r\nLocation: http://other.example/\r\nContent-Length: 0\r\n\r\n"))
+	n.add("other.example", "9.9.9.9", respondWith("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
 	c := n.client(webhook.Options{})
 	require.Equal(t, http.StatusTemporaryRedirect, send(t, c, delivery("http://receiver.example/")).Answer.Status)
 	require.Equal(t, []string{"8.8.8.8:80"}, n.dials)
 }
 
-// The name had a public address when its subscription was created, and has a
-// private one now.
+// The host had a public address when the subscription was created, and has a private address now.
 func TestARebinding_IsNotDialed(t *testing.T) {
 	n := newNetwork(t)
-	n.add("receiver.example", "8.8.8.8", answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
+	n.add("receiver.example", "8.8.8.8", respondWith("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
 	c := n.client(webhook.Options{})
 	d := delivery("http://receiver.example/")
 	require.NoError(t, c.CheckURL(t.Context(), d.Settings.CallbackURL))
-	for _, a := range append(special, "::ffff:127.0.0.1") {
+	for _, a := range append(specialAddresses, "::ffff:127.0.0.1") {
 		n.hosts["receiver.example"] = []netip.Addr{netip.MustParseAddr(a)}
 		if a == "::ffff:8.8.8.8" {
 			continue // the public address
@@ -243,7 +243,7 @@ func TestARebinding_IsNotDialed(t *testing.T) {
 	require.Equal(t, []string{"8.8.8.8:80"}, n.dials, "only what may be called")
 }
 
-// A stored URL is not trusted: it is checked again.
+// A stored URL is not trusted, so each call checks it again.
 func TestAURL_ThatMayNotBeCalledAnyMoreIsAFailedAttempt(t *testing.T) {
 	n := newNetwork(t)
 	c := webhook.New(webhook.Options{Dial: n.dial, LookUp: n.lookUp})
@@ -280,7 +280,7 @@ func TestAnAddressThatDoesNotAnswer_LeavesTimeForTheNext(t *testing.T) {
 		n := newNetwork(t)
 		n.add("receiver.example", "8.8.8.8", nil)
 		n.hosts["receiver.example"] = append(n.hosts["receiver.example"], netip.MustParseAddr("9.9.9.9"))
-		n.serve["9.9.9.9:80"] = answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		n.serve["9.9.9.9:80"] = respondWith("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		c := n.client(webhook.Options{Timeout: 30 * time.Second})
 		r := send(t, c, delivery("http://receiver.example/"))
 		require.Equal(t, 200, r.Answer.Status)

@@ -2,4 +2,4 @@
 
 package webhook_test
 
-const raced = false
+const hasRaceDetector = false

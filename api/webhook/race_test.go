@@ -2,5 +2,5 @@
 
 package webhook_test
 
-// raced is true with the race detector; then the long test does less.
-const raced = true
+// hasRaceDetector is true in a build with the race detector, in which slow tests do less.
+const hasRaceDetector = true

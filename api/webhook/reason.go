@@ -17,23 +17,21 @@ import (
 
 var errLong = fmt.Errorf("the answer has more than %d bytes; answer with a short body or with 204", maxRead)
 
-// A bodyError reports that the body of an answer ended too early.
+// A bodyError reports that the body of a response ended too early.
 type bodyError struct{ err error }
 
 func (e *bodyError) Error() string { return "the body of the answer is not complete" }
 
 func (e *bodyError) Unwrap() error { return e.err }
 
-// A prepareError reports a call that could not be prepared. Its text has no
-// secrets.
+// A prepareError reports a call that could not be prepared. Its text contains no secrets.
 type prepareError struct{ text string }
 
 func (e *prepareError) Error() string { return e.text }
 
-// failureReason returns why a call failed and what the receiver's operator can
-// do about it, in up to domain.MaxAttemptError bytes. It contains nothing of
-// the URL and of the answer, and no address: receivers must not learn what the
-// resolver of the hub answers.
+// failureReason returns why a call failed and how the receiver's operator can fix it, in up to
+// domain.MaxAttemptError bytes. It contains no part of the URL or the response. It contains no
+// address, because receivers must not learn the results of the hub's resolver.
 func failureReason(err error, timeout time.Duration) string {
 	text := failureText(err, timeout)
 	return strings.ToValidUTF8(text[:min(len(text), domain.MaxAttemptError)], "")
@@ -85,8 +83,7 @@ func failureText(err error, timeout time.Duration) string {
 	return "the call failed before an answer came; look at the receiver's log"
 }
 
-// isTimeout reports whether connecting took too long. It is false for a
-// look-up.
+// isTimeout reports whether connecting took too long. It is false for a look-up that took too long.
 func isTimeout(err error) bool {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return false
@@ -95,8 +92,7 @@ func isTimeout(err error) bool {
 	return ok && netErr.Timeout()
 }
 
-// tlsFailure returns what is wrong with the TLS of a receiver, "" for another
-// kind of error.
+// tlsFailure describes a TLS error of a receiver. It returns "" for other errors.
 func tlsFailure(err error) string {
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "the certificate is for another host; install one for the host of the URL"
@@ -119,8 +115,7 @@ func tlsFailure(err error) string {
 	return ""
 }
 
-// statusReason returns what the receiver's operator can do about a status other
-// than 2xx.
+// statusReason returns how the receiver's operator can fix a status other than 2xx.
 func statusReason(status int) string {
 	switch {
 	case status == http.StatusGone:

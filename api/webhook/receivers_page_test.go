@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// The receiver of the page accepts a call of the hub, and refuses it once a part of it is changed.
+// The receiver on the page accepts a call of the hub, and refuses the call if any part of it was
+// changed.
 func TestReceiversPage_ItsProgramVerifiesCalls(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Log("python3 is not on this machine, so the program is not run")
@@ -46,7 +47,7 @@ for call in json.load(sys.stdin):
 	for name := range call.header {
 		headers[name] = call.header.Get(name)
 	}
-	// changed returns the call with another value of a header; without the header if the value is "".
+	// changed returns the call with another value of a header, or without the header if value is "".
 	changed := func(name, value string) received {
 		other := maps.Clone(headers)
 		require.Contains(t, other, name)

@@ -5,8 +5,7 @@ import (
 	"net/http"
 )
 
-// maxRedirects is the maximum number of redirects that a call to a watch
-// follows.
+// maxRedirects is the maximum number of redirects that a call to a watch follows.
 const maxRedirects = 5
 
 // isRedirect reports whether a status is a redirect.
@@ -18,9 +17,9 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// roundTrip makes a request. It follows up to limit redirects with the same
-// method and body, whatever the status. Each target must pass the checks of the
-// first URL, and each address the guard.
+// roundTrip sends a request. It follows up to limit redirects, and sends the same method and body
+// regardless of the status. Each target must pass the checks of the first URL, and each address
+// must pass the guard.
 func (c *Client) roundTrip(req *http.Request, limit int) (*http.Response, error) {
 	setTrace(req.Context(), req.Header)
 	visited := map[string]bool{req.URL.String(): true}

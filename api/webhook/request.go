@@ -51,25 +51,24 @@ func (c *Client) newRequest(ctx context.Context, d *Delivery, now time.Time) (*h
 	return req, nil
 }
 
-// checkCall fails unless a URL may be called. Its error does not contain the
-// URL.
+// checkCall fails unless the URL may be called. The error does not contain the URL.
 func (c *Client) checkCall(url string) error {
 	if _, err := c.parseURL(url); err != nil {
-		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // the quoted text may be a secret
+		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // the error quotes the text after "got", which may be a secret
 		return &prepareError{"the URL may not be called: " + wrong}
 	}
 	return nil
 }
 
-// setOwnHeaders sets the headers that all calls have.
+// setOwnHeaders sets the headers that are the same in all calls.
 func setOwnHeaders(h http.Header, now time.Time) {
 	h.Set("User-Agent", "MessageHub")
 	h.Set("Accept-Encoding", "identity")
 	h.Set("Date", now.UTC().Format(http.TimeFormat))
 }
 
-// setTrace sets the headers with the trace context of a call, if there is one.
-// They are not signed.
+// setTrace sets the headers with the trace context of a call, if ctx has one. These headers are not
+// signed.
 func setTrace(ctx context.Context, h http.Header) {
 	c := domain.TraceContextOf(ctx)
 	if c.IsZero() {
@@ -82,8 +81,8 @@ func setTrace(ctx context.Context, h http.Header) {
 	}
 }
 
-// hmacAuthorization returns the Authorization header with the HMAC signature of
-// date and digest in h.
+// hmacAuthorization returns the Authorization header: the HMAC signature of the headers Date and
+// Digest in h.
 func hmacAuthorization(d *Delivery, h http.Header) string {
 	keyID := d.Settings.HMACKeyID
 	if keyID == "" {

@@ -85,7 +85,7 @@ func TestABody_KeepsTheMessage(t *testing.T) {
 	require.Contains(t, string(requestOf(t, d).body), `"event":{}`)
 }
 
-// A stored header does not replace one of the hub, even if it was allowed when
+// A stored header does not replace a header of the hub, even if the stored header was allowed when
 // its subscription was created.
 func TestHeadersOfAUser_DoNotReplaceOurs(t *testing.T) {
 	d := delivery("http://receiver.example/hook")

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maxRetryAfter is longer than any message is kept.
+// maxRetryAfter exceeds the retention of all messages.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// retryAfter returns how long a receiver asks the hub to wait: a number of
-// seconds, or a date on the clock of the receiver or, if it sends no Date, on
-// that of the hub. It is 0 without a valid value.
+// retryAfter returns the pause that a receiver requests. The header has a number of seconds or a
+// date. A date is compared with the header Date of the receiver or, without it, with the hub's
+// clock. Without a valid header, the pause is 0.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text == "" {

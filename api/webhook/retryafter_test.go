@@ -12,7 +12,7 @@ import (
 )
 
 func TestRetryAfter_IsReadInFull(t *testing.T) {
-	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // the time in a bubble
+	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // start of the clock in a bubble
 	date := func(d time.Duration) string { return start.Add(d).Format("Mon, 02 Jan 2006 15:04:05 GMT") }
 	for _, tc := range []struct {
 		headers string

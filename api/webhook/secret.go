@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Secret signs messages as Standard Webhooks specifies. whsec_ and the Base64
-// of 24 to 64 bytes is a secret that the receiver also has (v1); whsk_ and the
-// Base64 of an Ed25519 key is a private key (v1a). It prints as stars.
+// A Secret signs messages according to Standard Webhooks. Its text is whsec_ and the Base64 of 24
+// to 64 bytes for a secret that the receiver shares (v1), or whsk_ and the Base64 of an Ed25519 key
+// for a private key (v1a). A Secret prints as asterisks.
 type Secret struct {
 	shared []byte
 	key    ed25519.PrivateKey
@@ -27,7 +27,7 @@ const (
 	minShared, maxShared = 24, 64 // bytes
 )
 
-// ParseSecret parses a secret. Its Invalid error does not contain it.
+// ParseSecret parses a secret. Its Invalid error does not contain the text.
 func ParseSecret(text string) (Secret, error) {
 	if body, ok := strings.CutPrefix(text, privatePrefix); ok {
 		key, err := base64.StdEncoding.DecodeString(body)
@@ -50,8 +50,8 @@ func ParseSecret(text string) (Secret, error) {
 	return Secret{shared: shared}, nil
 }
 
-// PublicKey returns the text of the public key with which a receiver verifies
-// signatures of s, "" if it needs the secret itself.
+// PublicKey returns the text of the public key that verifies signatures of s. It returns "" for a
+// shared secret.
 func (s Secret) PublicKey() string {
 	if s.key == nil {
 		return ""
@@ -59,8 +59,7 @@ func (s Secret) PublicKey() string {
 	return publicPrefix + base64.StdEncoding.EncodeToString(s.key[ed25519.SeedSize:])
 }
 
-// sign returns the signature of head and body with its version, "" for the zero
-// Secret.
+// sign returns the version and the signature of head and body, or "" for the zero Secret.
 func (s Secret) sign(head string, body []byte) string {
 	switch {
 	case s.key != nil:
@@ -80,14 +79,14 @@ func hmacSHA256(key []byte, head string, body []byte) []byte {
 
 const hidden = "***"
 
-// String returns stars.
+// String returns asterisks.
 func (s Secret) String() string { return hidden }
 
-// GoString returns stars.
+// GoString returns asterisks.
 func (s Secret) GoString() string { return hidden }
 
-// LogValue returns stars.
+// LogValue returns asterisks.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// MarshalText returns stars.
+// MarshalText returns asterisks.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }

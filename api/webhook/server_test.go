@@ -30,8 +30,7 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// server starts a server on a port of this machine, and returns it with a
-// client that may call it.
+// server starts a server on this machine, and returns the server and a client that may call it.
 func server(t *testing.T, http2 bool, handler http.HandlerFunc) (*httptest.Server, *webhook.Client) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(handler)
@@ -51,7 +50,7 @@ func server(t *testing.T, http2 bool, handler http.HandlerFunc) (*httptest.Serve
 	return s, c
 }
 
-// answerLargeBody answers with 100 MB.
+// answerLargeBody responds with 100 MB.
 func answerLargeBody(w http.ResponseWriter, _ *http.Request) {
 	for chunk, n := make([]byte, 32<<10), 0; n < 100<<20; n += len(chunk) {
 		if _, err := w.Write(chunk); err != nil {
@@ -61,11 +60,11 @@ func answerLargeBody(w http.ResponseWriter, _ *http.Request) {
 	floods.Add(1)
 }
 
-// floods counts the answers of answerLargeBody that were read to their end.
+// floods counts the responses of answerLargeBody that were sent completely.
 var floods atomic.Int64
 
-// answerCompressedZeros answers with n zeros, compressed even if the request does not accept
-// that.
+// answerCompressedZeros responds with n compressed zeros, even if the request does not accept
+// compression.
 func answerCompressedZeros(t *testing.T, n int) http.HandlerFunc {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -83,7 +82,7 @@ func answerCompressedZeros(t *testing.T, n int) http.HandlerFunc {
 
 func TestALongAnswer_TakesLittleMemory(t *testing.T) {
 	handlers := map[string]http.HandlerFunc{"100 MB": answerLargeBody}
-	if !raced { // with the race detector, most of the time is needed to make the answer
+	if !hasRaceDetector { // with the race detector, the handler takes most of the time
 		handlers["gzip bomb"] = answerCompressedZeros(t, 100<<20)
 	}
 	for _, http2 := range []bool{false, true} {
@@ -91,7 +90,7 @@ func TestALongAnswer_TakesLittleMemory(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, HTTP/2 %t", name, http2), func(t *testing.T) {
 				s, c := server(t, http2, handler)
 				const calls = 32
-				send(t, c, delivery(s.URL)) // warms up connections and code
+				send(t, c, delivery(s.URL)) // this call warms up connections and code
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				var all sync.WaitGroup
@@ -237,7 +236,7 @@ func TestTLS_IsVerified(t *testing.T) {
 func TestACallThatItsCallerEnds_IsNoAttempt(t *testing.T) {
 	called := make(chan struct{})
 	s, c := server(t, false, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices the end of the connection
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices the end of the connection only while it reads
 		close(called)
 		<-r.Context().Done()
 	})
@@ -256,7 +255,7 @@ func TestACallThatItsCallerEnds_IsNoAttempt(t *testing.T) {
 
 func TestADeliveryThatCannotBeEncoded_IsAFailedAttempt(t *testing.T) {
 	n := newNetwork(t)
-	n.add("receiver.example", "8.8.8.8", answering("HTTP/1.1 204 x\r\n\r\n"))
+	n.add("receiver.example", "8.8.8.8", respondWith("HTTP/1.1 204 x\r\n\r\n"))
 	c := n.client(webhook.Options{})
 	d := delivery("http://receiver.example/")
 	d.Attachments = []byte("{")

@@ -30,15 +30,14 @@ const (
 	newSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 )
 
-// A receivedCall is a request as a receiver gets it.
+// A receivedCall is a request that a receiver has received.
 type receivedCall struct {
 	method string
 	header http.Header
 	body   []byte
 }
 
-// recordCalls returns a server of connections that records each request and answers
-// 204.
+// recordCalls returns a connection handler that records each request and responds with 204.
 func recordCalls(into *[]receivedCall) func(net.Conn) {
 	return func(conn net.Conn) {
 		for {
@@ -58,7 +57,7 @@ func recordCalls(into *[]receivedCall) func(net.Conn) {
 	}
 }
 
-// requestOf returns the request that a receiver gets for a delivery.
+// requestOf returns the request that a receiver receives for a delivery.
 func requestOf(t *testing.T, d *webhook.Delivery) receivedCall {
 	t.Helper()
 	n := newNetwork(t)
@@ -82,7 +81,7 @@ func TestASignature_IsThatOfStandardWebhooks(t *testing.T) {
 	d.Secrets = []webhook.Secret{secret(t, newSecret), secret(t, oldSecret)}
 	r := requestOf(t, d)
 	require.Equal(t, "msg_1", r.header.Get("webhook-id"))
-	for _, text := range []string{oldSecret, newSecret} { // a receiver has only one of them
+	for _, text := range []string{oldSecret, newSecret} { // a receiver knows only one of the two secrets
 		verifier, err := standardwebhooks.NewWebhook(text)
 		require.NoError(t, err)
 		require.NoError(t, verifier.Verify(r.body, r.header))
@@ -157,7 +156,7 @@ func TestSecrets_PrintAsStars(t *testing.T) {
 	}
 }
 
-// The HMAC signature is verified as receivers of the original do.
+// The test verifies the HMAC signature like the receivers of the original.
 func TestAuthorization_SignsDateAndDigest(t *testing.T) {
 	for keyID, want := range map[string]string{"": "hca-dss:s-1", "mine": "mine", `a"b\c`: `a\"b\\c`} {
 		d := delivery("http://receiver.example/hook")

@@ -15,26 +15,25 @@ import (
 // The limits of connections to receivers.
 const (
 	maxIdle        = 1000
-	maxIdlePerHost = domain.MaxConcurrency // several receivers may share a host
-	maxHeader      = 64 << 10              // bytes of the header of an answer
+	maxIdlePerHost = domain.MaxConcurrency // several receivers may share one host
+	maxHeader      = 64 << 10              // bytes of a response's header
 )
 
-// newTransport returns the transport of all calls, whose connections c.dial
-// makes.
+// newTransport returns the transport of all calls. dialHost opens its connections.
 func (c *Client) newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy:                  nil, // a proxy from the environment would be dialed in place of the receiver
+		Proxy:                  nil, // with a proxy of the environment, the guard would check the proxy's address instead of the receiver's
 		DialContext:            c.dialHost,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.opts.RootCAs},
 		TLSHandshakeTimeout:    c.opts.Timeout,
-		ForceAttemptHTTP2:      true, // otherwise off with a custom dialer
-		DisableCompression:     true, // so that no answer grows while it is read
+		ForceAttemptHTTP2:      true, // HTTP/2 is off by default with a custom dialer
+		DisableCompression:     true, // a decompressed response could be far larger than the bytes read
 		MaxResponseHeaderBytes: maxHeader,
 		MaxIdleConns:           maxIdle,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        90 * time.Second,
-		// Limits of what a receiver may send before it is read; the default is
-		// 4 MB for a stream.
+		// These limits bound what a receiver may send before the hub reads it. The default is 4 MB
+		// for each stream.
 		HTTP2: &http.HTTP2Config{
 			MaxReceiveBufferPerStream: maxRead, MaxReceiveBufferPerConnection: 4 * maxRead,
 			SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second,
@@ -42,23 +41,23 @@ func (c *Client) newTransport() *http.Transport {
 	}
 }
 
-// systemDial returns a function that connects to an address, unless the guard refuses it.
+// systemDial returns a function that connects to an address if the guard allows the address.
 func systemDial(g *Guard) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return (&net.Dialer{KeepAlive: 30 * time.Second, Control: g.checkConnect}).DialContext
 }
 
-// systemLookUp returns the addresses of a host as the system knows them.
+// systemLookUp returns the addresses of a host from the system's resolver.
 func systemLookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// dialHost connects to the first address of a host that answers and that the
-// guard allows. The transport does not cancel it with the call that has started
-// it, so it has a separate deadline.
+// dialHost connects to the first reachable address of a host that the guard allows. It has a
+// separate deadline, because the transport does not cancel a dial when the call that started it
+// ends.
 func (c *Client) dialHost(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it, too
+	defer context.AfterFunc(c.lifetime, cancel)() //nolint:contextcheck // Close ends it, too
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -82,9 +81,9 @@ func (c *Client) dialHost(ctx context.Context, network, address string) (net.Con
 	return nil, errors.Join(errs...)
 }
 
-// dialOne connects to one of left addresses that are tried in turn. It uses
-// only its share of the time, so that an address that does not answer leaves
-// time for the others.
+// dialOne connects to an address. left is the number of addresses that are not yet tried, including
+// this one. dialOne uses only its share of the remaining time, so that an unreachable address
+// leaves time for the others.
 func (c *Client) dialOne(ctx context.Context, network, address string, left int) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok && left > 1 {
 		var cancel context.CancelFunc
@@ -94,7 +93,7 @@ func (c *Client) dialOne(ctx context.Context, network, address string, left int)
 	return c.opts.Dial(ctx, network, address)
 }
 
-// resolveHost returns the addresses of a host, which may itself be an address.
+// resolveHost returns the addresses of a host. The host may be an address, too.
 func (c *Client) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil

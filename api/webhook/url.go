@@ -15,10 +15,9 @@ import (
 // callbackPointer is the JSON pointer of the URL in a subscription.
 const callbackPointer = "/callback_url"
 
-// CheckURL returns an Invalid error that begins with a JSON pointer unless text
-// is a URL that may be called now: the guard must allow each of the addresses
-// of its host. They may change, so each call checks them again. It fails with
-// Unavailable if they cannot be looked up.
+// CheckURL returns an Invalid error, which begins with a JSON pointer, unless text is a URL that
+// may be called now: the guard must allow all addresses of its host. Addresses may change later, so
+// each call checks them again. CheckURL fails with Unavailable if it cannot look up the addresses.
 func (c *Client) CheckURL(ctx context.Context, text string) error {
 	u, err := c.parseURL(text)
 	if err != nil {
@@ -36,8 +35,8 @@ func (c *Client) CheckURL(ctx context.Context, text string) error {
 	for _, a := range addresses {
 		if err := c.guard.Check(a); err != nil {
 			if _, parseErr := netip.ParseAddr(u.Hostname()); parseErr != nil {
-				// The address is not shown: it may be in a DNS zone that only
-				// the hub can read.
+				// The error does not contain the address, because the address may come from a DNS zone
+				// that only the hub can read.
 				return domain.Errorf(domain.Invalid, "%s: the host has an address that may not be called; use a host with public addresses, "+
 					"or allow the range of the address in the hub's configuration", callbackPointer)
 			}
@@ -47,8 +46,7 @@ func (c *Client) CheckURL(ctx context.Context, text string) error {
 	return nil
 }
 
-// parseURL returns a URL that may be called if the guard allows the addresses
-// of its host.
+// parseURL parses a URL. The URL may be called if the guard allows the addresses of its host.
 func (c *Client) parseURL(text string) (*url.URL, error) {
 	s := domain.Subscription{CallbackURL: text}
 	s.SetDefaults()

@@ -16,23 +16,23 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Verifier verifies calls as a receiver does. It is safe for concurrent use.
+// A Verifier verifies calls in the same way as a receiver. It is safe for concurrent use.
 type Verifier struct {
-	// Keys verify the signatures of Standard Webhooks. A call needs one
-	// signature that any of them verifies, so that a secret can be replaced.
+	// Keys verify the signatures of Standard Webhooks. A call needs one signature that one of the
+	// keys verifies, so a secret can be replaced by another.
 	Keys []VerifyKey
 
-	// HMACKeys verify the Authorization header, as Keys verify the signatures.
-	// A Verifier with both accepts a call only if both are valid.
+	// HMACKeys verify the Authorization header, in which one of the keys must match. A Verifier with
+	// Keys and HMACKeys accepts a call only if both signatures are valid.
 	HMACKeys []Key
 
-	Tolerance time.Duration // limit for the age of a call, or for its time in the future; default 5 minutes
+	Tolerance time.Duration // maximum age of a call, and maximum time in the future; default 5 minutes
 }
 
 // DefaultTolerance is the default of Tolerance.
 const DefaultTolerance = 5 * time.Minute
 
-// A Scheme is a way to sign calls.
+// A Scheme is a method of signing calls.
 type Scheme string
 
 // The schemes.
@@ -42,12 +42,11 @@ const (
 	SchemeHMAC    Scheme = "hmac-sha256" // HMAC of date and digest in the Authorization header
 )
 
-// HasKeys reports whether v has any keys.
+// HasKeys reports whether v has at least one key.
 func (v *Verifier) HasKeys() bool { return len(v.Keys) > 0 || len(v.HMACKeys) > 0 }
 
-// Verify returns the schemes with which keys of v verify a call. It fails with
-// Invalid if v has no keys, or if the call was not signed with them. The error
-// has no secrets.
+// Verify returns the schemes whose signatures in a call are valid. It fails with Invalid if v has
+// no keys, or if the call was not signed with them. The error contains no secrets.
 func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) ([]Scheme, error) {
 	if !v.HasKeys() {
 		return nil, domain.Errorf(domain.Invalid, "no secret is given to verify it with")
@@ -70,8 +69,8 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) ([]Scheme, 
 	return schemes, nil
 }
 
-// maxSignatures is the maximum number of signatures that are verified in one
-// call, because each costs the receiver time.
+// maxSignatures is the maximum number of signatures that Verify checks in one call, because each
+// check costs time.
 const maxSignatures = 16
 
 func verifySignatures(keys []VerifyKey, h http.Header, body []byte, now time.Time, tolerance time.Duration) (Scheme, error) {
@@ -131,8 +130,8 @@ func verifyAuthorization(keys []Key, h http.Header, body []byte, now time.Time, 
 	return domain.Errorf(domain.Invalid, "the signature in Authorization is not valid; Date or Digest was changed, or it was signed with another key")
 }
 
-// signatureParameter returns the value of signature among the quoted,
-// comma-separated parameters of an Authorization header, "" if it is missing.
+// signatureParameter returns the parameter signature of an Authorization header, whose parameters
+// are quoted and separated by commas. It returns "" if the parameter is missing.
 func signatureParameter(parameters string) string {
 	for parameters != "" {
 		name, rest, ok := strings.Cut(parameters, `="`)
@@ -161,7 +160,7 @@ func signatureParameter(parameters string) string {
 	return ""
 }
 
-// checkAge rejects a replayed call, and a call whose sender's clock is wrong.
+// checkAge refuses a call that is too old or too far in the future. So it refuses replayed calls.
 func checkAge(header string, sent, now time.Time, tolerance time.Duration) error {
 	if age := now.Sub(sent); age > tolerance {
 		return domain.Errorf(domain.Invalid, "%s: it is %s old, more than %s", header, age.Truncate(time.Second), tolerance)
@@ -171,15 +170,15 @@ func checkAge(header string, sent, now time.Time, tolerance time.Duration) error
 	return nil
 }
 
-// A VerifyKey verifies the signatures of a Secret: it is the same secret (v1)
-// or the public key (v1a). It prints as stars.
+// A VerifyKey verifies the signatures of a Secret: it is the same shared secret (v1) or the public
+// key (v1a). It prints as asterisks.
 type VerifyKey struct {
 	shared []byte
 	public ed25519.PublicKey
 }
 
-// ParseVerifyKey parses a key: a secret, or whpk_ and the Base64 of an Ed25519
-// public key. Its Invalid error does not contain it.
+// ParseVerifyKey parses a key: a shared secret, or whpk_ and the Base64 of an Ed25519 public key.
+// Its Invalid error does not contain the text.
 func ParseVerifyKey(text string) (VerifyKey, error) {
 	if body, ok := strings.CutPrefix(text, publicPrefix); ok {
 		key, err := base64.StdEncoding.DecodeString(body)
@@ -195,7 +194,7 @@ func ParseVerifyKey(text string) (VerifyKey, error) {
 	return s.VerifyKey(), nil
 }
 
-// VerifyKey returns the key that verifies what s signs.
+// VerifyKey returns the key that verifies the signatures of s.
 func (s Secret) VerifyKey() VerifyKey {
 	if s.key == nil {
 		return VerifyKey{shared: s.shared}
@@ -204,8 +203,8 @@ func (s Secret) VerifyKey() VerifyKey {
 	return VerifyKey{public: public}
 }
 
-// verify returns the scheme of a signature with its version if it is a valid
-// one of head and body, "" otherwise. Unknown versions are not valid.
+// verify returns the scheme of a signature if the signature is valid for head and body, and ""
+// otherwise. A signature begins with its version. Unknown versions are not valid.
 func (k VerifyKey) verify(signature, head string, body []byte) Scheme {
 	version, text, _ := strings.Cut(signature, ",")
 	got, err := base64.StdEncoding.DecodeString(text)
@@ -225,14 +224,14 @@ func (k VerifyKey) verify(signature, head string, body []byte) Scheme {
 	return ""
 }
 
-// String returns stars.
+// String returns asterisks.
 func (k VerifyKey) String() string { return hidden }
 
-// GoString returns stars.
+// GoString returns asterisks.
 func (k VerifyKey) GoString() string { return hidden }
 
-// LogValue returns stars.
+// LogValue returns asterisks.
 func (k VerifyKey) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// MarshalText returns stars.
+// MarshalText returns asterisks.
 func (k VerifyKey) MarshalText() ([]byte, error) { return []byte(hidden), nil }

@@ -25,9 +25,9 @@ func verifyKey(t *testing.T, text string) webhook.VerifyKey {
 	return k
 }
 
-// signed returns a call that is signed in each scheme, and the verifier that
-// accepts it.
-func signed(t *testing.T) (receivedCall, *webhook.Verifier) {
+// signedCall returns a call with a signature of each scheme, and a verifier with the public key and
+// the HMAC key.
+func signedCall(t *testing.T) (receivedCall, *webhook.Verifier) {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 	pair := secret(t, "whsk_"+base64.StdEncoding.EncodeToString(private))
@@ -38,7 +38,7 @@ func signed(t *testing.T) (receivedCall, *webhook.Verifier) {
 }
 
 func TestVerifier_AcceptsEachScheme(t *testing.T) {
-	r, pair := signed(t)
+	r, pair := signedCall(t)
 	shared := &webhook.Verifier{Keys: []webhook.VerifyKey{verifyKey(t, newSecret), verifyKey(t, oldSecret)}}
 	for _, tc := range []struct {
 		v    *webhook.Verifier
@@ -70,8 +70,8 @@ func TestVerifier_AcceptsWhatTheStandardLibrarySigns(t *testing.T) {
 }
 
 func TestVerifier_RefusesWhatWasChanged(t *testing.T) {
-	r, v := signed(t)
-	flip := func(s string) string { // changes a letter whose bits are not padding
+	r, v := signedCall(t)
+	flip := func(s string) string { // changes a letter that has no padding bits
 		i := strings.LastIndex(strings.TrimRight(s, `="`), "/") / 2
 		i = max(i, len(s)-20)
 		c := byte('A')
@@ -126,14 +126,14 @@ func TestVerifier_RefusesWhatWasChanged(t *testing.T) {
 }
 
 func TestVerifier_RefusesTheDigestOfAnotherBody(t *testing.T) {
-	r, _ := signed(t)
+	r, _ := signedCall(t)
 	v := &webhook.Verifier{HMACKeys: []webhook.Key{"hush"}}
 	_, err := v.Verify(r.header, append(bytes.Clone(r.body), ' '), time.Now())
 	require.ErrorContains(t, err, "Digest")
 }
 
 func TestVerifier_RefusesOldAndFutureCalls(t *testing.T) {
-	r, v := signed(t)
+	r, v := signedCall(t)
 	for _, only := range []*webhook.Verifier{{Keys: v.Keys}, {HMACKeys: v.HMACKeys}} {
 		for after, isValid := range map[time.Duration]bool{
 			4 * time.Minute: true, -4 * time.Minute: true, 6 * time.Minute: false, -6 * time.Minute: false, 1e6 * time.Hour: false, -1e6 * time.Hour: false,
@@ -148,7 +148,7 @@ func TestVerifier_RefusesOldAndFutureCalls(t *testing.T) {
 }
 
 func TestVerifier_WithoutKeysAcceptsNothing(t *testing.T) {
-	r, _ := signed(t)
+	r, _ := signedCall(t)
 	for _, v := range []*webhook.Verifier{{}, {HMACKeys: []webhook.Key{""}}, {Keys: []webhook.VerifyKey{{}}}} {
 		_, err := v.Verify(r.header, r.body, time.Now())
 		require.Equal(t, domain.Invalid, domain.KindOf(err))

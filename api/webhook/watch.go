@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A WatchCall notifies a watch of a change.
+// A WatchCall notifies the receiver of a watch that a resource has changed.
 type WatchCall struct {
-	ID          string // result of DeliveryID
+	ID          string // id of the call, from DeliveryID
 	Resource    string // URI of the resource
 	CallbackURL string
 	Event       domain.ChangeEvent
@@ -21,8 +21,7 @@ type WatchCall struct {
 	Attempts    int // number of failed attempts
 }
 
-// encodeBody returns the body of a call, with the members of the specification
-// only.
+// encodeBody returns the body of a call. It has only the members of the specification.
 func (c *WatchCall) encodeBody() []byte {
 	body, err := json.Marshal(struct {
 		Resource string             `json:"resource"`
@@ -37,9 +36,8 @@ func (c *WatchCall) encodeBody() []byte {
 	return body
 }
 
-// CallWatch calls the receiver of a watch once, as Send does any other, but
-// follows redirects, all within the time of the call. Any status other than 200
-// is a failure.
+// CallWatch calls the receiver of a watch once. It differs from Send in two rules: it follows
+// redirects, within the time limit of the call, and any status other than 200 is a failure.
 func (c *Client) CallWatch(ctx context.Context, call *WatchCall) (Result, error) {
 	r, err := c.sendCall(ctx, maxRedirects, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		if err := c.checkCall(call.CallbackURL); err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// callWatch calls a watch at a URL, with a client that may call loopback
-// addresses.
+// callWatch calls a watch at url, with a client that may call loopback addresses.
 func callWatch(t *testing.T, url string) Result {
 	t.Helper()
 	c := New(Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true})
@@ -31,7 +30,7 @@ func callWatch(t *testing.T, url string) Result {
 func TestW16_TheBodyOfACallIsTheNotification(t *testing.T) {
 	var body []byte
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ = io.ReadAll(r.Body) // otherwise the call is not as specified
+		body, _ = io.ReadAll(r.Body) // an unreadable body fails the comparison below
 	}))
 	defer server.Close()
 	require.Empty(t, callWatch(t, server.URL+"/hook").Answer.Error)
@@ -45,7 +44,7 @@ func TestW8_AnAnswerOtherThan200_IsAFailure(t *testing.T) {
 		require.Equal(t, status, a.Status)
 		require.NotEmpty(t, a.Error, status)
 		server.Close()
-		a = callWatch(t, server.URL).Answer // the server refuses connections now
+		a = callWatch(t, server.URL).Answer // the server was closed, so it refuses connections
 		require.Zero(t, a.Status)
 		require.NotEmpty(t, a.Error)
 	}
@@ -97,7 +96,7 @@ func TestARedirectOfAWatch_GoesNowhereThatMayNotBeCalled(t *testing.T) {
 		require.Contains(t, a.Error, why, to)
 		require.NotContains(t, a.Error, "pw")
 	}
-	a := callWatch(t, server.URL+"/?to=%2F%3Fto%3D").Answer // redirects to itself, without a target
+	a := callWatch(t, server.URL+"/?to=%2F%3Fto%3D").Answer // the server redirects to itself, and then without a target
 	require.Zero(t, a.Status)
 }
 

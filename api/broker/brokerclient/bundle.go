@@ -7,17 +7,16 @@ import (
 	"strconv"
 )
 
-// A Bundle has messages that a consumer has fetched.
+// A Bundle contains messages that a consumer has fetched.
 type Bundle struct {
 	ID       string          `json:"bundle"`
 	Messages []StoredMessage `json:"messages"`
 }
 
-// Peek returns up to limit messages that wait for a consumer, as a bundle that
-// stays the same until it is dequeued; if limit is 0, the hub chooses one. The
-// hub does not call the consumer with them. Messages with which the consumer is
-// being called are not included. Peek returns nil if no message waits. It needs
-// the token of the consumer or of the operators.
+// Peek returns a bundle with up to limit messages that wait for a consumer. If limit is 0, the hub
+// chooses the limit. The bundle stays the same until it is dequeued, and the hub does not call the
+// consumer with its messages. It excludes messages of calls that are in progress. Peek returns nil
+// if no message waits. It needs the token of the consumer or of the operators.
 func (c *Client) Peek(ctx context.Context, channel, consumer string, limit int) (*Bundle, error) {
 	r := &apiCall{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "peek"}, header: c.asConsumer()}
 	if limit != 0 {
@@ -34,8 +33,8 @@ func (c *Client) Peek(ctx context.Context, channel, consumer string, limit int) 
 	return b, a.decodeBody(b)
 }
 
-// Dequeue ends the deliveries of the messages of a bundle. It may be repeated. It needs the token of
-// the consumer or of the operators.
+// Dequeue ends the deliveries of the messages of a bundle. The caller may repeat it. It needs the
+// token of the consumer or of the operators.
 func (c *Client) Dequeue(ctx context.Context, channel, consumer, bundle string) error {
 	_, err := c.sendRepeatedly(ctx, &apiCall{
 		method: http.MethodDelete, path: []string{"channel", channel, "consumer", consumer, "dequeue", bundle}, header: c.asConsumer(),

@@ -17,10 +17,10 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// Credentials are the tokens of the user of a [Client]. Each request has only
-// those that it needs.
+// Credentials are the tokens of the user of a [Client]. Each request contains only the tokens that
+// it needs.
 type Credentials struct {
-	AdminToken    string // token of the operators of the hub
+	AdminToken    string // operators' token of the hub
 	ChannelToken  string
 	ProducerID    string
 	ProducerToken string
@@ -32,15 +32,15 @@ type Options struct {
 	URL         string // URL of the hub, such as https://hub.example.org (required)
 	Credentials Credentials
 
-	// HTTP sends the requests. Redirects are not followed. Default: a client
-	// with a limit of 30 seconds for each request.
+	// HTTP sends the requests. Its redirect policy is replaced, because the Client does not follow
+	// redirects. Default: a client with a limit of 30 seconds for each request.
 	HTTP *http.Client
 
-	// Budget limits the time of a request including its repetitions. Default: 1
-	// minute; negative: no request is repeated.
+	// Budget limits the time of a request including its repetitions. Default: 1 minute. A negative
+	// Budget disables repetitions.
 	Budget time.Duration
-	// Jitter returns numbers in [0, 1) that vary the pauses between
-	// repetitions. It is safe for concurrent use. Default: random numbers.
+	// Jitter returns numbers in [0, 1) that vary the pauses between repetitions. It must be safe for
+	// concurrent use. Default: random numbers.
 	Jitter func() float64
 
 	// PageSize is the number of elements in a page of a list, up to 100.
@@ -63,7 +63,7 @@ const (
 	maxAnswer       = 64 << 20 // bytes
 )
 
-// New returns a Client. It makes no request.
+// New returns a Client. It sends no request.
 func New(opts Options) (*Client, error) {
 	base, err := url.Parse(opts.URL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
@@ -90,7 +90,7 @@ func New(opts Options) (*Client, error) {
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// The headers of requests.
+// The names of request headers.
 const (
 	adminTokenHeader    = "X-Broker-Admin-Token" //nolint:gosec // a name
 	channelTokenHeader  = "X-Broker-Channel-Token"
@@ -110,17 +110,17 @@ type apiCall struct {
 	header http.Header
 	body   []byte
 
-	isOnce bool // repeat only if the hub has certainly not begun it
+	isOnce bool // repeat the request only if the hub has certainly not begun it
 }
 
-// An apiAnswer is the answer to a successful request.
+// An apiAnswer is the response to a successful request.
 type apiAnswer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// decodeBody decodes the body of an answer.
+// decodeBody decodes the body of a response.
 func (a *apiAnswer) decodeBody(v any) error {
 	if err := json.Unmarshal(a.body, v); err != nil {
 		return fmt.Errorf("the answer of the hub cannot be read: %w", err)
@@ -149,8 +149,7 @@ func (c *Client) asConsumer() http.Header {
 	return newHeader(consumerTokenHeader, c.opts.Credentials.ConsumerToken)
 }
 
-// newHeader returns a header with one name and value, an empty one if the value
-// is empty.
+// newHeader returns a header with one name and value. If the value is empty, so is the header.
 func newHeader(name, value string) http.Header {
 	h := make(http.Header)
 	setUnlessEmpty(h, name, value)
@@ -163,7 +162,7 @@ func setUnlessEmpty(h http.Header, name, value string) {
 	}
 }
 
-// sendRepeatedly sends a request, and repeats it as long as it may succeed.
+// sendRepeatedly sends a request, and repeats it after temporary failures.
 func (c *Client) sendRepeatedly(ctx context.Context, r *apiCall) (*apiAnswer, error) {
 	for _, segment := range r.path {
 		if segment == "" || segment == "." || segment == ".." {
@@ -207,7 +206,8 @@ func (c *Client) sendOnce(ctx context.Context, r *apiCall) (*apiAnswer, error) {
 	return &apiAnswer{resp.StatusCode, resp.Header, body}, nil
 }
 
-// listPages returns the elements of a list, page by page. member is the name of the list in a page.
+// listPages returns the elements of a list. It fetches the pages one after another. member is the
+// name of the array in a page.
 func listPages[T any](ctx context.Context, c *Client, r apiCall, member string) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		query := url.Values{"size": {strconv.Itoa(c.opts.PageSize)}}
@@ -238,7 +238,8 @@ func listPages[T any](ctx context.Context, c *Client, r apiCall, member string) 
 	}
 }
 
-// fetchPage returns a page of a list, and the query of the next one, nil after the last.
+// fetchPage returns the elements of a page, and the query of the next page. The query is nil on the
+// last page.
 func fetchPage[T any](ctx context.Context, c *Client, r *apiCall, member string) (elements []T, next url.Values, err error) {
 	a, err := c.sendRepeatedly(ctx, r)
 	if err != nil {
@@ -258,8 +259,8 @@ func fetchPage[T any](ctx context.Context, c *Client, r *apiCall, member string)
 	if err := json.Unmarshal(page["next"], &link); err != nil {
 		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: next: %w", err)
 	}
-	// The path stays the same, whatever the link says, because the request
-	// contains a token.
+	// Only the query of the link is used. The path must not change, because the request contains a
+	// token.
 	u, err := url.Parse(link)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: next: %w", err)

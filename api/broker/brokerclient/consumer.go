@@ -20,19 +20,19 @@ import (
 
 // A Delivery is a message with which the hub calls a consumer.
 type Delivery struct {
-	ID          string // id of the delivery: the same in every attempt
+	ID          string // id of the delivery, the same in every attempt
 	Message     string // id of the message in the hub
 	Channel     string
 	Consumer    string
 	Priority    int
-	Attempts    int // number of failed attempts before
+	Attempts    int // number of failed attempts before this call
 	ContentType string
-	Metadata    map[string]string // metadata of the producer, by canonical header names
+	Metadata    map[string]string // metadata from the producer, by canonical header name
 	Payload     []byte
 }
 
-// A RetryAfterError asks the hub to call the consumer again after a pause. The
-// function of a consumer returns it.
+// A RetryAfterError asks the hub to call the consumer again after a pause. The function that
+// handles a message returns it.
 type RetryAfterError struct {
 	After time.Duration
 	Err   error
@@ -49,29 +49,27 @@ func (e *RetryAfterError) Error() string {
 // Unwrap returns the wrapped error.
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
-// ConsumerOptions say which calls a consumer accepts.
+// ConsumerOptions define the calls that a consumer accepts.
 type ConsumerOptions struct {
-	// Tokens are the tokens of the consumer: one or, while it is being
-	// replaced, two. A call must contain one of them, and be signed with it.
-	// Required.
+	// Tokens are the tokens of the consumer: one or, while a token is being replaced, two. A call
+	// must contain one of them, and be signed with the same token. Required.
 	Tokens      []string
-	TokenHeader string // default X-Broker-Consumer-Token; a hub may have another setting
+	TokenHeader string // default X-Broker-Consumer-Token; the hub may use another name
 
-	Tolerance time.Duration // limit for the age of a call; default 5 minutes
-	MaxBody   int64         // bytes of a call; default 1 MB, the limit of a message
+	Tolerance time.Duration // maximum age of a call; default 5 minutes
+	MaxBody   int64         // maximum bytes of a call; default 1 MB, the limit of a message
 
-	Logger *slog.Logger     // log of refused and failed calls; default: discards
+	Logger *slog.Logger     // logs refused and failed calls; default: no log
 	Clock  func() time.Time // default time.Now
 }
 
-// NewConsumer returns a handler for the calls of a hub to a consumer. It
-// verifies a call and passes its message to handle. If handle returns nil, the
-// handler answers 204; otherwise it answers 500 or, for a [*RetryAfterError],
-// 503 with Retry-After, and the hub calls again later. A request that is not a
-// call of the hub to this consumer is answered with 401, and is not passed to
-// handle.
+// NewConsumer returns a handler for the calls of a hub to a consumer. The handler verifies a call
+// and passes its message to handle. If handle returns nil, it responds with 204. For a
+// [*RetryAfterError], it responds with 503 and Retry-After, and for any other error with 500: the
+// hub then calls again later. If a request is not a call of the hub to this consumer, the handler
+// responds with 401 and does not call handle.
 //
-// A message may come more than once, and two messages at the same time.
+// A message may be delivered more than once, and handle may be called concurrently.
 func NewConsumer(opts ConsumerOptions, handle func(context.Context, *Delivery) error) (http.Handler, error) {
 	if len(opts.Tokens) == 0 {
 		return nil, errors.New("brokerclient: a consumer needs the token that the hub has for it")
@@ -96,7 +94,7 @@ func NewConsumer(opts ConsumerOptions, handle func(context.Context, *Delivery) e
 	return c, nil
 }
 
-// A consumerHandler is the handler of NewConsumer.
+// A consumerHandler is the http.Handler that NewConsumer returns.
 type consumerHandler struct {
 	opts   ConsumerOptions
 	handle func(context.Context, *Delivery) error
@@ -140,8 +138,8 @@ func (c *consumerHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// findToken returns the token in a call, nil if it is not a token of this
-// consumer. It compares in constant time.
+// findToken returns the token of a call, or nil if the token does not belong to this consumer. It
+// compares in constant time.
 func (c *consumerHandler) findToken(h http.Header) *consumerToken {
 	sum := sha256.Sum256([]byte(h.Get(c.opts.TokenHeader)))
 	var found *consumerToken
@@ -153,14 +151,13 @@ func (c *consumerHandler) findToken(h http.Header) *consumerToken {
 	return found
 }
 
-// refuseCall answers a request that is not a call of the hub to this consumer.
+// refuseCall refuses a request that is not a call of the hub to this consumer.
 func (c *consumerHandler) refuseCall(w http.ResponseWriter, r *http.Request, status int, why error) {
 	c.opts.Logger.WarnContext(r.Context(), "a call was refused", "status", status, "remote", r.RemoteAddr, "error", why)
 	http.Error(w, "the call was refused: "+why.Error(), status)
 }
 
-// failCall answers a call whose message could not be handled. The reason is
-// only logged.
+// failCall responds to a call whose message could not be handled. The reason is only logged.
 func (c *consumerHandler) failCall(w http.ResponseWriter, r *http.Request, d *Delivery, why error) {
 	c.opts.Logger.WarnContext(r.Context(), "a message was not handled; the hub calls again",
 		"channel", d.Channel, "message", d.Message, "attempts", d.Attempts, "error", why)
@@ -172,7 +169,7 @@ func (c *consumerHandler) failCall(w http.ResponseWriter, r *http.Request, d *De
 	http.Error(w, "the message was not handled", status)
 }
 
-// deliveryOf returns the delivery in a verified call.
+// deliveryOf returns the delivery of a verified call.
 func deliveryOf(h http.Header, body []byte) *Delivery {
 	number := func(name string) int {
 		n, err := strconv.Atoi(h.Get(name))

@@ -21,18 +21,18 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// A consumerWorld has a consumer that a hub can call.
-type consumerWorld struct {
+// A consumerFixture is a consumer, with a message with which a hub can call it.
+type consumerFixture struct {
 	url     string
 	calls   []*brokerclient.Delivery
-	fail    error // result of the function of the consumer
+	fail    error // result of the function that handles messages
 	log     bytes.Buffer
 	message webhook.ConsumerCall
 }
 
-func newConsumer(t *testing.T, o brokerclient.ConsumerOptions) *consumerWorld {
+func newConsumer(t *testing.T, o brokerclient.ConsumerOptions) *consumerFixture {
 	t.Helper()
-	w := new(consumerWorld)
+	w := new(consumerFixture)
 	o.Logger = slog.New(slog.NewTextHandler(&w.log, nil))
 	handler, err := brokerclient.NewConsumer(o, func(_ context.Context, d *brokerclient.Delivery) error {
 		w.calls = append(w.calls, d)
@@ -50,9 +50,8 @@ func newConsumer(t *testing.T, o brokerclient.ConsumerOptions) *consumerWorld {
 	return w
 }
 
-// call lets a hub, whose clock may be wrong, call the consumer with the
-// message.
-func (w *consumerWorld) call(t *testing.T, o webhook.Options) webhook.Result {
+// call calls the consumer with the message, from a hub with the options o.
+func (w *consumerFixture) call(t *testing.T, o webhook.Options) webhook.Result {
 	t.Helper()
 	o.Allow, o.AllowHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
 	hub := webhook.New(o)
@@ -128,7 +127,7 @@ func TestAConsumer_RefusesCallsOfOthersThanItsHub(t *testing.T) {
 			handler.ServeHTTP(answer, r)
 			w.WriteHeader(answer.Code)
 		}))
-		w := &consumerWorld{message: webhook.ConsumerCall{ID: "msg_1", CallbackURL: server.URL, Token: "a-token", Message: "m0.1", Payload: []byte("x")}}
+		w := &consumerFixture{message: webhook.ConsumerCall{ID: "msg_1", CallbackURL: server.URL, Token: "a-token", Message: "m0.1", Payload: []byte("x")}}
 		require.Equal(t, http.StatusUnauthorized, w.call(t, tc.hub).Answer.Status, name)
 		require.Contains(t, answer.Body.String(), tc.want, name)
 		require.NotContains(t, answer.Body.String(), "a-token", name)

@@ -18,24 +18,24 @@ var allTokens = brokerclient.Credentials{
 	AdminToken: "t-admin", ChannelToken: "t-channel", ProducerID: "shop", ProducerToken: "t-producer", ConsumerToken: "t-consumer",
 }
 
-// A sent is a request that a hub has received.
-type sent struct {
+// A receivedRequest is a request that a hub has received.
+type receivedRequest struct {
 	method, target string
 	header         http.Header
 	body           string
 }
 
-// A fakeHub records requests. It answers each with the next of its answers, and
-// repeats the last one.
+// A fakeHub records requests. It responds to the requests with its answers in order, and repeats
+// the last answer.
 type fakeHub struct {
 	answers []http.HandlerFunc
 
 	mu       sync.Mutex
-	requests []sent
+	requests []receivedRequest
 }
 
-// received returns the requests up to now.
-func (h *fakeHub) received() []sent {
+// received returns the requests received up to now.
+func (h *fakeHub) received() []receivedRequest {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.requests)
@@ -47,13 +47,14 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(err)
 	}
 	h.mu.Lock()
-	h.requests = append(h.requests, sent{r.Method, r.RequestURI, r.Header.Clone(), string(body)})
+	h.requests = append(h.requests, receivedRequest{r.Method, r.RequestURI, r.Header.Clone(), string(body)})
 	answer := h.answers[min(len(h.requests), len(h.answers))-1]
 	h.mu.Unlock()
 	answer(w, r)
 }
 
-// respond answers with a status and a JSON body; namesAndValues are headers.
+// respond returns a handler that responds with a status and a JSON body. namesAndValues are
+// headers.
 func respond(status int, body string, namesAndValues ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -68,7 +69,7 @@ func respond(status int, body string, namesAndValues ...string) http.HandlerFunc
 	}
 }
 
-// hangUp closes the connection without an answer.
+// hangUp closes the connection without a response.
 func hangUp(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -77,7 +78,7 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 	_ = conn.Close()
 }
 
-// serve returns a client of a hub with the given answers.
+// serve returns a client of a hub that gives these answers.
 func serve(t *testing.T, o brokerclient.Options, answers ...http.HandlerFunc) (*brokerclient.Client, *fakeHub) {
 	t.Helper()
 	h := &fakeHub{answers: answers}

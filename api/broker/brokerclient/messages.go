@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// A StoredMessage is a message of a channel as the hub shows it.
+// A StoredMessage is a message of a channel in a response of the hub.
 type StoredMessage struct {
 	ID                string
 	ProducerMessageID string // id chosen by the producer
@@ -21,11 +21,11 @@ type StoredMessage struct {
 	Received          time.Time
 	Status            string // Acknowledged or Out-for-delivery; "" in a bundle
 
-	Payload []byte // not in a list
+	Payload []byte // nil in a list
 	Jobs    []Job  // set only by Message
 }
 
-// A Job is the delivery of a message to a consumer. Its id is that of the consumer.
+// A Job is the delivery of a message to a consumer. Its id is the id of the consumer.
 type Job struct {
 	ID       string    `json:"id"`
 	Channel  string    `json:"channel,omitempty"` // set only for an overdue job
@@ -43,7 +43,7 @@ type Attempt struct {
 	Number     int       `json:"number"`
 	Began      time.Time `json:"began"`
 	DurationMS float64   `json:"durationMs"`
-	Status     int       `json:"status"` // status of the answer; 0: no answer
+	Status     int       `json:"status"` // status of the response; 0: no response
 	Error      string    `json:"error,omitempty"`
 }
 
@@ -62,7 +62,7 @@ type messageJSON struct {
 	Jobs              []Job             `json:"jobs,omitzero"`
 }
 
-// UnmarshalJSON decodes the JSON of the hub.
+// UnmarshalJSON decodes a message from a response of the hub.
 func (m *StoredMessage) UnmarshalJSON(text []byte) error {
 	var w messageJSON
 	if err := json.Unmarshal(text, &w); err != nil {
@@ -78,7 +78,7 @@ func (m *StoredMessage) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// MarshalJSON encodes the message as the hub does.
+// MarshalJSON encodes the message in the format of the hub.
 func (m *StoredMessage) MarshalJSON() ([]byte, error) {
 	w := messageJSON{
 		ID: m.ID, ProducerMessageID: m.ProducerMessageID, Producer: m.Producer, Priority: m.Priority, ContentType: m.ContentType,
@@ -95,10 +95,10 @@ func (m *StoredMessage) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// Messages returns the messages of a channel in the order of their ids, without payloads and
-// jobs: the lowest priority first, then the oldest. If since is not zero, it returns only
-// messages whose status has changed since then. It needs the token of the operators or of the
-// channel.
+// Messages returns the messages of a channel in the order of their ids: the lowest priority first
+// and, within a priority, the oldest first. The messages have no payloads and jobs. If since is not
+// zero, Messages returns only messages whose status has changed since then. It needs the token of
+// the operators or of the channel.
 func (c *Client) Messages(ctx context.Context, channel string, since time.Time) iter.Seq2[*StoredMessage, error] {
 	r := apiCall{method: http.MethodGet, path: []string{"channel", channel, "messages"}, header: c.asReader()}
 	if !since.IsZero() {
@@ -107,9 +107,8 @@ func (c *Client) Messages(ctx context.Context, channel string, since time.Time) 
 	return listPages[StoredMessage](ctx, c, r, "messages")
 }
 
-// Message returns a message with its payload and its jobs. id is the id from
-// the hub or from the producer. It needs the token of the operators or of the
-// channel.
+// Message returns a message with its payload and its jobs. id is the id that either the hub or the
+// producer has assigned. It needs the token of the operators or of the channel.
 func (c *Client) Message(ctx context.Context, channel, id string) (*StoredMessage, error) {
 	a, err := c.sendRepeatedly(ctx, &apiCall{method: http.MethodGet, path: []string{"channel", channel, "message", id}, header: c.asReader()})
 	if err != nil {
@@ -119,22 +118,22 @@ func (c *Client) Message(ctx context.Context, channel, id string) (*StoredMessag
 	return m, a.decodeBody(m)
 }
 
-// DeadLetters returns the dead jobs of a consumer, whose attempts have all
-// failed. It needs the token of the operators or of the consumer.
+// DeadLetters returns the dead jobs of a consumer: all attempts of these jobs have failed. It needs
+// the token of the operators or of the consumer.
 func (c *Client) DeadLetters(ctx context.Context, channel, consumer string) iter.Seq2[*Job, error] {
 	r := apiCall{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "dlq"}, header: c.asConsumer()}
 	return listPages[Job](ctx, c, r, "deadLetters")
 }
 
-// Retrigger restarts all dead jobs of a message, with all their attempts. It
-// needs the token of the operators. A *Problem with status 409 reports that all
-// jobs are Delivered.
+// Retrigger restarts all dead jobs of a message, with the full number of attempts. It needs the
+// token of the operators. A *Problem with status 409 reports that all jobs are Delivered.
 func (c *Client) Retrigger(ctx context.Context, channel, message string) error {
 	return c.retrigger(ctx, c.asAdmin(), "channel", channel, "message", message, "re-trigger")
 }
 
 // RetriggerJob restarts the dead job of a message for a consumer. It needs the token of the
-// operators or of the consumer. A *Problem with status 409 reports that there is nothing to do.
+// operators or of the consumer. A *Problem with status 409 reports that the job need not be
+// restarted.
 func (c *Client) RetriggerJob(ctx context.Context, channel, message, consumer string) error {
 	return c.retrigger(ctx, c.asConsumer(), "channel", channel, "message", message, "job", consumer, "re-trigger")
 }

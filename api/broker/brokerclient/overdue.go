@@ -7,19 +7,17 @@ import (
 	"time"
 )
 
-// An OverduePage has overdue jobs. It may be empty although there are further
-// pages.
+// An OverduePage is a page of overdue jobs. A page may be empty even if another page follows.
 type OverduePage struct {
-	Jobs []Job  // without their history
-	Next string // the next page; "" on the last page
+	Jobs []Job  // overdue jobs, without their history
+	Next string // page to request next; "" on the last page
 }
 
-// Overdue returns a page of the jobs that have been overdue for a time, because
-// the node that served their consumers has died and no other node has taken
-// over. page is "" for the first page, and Next of the previous page for
-// others. The page has one job for each group of consumers that a node takes
-// over together; [Client.RetriggerJob] makes a node take over. It needs the
-// token of the operators.
+// Overdue returns a page of the jobs that have been overdue for at least delay. A job becomes
+// overdue when the node that served its consumer has died, and no other node has taken over. page
+// is "" for the first page, and otherwise Next of the previous page. The list has one job for each
+// group of consumers that a node takes over together, and [Client.RetriggerJob] makes a node take
+// over. Overdue needs the token of the operators.
 func (c *Client) Overdue(ctx context.Context, delay time.Duration, page string) (*OverduePage, error) {
 	r := apiCall{method: http.MethodGet, path: []string{"overdue"}, header: c.asAdmin(), query: url.Values{"delay": {delay.String()}}}
 	if page != "" {

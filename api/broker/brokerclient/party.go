@@ -26,7 +26,7 @@ type PartyList struct {
 	member string
 }
 
-// The lists that do not depend on a channel.
+// The lists of producers and of channels.
 var (
 	Producers = PartyList{[]string{"producers"}, "producers"}
 	Channels  = PartyList{[]string{"channels"}, "channels"}
@@ -37,13 +37,12 @@ func Consumers(channel string) PartyList {
 	return PartyList{[]string{"channel", channel, "consumers"}, "consumers"}
 }
 
-// A Party is a producer, a channel or a consumer as the hub shows it, without
-// its token.
+// A Party is a producer, a channel or a consumer in a response of the hub, without its token.
 type Party struct {
 	ID          string    `json:"id"`
 	Name        string    `json:"name"`
-	Channel     string    `json:"channel,omitempty"`     // only for a consumer
-	CallbackURL string    `json:"callbackUrl,omitempty"` // only for a consumer
+	Channel     string    `json:"channel,omitempty"`     // set only for a consumer
+	CallbackURL string    `json:"callbackUrl,omitempty"` // set only for a consumer
 	Created     time.Time `json:"created"`
 	Changed     time.Time `json:"changed"`
 
@@ -52,18 +51,17 @@ type Party struct {
 
 // A Draft is the desired state of a party.
 type Draft struct {
-	Name        string // "": not changed, or the id for a new party
-	Token       string // "": not changed; a new party needs one
-	CallbackURL string // only for a consumer, which needs one
+	Name        string // "": unchanged; a new party gets its id as its name
+	Token       string // "": unchanged; required for a new party
+	CallbackURL string // only for a consumer; required for a new one
 
-	IfMatch           string    // required ETag of the party; "": any
-	IfUnmodifiedSince time.Time // time after which the party must not have changed; zero: any
+	IfMatch           string    // ETag that the party must have; "": any
+	IfUnmodifiedSince time.Time // time since which the party must not have changed; zero: any
 }
 
-// Put creates or changes a party; created says which. It may be repeated:
-// without a difference, nothing is changed. It needs the token of the
-// operators. A *Problem with status 412 reports that the party does not meet
-// the conditions of the draft.
+// Put creates or changes a party, and reports whether it was created. The caller may repeat it: if
+// the party equals the draft, nothing changes. It needs the token of the operators. A *Problem with
+// status 412 reports that the party does not meet the conditions of the draft.
 func (c *Client) Put(ctx context.Context, ref Ref, d *Draft) (p *Party, created bool, err error) {
 	form := make(url.Values)
 	for name, value := range map[string]string{"name": d.Name, "token": d.Token, "callbackUrl": d.CallbackURL} {
@@ -82,8 +80,8 @@ func (c *Client) Put(ctx context.Context, ref Ref, d *Draft) (p *Party, created 
 	return c.fetchParty(ctx, &apiCall{method: http.MethodPut, path: ref.path, header: h, body: []byte(form.Encode())})
 }
 
-// Get returns a party. It needs the token of the operators; for a channel and
-// its consumers, the token of the channel is enough.
+// Get returns a party. It needs the token of the operators; for a channel and its consumers, the
+// token of the channel suffices.
 func (c *Client) Get(ctx context.Context, ref Ref) (*Party, error) {
 	p, _, err := c.fetchParty(ctx, &apiCall{method: http.MethodGet, path: ref.path, header: c.asReader()})
 	return p, err
@@ -102,8 +100,8 @@ func (c *Client) fetchParty(ctx context.Context, r *apiCall) (*Party, bool, erro
 	return p, a.status == http.StatusCreated, nil
 }
 
-// List returns the parties of a list in the order of their ids. It needs the
-// same tokens as [Client.Get].
+// List returns the parties of a list in the order of their ids. It needs the same tokens as
+// [Client.Get].
 func (c *Client) List(ctx context.Context, l PartyList) iter.Seq2[*Party, error] {
 	return listPages[Party](ctx, c, apiCall{method: http.MethodGet, path: l.path, header: c.asReader()}, l.member)
 }

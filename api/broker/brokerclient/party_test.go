@@ -112,14 +112,14 @@ func TestList_EndsWithTheFirstFailure(t *testing.T) {
 	}
 }
 
-// Each request has only the tokens that it needs.
+// Each request contains only the tokens that it needs.
 func TestRequests_CarryNoTokenThatTheyDoNotNeed(t *testing.T) {
 	const admin, channel, consumer = "X-Broker-Admin-Token", "X-Broker-Channel-Token", "X-Broker-Consumer-Token"
 	withoutAdmin := allTokens
 	withoutAdmin.AdminToken = ""
 	for name, tc := range map[string]struct {
 		do            func(context.Context, *brokerclient.Client) error
-		with, without []string // with the token of the operators
+		with, without []string // token headers of the request: from a client with the operators' token, and without it
 	}{
 		"put": {func(ctx context.Context, c *brokerclient.Client) error {
 			_, _, err := c.Put(ctx, brokerclient.Channel("a"), &brokerclient.Draft{})

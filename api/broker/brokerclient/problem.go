@@ -2,8 +2,8 @@ package brokerclient
 
 import "github.com/messagehub/messagehub/api/hubclient"
 
-// A Problem is the answer of a hub to a request that it refuses.
+// A Problem is the response of a hub that refuses a request.
 type Problem = hubclient.Problem //nolint:errname // problem is the word of RFC 9457
 
-// A Fault says what is wrong at one position of a request.
+// A Fault describes a fault at one position of a request.
 type Fault = hubclient.Fault

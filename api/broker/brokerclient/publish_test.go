@@ -46,9 +46,8 @@ func TestPublish_LeavesOutWhatIsNotGiven(t *testing.T) {
 	}
 }
 
-// The answer to the first attempt is lost, the hub cannot be reached for the
-// second, and an answer is cut off: the message with an ID is sent again
-// unchanged.
+// Publish repeats a message with an ID, unchanged, after a lost response, an incomplete response,
+// and responses that the hub is not available.
 func TestPublish_RepeatsAnAmbiguousOutcomeWithTheSameID(t *testing.T) {
 	cut := respond(http.StatusCreated, "{", "Content-Length", "100")
 	c, h := serve(t, brokerclient.Options{}, hangUp, respond(503, "{}"), cut, respond(502, "{}"), accepted)

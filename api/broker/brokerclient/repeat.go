@@ -16,8 +16,7 @@ const (
 	maxPause = 5 * time.Second
 )
 
-// repeatUntilDone calls send until it succeeds, fails permanently, or the
-// budget is spent.
+// repeatUntilDone calls send until it succeeds, fails permanently, or the budget is used up.
 func (c *Client) repeatUntilDone(ctx context.Context, isOnce bool, send func() (*apiAnswer, error)) (*apiAnswer, error) {
 	end := time.Now().Add(c.opts.Budget)
 	for n, pause := 1, minPause; ; n, pause = n+1, min(2*pause, maxPause) {
@@ -45,8 +44,8 @@ func (c *Client) repeatUntilDone(ctx context.Context, isOnce bool, send func() (
 	}
 }
 
-// mayRepeat reports whether a request that failed should be repeated. If isOnce
-// is true, it is repeated only if the hub has certainly not begun it.
+// mayRepeat reports whether a failed request should be repeated. If isOnce is true, this requires
+// that the hub has certainly not begun the request.
 func mayRepeat(err error, isOnce bool) bool {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		switch p.Status {

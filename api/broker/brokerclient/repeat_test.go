@@ -16,13 +16,13 @@ import (
 	"github.com/messagehub/messagehub/api/broker/brokerclient"
 )
 
-// A transportFunc is a network without connections, for tests in a bubble.
+// A transportFunc replaces the network, because tests in a bubble must not use connections.
 type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// answering returns a client whose requests are answered by handler.
-func answering(handler http.HandlerFunc) *http.Client {
+// newHandlerClient returns an HTTP client whose requests are served by handler.
+func newHandlerClient(handler http.HandlerFunc) *http.Client {
 	return &http.Client{Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
 		w := httptest.NewRecorder()
 		handler(w, r)
@@ -45,7 +45,7 @@ func TestARequest_IsRepeatedWithLongerPausesUntilItsBudgetIsSpent(t *testing.T) 
 		jitter := 0.0
 		c := newClient(t, brokerclient.Options{
 			Budget: 20 * time.Second, Jitter: func() float64 { return jitter },
-			HTTP: answering(func(w http.ResponseWriter, r *http.Request) {
+			HTTP: newHandlerClient(func(w http.ResponseWriter, r *http.Request) {
 				at = append(at, time.Since(began))
 				respond(503, `{"title":"Away"}`)(w, r)
 			}),
@@ -67,7 +67,7 @@ func TestARequest_IsNotRepeatedBeforeTheHubAsksForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		began := time.Now()
-		c := newClient(t, brokerclient.Options{Jitter: func() float64 { return 0 }, HTTP: answering(func(w http.ResponseWriter, r *http.Request) {
+		c := newClient(t, brokerclient.Options{Jitter: func() float64 { return 0 }, HTTP: newHandlerClient(func(w http.ResponseWriter, r *http.Request) {
 			if at = append(at, time.Since(began)); len(at) == 1 {
 				respond(503, "{}", "Retry-After", "30")(w, r)
 				return
@@ -89,7 +89,7 @@ func TestARequest_IsNotRepeatedWithoutABudget(t *testing.T) {
 
 func TestARequest_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, brokerclient.Options{HTTP: answering(respond(503, `{"title":"Away"}`, "Retry-After", "10"))})
+		c := newClient(t, brokerclient.Options{HTTP: newHandlerClient(respond(503, `{"title":"Away"}`, "Retry-After", "10"))})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()

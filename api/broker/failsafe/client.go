@@ -10,12 +10,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Client is a Hub that is reached with a client of the broker. That client
-// has the token of the operators, and does not repeat requests: the worker
-// does.
+// A Client is a Hub behind a client of the broker's API. The client must have the token of the
+// operators. It must not repeat requests, because the worker does.
 type Client struct{ broker *brokerclient.Client }
 
-// NewClient returns the Hub that a client reaches.
+// NewClient returns a Hub that sends its requests through c.
 func NewClient(c *brokerclient.Client) *Client { return &Client{c} }
 
 // Overdue implements [Hub].
@@ -37,7 +36,7 @@ func (c *Client) Retrigger(ctx context.Context, job Job) error {
 	return classify("re-trigger a job", c.broker.RetriggerJob(ctx, job.Channel, job.Message, job.Consumer))
 }
 
-// classify returns an error of the client with its kind, nil for nil.
+// classify returns an error of the client as an error with a kind, and nil for nil.
 func classify(what string, err error) error {
 	p, isProblem := errors.AsType[*brokerclient.Problem](err)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// serve returns a client of a hub whose answers the test chooses.
+// serve returns a client of a hub whose responses come from handle.
 func serve(t *testing.T, handle http.HandlerFunc) *failsafe.Client {
 	t.Helper()
 	s := httptest.NewServer(handle)

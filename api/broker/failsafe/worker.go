@@ -14,27 +14,26 @@ import (
 
 // A Hub lists and re-triggers jobs.
 type Hub interface {
-	// Overdue returns a page of the jobs that have been overdue for a time.
-	// page is "" for the first page, and Next of the previous page for others.
-	// It fails with Invalid if there is no such page.
+	// Overdue returns a page of the jobs that have been overdue for at least delay. page is "" for
+	// the first page, and otherwise Next of the previous page. It fails with Invalid if there is no
+	// such page.
 	Overdue(ctx context.Context, delay time.Duration, page string) (Page, error)
 
-	// Retrigger makes a node take a job over. It fails with NotFound or
-	// Conflict if there is nothing to do.
+	// Retrigger makes a node take over a job. It fails with NotFound or Conflict if the job needs no
+	// re-trigger.
 	Retrigger(ctx context.Context, job Job) error
 }
 
-// A Page has overdue jobs. It may be empty although there are further pages.
+// A Page is a page of overdue jobs. A page may be empty even if another page follows.
 type Page struct {
 	Jobs []Job
-	Next string // "": this is the last page
+	Next string // page to request next; "" on the last page
 }
 
 // A Job is the delivery of a message to a consumer.
 type Job struct{ Channel, Message, Consumer string }
 
-// A WaitError reports a failure after which the hub wants no request for some
-// time.
+// A WaitError reports a failure after which the hub accepts no request for some time.
 type WaitError struct {
 	Err error
 	For time.Duration
@@ -46,33 +45,32 @@ func (e *WaitError) Unwrap() error { return e.Err }
 
 // Options of a Worker. The zero value is valid.
 type Options struct {
-	Delay    time.Duration // how long a job must be overdue; default 2 s
-	Interval time.Duration // pause between two rounds, varied by a fifth; default: Delay, but at least a second
+	Delay    time.Duration // minimum time for which a job must be overdue; default 2 s
+	Interval time.Duration // pause between rounds, varied by a fifth; default: Delay, but at least 1 s
 
 	Clock  func() time.Time                       // default time.Now
 	After  func(d time.Duration) <-chan time.Time // default time.After
-	Random func() uint64                          // default: the system's
+	Random func() uint64                          // source of random numbers; default: the system's
 	Logger *slog.Logger                           // default: none
 }
 
 const (
-	maxRequests    = 64               // requests of a round
-	retriggerEvery = 15 * time.Second // minimum time between two re-triggers of the same job
+	maxRequests    = 64               // maximum number of requests in a round
+	retriggerEvery = 15 * time.Second // minimum time between re-triggers of the same job
 	minInterval    = time.Second
-	maxPause       = time.Minute      // limit of the pause after failures, unless the hub asks for a longer one
-	maxWait        = 10 * time.Minute // limit of the pause that a hub may ask for
+	maxPause       = time.Minute      // maximum pause after failures, unless the hub requests a longer pause
+	maxWait        = 10 * time.Minute // maximum pause that the hub can request
 )
 
-// A Worker re-triggers overdue jobs. Its methods must be called by one
-// goroutine.
+// A Worker re-triggers overdue jobs. Only one goroutine may call its methods.
 type Worker struct {
 	hub  Hub
 	opts Options
 
-	page     string            // page with which the next round begins
-	recent   map[Job]time.Time // times of the re-triggers within the last retriggerEvery; few, because rounds are limited
-	requests int               // requests of the current round
-	count    int               // re-triggers of the current round
+	page     string            // page at which the next round begins
+	recent   map[Job]time.Time // time of each re-trigger within the last retriggerEvery; maxRequests bounds the size
+	requests int               // number of requests in the current round
+	count    int               // number of successful re-triggers in the current round
 }
 
 // New returns a Worker. Run starts its work.
@@ -94,7 +92,7 @@ func New(hub Hub, opts Options) *Worker {
 	return &Worker{hub: hub, opts: opts, recent: make(map[Job]time.Time)}
 }
 
-// Run makes rounds until ctx ends.
+// Run executes rounds until ctx ends.
 func (w *Worker) Run(ctx context.Context) {
 	failures, pause := 0, w.varyPause(w.opts.Interval)
 	for {
@@ -125,7 +123,7 @@ func (w *Worker) Run(ctx context.Context) {
 	}
 }
 
-// varyPause returns d, varied by a fifth.
+// varyPause returns a random duration within a fifth of d.
 func (w *Worker) varyPause(d time.Duration) time.Duration {
 	return d*4/5 + w.randomBelow(d*2/5)
 }
@@ -135,9 +133,9 @@ func (w *Worker) randomBelow(d time.Duration) time.Duration {
 	return time.Duration(w.opts.Random() % uint64(max(d, 1))) //nolint:gosec // below d
 }
 
-// pauseAfter returns the pause after a number of consecutive failures: it
-// doubles each time, up to maxPause, and is shortened by a random part. It is
-// at least as long as the hub asks for.
+// pauseAfter returns the pause after a number of consecutive failures. The pause doubles with each
+// failure up to maxPause, and a random part shortens it. It is never shorter than the pause that
+// the hub requests.
 func (w *Worker) pauseAfter(failures int, err error) time.Duration {
 	d := min(max(w.opts.Interval, minInterval)<<min(failures, 10), maxPause)
 	d = d/2 + w.randomBelow(d/2)
@@ -147,7 +145,8 @@ func (w *Worker) pauseAfter(failures int, err error) time.Duration {
 	return d
 }
 
-// runRound continues the list of overdue jobs, and re-triggers them, with a limited number of requests.
+// runRound continues the list of overdue jobs, and re-triggers the jobs. The number of its requests
+// is limited.
 func (w *Worker) runRound(ctx context.Context) error {
 	w.requests, w.count = 0, 0
 	now := w.opts.Clock()
@@ -160,12 +159,12 @@ func (w *Worker) runRound(ctx context.Context) error {
 		page, err := w.hub.Overdue(ctx, w.opts.Delay, w.page)
 		if err != nil {
 			if domain.KindOf(err) == domain.Invalid {
-				w.page = "" // start with the first page again
+				w.page = "" // the next round begins with the first page
 			}
 			return err
 		}
 		if isDone, err := w.retriggerJobs(ctx, page.Jobs); !isDone || err != nil {
-			return err // the next round reads the page again
+			return err // the next round requests this page again
 		}
 		if w.page = page.Next; w.page == "" {
 			return nil
@@ -174,15 +173,14 @@ func (w *Worker) runRound(ctx context.Context) error {
 	return nil
 }
 
-// mayRequest counts a request. It returns false if the round has reached its
-// limit.
+// mayRequest counts a request. It returns false when the round has reached its limit.
 func (w *Worker) mayRequest() bool {
 	w.requests++
 	return w.requests <= maxRequests
 }
 
-// retriggerJobs re-triggers jobs. It returns false if the round has reached its
-// limit before the last one.
+// retriggerJobs re-triggers jobs. It returns false if the round reaches its limit before all jobs
+// were re-triggered.
 func (w *Worker) retriggerJobs(ctx context.Context, jobs []Job) (isDone bool, err error) {
 	for _, job := range jobs {
 		if _, isRecent := w.recent[job]; isRecent {
@@ -192,12 +190,12 @@ func (w *Worker) retriggerJobs(ctx context.Context, jobs []Job) (isDone bool, er
 			return false, nil
 		}
 		err := w.hub.Retrigger(ctx, job)
-		w.recent[job] = w.opts.Clock() // recorded after a failure, too, so that the other jobs are not delayed
+		w.recent[job] = w.opts.Clock() // also recorded after a failure, so that the job does not delay other jobs
 		kind := domain.KindOf(err)
 		switch {
 		case err == nil:
 			w.count++
-		case kind == domain.NotFound, kind == domain.Conflict: // the job has ended meanwhile
+		case kind == domain.NotFound, kind == domain.Conflict: // the job has ended
 		default:
 			return false, err
 		}

@@ -20,14 +20,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A fakeHub has pages of jobs. It removes re-triggered jobs after a while.
+// A fakeHub lists pages of jobs. It stops listing a job some time after its first re-trigger.
 type fakeHub struct {
 	*testing.T
 	mu         sync.Mutex
 	pages      [][]failsafe.Job
 	lists      []time.Time
 	retriggers map[failsafe.Job][]time.Time
-	taken      time.Duration // time from the first re-trigger of a job until it is no longer listed; 0: it is always listed
+	taken      time.Duration // time from the first re-trigger of a job until the job is no longer listed; 0: always listed
 	fail       func(message string) error
 }
 
@@ -65,7 +65,7 @@ func (h *fakeHub) Retrigger(_ context.Context, job failsafe.Job) error {
 	return h.fail(job.Message)
 }
 
-// requests returns the number of requests.
+// requests returns the number of received requests.
 func (h *fakeHub) requests() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +83,7 @@ func (h *fakeHub) jobs() int {
 	return len(h.retriggers)
 }
 
-// runWorker runs a worker for some time.
+// runWorker runs a worker for the duration d.
 func (h *fakeHub) runWorker(d time.Duration, opts failsafe.Options) {
 	ctx, cancel := context.WithCancel(h.Context())
 	ended := make(chan struct{})
@@ -165,7 +165,7 @@ func TestAWorker_ContinuesWhereARoundHasEnded(t *testing.T) {
 			failsafe.New(h, failsafe.Options{}).Run(ctx)
 		}()
 		for h.jobs() < 350 {
-			<-time.After(2400 * time.Millisecond) // time for one or two rounds
+			<-time.After(2400 * time.Millisecond) // enough time for one or two rounds
 			require.LessOrEqual(t, h.requests()-seen, 2*64)
 			seen = h.requests()
 		}
