@@ -22,24 +22,24 @@
 //		})
 //	http.Handle("/orders", consumer)
 //
-// It can also fetch messages, by [Client.Peek] and [Client.Dequeue]; the hub does not call it with
-// fetched messages. An operator registers producers, channels and consumers with [Client.Put], and
+// A consumer can also fetch messages, by [Client.Peek] and [Client.Dequeue]. The hub does not call the
+// consumer with fetched messages. An operator registers producers, channels and consumers with [Client.Put], and
 // reads messages and dead letters.
 //
 // # Repetitions
 //
-// A request that fails temporarily is repeated until [Options.Budget] is spent:
-// the hub is busy (429), it or its store cannot be reached, or the answer was lost. All
-// requests except two may be repeated: a message without an ID, and a re-trigger, are repeated
-// only if the hub has certainly not begun them. So give each message an ID that is derived from
-// its subject. Then a message is stored once, even if answers are lost, or if the producer
-// stops before it reads the answer and sends the message again within 24 hours.
+// After a temporary failure, a request is repeated until [Options.Budget] is used up: the hub is busy
+// (429), the hub or its store cannot be reached, or the response was lost. Two requests are repeated
+// only if the hub has certainly not begun them: a message without an ID, and a re-trigger. So give each
+// message an ID that is derived from its subject. A message with an ID is stored once, even if
+// responses are lost, or if the producer stops before it reads the response and sends the message
+// again within 24 hours.
 //
 // A message is delivered at least once. [Delivery.ID] is the same in every attempt, so that a
 // consumer can recognize a repetition.
 //
 // # Errors
 //
-// A request that the hub has refused fails with a [*Problem], with the status of the answer.
+// A request that the hub has refused fails with a [*Problem], which has the status of the response.
 // Redirects are not followed, because requests carry tokens. No error contains a token.
 package brokerclient

@@ -10,9 +10,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Fault says what is wrong with an event, or with one of its attributes.
+// A Fault describes a fault of an event or of one of its attributes.
 type Fault struct {
-	Attribute string // "": the event as a whole
+	Attribute string // "": the fault is of the whole event
 	Detail    string
 	Index     int // index of the event in its batch
 }
@@ -31,7 +31,7 @@ func (b *builder) reportFault(attribute, detail string) {
 	b.faults = append(b.faults, Fault{Attribute: domain.Clip(attribute), Detail: detail})
 }
 
-// setAttribute sets an attribute, or reports its fault.
+// setAttribute sets an attribute, or adds a fault.
 func (b *builder) setAttribute(name, value string) {
 	if detail := checkName(name); detail != "" {
 		b.reportFault(name, detail)
@@ -81,7 +81,7 @@ func checkValue(name, value string) string {
 	return ""
 }
 
-// finish returns the message, or the faults.
+// finish returns the message, or the faults if there are any.
 func (b *builder) finish() (domain.Message, []Fault) {
 	m := &b.message
 	for _, name := range [...]string{"specversion", "id", "source", "type"} {
@@ -111,8 +111,8 @@ func (b *builder) isReported(name string) bool {
 	return false
 }
 
-// MessageID returns the id of the message of an event. A source contains no
-// blank, so different pairs have different ids.
+// MessageID returns the message id for an event. Different pairs of source and id have different
+// message ids, because a source contains no blank.
 func MessageID(source, id string) string {
 	text := source + " " + id
 	if len(text) <= domain.MaxMessageID {

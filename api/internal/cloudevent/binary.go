@@ -14,8 +14,8 @@ const headerPrefix = "Ce-"
 // IsBinary reports whether a request has an event in the binary mode.
 func IsBinary(h http.Header) bool { return len(h[headerPrefix+"Specversion"]) > 0 }
 
-// Binary decodes an event in the binary mode: its attributes are headers, and
-// its data is the body.
+// Binary decodes an event in the binary mode: headers contain its attributes, and the body is its
+// data.
 func Binary(h http.Header, body []byte) (domain.Message, []Fault) {
 	b := newBuilder()
 	var names []string
@@ -24,7 +24,7 @@ func Binary(h http.Header, body []byte) (domain.Message, []Fault) {
 			names = append(names, header)
 		}
 	}
-	slices.Sort(names) // so that the same request gets the same answer
+	slices.Sort(names) // sorted, so that the same request always results in the same faults
 	for _, header := range names {
 		name := strings.ToLower(strings.TrimPrefix(header, headerPrefix))
 		values := h[header]

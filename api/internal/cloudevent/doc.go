@@ -5,6 +5,6 @@
 // are not strings are converted to strings, as in the binary mode. JSON data is
 // stored without white space, and other data as its bytes.
 //
-// Source and id together are the id of the message: two events with the same
-// source and id are the same event, or a mistake of the sender.
+// The id of the message consists of source and id of the event. Two events with the same source and id
+// are the same event, or a mistake of the sender.
 package cloudevent

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Structured decodes an event in the JSON format. The text is valid JSON.
+// Structured decodes an event in the JSON format. text must be valid JSON.
 func Structured(text []byte) (domain.Message, []Fault) {
 	b := newBuilder()
 	text = bytes.TrimSpace(text)
@@ -28,7 +28,7 @@ func Structured(text []byte) (domain.Message, []Fault) {
 			return domain.Message{}, b.faults
 		case seen[name]:
 			b.reportFault(name, "it occurs twice")
-		case string(m.Value) == "null": // treated as missing
+		case string(m.Value) == "null": // null means that the attribute is missing
 		case name == "data":
 			data = m.Value
 		case name == "data_base64":
@@ -42,7 +42,7 @@ func Structured(text []byte) (domain.Message, []Fault) {
 	return b.finish()
 }
 
-// Batch decodes events in the JSON batch format. The text is valid JSON.
+// Batch decodes events in the JSON batch format. text must be valid JSON.
 func Batch(text []byte) ([]domain.Message, []Fault) {
 	var all []json.RawMessage
 	if err := json.Unmarshal(text, &all); err != nil || bytes.TrimSpace(text)[0] != '[' {
@@ -61,7 +61,7 @@ func Batch(text []byte) ([]domain.Message, []Fault) {
 	return messages, faults
 }
 
-// setMember sets an attribute to its string value.
+// setMember sets an attribute to a JSON value, converted to a string.
 func (b *builder) setMember(name string, value []byte) {
 	switch value[0] {
 	case '"':
@@ -94,7 +94,7 @@ func isCore(name string) bool {
 	return false
 }
 
-// setData sets the data: the member data, or data_base64.
+// setData sets the data of the event: value is the member data, and encoded is data_base64.
 func (b *builder) setData(value, encoded []byte) {
 	m := &b.message
 	switch {

@@ -13,21 +13,20 @@ import (
 )
 
 // ParseCloudEvent decodes a CloudEvent of version 1.0 in its JSON format
-// (application/cloudevents+json) whose data is one event or an array of them. A
-// single event may omit its id, which is then that of the CloudEvent; any event
-// may omit its recipient, which is then the subject. The other attributes of
-// the CloudEvent must be valid, and are not kept. The span in its extension
-// traceparent is one of the Causes. It fails as Read does.
+// (application/cloudevents+json) whose data is one event or an array of events. A single event
+// without an id has the id of the CloudEvent. Any event without a recipient has the subject of the
+// CloudEvent as its recipient. The other attributes of the CloudEvent must be valid, but are not
+// stored. The span in its extension traceparent is added to Causes. ParseCloudEvent fails like
+// Read.
 func ParseCloudEvent(text []byte, limits Limits) (*Events, error) {
-	t := newTaker(limits)
-	return t.events, t.cloudEvent(text, 0, eventPlace{alone: true})
+	t := newEventReader(limits)
+	return t.events, t.readCloudEvent(text, 0, eventPlace{alone: true})
 }
 
-// ParseCloudEvents decodes a batch of CloudEvents
-// (application/cloudevents-batch+json), each like ParseCloudEvent. It fails as
-// Read does.
+// ParseCloudEvents decodes a batch of CloudEvents (application/cloudevents-batch+json), each like
+// ParseCloudEvent. It fails like Read.
 func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
-	t := newTaker(limits)
+	t := newEventReader(limits)
 	array := inMemory(text, 0)
 	if err := array.openArray("CloudEvents"); err != nil {
 		return t.events, err
@@ -40,18 +39,18 @@ func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 		if err != nil {
 			return t.events, err
 		}
-		if index == limits.Events { // CloudEvents without events also take time, so they are limited, too
+		if index == limits.Events { // CloudEvents without events also take time, so their number is limited, too
 			return t.events, &TooManyError{limits.Events}
 		}
-		if err := t.cloudEvent(text, array.offset, eventPlace{index: index}); err != nil {
+		if err := t.readCloudEvent(text, array.offset, eventPlace{index: index}); err != nil {
 			return t.events, err
 		}
 	}
 }
 
-// cloudEvent takes the events of the CloudEvent in text. offset is the position
-// of text, and at its position.
-func (t *taker) cloudEvent(text []byte, offset int64, at eventPlace) error {
+// readCloudEvent reads the events of the CloudEvent in text. offset is the position of text in the
+// whole text, and at is its place.
+func (t *eventReader) readCloudEvent(text []byte, offset int64, at eventPlace) error {
 	at.number = t.events.Count
 	c := cloudEvent{faults: &t.events.Faults, place: at, shape: &t.decoder.shape}
 	data, err := c.readAttributes(text)
@@ -62,15 +61,15 @@ func (t *taker) cloudEvent(text []byte, offset int64, at eventPlace) error {
 	if data.Value == nil {
 		return nil
 	}
-	from := given{recipient: c.subject, by: at}
+	defaults := eventDefaults{recipient: c.subject, by: at}
 	prefix := at.pointer("data")
 	offset += int64(data.at)
 	switch data.Value[0] {
 	case '{':
-		from.id = c.id
-		return t.takeSingle(data.Value, offset, prefix, from)
+		defaults.id = c.id
+		return t.readSingle(data.Value, offset, prefix, defaults)
 	case '[':
-		return t.takeArray(inMemory(data.Value, offset), prefix, from)
+		return t.readArray(inMemory(data.Value, offset), prefix, defaults)
 	}
 	if err := checkJSON(data.Value, 0); err != nil {
 		return withPlace(err, offset, at)
@@ -79,7 +78,7 @@ func (t *taker) cloudEvent(text []byte, offset int64, at eventPlace) error {
 	return nil
 }
 
-// A cloudEvent has the attributes of a CloudEvent.
+// A cloudEvent contains the attributes of a CloudEvent that the hub uses.
 type cloudEvent struct {
 	faults *Faults
 	place  eventPlace
@@ -89,8 +88,8 @@ type cloudEvent struct {
 	traceParent, traceState string
 }
 
-// readAttributes checks all attributes and returns the data, which has no value
-// if it cannot be read.
+// readAttributes checks all attributes and returns the member data. Its value is nil if there is no
+// data or the CloudEvent is not an object.
 func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 	if err := checkUTF8(text, "CloudEvent"); err != nil {
 		return data, err
@@ -116,7 +115,7 @@ func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 		}
 		seen[name] = true
 		if name == "data" {
-			data = m // its content is checked when the events are taken
+			data = m // the value is checked when its events are read
 			continue
 		}
 		if err := c.readAttribute(name, m); err != nil {
@@ -132,8 +131,8 @@ func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 	return data, nil
 }
 
-// readAttribute checks one attribute and keeps it if the hub uses it. It fails
-// with a *SyntaxError if the value is not JSON.
+// readAttribute checks one attribute, and stores the attributes that the hub uses. It fails with a
+// *SyntaxError if the value is not JSON.
 func (c *cloudEvent) readAttribute(name string, m Member) error {
 	if err := checkJSON(m.Value, m.at); err != nil {
 		return err
@@ -146,7 +145,7 @@ func (c *cloudEvent) readAttribute(name string, m Member) error {
 	case "specversion", "id", "source", "type":
 		return c.checkText(name, m)
 	case "subject", "time", "dataschema", "datacontenttype":
-		if string(m.Value) == "null" { // treated as missing
+		if string(m.Value) == "null" { // null means that the attribute is missing
 			return nil
 		}
 		return c.checkText(name, m)
@@ -159,8 +158,7 @@ func (c *cloudEvent) readAttribute(name string, m Member) error {
 	return nil
 }
 
-// readTrace keeps an extension with a trace context. It ignores a value that is
-// not a string or not valid.
+// readTrace stores an extension with a trace context. It ignores a value that is not a string.
 func (c *cloudEvent) readTrace(name string, m Member) error {
 	if name != "traceparent" && name != "tracestate" || m.Value[0] != '"' {
 		return nil

@@ -12,9 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// around returns a CloudEvent with data, the required attributes, and further
-// ones.
-func around(data string, more ...string) string {
+// cloudEventWith returns a CloudEvent with data, the required attributes, and more attributes.
+func cloudEventWith(data string, more ...string) string {
 	all := append([]string{`"specversion":"1.0"`, `"id":"00000000-0000-4000-8000-00000000000c"`, `"source":"/meters"`, `"type":"DataAvailable"`, `"data":` + data}, more...)
 	return "{" + strings.Join(all, ",") + "}"
 }
@@ -24,21 +23,21 @@ const (
 	lean  = `{"origin":"b","contentType":"c","documentType":"d","supportsBundling":true,"weight":1}`
 )
 
-func TestAnEventTakesWhatItLeavesOutFromItsCloudEvent(t *testing.T) {
-	got, err := ParseCloudEvent([]byte(around(lean, `"subject":"5790001330552"`)), defaultLimits)
+func TestCloudEvent_SuppliesMissingFieldsOfItsEvent(t *testing.T) {
+	got, err := ParseCloudEvent([]byte(cloudEventWith(lean, `"subject":"5790001330552"`)), defaultLimits)
 	require.NoError(t, err)
 	require.Empty(t, got.Faults.List)
 	require.Equal(t, "00000000-0000-4000-8000-00000000000c", got.Events[0].ID.String())
 	require.Equal(t, "5790001330552", got.Events[0].Recipient.String())
 
-	got, err = ParseCloudEvent([]byte(around(sound, `"subject":"somebody"`)), defaultLimits)
+	got, err = ParseCloudEvent([]byte(cloudEventWith(sound, `"subject":"somebody"`)), defaultLimits)
 	require.NoError(t, err)
 	require.Equal(t, "00000000-0000-4000-8000-000000000001", got.Events[0].ID.String(), "what it says itself counts")
 	require.Equal(t, "a", got.Events[0].Recipient.String())
 }
 
 func TestEventsOfOneCloudEventHaveIdsOfTheirOwn(t *testing.T) {
-	got, err := ParseCloudEvent([]byte(around(`[`+lean+`]`, `"subject":"a"`)), defaultLimits)
+	got, err := ParseCloudEvent([]byte(cloudEventWith(`[`+lean+`]`, `"subject":"a"`)), defaultLimits)
 	require.NoError(t, err)
 	require.Equal(t, []Fault{{Pointer: "/data/0/id", Detail: "id: missing"}}, got.Faults.List)
 }
@@ -46,7 +45,7 @@ func TestEventsOfOneCloudEventHaveIdsOfTheirOwn(t *testing.T) {
 func TestFaultsOfACloudEventAreNamedByPointer(t *testing.T) {
 	without := func(attribute string) string {
 		var all map[string]json.RawMessage
-		if json.Unmarshal([]byte(around(sound)), &all) != nil {
+		if json.Unmarshal([]byte(cloudEventWith(sound)), &all) != nil {
 			panic("no JSON")
 		}
 		delete(all, attribute)
@@ -84,16 +83,16 @@ func TestFaultsOfACloudEventAreNamedByPointer(t *testing.T) {
 		with("", `"x"`):                                          ": unknown attribute; the name of an extension has only a-z and 0-9",
 		with("extension", `{}`):                                  "/extension: extension: want a string, a number, true or false, got an object",
 		strings.Replace(with("id", `"x"`), `{`, `{"id":"y",`, 1): "/id: id: appears more than once",
-		around(lean):                                             "/data/recipient: recipient: missing",
-		around(lean, `"subject":"a b"`):                          `/subject: actor id: want only A-Z a-z 0-9 . _ -, got "a b"`,
-		strings.Replace(around(lean, `"subject":"a"`), "-00000000000c", "", 1): `/id: event id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "00000000-0000-4000-8000"`,
+		cloudEventWith(lean):                                     "/data/recipient: recipient: missing",
+		cloudEventWith(lean, `"subject":"a b"`):                  `/subject: actor id: want only A-Z a-z 0-9 . _ -, got "a b"`,
+		strings.Replace(cloudEventWith(lean, `"subject":"a"`), "-00000000000c", "", 1): `/id: event id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "00000000-0000-4000-8000"`,
 	} {
 		got, err := ParseCloudEvent([]byte(text), defaultLimits)
 		require.NoError(t, err, text)
 		require.Len(t, got.Faults.List, 1, "%s: %v", text, got.Faults.List)
 		require.Equal(t, want, got.Faults.List[0].Pointer+": "+got.Faults.List[0].Detail, text)
 
-		batch, err := ParseCloudEvents([]byte(` [ `+around(`[`+sound+`,`+sound+`]`)+`, `+text+` ] `), defaultLimits)
+		batch, err := ParseCloudEvents([]byte(` [ `+cloudEventWith(`[`+sound+`,`+sound+`]`)+`, `+text+` ] `), defaultLimits)
 		require.NoError(t, err, text)
 		require.Equal(t, "/1"+want, batch.Faults.List[0].Pointer+": "+batch.Faults.List[0].Detail, text)
 		require.GreaterOrEqual(t, batch.Faults.List[0].Index, 2)
@@ -101,7 +100,7 @@ func TestFaultsOfACloudEventAreNamedByPointer(t *testing.T) {
 }
 
 func TestLaterFaultsPointToTheEventInABatch(t *testing.T) {
-	got, err := ParseCloudEvents([]byte(`[`+around(`[]`)+`,`+around(`[{},`+sound+`]`)+`,`+around(sound)+`,`+around(`[]`)+`,`+around(`[`+sound+`]`)+`]`), defaultLimits)
+	got, err := ParseCloudEvents([]byte(`[`+cloudEventWith(`[]`)+`,`+cloudEventWith(`[{},`+sound+`]`)+`,`+cloudEventWith(sound)+`,`+cloudEventWith(`[]`)+`,`+cloudEventWith(`[`+sound+`]`)+`]`), defaultLimits)
 	require.NoError(t, err)
 	require.Len(t, got.Events, 3)
 	require.Equal(t, Fault{Pointer: "/1/data/1/origin", Detail: "unknown", Index: 1}, got.Fault(0, "origin", "unknown"))
@@ -139,15 +138,15 @@ func TestCloudEventsThatAreNoJSONAreRefusedWhole(t *testing.T) {
 }
 
 func TestFurtherMembersOfACloudEventAreNoFault(t *testing.T) {
-	got, err := ParseCloudEvent([]byte(around(sound, `"time":"2026-03-01t12:00:00.123+01:00"`, `"subject":null`, `"dataschema":"https://example.org/event"`,
+	got, err := ParseCloudEvent([]byte(cloudEventWith(sound, `"time":"2026-03-01t12:00:00.123+01:00"`, `"subject":null`, `"dataschema":"https://example.org/event"`,
 		`"datacontenttype":"application/vnd.event+json; charset=utf-8"`, `"traceparent":"00-x"`, `"priority":7`, `"draft":false`, `"nothing":null`)), defaultLimits)
 	require.NoError(t, err)
 	require.Empty(t, got.Faults.List)
 	require.Len(t, got.Events, 1)
 }
 
-// The SDK writes CloudEvents in the format that its users send.
-func TestWhatTheSDKWritesIsRead(t *testing.T) {
+// The test reads CloudEvents as the SDK writes them.
+func TestCloudEvents_OfTheSDKAreRead(t *testing.T) {
 	var written []cloudevents.Event
 	for _, data := range []any{json.RawMessage(sound), json.RawMessage(`[` + sound + `]`), map[string]any{"id": "00000000-0000-4000-8000-000000000001", "recipient": "a", "origin": "b", "contentType": "c", "documentType": "d", "supportsBundling": true, "weight": 1}} {
 		e := cloudevents.New()
@@ -178,11 +177,10 @@ func TestWhatTheSDKWritesIsRead(t *testing.T) {
 	require.Len(t, got.Events, 3)
 }
 
-// Of CloudEvents whose data is a JSON event, the hub accepts those that the SDK
-// accepts. Intended differences are left out here: the SDK accepts version 0.3,
-// bytes and other media types, upper case in names of extensions, and treats an
-// empty attribute as missing.
-func TestTheSDKAndWeTakeTheSame(t *testing.T) {
+// If the data of a CloudEvent is a JSON event, the hub and the SDK accept the same CloudEvents. The
+// test leaves out intended differences: the SDK also accepts version 0.3, bytes, other media types,
+// upper case in names of extensions, and empty attributes, which it treats as missing.
+func TestCloudEvents_AreAcceptedIfTheSDKAcceptsThem(t *testing.T) {
 	attributes := map[string]struct{ usual, odd []string }{ // "" means a missing attribute
 		"specversion":     {[]string{`"1.0"`}, []string{``, `"2.0"`, `""`, `null`, `1`}},
 		"id":              {[]string{`"1"`, `"\u00e5"`}, []string{``, `""`, `" "`, `7`, `null`, `{}`}},
@@ -229,13 +227,12 @@ func TestTheSDKAndWeTakeTheSame(t *testing.T) {
 	require.Positive(t, taken)
 }
 
-// FuzzParse decodes arbitrary texts in each format without a panic. A text that
-// is accepted as an object is JSON, and an array has the same events whether it
-// is read from memory or from a stream.
+// FuzzParse decodes arbitrary texts in each format. Decoding must not panic. An accepted object is
+// JSON, and an array results in the same events whether it is read from memory or from a stream.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
-		sound, `[` + sound + `]`, around(sound), `[` + around(`[`+sound+`,`+lean+`]`, `"subject":"a"`) + `]`,
-		around(lean, `"subject":"a"`, `"x":null`), `{"data":{}}`, ` {"data_base64":"AA=="} `, `[{"data":[{}],"data":7}]`, `{"specversion":"1.0`,
+		sound, `[` + sound + `]`, cloudEventWith(sound), `[` + cloudEventWith(`[`+sound+`,`+lean+`]`, `"subject":"a"`) + `]`,
+		cloudEventWith(lean, `"subject":"a"`, `"x":null`), `{"data":{}}`, ` {"data_base64":"AA=="} `, `[{"data":[{}],"data":7}]`, `{"specversion":"1.0`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -263,9 +260,9 @@ func FuzzParse(f *testing.F) {
 func TestCloudEvents_NameTheSpansThatCausedThem(t *testing.T) {
 	const first, second = `"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"`, `"traceparent":"00-0af7651916cd43dd8448eb211c80319d-b7ad6b7169203332-00"`
 	batch := []string{
-		around(sound, first, `"tracestate":"a=b"`), around(sound), around(sound, `"tracestate":"c=d"`, first), around(sound, second),
-		around(sound, `"traceparent":"00-00000000000000000000000000000000-0000000000000000-01"`), around(sound, `"traceparent":7`), around(sound, `"traceparent":null`),
-		around(sound, `"traceparent":"`+strings.Repeat("0", 1<<20)+`"`), around(sound, second, `"tracestate":"a=`+strings.Repeat("b", 600)+`"`),
+		cloudEventWith(sound, first, `"tracestate":"a=b"`), cloudEventWith(sound), cloudEventWith(sound, `"tracestate":"c=d"`, first), cloudEventWith(sound, second),
+		cloudEventWith(sound, `"traceparent":"00-00000000000000000000000000000000-0000000000000000-01"`), cloudEventWith(sound, `"traceparent":7`), cloudEventWith(sound, `"traceparent":null`),
+		cloudEventWith(sound, `"traceparent":"`+strings.Repeat("0", 1<<20)+`"`), cloudEventWith(sound, second, `"tracestate":"a=`+strings.Repeat("b", 600)+`"`),
 	}
 	got, err := ParseCloudEvents([]byte("["+strings.Join(batch, ",")+"]"), defaultLimits)
 	require.NoError(t, err)
@@ -280,10 +277,10 @@ func TestCloudEvents_NameTheSpansThatCausedThem(t *testing.T) {
 		"00-0af7651916cd43dd8448eb211c80319d-b7ad6b7169203332-00 ",
 	}, causes)
 
-	got, err = ParseCloudEvent([]byte(around(sound, first)), defaultLimits)
+	got, err = ParseCloudEvent([]byte(cloudEventWith(sound, first)), defaultLimits)
 	require.NoError(t, err)
 	require.Len(t, got.Causes, 1)
-	got, err = ParseCloudEvent([]byte(around(sound, first, first)), defaultLimits)
+	got, err = ParseCloudEvent([]byte(cloudEventWith(sound, first, first)), defaultLimits)
 	require.NoError(t, err)
 	require.Equal(t, "traceparent: appears more than once", got.Faults.List[0].Detail)
 }

@@ -1,19 +1,18 @@
-// Package eventjson is the JSON form of an event, whichever edge it comes to:
+// Package eventjson decodes the JSON form of an event for all edges of the hub:
 //
 //	{"id", "recipient", "origin", "contentType", "documentType", "supportsBundling", "weight", "payload"}
 //
-// It reads one event ([Parse]), an array of them ([Parse], or [Read] while the array
-// comes in), and CloudEvents that carry either as their data ([ParseCloudEvent],
-// [ParseCloudEvents]).
+// It decodes one event ([Parse]), an array of events ([Parse], or [Read] while the array arrives), and
+// CloudEvents whose data is an event or an array of events ([ParseCloudEvent], [ParseCloudEvents]).
 //
-// It promises that what it takes for an event is JSON that says just that: no field is missing,
-// unknown, there twice or guessed from another type, names are compared letter by letter, and a
-// payload is kept as it was sent, without white space. A payload has a shape that common
-// parsers read alike: limited nesting, limited numbers, each name once in an object, and whole
-// surrogate pairs. After a faulty event the package reads the next one, so that a sender gets
-// all faults together, each with a JSON pointer ([Fault]). Text that is no JSON ends the
-// reading, since nothing can be said about what follows ([SyntaxError]).
+// The package accepts an event only if its JSON is unambiguous: no field is missing, unknown, repeated
+// or of another type, and the case of a name matters. The payload is stored without white space and is
+// otherwise unchanged. Its shape must be one that common parsers read in the same way: limited
+// nesting, limited numbers, each name once in an object, and whole surrogate pairs.
 //
-// What an event may say beyond the form, such as which origins there are, is for
-// the hub to know.
+// After a faulty event, the package continues with the next event, so that a sender receives all
+// faults together, each with a JSON pointer ([Fault]). Text that is not JSON ends the reading, because
+// the events after it cannot be found ([SyntaxError]).
+//
+// The hub checks all other rules for an event, such as which origins exist.
 package eventjson

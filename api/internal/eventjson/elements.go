@@ -5,9 +5,8 @@ import (
 	"iter"
 )
 
-// Elements returns the elements of a JSON array. The text begins with its
-// bracket. An element may be invalid JSON. The sequence ends with the first
-// error.
+// Elements returns the elements of a JSON array. text must begin with the bracket of the array. An
+// element may be invalid JSON. The sequence ends after the first error.
 func Elements(text []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		array := inMemory(text, 0)
@@ -27,26 +26,25 @@ func Elements(text []byte) iter.Seq2[[]byte, error] {
 	}
 }
 
-// elements splits a JSON array while it is read. It parses only enough of the
-// grammar to find the end of an element; the caller checks whether the element
-// is JSON.
+// elements splits a JSON array while the array is read. It parses only as much of the grammar as it
+// needs to find the end of an element. The caller checks whether the element is JSON.
 type elements struct {
 	r      io.Reader
 	buf    []byte
 	at     int   // buf[at:] is unread
-	offset int64 // position in the whole text of the last result of next
+	offset int64 // position of the last result of nextElement in the whole text
 	base   int64 // position of buf in the whole text
 	err    error // error of r
 	count  int
 }
 
-// inMemory returns the elements of an array in memory. offset is its position
-// in the whole text.
+// inMemory returns the elements of an array in memory. offset is the position of the array in the
+// whole text.
 func inMemory(text []byte, offset int64) *elements {
 	return &elements{buf: text, base: offset, err: io.EOF}
 }
 
-// openArray reads the bracket that starts the array. things names the elements in errors.
+// openArray reads the opening bracket of the array. things names the elements in errors.
 func (e *elements) openArray(things string) error {
 	c, err := e.peekByte()
 	switch {
@@ -63,8 +61,8 @@ func (e *elements) openArray(things string) error {
 	return nil
 }
 
-// nextElement returns the text of the next element, which is valid until the next call,
-// or io.EOF after the last one if nothing follows the array.
+// nextElement returns the text of the next element, which is valid until the next call. After the
+// last element, it returns io.EOF if nothing follows the array.
 func (e *elements) nextElement() ([]byte, error) {
 	c, err := e.peekByte()
 	if err == nil && e.count > 0 && c == ',' {
@@ -124,8 +122,8 @@ func (e *elements) peekByte() (byte, error) {
 	}
 }
 
-// fillBuffer doubles the unread bytes at least. So the repeated search for the
-// end of an element takes time proportional to its length.
+// fillBuffer at least doubles the number of unread bytes. So the total time of the repeated search
+// for the end of an element is proportional to the length of the element.
 func (e *elements) fillBuffer() {
 	const atLeast = 64 << 10
 	unread := len(e.buf) - e.at
@@ -155,9 +153,9 @@ func (e *elements) syntaxFault(want string) error {
 	return &SyntaxError{at: e.base + int64(e.at), want: want}
 }
 
-// valueEnd returns the end of the JSON value at the beginning of b, -1 if b is
-// too short to decide, and 0 if b does not begin with a value. If final is
-// true, b is the end of the text, so a number or a word may end with it.
+// valueEnd returns the end of the JSON value at the beginning of b. It returns -1 if b is too short
+// to determine the end, and 0 if b does not begin with a value. final is true if b ends at the end
+// of the text, where a number or a word may end, too.
 func valueEnd(b []byte, final bool) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -192,7 +190,8 @@ func valueEnd(b []byte, final bool) int {
 	return -1
 }
 
-// stringEnd returns the end of the string at the beginning of b, or -1.
+// stringEnd returns the end of the string at the beginning of b, or -1 if b does not contain the
+// end.
 func stringEnd(b []byte) int {
 	for i := 1; i < len(b); i++ {
 		switch b[i] {

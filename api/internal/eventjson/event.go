@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The fields of an event, in the order of messages about them. All except
-// payload are required.
+// The fields of an event, in the order in which messages list them. All fields except payload are
+// required.
 const (
 	fieldID = iota
 	fieldRecipient
@@ -27,8 +27,7 @@ const (
 
 var fieldNames = [fieldCount]string{"id", "recipient", "origin", "contentType", "documentType", "supportsBundling", "weight", "payload"}
 
-// An eventDecoder decodes the events of one request. Repeated names share their
-// memory.
+// An eventDecoder decodes the events of one request. Equal names in these events share memory.
 type eventDecoder struct {
 	limits  Limits
 	faults  *Faults
@@ -36,10 +35,10 @@ type eventDecoder struct {
 	compact bytes.Buffer
 	shape   ShapeChecker
 
-	recipients    words[domain.ActorID]
-	origins       words[domain.Origin]
-	contentTypes  words[domain.ContentType]
-	documentTypes words[domain.DocumentType]
+	recipients    nameCache[domain.ActorID]
+	origins       nameCache[domain.Origin]
+	contentTypes  nameCache[domain.ContentType]
+	documentTypes nameCache[domain.DocumentType]
 }
 
 func newEventDecoder(limits Limits, f *Faults) *eventDecoder {
@@ -47,16 +46,16 @@ func newEventDecoder(limits Limits, f *Faults) *eventDecoder {
 		limits:        limits,
 		faults:        f,
 		shape:         NewShapeChecker(limits),
-		recipients:    newWords(domain.ParseActorID),
-		origins:       newWords(domain.ParseOrigin),
-		contentTypes:  newWords(domain.ParseContentType),
-		documentTypes: newWords(domain.ParseDocumentType),
+		recipients:    newNameCache(domain.ParseActorID),
+		origins:       newNameCache(domain.ParseOrigin),
+		contentTypes:  newNameCache(domain.ParseContentType),
+		documentTypes: newNameCache(domain.ParseDocumentType),
 	}
 }
 
-// decode decodes the event in text into e, and adds its faults. at is its
-// place. It fails with a *SyntaxError if text is not JSON.
-func (d *eventDecoder) decode(at eventPlace, text []byte, from given, e *domain.Event) error {
+// decode decodes the event in text into e, and adds the faults of the event. at is the place of the
+// event. decode fails with a *SyntaxError if text is not JSON.
+func (d *eventDecoder) decode(at eventPlace, text []byte, defaults eventDefaults, e *domain.Event) error {
 	d.place = at
 	if err := checkUTF8(text, "event"); err != nil {
 		return err
@@ -91,7 +90,7 @@ func (d *eventDecoder) decode(at eventPlace, text []byte, from given, e *domain.
 		}
 	}
 	for field, name := range fieldNames {
-		if !seen[field] && field != fieldPayload && !d.givenField(field, from, e) {
+		if !seen[field] && field != fieldPayload && !d.setDefault(field, defaults, e) {
 			d.addFault(name, name+": missing")
 		}
 	}
@@ -101,30 +100,29 @@ func (d *eventDecoder) decode(at eventPlace, text []byte, from given, e *domain.
 	return nil
 }
 
-// given has the fields of an event that its CloudEvent provides; "" if it does
-// not.
-type given struct {
+// eventDefaults has the fields that an event gets from its CloudEvent; "" means no default.
+type eventDefaults struct {
 	id, recipient string
 	by            eventPlace
 }
 
-// givenField sets a missing field from the CloudEvent, and reports whether that
-// has it.
-func (d *eventDecoder) givenField(field int, from given, e *domain.Event) bool {
+// setDefault sets a missing field from the CloudEvent. It returns false if there is no default for
+// the field.
+func (d *eventDecoder) setDefault(field int, defaults eventDefaults, e *domain.Event) bool {
 	var name string
 	var wrong error
 	switch {
-	case field == fieldID && from.id != "":
+	case field == fieldID && defaults.id != "":
 		name = "id"
-		e.ID, wrong = domain.ParseEventID(from.id)
-	case field == fieldRecipient && from.recipient != "":
+		e.ID, wrong = domain.ParseEventID(defaults.id)
+	case field == fieldRecipient && defaults.recipient != "":
 		name = "subject"
-		e.Recipient, wrong = domain.ParseActorID(from.recipient)
+		e.Recipient, wrong = domain.ParseActorID(defaults.recipient)
 	default:
 		return false
 	}
 	if wrong != nil {
-		d.faults.add(from.by, name, wrong.Error())
+		d.faults.add(defaults.by, name, wrong.Error())
 	}
 	return true
 }
@@ -186,15 +184,15 @@ func (d *eventDecoder) readFlag(m Member, flag *bool) error {
 	return nil
 }
 
-// readWeight accepts whole numbers without fraction and exponent. 1.5, 1e3 and
-// numbers that exceed 64 bits are faults.
+// readWeight accepts integers without fraction and exponent. 1.5, 1e3 and numbers that exceed 64
+// bits are faults.
 func (d *eventDecoder) readWeight(m Member, weight *domain.Weight) error {
 	if c := m.Value[0]; c != '-' && (c < '0' || c > '9') {
 		return d.wrongType(fieldWeight, m, "a whole number of KB")
 	}
 	text := string(m.Value)
 	kb, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || text[0] == '0' || text[0] == '-' { // strconv and JSON may treat these differently
+	if err != nil || text[0] == '0' || text[0] == '-' { // strconv accepts numbers that JSON does not, such as 007
 		if err := checkJSON(m.Value, m.at); err != nil {
 			return err
 		}
@@ -215,8 +213,8 @@ func (d *eventDecoder) readWeight(m Member, weight *domain.Weight) error {
 	return nil
 }
 
-// readPayload accepts any JSON value. It is stored in compact form, whose size
-// is limited. A null means no payload.
+// readPayload accepts any JSON value. The payload is stored in compact form, and the limit applies
+// to this form. A null means no payload.
 func (d *eventDecoder) readPayload(m Member, payload *[]byte) error {
 	if string(m.Value) == "null" {
 		return nil
@@ -255,18 +253,18 @@ func (d *eventDecoder) wrongType(field int, m Member, want string) error {
 	return nil
 }
 
-// words parses names and caches them: the events of a request share a few
+// A nameCache parses names and caches the results, because the events of a request share a few
 // recipients, origins and types.
-type words[T any] struct {
+type nameCache[T any] struct {
 	parser func(string) (T, error)
 	known  map[string]T
 }
 
-func newWords[T any](parser func(string) (T, error)) words[T] {
-	return words[T]{parser, make(map[string]T)}
+func newNameCache[T any](parser func(string) (T, error)) nameCache[T] {
+	return nameCache[T]{parser, make(map[string]T)}
 }
 
-func (w words[T]) parse(text []byte) (T, error) {
+func (w nameCache[T]) parse(text []byte) (T, error) {
 	if known, ok := w.known[string(text)]; ok {
 		return known, nil
 	}

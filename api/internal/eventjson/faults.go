@@ -8,20 +8,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// MaxFaults is the maximum number of listed faults of one text.
+// MaxFaults is the maximum number of faults that are listed for one text.
 const MaxFaults = 100
 
 // A Fault is an error at one position of a text.
 type Fault struct {
 	Pointer string // RFC 6901
-	Inside  string // continues Pointer within a payload; its names are data, which must not be logged
+	Inside  string // rest of the pointer inside a payload, whose names are data and must not be logged
 	Detail  string
-	Index   int // index of the event, among all events of the text
+	Index   int // index of the event among all events of the text
 }
 
 // Faults are the faults of one text.
 type Faults struct {
-	List  []Fault // the first MaxFaults
+	List  []Fault // the first MaxFaults faults
 	Total int
 }
 
@@ -29,7 +29,8 @@ func (f *Faults) add(p eventPlace, field, detail string) {
 	f.addInside(p, field, "", detail)
 }
 
-// addInside adds a fault inside the value of a field, at the pointer inside.
+// addInside adds a fault inside the value of a field. inside is the pointer from the value to the
+// fault.
 func (f *Faults) addInside(p eventPlace, field, inside, detail string) {
 	f.Total++
 	if len(f.List) < MaxFaults {
@@ -37,17 +38,16 @@ func (f *Faults) addInside(p eventPlace, field, inside, detail string) {
 	}
 }
 
-// An eventPlace is the position of an event in a text: element index of the
-// array at the pointer prefix, or, if alone is true, the object at prefix.
+// An eventPlace is the place of an event in a text. If alone is true, the event is the object at
+// the pointer prefix. Otherwise it is the element index of the array at prefix.
 type eventPlace struct {
 	prefix string
 	index  int
 	alone  bool
-	number int // index of the event, among all events of the text
+	number int // index of the event among all events of the text
 }
 
-// pointer returns the JSON pointer to a field of the event, or to the event
-// itself for "".
+// pointer returns the JSON pointer to a field of the event, or to the event itself if field is "".
 func (p eventPlace) pointer(field string) string {
 	pointer := p.prefix
 	if !p.alone {
@@ -64,10 +64,10 @@ func EscapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// A SyntaxError says why a text is not the required JSON.
+// A SyntaxError reports that a text is not the required JSON.
 type SyntaxError struct {
-	Pointer string // pointer to the event with the fault, if it is in one
-	at      int64  // bytes before the fault
+	Pointer string // pointer to the event with the fault; "": the fault is outside of events
+	at      int64  // position of the fault in bytes
 	want    string
 }
 

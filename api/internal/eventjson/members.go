@@ -6,16 +6,16 @@ import (
 	"iter"
 )
 
-// A Member is a name and a value of a JSON object.
+// A Member is a member of a JSON object.
 type Member struct {
-	Name  []byte // without quotes and escapes
+	Name  []byte // name without quotes and escapes
 	Value []byte // text of the value, which may be invalid JSON
 
 	at int // position of Value in the text of the object
 }
 
-// Members returns the members of a JSON object. The text begins with its brace.
-// The sequence ends with the first error.
+// Members returns the members of a JSON object. text must begin with the brace of the object. The
+// sequence ends after the first error.
 func Members(text []byte) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		at := skipSpace(text, 1)
@@ -76,8 +76,8 @@ func skipSpace(text []byte, at int) int {
 	return at
 }
 
-// unquote returns the string of a JSON text with quotes. The result may share
-// memory with text.
+// unquote returns the string that a quoted JSON text contains. The result may share memory with
+// text. at is the position of text for errors.
 func unquote(text []byte, at int) ([]byte, error) {
 	for i, c := range text[1 : len(text)-1] {
 		if c == '\\' {
@@ -94,7 +94,7 @@ func unquote(text []byte, at int) ([]byte, error) {
 	return text[1 : len(text)-1], nil
 }
 
-// checkJSON fails unless text is one JSON value. at is its position.
+// checkJSON fails unless text is one JSON value. at is the position of text for errors.
 func checkJSON(text []byte, at int) error {
 	switch string(text) {
 	case "true", "false", "null":

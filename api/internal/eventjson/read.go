@@ -13,14 +13,14 @@ import (
 // Limits are the limits of one text.
 type Limits struct {
 	Events        int
-	Payload       int // bytes in compact form
+	Payload       int // bytes of a payload in compact form
 	PayloadDepth  int // levels of nesting in one payload; default 64
 	PayloadNumber int // characters of a number in a payload; default 400
 }
 
 // Events are the events of a text.
 type Events struct {
-	Events []domain.Event // events without a fault
+	Events []domain.Event // events without faults
 	Faults Faults
 	Count  int // number of all events, including faulty ones
 
@@ -28,12 +28,12 @@ type Events struct {
 	// [domain.AddCause] collects them.
 	Causes []domain.TraceContext
 
-	numbers []int        // indexes of Events among all events of the text
-	runs    []eventPlace // places of the first event of each array, and of single events
+	numbers []int        // for each of Events, its index among all events of the text
+	runs    []eventPlace // place of the first event of each array, and of each single event
 }
 
-// Fault returns a fault that the hub has found in a field of Events[i], or in
-// the whole event for "".
+// Fault returns a fault that the hub has found in a field of Events[i], or in the whole event if
+// field is "".
 func (e *Events) Fault(i int, field, detail string) Fault {
 	number := e.numbers[i]
 	after := sort.Search(len(e.runs), func(j int) bool { return e.runs[j].number > number })
@@ -42,40 +42,39 @@ func (e *Events) Fault(i int, field, detail string) Fault {
 	return Fault{Pointer: p.pointer(field), Detail: detail, Index: number}
 }
 
-// Read decodes a JSON array of events. It keeps one element of the text in
-// memory at a time, and continues after a faulty event to find the faults of
-// the others. A text that is not a JSON array fails with a *SyntaxError, too
-// many events fail with a *TooManyError, and an error of r is returned
-// unchanged; the Events have what was found until then.
+// Read decodes a JSON array of events. It retains only one element of the text in memory. After a
+// faulty event, it continues to find the faults of other events. It fails with a *SyntaxError for a
+// text that is not a JSON array, with a *TooManyError for too many events, and with an error of r
+// unchanged. The returned Events then contain the events and faults before the error.
 func Read(r io.Reader, limits Limits) (*Events, error) {
-	t := newTaker(limits)
-	return t.events, t.takeArray(&elements{r: r}, "", given{})
+	t := newEventReader(limits)
+	return t.events, t.readArray(&elements{r: r}, "", eventDefaults{})
 }
 
-// Parse decodes a JSON object with one event, or a JSON array of events. It
-// fails as Read does. The pointers of a single event begin at its fields.
+// Parse decodes a JSON object with one event, or a JSON array of events. It fails like Read. The
+// pointers to faults of a single event begin with the name of a field.
 func Parse(text []byte, limits Limits) (*Events, error) {
-	t := newTaker(limits)
+	t := newEventReader(limits)
 	if begin := skipSpace(text, 0); begin < len(text) && text[begin] == '{' {
-		return t.events, t.takeSingle(bytes.TrimRight(text[begin:], space), int64(begin), "", given{})
+		return t.events, t.readSingle(bytes.TrimRight(text[begin:], space), int64(begin), "", eventDefaults{})
 	}
-	return t.events, t.takeArray(inMemory(text, 0), "", given{})
+	return t.events, t.readArray(inMemory(text, 0), "", eventDefaults{})
 }
 
-// A taker takes the events of a text one after another.
-type taker struct {
+// An eventReader reads the events of a text one after another.
+type eventReader struct {
 	limits  Limits
 	decoder *eventDecoder
 	events  *Events
 }
 
-func newTaker(limits Limits) *taker {
+func newEventReader(limits Limits) *eventReader {
 	events := &Events{}
-	return &taker{limits, newEventDecoder(limits, &events.Faults), events}
+	return &eventReader{limits, newEventDecoder(limits, &events.Faults), events}
 }
 
-// takeArray takes the events of the array at the pointer prefix.
-func (t *taker) takeArray(array *elements, prefix string, from given) error {
+// readArray reads the events of the array at the pointer prefix.
+func (t *eventReader) readArray(array *elements, prefix string, defaults eventDefaults) error {
 	if err := array.openArray("events"); err != nil {
 		return err
 	}
@@ -88,36 +87,35 @@ func (t *taker) takeArray(array *elements, prefix string, from given) error {
 		if err != nil {
 			return err
 		}
-		if err := t.takeEvent(text, array.offset, p, from); err != nil {
+		if err := t.readEvent(text, array.offset, p, defaults); err != nil {
 			return err
 		}
 	}
 }
 
-// takeSingle takes the single event in text. offset is the position of text,
-// and prefix its pointer.
-func (t *taker) takeSingle(text []byte, offset int64, prefix string, from given) error {
-	return t.takeEvent(text, offset, t.nextPlace(eventPlace{prefix: prefix, alone: true}), from)
+// readSingle reads the single event in text. offset is the position of text in the whole text, and
+// prefix is the pointer to the event.
+func (t *eventReader) readSingle(text []byte, offset int64, prefix string, defaults eventDefaults) error {
+	return t.readEvent(text, offset, t.nextPlace(eventPlace{prefix: prefix, alone: true}), defaults)
 }
 
-// nextPlace sets p to the place of the next event, which is the first of an
-// array or a single one.
-func (t *taker) nextPlace(p eventPlace) eventPlace {
+// nextPlace returns p as the place of the next event: the first event of an array, or a single
+// event.
+func (t *eventReader) nextPlace(p eventPlace) eventPlace {
 	p.number = t.events.Count
 	t.events.runs = append(t.events.runs, p)
 	return p
 }
 
-// takeEvent takes the event in text. offset is the position of text in the
-// whole.
-func (t *taker) takeEvent(text []byte, offset int64, p eventPlace, from given) error {
+// readEvent reads the event in text. offset is the position of text in the whole text.
+func (t *eventReader) readEvent(text []byte, offset int64, p eventPlace, defaults eventDefaults) error {
 	if t.events.Count == t.limits.Events {
 		return &TooManyError{t.limits.Events}
 	}
 	t.events.Count++
 	before := t.events.Faults.Total
 	var event domain.Event
-	if err := t.decoder.decode(p, text, from, &event); err != nil {
+	if err := t.decoder.decode(p, text, defaults, &event); err != nil {
 		return withPlace(err, offset, p)
 	}
 	if t.events.Faults.Total == before {
@@ -127,7 +125,8 @@ func (t *taker) takeEvent(text []byte, offset int64, p eventPlace, from given) e
 	return nil
 }
 
-// withPlace adds to an error in a text the position of that text in the whole.
+// withPlace adds offset and the pointer of p to a *SyntaxError, and returns any other err
+// unchanged.
 func withPlace(err error, offset int64, p eventPlace) error {
 	if syntax, ok := errors.AsType[*SyntaxError](err); ok {
 		syntax.at += offset

@@ -11,24 +11,23 @@ import (
 	"unicode/utf8"
 )
 
-// Default limits of the shape of a payload. Parsers differ in what they accept
-// beyond them: .NET stops at 64 levels, and Jackson at numbers of 1,000
-// characters.
+// The default limits for the shape of a payload. Parsers differ beyond these limits: .NET stops at
+// 64 levels, and Jackson at numbers of 1,000 characters.
 const (
 	DefaultPayloadDepth  = 64
 	DefaultPayloadNumber = 400
 )
 
-// A ShapeChecker finds valid JSON that common parsers read differently: nesting
-// that is too deep, numbers that are too long, repeated names in an object, and
-// halves of surrogate pairs. Its memory is reused for the next text.
+// A ShapeChecker finds valid JSON that common parsers read differently: nesting that is too deep,
+// numbers that are too long, repeated names in an object, and halves of surrogate pairs. A checker
+// reuses its memory for the next text.
 type ShapeChecker struct {
 	maxDepth  int
 	maxNumber int
 
 	levels  []level
-	names   [][]byte // names of all open objects, outermost first
-	decoded []byte   // buffer for names that are written with escapes
+	names   [][]byte // names of all open objects, outermost object first
+	decoded []byte   // buffer for unescaped names
 }
 
 // NewShapeChecker returns a checker that applies the limits of payloads.
@@ -43,7 +42,7 @@ func NewShapeChecker(limits Limits) ShapeChecker {
 type level struct {
 	object bool
 	index  int // index of the current element of an array
-	first  int // index in names of the first name of an object
+	first  int // index of the object's first name in ShapeChecker.names
 }
 
 // A ShapeFault is the first fault of a text.
@@ -61,8 +60,7 @@ const (
 	LoneSurrogate  = "lone-surrogate"
 )
 
-// Check checks a text that is one valid JSON value. It returns nil if there is no
-// fault.
+// Check checks a text that is one valid JSON value. It returns nil if it finds no fault.
 func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 	c.levels, c.names, c.decoded = c.levels[:0], c.names[:0], c.decoded[:0]
 	isName := false // the next string is the name of a member
@@ -90,7 +88,7 @@ func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 		case '"':
 			end, escaped, lone := scanString(text, i)
 			if lone >= 0 {
-				if isName { // a pointer cannot name it
+				if isName { // the pointer is to the object, because it cannot name this member
 					c.popLevel()
 				}
 				return c.newFault(LoneSurrogate, `want both halves of a surrogate pair, got only `+string(text[lone:lone+6]))
@@ -110,9 +108,9 @@ func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 	return nil
 }
 
-// scanString returns the index of the quote that closes the string at start,
-// whether the string has escapes, and the index of an escape that is half of a
-// surrogate pair, or -1.
+// scanString returns the index of the quote that closes the string at start, whether the string has
+// escapes, and the index of an escape for half of a surrogate pair, or -1 if the string has no such
+// escape.
 func scanString(text []byte, start int) (end int, escaped bool, lone int) {
 	for i := start + 1; ; i++ {
 		switch text[i] {
@@ -141,7 +139,7 @@ func isSurrogate(text []byte) bool {
 	return len(text) >= 6 && text[0] == '\\' && text[1] == 'u' && text[2]|0x20 == 'd' && text[3] >= '8'
 }
 
-// isHigh reports whether a surrogate is the first of a pair, up to \udbff.
+// isHigh reports whether a surrogate is the first half of a pair, at most \udbff.
 func isHigh(surrogate []byte) bool {
 	c := surrogate[3] | 0x20
 	return surrogate[3] <= '9' || c == 'a' || c == 'b'
@@ -209,8 +207,8 @@ func hexRune(text []byte) rune {
 	return rune(n)                                      //nolint:gosec // at most 0xffff
 }
 
-// closeObject closes the innermost object and reports a repeated name in it. It
-// sorts the names, so that it does not take quadratic time.
+// closeObject closes the innermost object and reports a repeated name in this object. It sorts the
+// names, because comparing all pairs would take quadratic time.
 func (c *ShapeChecker) closeObject() *ShapeFault {
 	first := c.levels[len(c.levels)-1].first
 	if repeated, ok := repeatedName(c.names[first:]); ok {
@@ -251,8 +249,8 @@ func repeatedName(names [][]byte) ([]byte, bool) {
 	return nil, false
 }
 
-// newFault returns a fault of the current value. Its pointer leads to the
-// value, or to the innermost enclosing value whose pointer is short enough.
+// newFault returns a fault of the current value. The fault's pointer leads to the value, or to the
+// innermost enclosing value whose pointer is short enough.
 func (c *ShapeChecker) newFault(reason, detail string) *ShapeFault {
 	const maxPointer = 200
 	var pointer strings.Builder

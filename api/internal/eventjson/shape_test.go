@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withPayload returns a request of one event with the given payload.
+// withPayload returns a request with one event that has this payload.
 func withPayload(payload string) string {
 	return `[{` + fields + `,"weight":20000,"payload":` + payload + `}]`
 }
@@ -55,7 +55,7 @@ func TestPayload_AcceptsWhatIsWithinTheLimits(t *testing.T) {
 		require.Len(t, got.Events, 1)
 		require.Equal(t, payload, string(got.Events[0].Payload))
 		decoder := json.NewDecoder(strings.NewReader(payload))
-		decoder.UseNumber() // a float64 does not hold 400 digits
+		decoder.UseNumber() // a float64 cannot represent a number with 400 digits
 		var value any
 		require.NoError(t, decoder.Decode(&value), payload)
 	}
@@ -70,8 +70,8 @@ func TestPayload_LimitsOfItsShapeAreSettings(t *testing.T) {
 	}
 }
 
-// TestPayload_ManyNamesCostNoMoreThanSorting takes minutes if names are compared in
-// pairs.
+// TestPayload_ManyNamesCostNoMoreThanSorting would take minutes if the checker compared all pairs
+// of names.
 func TestPayload_ManyNamesCostNoMoreThanSorting(t *testing.T) {
 	var payload strings.Builder
 	payload.WriteString(`{"prefix":0`)
@@ -102,8 +102,8 @@ func TestCloudEvent_AttributesAreCheckedLikePayloads(t *testing.T) {
 	}
 }
 
-// TestPayload_RefusesWhatAnotherReaderRefuses compares the checker with a slow
-// one based on encoding/json, with texts made of difficult pieces.
+// TestPayload_RefusesWhatAnotherReaderRefuses compares the checker with a slow checker based on
+// encoding/json. The texts consist of difficult pieces.
 func TestPayload_RefusesWhatAnotherReaderRefuses(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 64))
 	limits := Limits{Events: 1, Payload: megabyte, PayloadDepth: 3, PayloadNumber: 4}
@@ -163,7 +163,7 @@ func isWellShaped(text string, limits Limits) bool {
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	names := []map[string]bool{} // names of the open objects; nil for an array
+	names := []map[string]bool{} // names of each open object; nil for an array
 	isName := []bool{}
 	for {
 		token, err := decoder.Token()

@@ -2,7 +2,7 @@ package hubmetrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// A Source is where events come from.
+// A Source is the edge or tool from which events come.
 type Source string
 
 // The sources.
@@ -20,8 +20,7 @@ type Events struct {
 	accepted, duplicates, conflicts prometheus.Counter
 }
 
-// NewEvents returns the counters of a source. Those of all sources are
-// registered together.
+// NewEvents returns the counters of a source. It registers the counters of all sources together.
 func NewEvents(registerer prometheus.Registerer, source Source) *Events {
 	counter := func(name, help string) prometheus.Counter {
 		all := Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"source"}))
@@ -38,8 +37,8 @@ func NewEvents(registerer prometheus.Registerer, source Source) *Events {
 // AddAccepted counts events that the hub has stored.
 func (e *Events) AddAccepted(n int) { e.accepted.Add(float64(n)) }
 
-// AddKnown counts events that were stored before, with the same content or with
-// another.
+// AddKnown counts events that were stored before: duplicates with the same content, and conflicts
+// with other content.
 func (e *Events) AddKnown(duplicates, conflicts int) {
 	e.duplicates.Add(float64(duplicates))
 	e.conflicts.Add(float64(conflicts))

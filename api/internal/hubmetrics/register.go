@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Register registers a collector and returns it, or returns the one with the same name and labels
-// that another edge has registered. It returns c if registerer is nil, and panics if another kind of
-// metric has the name.
+// Register registers c and returns it. If another edge has registered a collector with the same
+// name and labels, Register returns that collector. If registerer is nil, it returns c. It panics
+// if a metric of another kind has the name.
 func Register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
 	if registerer == nil {
 		return c
@@ -23,8 +23,8 @@ func Register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
 	return c
 }
 
-// Initialize creates a series at 0 for each combination of the values of the
-// labels of a counter, which are given in the order of the labels.
+// Initialize creates a series at 0 for each combination of a counter's label values. labels
+// contains the values of each label, in the order of the counter's labels.
 func Initialize(counter *prometheus.CounterVec, labels ...[]string) {
 	eachCombination(nil, labels, func(values []string) { counter.WithLabelValues(values...) })
 }

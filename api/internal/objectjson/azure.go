@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The names of Azure for events of blobs.
+// Azure's names of events about blobs.
 const (
 	blobCreated     = "Microsoft.Storage.BlobCreated"
 	blobDeleted     = "Microsoft.Storage.BlobDeleted"
@@ -16,8 +16,8 @@ const (
 	validateSubscription = "Microsoft.EventGrid.SubscriptionValidationEvent"
 )
 
-// reasonsOfAzure has the operations that create blobs. Operations that begin to
-// write a file are left out: see the comment of the package.
+// reasonsOfAzure maps the operations that create blobs to reasons. It excludes operations that
+// begin to write a file: see the comment of the package.
 var reasonsOfAzure = map[string]domain.ObjectReason{
 	"PutBlob":        domain.CreatedPut,
 	"PutBlobFromURL": domain.CreatedCopy,
@@ -27,21 +27,20 @@ var reasonsOfAzure = map[string]domain.ObjectReason{
 	"SftpCommit":     domain.CreatedPut,
 }
 
-// beginsFile reports whether an operation begins to write a file. Another event
-// reports its completion.
+// beginsFile reports whether an operation begins to write a file. Another event reports that the
+// file is complete.
 func beginsFile(api string) bool { return api == "CreateFile" || api == "SftpCreate" }
 
-// isOfBlob reports whether events with a name are about blobs.
+// isOfBlob reports whether events with this name are about blobs.
 func isOfBlob(name string) bool {
 	return name == blobCreated || name == blobDeleted || name == blobTierChanged || name == blobRenamed
 }
 
-// An azureEvent is an event of Event Grid about a blob, in its own format or as
-// a CloudEvent.
+// An azureEvent is an event about a blob, in the format of Event Grid or of CloudEvents.
 type azureEvent struct {
 	name                       string
 	topic, subject, time, data *jsonNode
-	id                         string // id, unique among all events of the topic; "": unknown
+	id                         string // unique among the events of the topic; "": unknown
 }
 
 // eventGrid reads an event in the format of Event Grid.
@@ -71,7 +70,7 @@ func (p *messageParser) readHandshake(n *jsonNode) {
 	n.event.markIgnored(validateSubscription)
 }
 
-// readInto reads the event into e.
+// readInto reads the changes of the event into e.
 func (a *azureEvent) readInto(e *parsedEvent) {
 	api := a.data.findMember("api").optionalString()
 	if a.name == blobCreated && beginsFile(api) {
@@ -105,7 +104,7 @@ func (a *azureEvent) readInto(e *parsedEvent) {
 	e.addChange(c, a.ownID())
 }
 
-// ownID returns an id of the event, "" if it has none.
+// ownID returns an id of the event that no other source uses, or "" if the event has no id.
 func (a *azureEvent) ownID() string {
 	if a.id == "" {
 		return ""
@@ -118,7 +117,7 @@ func (a *azureEvent) ownID() string {
 func (a *azureEvent) blobName() (bucket, key string) {
 	topic, subject := a.topic.stringValue(), a.subject.stringValue()
 	const accounts, containers, blobs = "/storageaccounts/", "/blobServices/default/containers/", "/blobs/"
-	// The topic is the id of a resource, which is case-insensitive.
+	// The topic is a resource id, which is case-insensitive.
 	_, account, isAccount := strings.Cut(strings.ToLower(topic), accounts)
 	account, _, _ = strings.Cut(account, "/")
 	if !isAccount || account == "" {

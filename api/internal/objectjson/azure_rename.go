@@ -7,13 +7,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// addSource adds the deletion of the source of a renamed blob. renamed is the
-// change of the destination.
+// addSource adds the deletion of the source of a renamed blob. renamed is the change of the
+// destination.
 //
-// The source is known only by a URL, and it is not documented whether its path
-// is encoded. The destination is known by a URL and by the subject, which is
-// not encoded: if the path of that URL ends in the key of the subject
-// unchanged, and does not when it is decoded, then paths are not encoded.
+// The event has only a URL for the source, and it is not documented whether the path of this URL is
+// encoded. The event has a URL for the destination, too, and also the subject, whose key is not
+// encoded. Paths are not encoded if the path of the destination's URL ends with this key as it
+// stands, but not after decoding.
 func (a *azureEvent) addSource(e *parsedEvent, renamed objectChange) {
 	source := a.data.findMember("sourceUrl")
 	container, key, ok := blobOfURL(source.stringValue(), a.pathsAreEncoded(renamed.key))
@@ -38,7 +38,8 @@ func (a *azureEvent) addSource(e *parsedEvent, renamed objectChange) {
 	}, a.ownID())
 }
 
-// pathsAreEncoded reports whether the paths of the URLs of the event are encoded, as URLs should be.
+// pathsAreEncoded reports whether the paths of the event's URLs are percent-encoded, as URLs should
+// be. key is the key of the destination.
 func (a *azureEvent) pathsAreEncoded(key string) bool {
 	destination := a.data.findMember("destinationUrl")
 	if destination.text == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// TestBadFieldsOfS3 has the reported fault for each invalid object of a record.
+// TestBadFieldsOfS3 lists invalid objects of S3 records, each with the fault that is reported.
 func TestBadFieldsOfS3(t *testing.T) {
 	for object, want := range map[string]string{
 		`"size":1`:            "/key missing-field",
@@ -50,8 +50,8 @@ func TestBadFieldsOfS3(t *testing.T) {
 	}
 }
 
-// TestBadMembers has, for a member of an event and its new value, the reported
-// fault.
+// TestBadMembers lists invalid values for members of an event, each with the fault that is
+// reported.
 func TestBadMembers(t *testing.T) {
 	s3, bridged, event, asCloud := record("ObjectCreated:Put", "k"), bridge("Object Created", `"key":"k"`, ""), grid("Microsoft.Storage.BlobCreated", `"api":"PutBlob"`), cloud("Microsoft.Storage.BlobCreated", `"api":"PutBlob"`)
 	for _, tc := range []struct{ text, old, change, want string }{
@@ -103,7 +103,7 @@ func TestKeysAreKept(t *testing.T) {
 	for encoded, want := range map[string]string{
 		"a+b": "a b", "a%2Bb": "a+b", "%25": "%", "a%2Fb%00": "a/b\x00", "%E6%97%A5": "日", "日": "日", `\"\\\u00e9`: `"\é`, long: long, "folder/": "folder/", " ": " ",
 	} {
-		e := one(t, record("ObjectCreated:Put", "", `"key":"`+encoded+`","size":0`))
+		e := parseOne(t, record("ObjectCreated:Put", "", `"key":"`+encoded+`","size":0`))
 		require.Equal(t, want, e.Name.Key())
 	}
 }
@@ -116,23 +116,23 @@ func TestTimesOfEvents(t *testing.T) {
 		"2026-03-01T12:00:00.25":         time.Date(2026, 3, 1, 12, 0, 0, 250_000_000, time.UTC),
 		"9999-12-31T23:59:59Z":           time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 	} {
-		require.Equal(t, want, one(t, strings.Replace(record("ObjectCreated:Put", "k"), at, text, 1)).Time)
+		require.Equal(t, want, parseOne(t, strings.Replace(record("ObjectCreated:Put", "k"), at, text, 1)).Time)
 	}
 }
 
 func TestSequencersOfEvents(t *testing.T) {
 	sequencer := func(text string) domain.Sequencer {
-		return one(t, record("ObjectCreated:Put", "", `"key":"k","sequencer":`+text)).Sequencer
+		return parseOne(t, record("ObjectCreated:Put", "", `"key":"k","sequencer":`+text)).Sequencer
 	}
 	require.Equal(t, "0055aEd6", sequencer(`"0055aEd6"`).String())
 	require.Equal(t, strings.Repeat("F", 64), sequencer(`"`+strings.Repeat("F", 64)+`"`).String())
 	require.True(t, sequencer(`null`).IsNull())
-	opaque := one(t, grid("Microsoft.Storage.BlobCreated", `"sequencer":"xyz"`))
+	opaque := parseOne(t, grid("Microsoft.Storage.BlobCreated", `"sequencer":"xyz"`))
 	require.Equal(t, domain.OpaqueSequencer, opaque.Sequencer.Form())
 }
 
-// An event without a sequencer is the same one when its message is delivered
-// again, and another one otherwise.
+// If the message of an event without a sequencer is delivered again, the event counts as the same
+// one. In another message, it counts as another event.
 func TestDeliveries(t *testing.T) {
 	null := record("LifecycleTransition", "", `"key":"k"`)
 	carriers := func(text, messageID string) (all []domain.Carrier) {
@@ -164,5 +164,5 @@ func TestDeliveries(t *testing.T) {
 		require.Equal(t, own, carriers("["+record("Other", "k")+","+text+"]", "2"), "the id of the event identifies it")
 		require.NotEqual(t, own, carriers(strings.Replace(text, `"id":"`, `"id":"x`, 1), "1"))
 	}
-	require.Equal(t, domain.Carrier{}, one(t, record("ObjectCreated:Put", "k")).Carrier, "the sequencer identifies the event")
+	require.Equal(t, domain.Carrier{}, parseOne(t, record("ObjectCreated:Put", "k")).Carrier, "the sequencer identifies the event")
 }

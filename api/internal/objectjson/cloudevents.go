@@ -24,7 +24,7 @@ func (p *messageParser) cloudEvent(n *jsonNode) {
 	p.cloudEventOf(n, name, &m, faults, &jsonNode{parent: n, name: data, text: m.Payload, event: e})
 }
 
-// cloudEventOf reads a CloudEvent that is split into attributes and data.
+// cloudEventOf reads a CloudEvent that is split into attributes and data. m has the attributes.
 func (p *messageParser) cloudEventOf(n *jsonNode, name string, m *domain.Message, faults []cloudevent.Fault, data *jsonNode) {
 	for _, f := range faults {
 		n.findMember(f.Attribute).reportFault(InvalidCloudEvent, "%s: %s", f.Attribute, f.Detail)
@@ -47,9 +47,8 @@ func (p *messageParser) cloudEventOf(n *jsonNode, name string, m *domain.Message
 // IsBinary reports whether a request has an event in the binary mode of CloudEvents.
 func IsBinary(h http.Header) bool { return cloudevent.IsBinary(h) }
 
-// ParseBinary reads the event of a request in the binary mode of CloudEvents.
-// It fails as Parse does. A pointer begins with the name of an attribute, or
-// with data.
+// ParseBinary reads the event of a request in the binary mode of CloudEvents. It fails like Parse.
+// A pointer begins with the name of an attribute, or with data.
 func ParseBinary(h http.Header, body []byte, options Options) (*Events, error) {
 	p := newParser(options)
 	from := &carrier{messageID: options.MessageID, text: body}

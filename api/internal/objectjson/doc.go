@@ -7,38 +7,44 @@
 //	Event Grid    {"eventType": "Microsoft.Storage.BlobCreated", "subject", "data", …}
 //	CloudEvents   {"specversion", "type", "data", …}, and in the binary mode
 //
-// An array may hold any of them. The text in a message of SNS or SQS is read in the same way, so SNS
-// in SQS is, too. The form of an event is recognized by its members, not by the message that has it.
+// An array may contain all of these forms. The text inside a message of SNS or SQS is read like the
+// whole text, so a message of SQS may contain a message of SNS. The package recognizes the form of an
+// event by the event's members, not by the message that contains the event.
 //
 // # Faults
 //
-// Each event is read separately. One that cannot be stored is a [Fault]: its index among all events
-// of the text, a JSON pointer, and a reason, which is a word that never changes its meaning. It does
-// not affect the others. A pointer continues into the text of a message as if that were JSON and no
-// string: /Records/0/body/Records/2/s3/object/key. An event has the first fault that is found.
+// Each event is read separately. An event that cannot be stored becomes a [Fault], and does not affect
+// other events. A Fault has the index of the event among all events of the text, a JSON pointer, and a
+// reason, which is a word that never changes its meaning. A pointer continues into the text of a
+// message as if this text were JSON and not a string: /Records/0/body/Records/2/s3/object/key. Only the
+// first fault of an event is reported.
 //
-// An event with a name that says nothing about the existence or the class of an object is ignored,
-// and counted: tags, access lists, replication, a restore that begins, a test event, directories,
-// and names that this version does not know. So is BlobCreated of CreateFile and SftpCreate: the
-// content of the file is complete with FlushWithClose or SftpCommit, which has an event of its own.
+// Events that do not concern the existence or the storage class of an object are ignored and counted:
+// tags, access lists, replication, the beginning of a restore, test events, directories, and names
+// that this version does not know. BlobCreated for CreateFile and SftpCreate is ignored, too: the
+// content of the file is complete after FlushWithClose or SftpCommit, which have separate events.
 //
-// Only text whose brackets and quotes do not match fails as a whole: it has no elements then.
+// A text fails as a whole only if its brackets and quotes do not match, because such text cannot be
+// split into events.
 //
 // # Names
 //
 // The bucket of a blob is ACCOUNT/CONTAINER, so that containers with the same name in two accounts
-// are two buckets. The topic (or source) has the account, and the subject has
-// the container and the key, which are not encoded. A BlobRenamed is two events: the source was deleted, and
-// the destination was created; see azure_rename.go.
+// are two buckets. The topic (or source) contains the account. The subject contains the container and
+// the key, which are not encoded. A BlobRenamed results in two events: the source was deleted, and the
+// destination was created; see azure_rename.go.
 //
-// The key of a direct notification of S3 is encoded like a form: + is a space and %2B a plus. It
-// is decoded here. EventBridge sends the key as it is. An empty object whose key ends in / is
-// treated like others: a listing of the bucket has it, so a crawl would add it again.
+// In a direct notification of S3, the key is encoded like a form, with + for a space and %2B for a
+// plus. The package decodes it. EventBridge does not encode the key. An empty object whose key ends
+// with / is stored like other objects: a listing of the bucket contains the object, so a crawl would
+// add it anyway.
 //
 // # Sequencers
 //
-// A sequencer is not required. An event without one is identified by its delivery: the id of
-// the event (EventBridge, Event Grid, CloudEvents), otherwise the id of the message of SNS or
-// SQS that carried it, and its place there, otherwise [Options.MessageID] and a digest of the text, and
-// its place.
+// A sequencer is not required. An event without a sequencer is identified by the first of these that
+// exists:
+//
+//   - the id of the event (EventBridge, Event Grid, CloudEvents)
+//   - the id of the message of SNS or SQS that contains the event, and the index of the event in it
+//   - [Options.MessageID], a digest of the text, and the index of the event in the text
 package objectjson

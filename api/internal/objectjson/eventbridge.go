@@ -2,8 +2,8 @@ package objectjson
 
 import "github.com/messagehub/messagehub/domain"
 
-// kindsOfEventBridge has the names of events in EventBridge. Deletions and
-// creations have further members.
+// kindsOfEventBridge maps the names of events in EventBridge to their kinds. For deletions and
+// creations, other members of the event determine the details.
 var kindsOfEventBridge = map[string]eventKind{
 	"Object Created":               {eventType: domain.ObjectCreated},
 	"Object Deleted":               {eventType: domain.ObjectDeleted},
@@ -13,7 +13,7 @@ var kindsOfEventBridge = map[string]eventKind{
 	"Object Access Tier Changed":   {eventType: domain.ObjectCreated, reason: domain.StorageClassChanged},
 }
 
-// reasonsOfEventBridge has the values of the member reason.
+// reasonsOfEventBridge maps the values of the member reason.
 var reasonsOfEventBridge = map[string]domain.ObjectReason{
 	"PutObject":               domain.CreatedPut,
 	"POST Object":             domain.CreatedPost,
@@ -58,8 +58,8 @@ func (n *jsonNode) eventBridge() {
 	}, n.ownID("eventbridge", n.findMember("id").optionalString()))
 }
 
-// setTier sets the tier to which Intelligent-Tiering has moved an object. Only the archive tiers matter:
-// content in the others can be read at once.
+// setTier sets the facts about the tier to which Intelligent-Tiering has moved an object. Only the
+// archive tiers matter, because content in other tiers can be read immediately.
 func setTier(f *domain.ObjectFacts, tier string) {
 	if tier == "" {
 		return
@@ -70,13 +70,13 @@ func setTier(f *domain.ObjectFacts, tier string) {
 	}
 }
 
-// The tiers whose content must be restored before it can be read.
+// The archive tiers, whose content must be restored before it can be read.
 const (
 	archiveTier     = "ARCHIVE_ACCESS"
 	deepArchiveTier = "DEEP_ARCHIVE_ACCESS"
 )
 
-// ownID returns an id of an event, "" if it has none.
+// ownID returns an id of the event that no other source uses, or "" if id is "".
 func (n *jsonNode) ownID(source, id string) string {
 	if id == "" {
 		return ""

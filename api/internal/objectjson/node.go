@@ -12,16 +12,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxText is the limit in bytes for a text without a specific limit.
+// maxText is the maximum length in bytes of a text without a specific limit.
 const maxText = 1024
 
-// A jsonNode is a value of the text. A missing value or null is a node without
-// text and members, so that only a caller that requires it has to check.
+// A jsonNode is a value of the text. A missing value and null are nodes without text and members,
+// so that only callers that require the value must check it.
 type jsonNode struct {
 	parent *jsonNode
 	name   string // name of the member, or index of the element
 	text   []byte
-	event  *parsedEvent // nil outside of events
+	event  *parsedEvent // nil outside of an event
 
 	members []eventjson.Member
 	isSplit bool
@@ -35,7 +35,7 @@ func (n *jsonNode) pointer() string {
 	return n.parent.pointer() + "/" + eventjson.EscapePointer(domain.Clip(n.name))
 }
 
-// reportFault reports a fault of the event, unless it already has one.
+// reportFault reports a fault of the event, unless the event already has a fault.
 func (n *jsonNode) reportFault(reason, format string, args ...any) {
 	if n.event.fault == nil {
 		n.event.fault = &Fault{Index: n.event.index, Pointer: n.pointer(), Reason: reason, Detail: fmt.Sprintf(format, args...)}
@@ -45,8 +45,7 @@ func (n *jsonNode) reportFault(reason, format string, args ...any) {
 // isObject reports whether the value is an object.
 func (n *jsonNode) isObject() bool { return len(n.text) > 0 && n.text[0] == '{' }
 
-// splitMembers returns the members of an object. It fails if the text cannot be
-// split.
+// splitMembers returns the members of an object. It fails if the text cannot be split into members.
 func (n *jsonNode) splitMembers() ([]eventjson.Member, error) {
 	if n.isSplit || !n.isObject() {
 		return n.members, nil
@@ -61,10 +60,10 @@ func (n *jsonNode) splitMembers() ([]eventjson.Member, error) {
 	return n.members, nil
 }
 
-// findMember returns a member of an object.
+// findMember returns the member of an object with a name, or a node without text.
 func (n *jsonNode) findMember(name string) *jsonNode {
 	child := &jsonNode{parent: n, name: name, event: n.event}
-	members, _ := n.splitMembers() // after an error there are no members
+	members, _ := n.splitMembers() // after an error, members is nil
 	for i := range members {
 		if string(members[i].Name) == name {
 			if text := members[i].Value; string(text) != "null" {
@@ -95,14 +94,15 @@ func (n *jsonNode) elementNode(index int, text []byte) *jsonNode {
 	return &jsonNode{parent: n, name: strconv.Itoa(index), text: text, event: n.event}
 }
 
-// objectMember returns a member that must be an object.
+// objectMember returns the member with a name. It reports a fault unless the member is an object.
 func (n *jsonNode) objectMember(name string) *jsonNode {
 	child := n.findMember(name)
 	child.expectStart('{', "an object")
 	return child
 }
 
-// expectStart reports a fault if the value is missing or does not begin with first.
+// expectStart reports a fault, and returns false, if the value is missing or does not begin with
+// first.
 func (n *jsonNode) expectStart(first byte, what string) bool {
 	switch {
 	case n.text == nil:
@@ -115,7 +115,7 @@ func (n *jsonNode) expectStart(first byte, what string) bool {
 	return false
 }
 
-// stringValue returns the value of a string. Any other value is a fault.
+// stringValue returns the value of a string. It reports a fault for any other value.
 func (n *jsonNode) stringValue() string {
 	if !n.expectStart('"', "a string") {
 		return ""
@@ -127,7 +127,8 @@ func (n *jsonNode) stringValue() string {
 	return s
 }
 
-// optionalString returns a string, "" if it is missing. It limits the length.
+// optionalString returns the value of a string, or "" if it is missing. It reports a fault if the
+// string is too long.
 func (n *jsonNode) optionalString() string {
 	if n.text == nil {
 		return ""
@@ -139,8 +140,7 @@ func (n *jsonNode) optionalString() string {
 	return s
 }
 
-// timeValue returns a time. Without a zone it is in UTC, as in inventories of
-// S3.
+// timeValue returns a time. A time without a zone is in UTC, as in inventories of S3.
 func (n *jsonNode) timeValue() time.Time {
 	text := n.stringValue()
 	if n.event.fault != nil {
@@ -156,8 +156,7 @@ func (n *jsonNode) timeValue() time.Time {
 	return t.UTC()
 }
 
-// sizeValue returns a size in bytes, nil if it is missing. Every int64 is
-// exact.
+// sizeValue returns a size in bytes, or nil if it is missing. Every int64 is read exactly.
 func (n *jsonNode) sizeValue() *int64 {
 	if n.text == nil {
 		return nil
@@ -174,7 +173,7 @@ func (n *jsonNode) sizeValue() *int64 {
 	return &size
 }
 
-// readSequencer returns a sequencer, the null one if it is missing.
+// readSequencer returns a sequencer, or the null sequencer if it is missing.
 func (n *jsonNode) readSequencer(form domain.SequencerForm) domain.Sequencer {
 	if n.text == nil {
 		return domain.Sequencer{}
@@ -190,7 +189,7 @@ func (n *jsonNode) readSequencer(form domain.SequencerForm) domain.Sequencer {
 	return s
 }
 
-// readVersion returns a version id, the null version if it is missing.
+// readVersion returns a version id, or the null version if it is missing.
 func (n *jsonNode) readVersion() domain.VersionID {
 	v, err := domain.ParseVersionID(n.optionalString())
 	if err != nil {
@@ -199,7 +198,7 @@ func (n *jsonNode) readVersion() domain.VersionID {
 	return v
 }
 
-// readETag returns an ETag in quotes, "" if it is missing.
+// readETag returns an ETag in quotes, or "" if it is missing.
 func (n *jsonNode) readETag() string {
 	if n.text == nil {
 		return ""
@@ -211,7 +210,7 @@ func (n *jsonNode) readETag() string {
 func shortDigest(parts ...[]byte) string {
 	h := sha256.New()
 	for _, part := range parts {
-		_, _ = h.Write(part)      // Write of a hash never fails
+		_, _ = h.Write(part)      // writing to a hash never fails
 		_, _ = h.Write([]byte{0}) // no part contains this byte, so it separates the parts
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])

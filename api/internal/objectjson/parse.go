@@ -8,10 +8,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Options are the settings of Parse.
+// Options are the options of Parse.
 type Options struct {
-	MaxEvents int    // limit of events in the text; 0: no limit
-	MessageID string // id of the message with the text; "": none
+	MaxEvents int    // maximum number of events in the text; 0: no limit
+	MessageID string // id of the message that contains the text; "": none
 }
 
 // Events are the events of a text.
@@ -21,7 +21,7 @@ type Events struct {
 	Count  int // number of all events, including ignored ones; a rename counts as one
 
 	Ignored      int
-	IgnoredNames []string // the first few of their names, shortened for the log
+	IgnoredNames []string // names of the first few ignored events, shortened for the log
 
 	// Causes are the spans in the extension traceparent of CloudEvents, as
 	// [domain.AddCause] collects them.
@@ -31,7 +31,7 @@ type Events struct {
 	Handshake *Handshake
 }
 
-// TraceCauses returns the spans in CloudEvents. A nil *Events has none.
+// TraceCauses returns the Causes, and nil for a nil *Events.
 func (e *Events) TraceCauses() []domain.TraceContext {
 	if e == nil {
 		return nil
@@ -39,7 +39,7 @@ func (e *Events) TraceCauses() []domain.TraceContext {
 	return e.Causes
 }
 
-// An Event is an event of an object that passes its Check.
+// An Event is a valid event of an object: its Check returns no error.
 type Event struct {
 	Index int // index among all events of the text
 	Name  domain.ObjectName
@@ -49,43 +49,42 @@ type Event struct {
 // A Fault is the reason why an event cannot be stored.
 type Fault struct {
 	Index   int    // index among all events of the text
-	Pointer string // RFC 6901; see the comment of the package
+	Pointer string // JSON pointer (RFC 6901); see the comment of the package
 	Reason  string // one of the reasons below
 	Detail  string // description for a person
 }
 
-// The reasons of faults. The others are those of [eventjson.ShapeFault].
+// The reasons of faults, in addition to those of [eventjson.ShapeFault].
 const (
 	NotJSON           = "not-json"            // the text of the event is not JSON in UTF-8
 	UnknownForm       = "unknown-form"        // the format is not known
 	TooManyShells     = "too-many-shells"     // messages are nested too deep
 	MissingField      = "missing-field"       // the field is missing or null
 	WrongType         = "wrong-type"          // the field has another type than the format requires
-	TooLong           = "too-long"            // no store sends a text of this length
-	InvalidTime       = "invalid-time"        // not a time of RFC 3339
-	InvalidSize       = "invalid-size"        // not a whole number from 0 to 2^63-1
-	InvalidSequencer  = "invalid-sequencer"   // empty, or, for S3, not hexadecimal
-	SequencerTooLong  = "sequencer-too-long"  // longer than domain.MaxSequencer characters
-	InvalidVersion    = "invalid-version"     // not a version id
-	InvalidName       = "invalid-name"        // not the name of a bucket, or not a key
-	KeyNotEncoded     = "key-not-url-encoded" // a % that does not begin an encoded byte
+	TooLong           = "too-long"            // the text is longer than any store sends
+	InvalidTime       = "invalid-time"        // the text is not a time of RFC 3339
+	InvalidSize       = "invalid-size"        // the value is not an integer from 0 to 2^63-1
+	InvalidSequencer  = "invalid-sequencer"   // the sequencer is empty or, for S3, not hexadecimal
+	SequencerTooLong  = "sequencer-too-long"  // the sequencer is longer than domain.MaxSequencer characters
+	InvalidVersion    = "invalid-version"     // the text is not a version id
+	InvalidName       = "invalid-name"        // the text is not the name of a bucket, or not a key
+	KeyNotEncoded     = "key-not-url-encoded" // the key has a % that does not begin an encoded byte
 	KeyNotUTF8        = "key-not-utf8"        // the decoded key is not UTF-8
-	InvalidSubject    = "invalid-subject"     // the subject names no blob
+	InvalidSubject    = "invalid-subject"     // the subject does not name a blob
 	InvalidCloudEvent = "invalid-cloudevent"  // an attribute violates CloudEvents 1.0
-	// NotConfirmed is a request of SNS to confirm a subscription. The hub calls
-	// no URL in a message, so an operator has to confirm it.
+	// NotConfirmed reports a request of SNS to confirm a subscription. An operator must confirm it,
+	// because the hub never calls a URL from a message.
 	NotConfirmed = "subscription-not-confirmed"
 )
 
-// Reasons has every reason of a fault.
+// Reasons lists all reasons of faults.
 var Reasons = []string{
 	NotJSON, UnknownForm, TooManyShells, MissingField, WrongType, TooLong, InvalidTime, InvalidSize, InvalidSequencer, SequencerTooLong,
 	InvalidVersion, InvalidName, KeyNotEncoded, KeyNotUTF8, InvalidSubject, InvalidCloudEvent, NotConfirmed,
 	eventjson.TooDeep, eventjson.NumberTooLong, eventjson.DuplicateField, eventjson.LoneSurrogate,
 }
 
-// A Handshake is the validation request of Event Grid, which is answered with
-// the code.
+// A Handshake is the validation request of Event Grid. The response must contain Code.
 type Handshake struct{ Code string }
 
 // A TooManyError reports more events than Options.MaxEvents.
@@ -115,17 +114,17 @@ func newParser(options Options) *messageParser {
 	return &messageParser{options: options, events: &Events{}, shape: eventjson.NewShapeChecker(eventjson.Limits{})}
 }
 
-// A carrier is a message that contains events.
+// A carrier is a message that contains events. It identifies events that have no sequencer.
 type carrier struct {
 	messageID string
-	text      []byte // nil: the id is enough to identify the message
-	id        string // set at its first use
-	count     int    // number of its events up to now
+	text      []byte // nil if messageID suffices to identify the message
+	id        string // result of stableID, set at its first call
+	count     int    // number of events found so far
 }
 
-// stableID returns an id that is the same when the message is delivered again.
-// The id of the message is not enough, because a sender could use the same one
-// for all of its messages.
+// stableID returns an id that stays the same when the message is delivered again. If the message
+// has a text, the id depends on the text, too, because a sender could use one messageID for all its
+// messages.
 func (d *carrier) stableID() string {
 	if d.id == "" {
 		d.id = shortDigest([]byte(d.messageID), d.text)
@@ -133,9 +132,9 @@ func (d *carrier) stableID() string {
 	return d.id
 }
 
-// newEvent returns the next event of a delivery.
+// newEvent returns the next event of a carrier.
 func (p *messageParser) newEvent(from *carrier) *parsedEvent {
-	return &parsedEvent{index: p.events.Count, delivery: from, place: from.count}
+	return &parsedEvent{index: p.events.Count, carrier: from, place: from.count}
 }
 
 // finishEvent counts an event and adds its result.
@@ -162,28 +161,27 @@ func (p *messageParser) finishEvent(e *parsedEvent, from *carrier) error {
 
 // A parsedEvent is an event that is being parsed.
 type parsedEvent struct {
-	index    int
-	delivery *carrier
-	place    int // index in the delivery
+	index   int
+	carrier *carrier
+	place   int // index in the carrier
 
-	// The result is one of these three.
+	// The result of parsing is one of: found, ignored, fault.
 	found       []Event
 	ignored     bool
 	ignoredName string
-	fault       *Fault // the first fault
+	fault       *Fault // first fault of the event
 }
 
 func (e *parsedEvent) markIgnored(name string) { e.ignored, e.ignoredName = true, name }
 
-// An objectChange is a change of an object in an event.
+// An objectChange is one change of an object that an event reports.
 type objectChange struct {
 	bucket, key     string
 	bucketAt, keyAt *jsonNode
 	domain.ObjectEvent
 }
 
-// addChange adds a change. own is the unique id of the event at its source, ""
-// for none.
+// addChange adds a change. own is an id of the event that its source has assigned, or "".
 func (e *parsedEvent) addChange(c objectChange, own string) {
 	if e.fault != nil {
 		return
@@ -198,7 +196,7 @@ func (e *parsedEvent) addChange(c objectChange, own string) {
 		return
 	}
 	if c.Sequencer.IsNull() {
-		c.Carrier = domain.Carrier{Message: e.delivery.stableID(), Index: e.place}
+		c.Carrier = domain.Carrier{Message: e.carrier.stableID(), Index: e.place}
 		if own != "" {
 			c.Carrier = domain.Carrier{Message: shortDigest([]byte(own))}
 		}

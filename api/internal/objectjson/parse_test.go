@@ -17,7 +17,8 @@ import (
 
 const at = "2026-03-01T12:00:00Z"
 
-// record returns a record of S3. more replaces or adds members of its object.
+// record returns a record of S3. If more is not empty, it replaces the members of the record's
+// object.
 func record(name, key string, more ...string) string {
 	object := fmt.Sprintf(`"key":%q,"sequencer":"0055AED6DCD90281E4"`, key)
 	if len(more) > 0 {
@@ -26,11 +27,10 @@ func record(name, key string, more ...string) string {
 	return fmt.Sprintf(`{"eventVersion":"2.1","eventSource":"aws:s3","eventTime":%q,"eventName":%q,"s3":{"bucket":{"name":"readings"},"object":{%s}}}`, at, name, object)
 }
 
-// records returns a notification with records.
+// records returns a notification of S3 with these records.
 func records(all ...string) string { return `{"Records":[` + strings.Join(all, ",") + `]}` }
 
-// bridge returns an event of EventBridge; detail has the members after the
-// object.
+// bridge returns an event of EventBridge. detail has the members after the object.
 func bridge(name, object, detail string) string {
 	return fmt.Sprintf(`{"version":"0","id":"17793124-05d4-b198-2fde-7ededc63b103","detail-type":%q,"source":"aws.s3","time":%q,"detail":{"bucket":{"name":"readings"},"object":{%s}%s}}`,
 		name, at, object, detail)
@@ -51,7 +51,7 @@ func cloud(name, data string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","source":%q,"subject":%q,"type":%q,"id":"831e1650-001e-001b-66ab-eeb76e069631","time":%q,"data":{%s}}`, topic, blob, name, at, data)
 }
 
-// quoted returns text as a JSON string.
+// quoted returns text as a quoted JSON string.
 func quoted(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {
@@ -75,8 +75,8 @@ func parse(t *testing.T, text string) *objectjson.Events {
 	return got
 }
 
-// one returns the only event of a text.
-func one(t *testing.T, text string) objectjson.Event {
+// parseOne returns the only event of a text.
+func parseOne(t *testing.T, text string) objectjson.Event {
 	t.Helper()
 	got := parse(t, text)
 	require.Empty(t, got.Faults, text)
@@ -85,8 +85,7 @@ func one(t *testing.T, text string) objectjson.Event {
 	return got.Events[0]
 }
 
-// faults returns the faults of the events of a text, as index, pointer and
-// reason.
+// faults returns each fault as text with index, pointer and reason.
 func faults(got *objectjson.Events) []string {
 	all := []string{}
 	for _, f := range got.Faults {
@@ -95,7 +94,7 @@ func faults(got *objectjson.Events) []string {
 	return all
 }
 
-// FM-3: names, types, markers and reasons, in both formats of S3 and of Azure.
+// FM-3: names of events, with their types, markers and reasons, in both formats of S3 and of Azure.
 func TestNamesOfEvents(t *testing.T) {
 	const object = `"key":"k","sequencer":"617f08299329d189"`
 	for text, want := range map[string]string{
@@ -179,12 +178,12 @@ func TestEventOfS3HasAllMembersOfItsMessage(t *testing.T) {
 		Version: version, Type: domain.ObjectCreated, Sequencer: hex("0055aed6DCD90281E4"), Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		ObjectFacts: domain.ObjectFacts{Size: &size, ETag: `"d41d"`, Reason: domain.CreatedPut},
 	}
-	direct := one(t, record("ObjectCreated:Put", "", `"key":"a+b%2B%20c/%C3%A9"`, `"size":9223372036854775807`, `"eTag":"d41d"`, `"versionId":"096fKK"`, `"sequencer":"0055aed6DCD90281E4"`))
+	direct := parseOne(t, record("ObjectCreated:Put", "", `"key":"a+b%2B%20c/%C3%A9"`, `"size":9223372036854775807`, `"eTag":"d41d"`, `"versionId":"096fKK"`, `"sequencer":"0055aed6DCD90281E4"`))
 	require.Equal(t, "readings", direct.Name.Bucket())
 	require.Equal(t, "a b+ c/é", direct.Name.Key(), "it is encoded as a form")
 	require.Equal(t, want, direct.ObjectEvent)
 
-	bridged := one(t, bridge("Object Created", `"key":"a+b%2B c/é","size":9223372036854775807,"etag":"d41d","version-id":"096fKK","sequencer":"0055aed6DCD90281E4"`, `,"reason":"PutObject"`))
+	bridged := parseOne(t, bridge("Object Created", `"key":"a+b%2B c/é","size":9223372036854775807,"etag":"d41d","version-id":"096fKK","sequencer":"0055aed6DCD90281E4"`, `,"reason":"PutObject"`))
 	require.Equal(t, "a+b%2B c/é", bridged.Name.Key(), "it is not encoded")
 	require.Equal(t, want, bridged.ObjectEvent)
 }
@@ -203,7 +202,7 @@ func TestEventOfAzureHasAllMembersOfItsMessage(t *testing.T) {
 		grid("Microsoft.Storage.BlobCreated", data), "[" + grid("Microsoft.Storage.BlobCreated", data) + "]",
 		cloud("Microsoft.Storage.BlobCreated", data), "[" + cloud("Microsoft.Storage.BlobCreated", data) + "]", encoded,
 	} {
-		e := one(t, text)
+		e := parseOne(t, text)
 		require.Equal(t, "meters/march", e.Name.Bucket())
 		require.Equal(t, "7 +%.csv", e.Name.Key())
 		require.Equal(t, want, e.ObjectEvent)
@@ -291,13 +290,13 @@ func TestClassesAndTiers(t *testing.T) {
 		bridge("Object Access Tier Changed", object, `,"destination-access-tier":"FREQUENT_ACCESS"`):                                                                  {"INTELLIGENT_TIERING", ""},
 		grid("Microsoft.Storage.BlobTierChanged", `"accessTier":"Archive","previousTier":"Hot"`):                                                                      {"Archive", ""},
 	} {
-		e := one(t, text)
+		e := parseOne(t, text)
 		require.Equal(t, want, [2]string{e.StorageClass, e.ArchiveStatus}, text)
 	}
 }
 
-// TestShells has one notification with two records in each kind of message that
-// can contain it.
+// TestShells parses one notification with two records, in each kind of message that can contain the
+// notification.
 func TestShells(t *testing.T) {
 	inside := records(record("ObjectCreated:Put", "a"), record("ObjectCreated:Put", ""))
 	for text, pointer := range map[string]string{
@@ -323,7 +322,7 @@ func TestShells(t *testing.T) {
 	require.Equal(t, 2, both.Events[2].Index)
 }
 
-// nested returns nested lists.
+// nested returns lists that are nested to a depth, in members with a name.
 func nested(name string, depth int) string {
 	return strings.Repeat(`{"`+name+`":[`, depth) + strings.Repeat("]}", depth)
 }
@@ -368,7 +367,7 @@ func TestTextThatCannotBeSplitFails(t *testing.T) {
 	}
 }
 
-// The batch has 10,000 events, one of them broken.
+// The batch has 10,000 events, of which one is invalid.
 func TestOnlyTheBrokenEventIsNamed(t *testing.T) {
 	all := make([]string, 10_000)
 	for i := range all {

@@ -8,15 +8,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An eventKind is the meaning of the name of an event.
+// An eventKind is what the name of an event means.
 type eventKind struct {
 	eventType domain.ObjectEventType
 	isMarker  bool
 	reason    domain.ObjectReason
 }
 
-// eventKindsOfS3 has the names of events in notifications of S3. A name that
-// ends in * stands for all other names with that prefix.
+// eventKindsOfS3 maps the names of events in S3 notifications to their kinds. A name that ends with
+// * stands for all other names with this prefix.
 var eventKindsOfS3 = map[string]eventKind{
 	"ObjectCreated:Put":                       {eventType: domain.ObjectCreated, reason: domain.CreatedPut},
 	"ObjectCreated:Post":                      {eventType: domain.ObjectCreated, reason: domain.CreatedPost},
@@ -33,8 +33,8 @@ var eventKindsOfS3 = map[string]eventKind{
 	"LifecycleExpiration:*":                   {eventType: domain.ObjectDeleted, reason: domain.DeletedLifecycle},
 }
 
-// kindOfS3 returns the meaning of a name, with or without the prefix s3: that
-// some senders add.
+// kindOfS3 returns the kind of the event with a name. The name may have the prefix s3:, which some
+// senders add.
 func kindOfS3(name string) (eventKind, bool) {
 	name = strings.TrimPrefix(name, "s3:")
 	if k, ok := eventKindsOfS3[name]; ok && !strings.HasSuffix(name, "*") {
@@ -55,7 +55,7 @@ func (n *jsonNode) s3Record() {
 	}
 	s3 := n.objectMember("s3")
 	bucket := s3.objectMember("bucket").findMember("name")
-	object := s3.findMember("get_object") // the name in events of Intelligent-Tiering
+	object := s3.findMember("get_object") // events of Intelligent-Tiering have the object in this member
 	if object.text == nil {
 		object = s3.objectMember("object")
 	}
@@ -84,7 +84,7 @@ func (n *jsonNode) s3Facts(object *jsonNode, reason domain.ObjectReason) domain.
 	return facts
 }
 
-// formKey decodes a key that is encoded like a form.
+// formKey decodes a key that is encoded like a form, with + for a space.
 func (n *jsonNode) formKey() string {
 	text := n.stringValue()
 	key, err := url.QueryUnescape(text)

@@ -10,12 +10,11 @@ import (
 )
 
 const (
-	maxShells = 4 // nested messages; SNS in SQS are two
-	maxLists  = 2 // nested lists in a message; a list of messages with Records are two
+	maxShells = 4 // maximum number of messages within each other; SNS in SQS counts as two
+	maxLists  = 2 // maximum nesting of lists in a message; a list of messages with Records counts as two
 )
 
-// parseValue reads the events of a value. shells is the number of messages
-// around it.
+// parseValue reads the events of a value. shells is the number of messages that enclose the value.
 func (p *messageParser) parseValue(n *jsonNode, from *carrier, shells int) error {
 	n.text = bytes.Trim(n.text, " \t\r\n")
 	if len(n.text) > 0 && n.text[0] == '[' {
@@ -24,15 +23,15 @@ func (p *messageParser) parseValue(n *jsonNode, from *carrier, shells int) error
 	return p.parseItem(n, from, shells, 0)
 }
 
-// parseElements reads the events of an array. shells is the number of messages
-// around it, and lists the number of lists of its message, including this one.
+// parseElements reads the events of an array. shells is the number of messages that enclose the
+// array. lists is the nesting of lists in the innermost message, including this array.
 func (p *messageParser) parseElements(n *jsonNode, from *carrier, shells, lists int) error {
 	index := 0
 	for text, err := range eventjson.Elements(n.text) {
 		switch {
 		case err != nil && shells == 0:
 			return fmt.Errorf("%w: %w", ErrNotJSON, err)
-		case err != nil: // the rest of the message counts as one event that cannot be read
+		case err != nil: // the unreadable rest of the message counts as one invalid event
 			n.event = p.newEvent(from)
 			n.reportFault(NotJSON, "%v", err)
 			return p.finishEvent(n.event, from)
@@ -45,8 +44,7 @@ func (p *messageParser) parseElements(n *jsonNode, from *carrier, shells, lists 
 	return nil
 }
 
-// parseItem reads a value that is not an array: an event, or a message with
-// events.
+// parseItem reads a value that is not an array: one event, or a message that contains events.
 func (p *messageParser) parseItem(n *jsonNode, from *carrier, shells, lists int) error {
 	n.event = p.newEvent(from)
 	for _, name := range [...]string{"Records", "Messages"} {
@@ -95,11 +93,11 @@ func (p *messageParser) checkShape(n *jsonNode) bool {
 	return true
 }
 
-// innerMessage returns the text in a message of SQS or SNS, and its delivery.
-// It returns nil if the value is not such a message.
+// innerMessage returns the text inside a message of SQS or SNS, and the message as a carrier. It
+// returns nil if the value is not such a message.
 func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	sns := n
-	if n.hasMember("Sns") { // the format of Lambda
+	if n.hasMember("Sns") { // Lambda wraps a message of SNS in this member
 		sns = n.objectMember("Sns")
 	}
 	switch {
@@ -116,8 +114,8 @@ func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	return nil, nil
 }
 
-// innerNode returns the content of a string as a node with the same pointer,
-// and the delivery of the message with an id.
+// innerNode returns the content of a string as a node with the same pointer, and the message as a
+// carrier. id is the id of the message.
 func (n *jsonNode) innerNode(kind string, id *jsonNode) (*jsonNode, *carrier) {
 	text := []byte(n.stringValue())
 	inner := &carrier{text: text}
@@ -138,7 +136,7 @@ func (p *messageParser) parseEvent(n *jsonNode) {
 		p.eventGrid(n)
 	case n.hasMember("eventName"), n.hasMember("s3"):
 		n.s3Record()
-	case n.hasMember("Event") && n.hasMember("Bucket"): // S3 sends it when notifications are configured
+	case n.hasMember("Event") && n.hasMember("Bucket"): // S3 sends this test event when notifications are configured
 		n.event.markIgnored(n.findMember("Event").optionalString())
 	default:
 		n.reportFault(UnknownForm, "want an event of S3, EventBridge, Event Grid or CloudEvents, or a message of SQS or SNS with some")

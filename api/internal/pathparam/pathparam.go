@@ -9,11 +9,11 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Value returns a parameter of the path by its name in the pattern of the route, or "".
+// Value returns the path parameter with a name in the pattern of the route, or "".
 //
-// chi matches the escaped path only if it differs from the usual escaping of the path, such as
-// a%2Fb. Otherwise it matches the path, which net/http has decoded: the parameter a%2525 is then
-// a%25, and must not be decoded again.
+// If the path is escaped in an unusual form, such as a%2Fb, chi matches the escaped path, and Value
+// decodes the parameter. Otherwise chi matches the path that net/http has decoded: the parameter
+// a%2525 is already a%25, and must not be decoded again.
 func Value(r *http.Request, name string) string {
 	value := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {

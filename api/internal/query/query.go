@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Parse returns the query parameters of r. Each must be known and occur at most
-// once. Its errors are Invalid.
+// Parse returns the query parameters of r. Each parameter must be known and occur at most once.
+// Errors of Parse are Invalid.
 func Parse(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -22,7 +22,7 @@ func Parse(r *http.Request, known ...string) (url.Values, error) {
 	for name := range values {
 		names = append(names, name)
 	}
-	slices.Sort(names) // so that the same request gets the same answer
+	slices.Sort(names) // sorted, so that the same request always results in the same error
 	for _, name := range names {
 		switch {
 		case !slices.Contains(known, name) && len(known) == 0:
