@@ -98,7 +98,7 @@ func TestOtherWebSitesCannotGiveOrders(t *testing.T) {
 	}
 }
 
-func TestAnOrderThatIsMalformedChangesNothing(t *testing.T) {
+func TestOrder_ChangesNothingIfItIsMalformed(t *testing.T) {
 	f := serve(t, local)
 	f.post(202, newEvent(1))
 	f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200)
@@ -246,7 +246,7 @@ func operatorRequest(path, body string) string {
 		"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 }
 
-func TestAPeekThatWaitsIsToldOfAFreezeAtOnce(t *testing.T) {
+func TestWaitingPeek_EndsWhenItsActorIsFrozen(t *testing.T) {
 	inOperatorBubble(t, nil, func(b *bubble) {
 		start := time.Now()
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
@@ -258,7 +258,7 @@ func TestAPeekThatWaitsIsToldOfAFreezeAtOnce(t *testing.T) {
 	})
 }
 
-func TestAPeekThatWaitsGetsWhatIsReleased(t *testing.T) {
+func TestWaitingPeek_ReturnsAReplayedBundle(t *testing.T) {
 	inOperatorBubble(t, nil, func(b *bubble) {
 		start := time.Now()
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
@@ -270,7 +270,7 @@ func TestAPeekThatWaitsGetsWhatIsReleased(t *testing.T) {
 	})
 }
 
-func TestAnOperatorAbandonsWhatIsLost(t *testing.T) {
+func TestOperator_AbandonsLostEvents(t *testing.T) {
 	f := serve(t, local)
 	f.post(202, newEvent(1), newEvent(2), newEvent(3))
 	recipient, err := domain.ParseActorID(actor)

@@ -34,7 +34,7 @@ func (a domainAnswer) backlog(events, age string) domainAnswer {
 	return a
 }
 
-func TestEveryAnswerTellsAnActorWhatWaitsBehind(t *testing.T) {
+func TestBacklog_IsInEachResponse(t *testing.T) {
 	f, clock := serveAt(t)
 	f.do("GET", "/v1/peek", "").wants(204).backlog("0", "0")
 	f.post(202, newEvent(1, "supportsBundling", false))
@@ -54,7 +54,7 @@ func TestEveryAnswerTellsAnActorWhatWaitsBehind(t *testing.T) {
 	f.do("DELETE", "/v1/dequeue/"+second.header.Get("MessageId"), "").wants(200).backlog("0", "0")
 }
 
-func TestAnAgeThatIsNotKnownIsLeftOut(t *testing.T) {
+func TestBacklog_OmitsAnUnknownAge(t *testing.T) {
 	f := serve(t)
 	f.store.Store = memory.New(memory.Options{Clock: func() time.Time { return time.Time{} }})
 	f.post(202, newEvent(1, "supportsBundling", false), newEvent(2))
@@ -62,7 +62,7 @@ func TestAnAgeThatIsNotKnownIsLeftOut(t *testing.T) {
 	require.Contains(t, f.do("GET", "/v1/queues", "").wants(200).body, `{"group":"timeseries","waiting":2,"open":`)
 }
 
-func TestAClockThatIsAheadMakesNoNegativeAge(t *testing.T) {
+func TestBacklog_AgeIsNeverNegative(t *testing.T) {
 	f, clock := serveAt(t)
 	f.post(202, newEvent(1, "supportsBundling", false), newEvent(2))
 	clock.pass(-time.Hour)

@@ -62,7 +62,7 @@ func TestAnInterruptedDownloadContinuesAtItsPosition(t *testing.T) {
 
 // A client that never reads costs the memory of one piece of the body, not of the whole body.
 // deadline_test.go tests with an exact clock that such a client is disconnected at the deadline.
-func TestReadersWhoNeverReadTakeNoMemory(t *testing.T) {
+func TestReaders_ThatNeverReadTakeLittleMemory(t *testing.T) {
 	const readers = 12
 	f := serve(t)
 	f.postPayloads(50) // 50 MB, the size limit of a bundle

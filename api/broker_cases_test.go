@@ -320,7 +320,7 @@ func TestCase18_TheSameIDIsAnsweredAsTheFirstTimeOrRefused(t *testing.T) {
 	f.do("POST", "/broker/channel/other/broadcast", "y", append([]string{"Content-Type", "", "X-Broker-Message-ID", "order-17"}, asProducer...)...).wants(201)
 }
 
-func TestCase19_ListedMetadataTravelsAlongAndOtherHeadersDoNot(t *testing.T) {
+func TestCase19_OnlyListedHeadersAreDelivered(t *testing.T) {
 	f := serve(t, withBroker(t))
 	f.putShop()
 	path := f.broadcast("x", "X-Broker-Metadata-Headers", "X-Trace, x-tenant ,X-Missing", "X-Trace", "17", "X-Tenant", "a", "X-Other", "no")

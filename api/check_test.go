@@ -52,7 +52,7 @@ func checkLines(t *testing.T, body string) (lines []checkLine) {
 	return lines
 }
 
-func TestACheckTellsProgressFindingsAndTheReport(t *testing.T) {
+func TestCheck_WritesProgressFindingsAndTheReport(t *testing.T) {
 	var asked hub.CheckOptions
 	f := serve(t, local, checking(func(_ context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 		asked = opts
@@ -78,7 +78,7 @@ func TestACheckTellsProgressFindingsAndTheReport(t *testing.T) {
 	require.False(t, asked.Repair)
 }
 
-func TestACheckThatIsAskedForWronglyDoesNotBegin(t *testing.T) {
+func TestCheck_IsRefusedForAnInvalidRequest(t *testing.T) {
 	f := serve(t, local, checking(func(context.Context, hub.CheckOptions) (hub.CheckReport, error) {
 		t.Error("it has begun")
 		return hub.CheckReport{}, nil
@@ -100,7 +100,7 @@ func TestACheckThatIsAskedForWronglyDoesNotBegin(t *testing.T) {
 	serve(t, local).do("POST", "/v1/admin/check", "{}").problem(404, "no-such-route")
 }
 
-func TestACheckThatFailsReportsItInItsLastLine(t *testing.T) {
+func TestCheck_ReportsItsFailureInTheLastLine(t *testing.T) {
 	f := serve(t, local, checking(func(_ context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 		opts.Progress(hub.CheckReport{Recipients: 1})
 		return hub.CheckReport{Found: 1, Findings: []hub.Finding{finding}}, domain.Errorf(domain.Unavailable, "no luck with %s", "secret")
@@ -112,7 +112,7 @@ func TestACheckThatFailsReportsItInItsLastLine(t *testing.T) {
 	f.logs.wait(t, "no luck with secret")
 }
 
-func TestACheckThatPanicsIsAProblemAndTheHubLives(t *testing.T) {
+func TestCheck_ThatPanicsIsAProblemAndTheHubContinues(t *testing.T) {
 	f := serve(t, local, checking(func(context.Context, hub.CheckOptions) (hub.CheckReport, error) { panic("a bug") }))
 	lines := checkLines(t, f.do("POST", "/v1/admin/check", "{}").wants(200).body)
 	require.Equal(t, "urn:messagehub:problem:internal", lines[0].Problem.Type)
@@ -137,7 +137,7 @@ func (e *endlessCheck) check(ctx context.Context, _ hub.CheckOptions) (hub.Check
 	return hub.CheckReport{Findings: []hub.Finding{}}, ctx.Err()
 }
 
-func TestThereIsOneCheckAtATime(t *testing.T) {
+func TestCheck_RunsOneAtATime(t *testing.T) {
 	e := newEndlessCheck()
 	f := serve(t, local, checking(e.check))
 	ctx, leave := context.WithCancel(t.Context())
@@ -159,7 +159,7 @@ func TestThereIsOneCheckAtATime(t *testing.T) {
 	f.logs.wait(t, `"status":"aborted"`)
 }
 
-func TestACheckEndsWhenTheServerDrains(t *testing.T) {
+func TestCheck_EndsWhenTheServerDrains(t *testing.T) {
 	var e *endlessCheck
 	inOperatorBubble(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
 		e = newEndlessCheck() // created inside the bubble, because its channels must belong to it
@@ -179,7 +179,7 @@ func TestACheckEndsWhenTheServerDrains(t *testing.T) {
 	})
 }
 
-func TestACheckRunsUntilItsClientDisconnects(t *testing.T) {
+func TestCheck_RunsUntilItsClientDisconnects(t *testing.T) {
 	const span = 2 * time.Hour
 	inOperatorBubble(t, func(ctx context.Context, _ hub.CheckOptions) (hub.CheckReport, error) {
 		select {
@@ -200,7 +200,7 @@ func TestACheckRunsUntilItsClientDisconnects(t *testing.T) {
 	})
 }
 
-func TestACheckEndsWhenItsClientReadsNoMore(t *testing.T) {
+func TestCheck_EndsWhenItsClientStopsReading(t *testing.T) {
 	var e *endlessCheck
 	inOperatorBubble(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
 		e = newEndlessCheck() // created inside the bubble, because its channels must belong to it

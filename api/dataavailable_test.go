@@ -160,7 +160,7 @@ func TestFaultsBeforeTheEndOfJSONAreNamedToo(t *testing.T) {
 	require.Equal(t, []string{"/0/weight", "/1"}, p.pointers())
 }
 
-func TestOfManyFaultsAHundredAreListedAndAllAreCounted(t *testing.T) {
+func TestFaults_AreCountedBeyondTheHundredListed(t *testing.T) {
 	var events []testEvent
 	for n := range 137 {
 		events = append(events, newEvent(n+1, "origin", []string{"Gas", "no good"}[n%2]))
@@ -247,7 +247,7 @@ func TestAnOriginWhoseContentIsInlineMustSendIt(t *testing.T) {
 	require.JSONEq(t, `[1,"two"]`, f.do("GET", "/v1/peek", "").wants(200).body)
 }
 
-func TestOnlyJSONIsTaken(t *testing.T) {
+func TestDataAvailable_AcceptsOnlyJSON(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		headers []string

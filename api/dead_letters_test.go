@@ -142,7 +142,7 @@ func TestDeadLetters_AreSentAgainAndDeleted(t *testing.T) {
 	}, answer.Records)
 }
 
-func TestDeadLetters_RefuseWhatIsMalformed(t *testing.T) {
+func TestDeadLetters_RefuseMalformedRequests(t *testing.T) {
 	b := &letterBus{letters: 3}
 	f := serveLetters(t, b)
 	for _, tc := range []struct {
@@ -187,7 +187,7 @@ func TestDeadLetters_RefuseWhatIsMalformed(t *testing.T) {
 	serve(t).do("GET", letters, "").problem(404, "not-found")
 }
 
-func TestDeadLetters_SayWhatTheBusSays(t *testing.T) {
+func TestDeadLetters_ReportErrorsOfTheBus(t *testing.T) {
 	for kind, want := range map[domain.Kind]struct {
 		status  int
 		problem string

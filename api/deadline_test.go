@@ -235,7 +235,7 @@ func TestUpload_IsRefusedAtTheDeadline(t *testing.T) {
 	}
 }
 
-func TestWorkThatTakesTooLongIsGivenUpAtTheDeadline(t *testing.T) {
+func TestDeadline_EndsWorkThatTakesTooLong(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		b.f.store.next = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		start := time.Now()

@@ -179,7 +179,7 @@ func TestABadRequestForDeliveries_IsRefused(t *testing.T) {
 	serve(t).do("GET", deliveries+"?subscription="+id(7), "").problem(503, "not-provisioned")
 }
 
-func TestATestCall_SaysWhatTheReceiverAnswered(t *testing.T) {
+func TestTestCall_ReturnsTheResponseOfTheReceiver(t *testing.T) {
 	p, with := withDeliveries(t)
 	f := serve(t, with)
 	path := subscriptions + "/" + id(7)

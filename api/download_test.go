@@ -29,7 +29,7 @@ func downloads(id string) []string {
 	return []string{"/v1/peek", "/v1/peek/timeseries", "/v1/bundles/" + id, "/api/peek?responseformat=json", "/api/peek/timeseries?responseformat=json"}
 }
 
-func TestABodyIsTheSameWhereverItIsServed(t *testing.T) {
+func TestBody_IsTheSameOnEachRoute(t *testing.T) {
 	f, first := openFirstBundle(t)
 	id := first.header.Get("MessageId")
 	require.Equal(t, strconv.Itoa(len(first.body)), first.header.Get("Content-Length"))
@@ -86,7 +86,7 @@ func TestABundleIsServedByItsIDToItsActorWhileItIsOpen(t *testing.T) {
 	f.do("GET", path, "").problem(404, "not-found")
 }
 
-func TestARangeIsThoseBytes(t *testing.T) {
+func TestRange_ReturnsTheRequestedBytes(t *testing.T) {
 	f, first := openFirstBundle(t)
 	whole, size := first.body, len(first.body)
 	for _, tc := range []struct {
@@ -187,7 +187,7 @@ func TestSeveralRangesAreSeveralParts(t *testing.T) {
 	}
 }
 
-func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
+func TestConditions_ApplyToTheOpenBundle(t *testing.T) {
 	f, first := openFirstBundle(t)
 	tag := first.header.Get("ETag")
 	for _, tc := range []struct {
@@ -229,7 +229,7 @@ func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
 	}
 }
 
-func TestIfRangeGivesThePartOrTheWholeOfWhatIsThere(t *testing.T) {
+func TestIfRange_ReturnsThePartOrTheWholeBody(t *testing.T) {
 	f, first := openFirstBundle(t)
 	tag, id1 := first.header.Get("ETag"), first.header.Get("MessageId")
 	for _, path := range downloads(id1) {
@@ -307,7 +307,7 @@ func TestGzipIsNegotiated(t *testing.T) {
 	require.Equal(t, first.body, whole.body, "a part of the compressed body is not to be had")
 }
 
-func TestAPartThatFailsBreaksOff(t *testing.T) {
+func TestRanges_AreCutIfAReadFails(t *testing.T) {
 	f := serve(t)
 	sound := objectsOfTheirOwn(f, 20)
 	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // the read fails before the first byte is sent

@@ -145,7 +145,7 @@ func TestAnEventWithOtherContent_IsAConflictAndTheOthersAreStored(t *testing.T) 
 	require.Len(t, streams.entries(t, "events"), 2)
 }
 
-func TestAStoreThatIsThrottled_IsOutOfReachForSenders(t *testing.T) {
+func TestPostEvents_ReportsAThrottledStoreAsUnavailable(t *testing.T) {
 	for _, tc := range []struct {
 		err     error
 		left    int

@@ -66,7 +66,7 @@ func TestFind_ShowsWhereAnEventAndItsBundleAre(t *testing.T) {
 	require.Equal(t, []string{"event", "skipped"}, []string{r.Kind, r.State})
 }
 
-func TestFind_SaysWhereItHasLookedForWhatIsUnknown(t *testing.T) {
+func TestFind_ListsWhereItSearchedForAnUnknownID(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1))
 	for _, unknown := range []string{id(9), id(9) + "_" + actor, id(9) + ".0.1", `<script>alert("1")</script>`, "\u202eevil", strings.Repeat("x", 64), "' OR 1=1"} {
@@ -139,7 +139,7 @@ func TestFind_ReturnsEachMailboxThatHasAnIDAndContinues(t *testing.T) {
 	require.Equal(t, mailboxes, a.Looked.Mailboxes)
 }
 
-func TestFind_ShowsWhatATraceHasSaved(t *testing.T) {
+func TestFind_ShowsTheSavesOfATrace(t *testing.T) {
 	f := serve(t)
 	const trace = "0af7651916cd43dd8448eb211c80319c"
 	span, err := domain.ParseTraceContext("00-"+trace+"-b7ad6b7169203331-01", "")

@@ -30,7 +30,7 @@ func TestPeeksBeyondTheLimitWaitTheirTurn(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, f.do("GET", "/v1/peek", "").status)
 }
 
-func TestAnActorWhosePeeksTakeLongLeavesRoomForTheOthers(t *testing.T) {
+func TestPeek_OfASlowActorLeavesSlotsForOthers(t *testing.T) {
 	const room, slow = 8, "slow"
 	f := serve(t, func(o *api.Options, _ *hub.Options) { o.Limits.Peeks = room })
 	begun, mayGoOn := make(chan struct{}, 2*room), make(chan struct{})

@@ -41,7 +41,7 @@ func TestLogLevel_ChangesForAWhile(t *testing.T) {
 	require.Equal(t, slog.LevelInfo, level.Level())
 }
 
-func TestLogLevel_RefusesOrdersThatAreNotRight(t *testing.T) {
+func TestLogLevel_RefusesInvalidOrders(t *testing.T) {
 	f, level, _ := serveLogLevel(t)
 	for _, body := range []string{
 		`{}`, `{"level":"debug"}`, `{"level":"debug","who":"kim"}`, `{"level":"debug","why":"x"}`,

@@ -33,7 +33,7 @@ func (f *hubFixture) list(query string) listedQueues {
 	return found
 }
 
-func TestListOfQueues_ShowsWhatWaitsForEachActor(t *testing.T) {
+func TestListOfQueues_ShowsTheWaitingEventsOfEachActor(t *testing.T) {
 	f := serve(t)
 	for i := range 3 {
 		recipient := fmt.Sprintf("actor-%d", i)
@@ -67,7 +67,7 @@ func TestListOfQueues_ShowsWhatWaitsForEachActor(t *testing.T) {
 	require.Equal(t, []string{"actor-2", "actor-0", "actor-1"}, names)
 }
 
-func TestListOfQueues_RefusesWhatItDoesNotKnow(t *testing.T) {
+func TestListOfQueues_RefusesUnknownParameters(t *testing.T) {
 	f := serve(t)
 	for _, query := range []string{"state=asleep", "sort=name", "size=0", "size=1001", "size=x", "after=%3Cscript%3E", "page=2", "state=open&state=open"} {
 		f.do("GET", "/v1/admin/queues?"+query, "", "Authorization", "Bearer "+token).problem(400, "invalid")

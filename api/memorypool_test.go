@@ -76,7 +76,7 @@ func inUploadBubble(t *testing.T, test func(b *bubble)) {
 
 const bigUpload = 256 << 10
 
-func TestUpload_DoesNotWaitForBodiesThatStandStill(t *testing.T) {
+func TestUpload_DoesNotWaitForStalledBodies(t *testing.T) {
 	inUploadBubble(t, func(b *bubble) {
 		var stalled []<-chan *http.Response
 		for i := range byte(4) { // these four bodies use all memory
@@ -106,7 +106,7 @@ func TestUpload_LeavesAShareOfTheMemoryToOtherAddresses(t *testing.T) {
 	})
 }
 
-func TestUpload_IsRefusedWhenNoMemoryComesFree(t *testing.T) {
+func TestUpload_IsRefusedWhenNoMemoryBecomesFree(t *testing.T) {
 	inUploadBubble(t, func(b *bubble) {
 		for i := range byte(4) {
 			conn := b.dialFrom(i)
@@ -329,7 +329,7 @@ func TestMemoryPool_CutsNoMoreThanItNeeds(t *testing.T) {
 	})
 }
 
-func TestUpload_BoundsSmallBodiesThatStandStill(t *testing.T) {
+func TestUpload_LimitsStalledSmallBodies(t *testing.T) {
 	inUploadBubble(t, func(b *bubble) {
 		const small, sent = 60_000, 59_999
 		var stalled []<-chan *http.Response
@@ -411,7 +411,7 @@ func TestPeek_LeavesAShareOfTheMemoryToOtherActors(t *testing.T) {
 	})
 }
 
-func TestPeek_KeepsSteadyReadersOnThinLines(t *testing.T) {
+func TestPeek_KeepsSteadyReadersOnSlowConnections(t *testing.T) {
 	inDownloadBubble(t, largeAnswer+600<<10, func(b *bubble) {
 		thin := b.exchange(&slow{Conn: b.dial(), rate: 40 << 10}, peekAs("first"))
 		require.Equal(b.t, 200, thin.StatusCode)

@@ -73,7 +73,7 @@ func TestObjectEvents_AreStoredEachByItself(t *testing.T) {
 	f.logs.wait(t, `"first_refused":"/Records/2/s3/object/key: key-not-utf8"`)
 }
 
-func TestObjectEvents_AreUnavailableOnlyIfOneThatIsSoundIsNotStored(t *testing.T) {
+func TestObjectEvents_Return503OnlyIfAValidEventIsNotStored(t *testing.T) {
 	f, objects := serveObjectEvents(t)
 	full := fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403"))
 	for _, tc := range []struct {

@@ -83,7 +83,7 @@ func TestACrawl_IsStartedShownAndStopped(t *testing.T) {
 	f.do("POST", crawls, `{"bucket":"bucket"}`).wants(202)
 }
 
-func TestACrawlIsAnsweredOnceItHasEnded_IfTheClientWaits(t *testing.T) {
+func TestCrawl_ReturnsItsResultIfTheClientWaits(t *testing.T) {
 	objects, source, with := withObjects()
 	for _, key := range []string{"a", "b"} {
 		source.Put("bucket", repository.SourceObject{Key: key})
@@ -101,7 +101,7 @@ func TestACrawlIsAnsweredOnceItHasEnded_IfTheClientWaits(t *testing.T) {
 	}
 }
 
-func TestACrawlThatIsNotDoneInTimeIsAnsweredWithItsProgress(t *testing.T) {
+func TestCrawl_ReturnsItsProgressWhenTheWaitEnds(t *testing.T) {
 	_, _, with := withObjects()
 	f := serve(t, with)
 	require.Equal(t, "running", readJob(t, f.do("POST", crawls, `{"bucket":"bucket"}`, "Prefer", "wait=1").wants(202)).State)
@@ -129,7 +129,7 @@ func TestACrawlIsRefused(t *testing.T) {
 
 const inventories = "/v1/objects/inventories"
 
-func TestAnInventory_IsTakenOver(t *testing.T) {
+func TestInventory_AddsItsObjects(t *testing.T) {
 	objects, source, with := withObjects()
 	put := func(key, content string) {
 		name, err := domain.ParseObjectName("another", key)

@@ -67,7 +67,7 @@ func TestARequestIsOneLineOfTheLog(t *testing.T) {
 	require.NotContains(t, f.logs.String(), "topsecret")
 }
 
-func TestWhatFailsInsideIsLoggedAsAnError(t *testing.T) {
+func TestInternalFailures_AreLoggedAsErrors(t *testing.T) {
 	f := serve(t)
 	f.store.next = func(context.Context) error { return errors.New("disk on fire") }
 	f.do("GET", "/v1/peek", "").problem(500, "internal")
@@ -76,7 +76,7 @@ func TestWhatFailsInsideIsLoggedAsAnError(t *testing.T) {
 	require.Contains(t, line["error"], "disk on fire")
 }
 
-func TestARequestIDIsTakenOrMade(t *testing.T) {
+func TestRequestID_IsAcceptedOrGenerated(t *testing.T) {
 	f := serve(t, func(o *api.Options, _ *hub.Options) { o.NewRequestID = func() string { return "made" } })
 	for given, want := range map[string]string{
 		"":                       "made",
@@ -93,7 +93,7 @@ func TestARequestIDIsTakenOrMade(t *testing.T) {
 	require.NotEqual(t, first, second)
 }
 
-func TestMetricsCountWhatHappens(t *testing.T) {
+func TestMetrics_CountRequestsEventsAndBundles(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1), newEvent(2), newEvent(2))
 	f.post(409, newEvent(2, "weight", 5), newEvent(3))
@@ -125,7 +125,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	require.NotContains(t, got, id(1), "no label may take its values from requests")
 }
 
-func TestReadinessFollowsWhatTheHubDependsOnAndItsStop(t *testing.T) {
+func TestReadyz_ReportsFailedChecksAndDraining(t *testing.T) {
 	var trouble error
 	f := serve(t, func(o *api.Options, _ *hub.Options) {
 		o.Ready = func(context.Context) error { return trouble }
@@ -146,7 +146,7 @@ func TestReadinessFollowsWhatTheHubDependsOnAndItsStop(t *testing.T) {
 	f.do("GET", "/v1/peek", "").wants(204) // a request that arrives while the server drains is still served
 }
 
-func TestHardenBoundsWhatComesBeforeAHandler(t *testing.T) {
+func TestHarden_SetsTheLimitsBeforeAHandler(t *testing.T) {
 	var server http.Server
 	api.Harden(&server)
 	require.Positive(t, server.ReadHeaderTimeout)

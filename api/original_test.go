@@ -49,7 +49,7 @@ func (a domainAnswer) ids() []string {
 	return ids
 }
 
-func TestTheOriginalPeeksUntilItDequeues(t *testing.T) {
+func TestOriginal_PeeksUntilItDequeues(t *testing.T) {
 	onEveryRoute(t, func(t *testing.T, f *hubFixture, route, origin string) {
 		f.post(202, newEvent(1, "origin", origin, "documentType", "B"), newEvent(2, "origin", origin, "documentType", "A"), newEvent(3, "origin", origin, "documentType", "B"))
 		bundle := id(71)
@@ -68,7 +68,7 @@ func TestTheOriginalPeeksUntilItDequeues(t *testing.T) {
 	})
 }
 
-func TestTheOriginalHasNoDataOfOthers(t *testing.T) {
+func TestOriginal_HasNoDataOfOthers(t *testing.T) {
 	onEveryRoute(t, func(t *testing.T, f *hubFixture, route, origin string) {
 		f.post(202, newEvent(1, "origin", origin, "recipient", "other"))
 		f.do("GET", route, "").wants(204)
@@ -76,7 +76,7 @@ func TestTheOriginalHasNoDataOfOthers(t *testing.T) {
 	})
 }
 
-func TestTheOriginalMakesAnIDIfNoneIsSuggested(t *testing.T) {
+func TestOriginal_GeneratesAnIDIfNoneIsSuggested(t *testing.T) {
 	onEveryRoute(t, func(t *testing.T, f *hubFixture, route, origin string) {
 		f.post(202, newEvent(1, "origin", origin))
 		got := f.do("GET", route+"?bundleId=%20", "").wants(200).header.Get("MessageId")
@@ -85,7 +85,7 @@ func TestTheOriginalMakesAnIDIfNoneIsSuggested(t *testing.T) {
 	})
 }
 
-func TestTheOriginalBundlesWhatMayBeBundled(t *testing.T) {
+func TestOriginal_BundlesWhatMayBeBundled(t *testing.T) {
 	for bundling, want := range map[string][]string{
 		"FFF": {"1"}, "FTF": {"1"}, "FTT": {"1"}, "TFF": {"1"}, "TFT": {"1"}, "TTF": {"1", "2"}, "TTT": {"1", "2", "3"},
 	} {
@@ -100,7 +100,7 @@ func TestTheOriginalBundlesWhatMayBeBundled(t *testing.T) {
 	}
 }
 
-func TestTheOriginalWeighsBundles(t *testing.T) {
+func TestOriginal_WeighsBundles(t *testing.T) {
 	onEveryRoute(t, func(t *testing.T, f *hubFixture, route, origin string) {
 		f.post(202, newEvent(1, "origin", origin, "weight", 1<<31-1), newEvent(2, "origin", origin), newEvent(3, "origin", origin, "weight", 51_199), newEvent(4, "origin", origin))
 		for _, want := range [][]string{{"1"}, {"2", "3"}, {"4"}} {
@@ -111,13 +111,13 @@ func TestTheOriginalWeighsBundles(t *testing.T) {
 	})
 }
 
-func TestTheOriginalGivesTheOldestOfItsDomains(t *testing.T) {
+func TestOriginal_ReturnsTheOldestEventsOfItsDomains(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1, "origin", "Charges"), newEvent(2, "origin", "MarketRoles"), newEvent(3, "origin", "MeteringPoints"))
 	require.Equal(t, []string{"1"}, f.do("GET", "/api/peek/masterdata", "").wants(200).ids())
 }
 
-func TestTheOriginalHasOneOpenBundleForEachRouteOfItsOwn(t *testing.T) {
+func TestOriginal_HasOneOpenBundleForEachRoute(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1), newEvent(2, "origin", "Aggregations"), newEvent(3, "origin", "Charges"), newEvent(4, "origin", "MarketRoles"))
 	var open []string
@@ -132,7 +132,7 @@ func TestTheOriginalHasOneOpenBundleForEachRouteOfItsOwn(t *testing.T) {
 	require.Equal(t, []string{"4"}, f.do("GET", "/api/peek", "").wants(200).ids())
 }
 
-func TestTheOriginalDequeuesOnlyWhatIsTheActorsAndOpen(t *testing.T) {
+func TestOriginal_DequeuesOnlyTheActorsOpenBundle(t *testing.T) {
 	f := serve(t)
 	f.do("DELETE", "/api/dequeue?bundleId="+id(71), "").wants(404)
 	f.post(202, newEvent(1))
@@ -141,7 +141,7 @@ func TestTheOriginalDequeuesOnlyWhatIsTheActorsAndOpen(t *testing.T) {
 	f.do("DELETE", "/api/dequeue?bundleId="+id(71), "").wants(200)
 }
 
-func TestTheOriginalReadsPathsAndNamesInAnyCaseAndTheFirstValue(t *testing.T) {
+func TestOriginal_ReadsPathsAndNamesInAnyCaseAndTheFirstValue(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1))
 	for _, path := range []string{
@@ -162,7 +162,7 @@ func TestTheOriginalReadsPathsAndNamesInAnyCaseAndTheFirstValue(t *testing.T) {
 	f.do("DELETE", "/Api/DEQUEUE/?BundleID="+id(71)+"&bundleid="+id(72), "").wants(200)
 }
 
-func TestTheOriginalWantsABundleIDToDequeue(t *testing.T) {
+func TestOriginal_RequiresABundleIDToDequeue(t *testing.T) {
 	f := serve(t)
 	const detail = `{"code":"value_not_specified","message":"'Bundle Id' must not be empty.","target":"BundleId"},{"code":"invalid_UUID","message":"'Bundle Id' must have a valid guid.","target":"BundleId"}`
 	for _, path := range []string{"/api/dequeue", "/api/dequeue?bundleId=", "/api/dequeue?bundleId=%20%09", "/api/dequeue?id=" + id(1)} {
@@ -172,7 +172,7 @@ func TestTheOriginalWantsABundleIDToDequeue(t *testing.T) {
 	}
 }
 
-func TestTheOriginalTellsErrorsInTheFormOfTheRequest(t *testing.T) {
+func TestOriginal_ReturnsErrorsInTheFormatOfTheRequest(t *testing.T) {
 	f := serve(t)
 	for _, contentType := range []string{"application/xml", "Application/XML"} {
 		a := f.do("GET", "/api/peek?bundleId=4711", "", "Content-Type", contentType).wants(400)
@@ -196,7 +196,7 @@ func TestTheOriginalTellsErrorsInTheFormOfTheRequest(t *testing.T) {
 	require.NotContains(t, a.body, "<Details>")
 }
 
-func TestTheOriginalKnowsAUsedID(t *testing.T) {
+func TestOriginal_RefusesABundleIDThatWasUsed(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1))
 	f.do("GET", "/api/peek?bundleId="+id(71), "").wants(200)
@@ -206,7 +206,7 @@ func TestTheOriginalKnowsAUsedID(t *testing.T) {
 		f.do("GET", "/api/peek?bundleId="+id(71), "").wants(400).body)
 }
 
-func TestTheOriginalAnswers401WithoutABody(t *testing.T) {
+func TestOriginal_Answers401WithoutABody(t *testing.T) {
 	f := serve(t)
 	for _, route := range []string{"GET /api/peek", "GET /api/Peek/timeseries", "GET /api/peek/masterdata", "GET /api/peek/aggregations", "DELETE /api/dequeue?bundleId=4711"} {
 		method, path, _ := strings.Cut(route, " ")
@@ -218,7 +218,7 @@ func TestTheOriginalAnswers401WithoutABody(t *testing.T) {
 	f.do("GET", "/api/peek", "", "X-Actor-Id", "nobody-has-heard-of").wants(204)
 }
 
-func TestTheOriginalNeedsNoCorrelationID(t *testing.T) {
+func TestOriginal_NeedsNoCorrelationID(t *testing.T) {
 	f := serve(t)
 	f.do("GET", "/api/peek", "", "correlationid", "c-4711").wants(204)
 	f.logs.wait(t, `"correlation_id":"c-4711"`)
@@ -226,7 +226,7 @@ func TestTheOriginalNeedsNoCorrelationID(t *testing.T) {
 	f.do("DELETE", "/api/dequeue?bundleId="+id(1), "").wants(404)
 }
 
-func TestTheOriginalTellsWhatFailedInside(t *testing.T) {
+func TestOriginal_ReportsInternalErrors(t *testing.T) {
 	const other = `{"error":{"code":"INTERNAL_ERROR","message":"An error occured while processing the request."}}` //nolint:misspell // as the original has it
 	for _, tc := range []struct {
 		err     error
@@ -254,7 +254,7 @@ func TestTheOriginalTellsWhatFailedInside(t *testing.T) {
 	}
 }
 
-func TestTheOriginalHasNoDataForWhoIsOutpaced(t *testing.T) {
+func TestOriginal_Returns204ToTheLoserOfARace(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1))
 	f.store.next = func(context.Context) error { return hub.ErrOutpaced }
@@ -262,7 +262,7 @@ func TestTheOriginalHasNoDataForWhoIsOutpaced(t *testing.T) {
 	f.do("GET", "/v1/peek", "").problem(429, "busy")
 }
 
-func TestTheOriginalHasNoDataWhileADomainDoesNotAnswer(t *testing.T) {
+func TestOriginal_HasNoDataWhileADomainDoesNotAnswer(t *testing.T) {
 	for _, reason := range []string{hub.NoAnswer, "internal-error"} {
 		f := serve(t)
 		f.store.next = func(context.Context) error { return unansweredProblem(reason, "") }
@@ -270,7 +270,7 @@ func TestTheOriginalHasNoDataWhileADomainDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func TestTheOriginalTellsItsHealth(t *testing.T) {
+func TestOriginal_ReportsItsHealth(t *testing.T) {
 	trouble := error(nil)
 	f := serve(t, func(o *api.Options, _ *hub.Options) { o.Ready = func(context.Context) error { return trouble } })
 	require.Equal(t, "Healthy", f.do("GET", "/api/monitor/live", "", "X-Actor-Id", "").wants(200).body)
@@ -285,7 +285,7 @@ func TestTheOriginalTellsItsHealth(t *testing.T) {
 	f.logs.wait(t, "no store")
 }
 
-func TestABundleIsOneWhicheverAPIOpenedIt(t *testing.T) {
+func TestBundle_IsTheSameInBothAPIs(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1), newEvent(2, "payload", map[string]any{"kwh": 1.5}))
 	first := f.do("GET", "/api/peek?responseformat=json", "").wants(200)

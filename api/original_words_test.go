@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestTheOriginalReadsAGUIDInAnyForm(t *testing.T) {
+func TestOriginal_ReadsAGUIDInAnyForm(t *testing.T) {
 	const want = "0a1b2c3d-4e5f-4071-8293-a4b5c6d7e8f9"
 	f := serve(t)
 	f.post(202, newEvent(1))
@@ -36,7 +36,7 @@ func TestTheOriginalReadsAGUIDInAnyForm(t *testing.T) {
 	}
 }
 
-func TestTheOriginalReadsTheFormat(t *testing.T) {
+func TestOriginal_ReadsTheFormat(t *testing.T) {
 	for _, tc := range []struct {
 		query, accept string
 		want          string
@@ -70,7 +70,7 @@ func TestTheOriginalReadsTheFormat(t *testing.T) {
 	}
 }
 
-func TestTheOriginalKeepsTheFormatOfAnOpenBundle(t *testing.T) {
+func TestOriginal_KeepsTheFormatOfAnOpenBundle(t *testing.T) {
 	for _, first := range []string{"xml", "json"} {
 		f := serve(t)
 		f.post(202, newEvent(1))
@@ -83,7 +83,7 @@ func TestTheOriginalKeepsTheFormatOfAnOpenBundle(t *testing.T) {
 	}
 }
 
-func TestTheOriginalReadsTheVersionAsANumber(t *testing.T) {
+func TestOriginal_ReadsTheVersionAsANumber(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "1.0", "2": "2.0", "2.5": "2.5", "%202.25%20": "2.25", "1e2": "100.0", "-1": "-1.0",
 		"two": "1.0", "1,5": "1.0", "NaN": "1.0", "Infinity": "1.0", "1e300": "1.0", "1e-300": "1.0",

@@ -37,7 +37,7 @@ func TestPeekRepeatsTheOpenBundleUntilItIsDequeued(t *testing.T) {
 	require.Contains(t, next.body, id(4))
 }
 
-func TestNothingWaitingIs204(t *testing.T) {
+func TestPeek_Returns204IfNoEventWaits(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1, "recipient", "other"))
 	require.Equal(t, "", f.do("GET", "/v1/peek", "").wants(204).body)
@@ -85,7 +85,7 @@ func TestABundleGetsTheIDThatTheActorSuggests(t *testing.T) {
 	})
 }
 
-func TestParametersThatMakeNoSenseAreRefused(t *testing.T) {
+func TestPeek_RefusesInvalidParameters(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1))
 	for _, tc := range []struct{ query, detail string }{
@@ -147,7 +147,7 @@ func TestADequeueNeedsAUUIDAndNoQuery(t *testing.T) {
 	require.Contains(t, f.do("DELETE", "/v1/dequeue/"+id(1)+"?force=1", "").problem(400, "invalid").Detail, `"force"`)
 }
 
-func TestAContentThatCannotBeOpenedIsAProblemAndNoBody(t *testing.T) {
+func TestPeek_ReturnsAProblemIfTheContentCannotBeOpened(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1, "payload", 1))
 	f.store.open = func(context.Context, repository.Section) (io.ReadCloser, error) {
@@ -162,7 +162,7 @@ func TestAContentThatCannotBeOpenedIsAProblemAndNoBody(t *testing.T) {
 	f.do("GET", "/v1/peek", "").wants(200)
 }
 
-func TestABodyThatFailsHalfwayBreaksOff(t *testing.T) {
+func TestBody_IsCutIfAReadFails(t *testing.T) {
 	f := serve(t)
 	sound := objectsOfTheirOwn(f, 20)
 	sound.Store(10)

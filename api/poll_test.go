@@ -25,7 +25,7 @@ func (f *hubFixture) countPeeks() *int {
 	return n
 }
 
-func TestPoll_PeeksOnceIfNothingComes(t *testing.T) {
+func TestPoll_PeeksOnceIfNoEventArrives(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		peeks := b.f.countPeeks()
 		require.Equal(b.t, 204, (<-b.sendWaiting(waitRequest)).StatusCode)

@@ -322,7 +322,7 @@ func TestPathsAndMethodsThatDoNotExistAreProblems(t *testing.T) {
 	}
 }
 
-func TestWhatOperatorsLookAtAnswersHEAD(t *testing.T) {
+func TestProbes_AcceptHEAD(t *testing.T) {
 	f := serve(t)
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.json", "/openapi.yaml"} {
 		a := f.do("HEAD", path, "").wants(200)
@@ -348,7 +348,7 @@ func TestAPanicIsAProblemAndItsStackIsLogged(t *testing.T) {
 	f.do("GET", "/healthz", "").wants(200)
 }
 
-func TestAPanicInABodyBreaksItOff(t *testing.T) {
+func TestBody_IsCutByAPanic(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1, "weight", 200, "payload", strings.Repeat("x", 200_000)))
 	f.store.open = func(context.Context, repository.Section) (io.ReadCloser, error) {

@@ -43,7 +43,7 @@ func serveContentRequests(t *testing.T, change ...func(*api.Options, *hub.Option
 	return f, d
 }
 
-func TestTheBodyIsWhatTheDomainHasMadeInTheFormatAskedFor(t *testing.T) {
+func TestBody_IsTheDomainsContentInTheRequestedFormat(t *testing.T) {
 	for _, tc := range []struct{ path, contentType, body string }{
 		{"/v1/peek", "application/json", `"json 1.0"`},
 		{"/v1/peek?format=xml&version=2.5", "application/xml", `"xml 2.5"`},
@@ -65,7 +65,7 @@ func TestTheBodyIsWhatTheDomainHasMadeInTheFormatAskedFor(t *testing.T) {
 	}
 }
 
-func TestABundleThatItsDomainHasNotMadeIsNotConfirmed(t *testing.T) {
+func TestDequeue_RefusesABundleWithoutContent(t *testing.T) {
 	f, d := serveContentRequests(t, func(o *api.Options, _ *hub.Options) { o.IsOwnHost = isOwnHost })
 	d.answer = func(context.Context, hub.ContentRequest) (hub.Reply, error) {
 		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found", Text: "a word for operators"}}, nil
@@ -82,7 +82,7 @@ func TestABundleThatItsDomainHasNotMadeIsNotConfirmed(t *testing.T) {
 	require.Contains(t, shown, `"domain":{"answered":false,"failures":2,"reason":"dataset-not-found","text":"a word for operators"}`)
 }
 
-func TestContentThatWasDeleted_IsMadeAgainByTheNextPeek(t *testing.T) {
+func TestPeek_RequestsDeletedContentAgain(t *testing.T) {
 	for _, tc := range []struct {
 		path   string
 		status int
@@ -132,7 +132,7 @@ func TestADomainThatDoesNotAnswerDoesNotDelayOthers(t *testing.T) {
 	peeking.Wait()
 }
 
-func TestADomainHasWhatIsLeftOfTheDeadline(t *testing.T) {
+func TestContentRequest_HasTheRestOfTheDeadline(t *testing.T) {
 	const deadline = 20 * time.Second
 	f, d := serveContentRequests(t, func(o *api.Options, _ *hub.Options) { o.Deadline = deadline })
 	f.post(202, newEvent(1))

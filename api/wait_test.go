@@ -36,7 +36,7 @@ func (b *bubble) after(start time.Time, want time.Duration, status int, answered
 	require.Equal(b.t, want, time.Since(start))
 }
 
-func TestAPeekThatWaitsIsAnsweredWhenAnEventArrives(t *testing.T) {
+func TestWaitingPeek_ReturnsAnEventThatArrives(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
 		answered := b.sendWaiting(waitRequest)
@@ -46,7 +46,7 @@ func TestAPeekThatWaitsIsAnsweredWhenAnEventArrives(t *testing.T) {
 	})
 }
 
-func TestAPeekThatWaitsFindsWhatIsThereAtOnce(t *testing.T) {
+func TestWaitingPeek_ReturnsExistingDataImmediately(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
@@ -54,7 +54,7 @@ func TestAPeekThatWaitsFindsWhatIsThereAtOnce(t *testing.T) {
 	})
 }
 
-func TestAPeekThatWaitsInVainIs204AtTheEnd(t *testing.T) {
+func TestWaitingPeek_EndsWith204WithoutData(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
 		answer := <-b.sendWaiting(waitRequest)
@@ -64,7 +64,7 @@ func TestAPeekThatWaitsInVainIs204AtTheEnd(t *testing.T) {
 	})
 }
 
-func TestAPeekThatWaitsLearnsWhatAnotherNodeHasSaved(t *testing.T) {
+func TestWaitingPeek_ReturnsAnEventThatAnotherNodeSaved(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		answered := b.sendWaiting(waitRequest)
 		<-time.After(5 * time.Second)
@@ -99,7 +99,7 @@ func TestWorkAfterAWaitStillHasItsDeadline(t *testing.T) {
 	})
 }
 
-func TestARequestThatWaitsTakesNothingFromThoseThatFetch(t *testing.T) {
+func TestWaitingPeek_HoldsNoStoreSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, func(o *api.Options, _ *hub.Options) { o.Limits.Peeks = 1 })
 		b := serveBubble(t, f)
@@ -120,7 +120,7 @@ func TestARequestThatWaitsTakesNothingFromThoseThatFetch(t *testing.T) {
 	})
 }
 
-func TestAnActorHasOnlySoManyRequestsThatWait(t *testing.T) {
+func TestWait_LimitsTheRequestsOfAnActor(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
 		var answers []<-chan *http.Response
@@ -156,7 +156,7 @@ func TestAClientThatDisconnectsFreesItsPlace(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsIsAnsweredWhenTheServerDrains(t *testing.T) {
+func TestWaitingPeek_EndsWhenTheServerDrains(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		start := time.Now()
 		answered := b.sendWaiting(waitRequest)
@@ -169,7 +169,7 @@ func TestWhoWaitsIsAnsweredWhenTheServerDrains(t *testing.T) {
 	})
 }
 
-func TestAWaitThatMakesNoSenseIsRefused(t *testing.T) {
+func TestWait_RefusesInvalidDurations(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1))
 	for _, wait := range []string{"0", "0s", "1", "60", "1m", "20s", "1500ms", "0.5s"} {

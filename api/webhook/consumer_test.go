@@ -52,7 +52,7 @@ func TestAConsumer_GetsTheMessageAsItsProducerSentIt(t *testing.T) {
 	require.NotContains(t, r.header, "X-Broker-Consumer-Token")
 }
 
-func TestMetadata_TravelsAlongAndReplacesNoHeaderOfOurs(t *testing.T) {
+func TestMetadata_IsSentAndReplacesNoHeaderOfTheHub(t *testing.T) {
 	call := consumerCall()
 	call.Metadata = map[string]string{"X-Trace": "1", "A-B": "2", "X-Broker-Consumer-Token": "stolen", "User-Agent": "other", "Host": "evil.example"}
 	r := consumerRequest(t, call)

@@ -108,7 +108,7 @@ func TestAHandshakeThatHangs_IsAFailedAttemptAndLeavesNothing(t *testing.T) {
 }
 
 // The policy of the receiver decides how each response is handled.
-func TestAnAnswer_IsWhatThePolicyDecidesBy(t *testing.T) {
+func TestAnAnswer_DeterminesTheVerdictOfThePolicy(t *testing.T) {
 	p := domain.DefaultPolicy()
 	for answer, want := range map[string]func(*testing.T, domain.Answer, domain.Verdict){
 		"204 x\r\n": func(t *testing.T, a domain.Answer, _ domain.Verdict) { require.True(t, p.IsSuccess(a)) },
@@ -244,7 +244,7 @@ func TestARebinding_IsNotDialed(t *testing.T) {
 }
 
 // A stored URL is not trusted, so each call checks it again.
-func TestAURL_ThatMayNotBeCalledAnyMoreIsAFailedAttempt(t *testing.T) {
+func TestAURL_IsCheckedAgainAtEachCall(t *testing.T) {
 	n := newNetwork(t)
 	c := webhook.New(webhook.Options{Dial: n.dial, LookUp: n.lookUp})
 	defer c.Close()
@@ -289,7 +289,7 @@ func TestAnAddressThatDoesNotAnswer_LeavesTimeForTheNext(t *testing.T) {
 	})
 }
 
-func TestANetworkThatFails_SaysWhatToDo(t *testing.T) {
+func TestANetworkFailure_HasAReasonWithARemedy(t *testing.T) {
 	op := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
 	for _, tc := range []struct {
 		lookUp, dial error

@@ -87,7 +87,7 @@ func TestABody_KeepsTheMessage(t *testing.T) {
 
 // A stored header does not replace a header of the hub, even if the stored header was allowed when
 // its subscription was created.
-func TestHeadersOfAUser_DoNotReplaceOurs(t *testing.T) {
+func TestHeadersOfAUser_DoNotReplaceHeadersOfTheHub(t *testing.T) {
 	d := delivery("http://receiver.example/hook")
 	d.Headers = map[string]string{"X-Mine": "1", "Authorization": "Bearer x"}
 	require.NoError(t, webhook.CheckHeaders(d.Headers))

@@ -120,7 +120,7 @@ func TestACompressedAnswer_IsNotDecompressed(t *testing.T) {
 	require.Less(t, len(r.Body), webhook.MaxBody, "of 10 MB")
 }
 
-func TestConnections_AreUsedAgain(t *testing.T) {
+func TestConnections_AreReused(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		var protocol atomic.Int64
 		var connections sync.Map

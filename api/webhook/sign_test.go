@@ -76,7 +76,7 @@ func secret(t *testing.T, text string) webhook.Secret {
 	return s
 }
 
-func TestASignature_IsThatOfStandardWebhooks(t *testing.T) {
+func TestASignature_FollowsStandardWebhooks(t *testing.T) {
 	d := delivery("http://receiver.example/hook")
 	d.Secrets = []webhook.Secret{secret(t, newSecret), secret(t, oldSecret)}
 	r := requestOf(t, d)

@@ -85,7 +85,7 @@ func TestCheckURL_NamesWhatMayNotBeCalled(t *testing.T) {
 	require.Empty(t, n.dials)
 }
 
-func TestCheckURL_AsksAgainIfALookUpFails(t *testing.T) {
+func TestCheckURL_IsUnavailableIfALookUpFails(t *testing.T) {
 	c := webhook.New(webhook.Options{LookUp: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no answer") }})
 	defer c.Close()
 	require.Equal(t, domain.Unavailable, domain.KindOf(c.CheckURL(t.Context(), "https://public.example")))

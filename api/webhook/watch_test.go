@@ -74,7 +74,7 @@ func TestARedirectOfAWatch_IsFollowedWithTheSameCall(t *testing.T) {
 	require.Contains(t, a.Error, "more than 5 times")
 }
 
-func TestARedirectOfAWatch_GoesNowhereThatMayNotBeCalled(t *testing.T) {
+func TestARedirectOfAWatch_MustLeadToAnAllowedURL(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if at := r.URL.Query().Get("to"); at != "" {
 			w.Header().Set("Location", at)

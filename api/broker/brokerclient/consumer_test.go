@@ -92,7 +92,7 @@ func TestAConsumer_AcceptsTwoTokensWhileOneIsReplaced(t *testing.T) {
 	require.Len(t, w.calls, 2)
 }
 
-func TestAConsumer_RefusesCallsOfOthersThanItsHub(t *testing.T) {
+func TestAConsumer_RefusesCallsThatAreNotFromItsHub(t *testing.T) {
 	hour := func(d time.Duration) webhook.Options {
 		return webhook.Options{Clock: func() time.Time { return time.Now().Add(d) }}
 	}

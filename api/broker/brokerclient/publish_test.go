@@ -34,7 +34,7 @@ func TestPublish_SendsTheMessageUnchanged(t *testing.T) {
 	require.Empty(t, r.header.Get("X-Broker-Admin-Token"))
 }
 
-func TestPublish_LeavesOutWhatIsNotGiven(t *testing.T) {
+func TestPublish_OmitsEmptyFields(t *testing.T) {
 	c, h := serve(t, brokerclient.Options{Credentials: allTokens, URL: "/behind/a/proxy"}, accepted)
 	_, err := c.Publish(t.Context(), "prices", &brokerclient.Message{})
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestPublish_FailsWithoutALocation(t *testing.T) {
 	}
 }
 
-func TestAProblem_IsReadAsFarAsItCanBe(t *testing.T) {
+func TestAProblem_IsReadEvenIfItIsMalformed(t *testing.T) {
 	for _, tc := range []struct {
 		answer http.HandlerFunc
 		text   string

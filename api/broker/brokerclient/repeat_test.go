@@ -101,7 +101,7 @@ func TestARequest_EndsWithItsContext(t *testing.T) {
 }
 
 // A message without an ID may be repeated if it was never sent.
-func TestPublish_RepeatsWhatWasNotSent(t *testing.T) {
+func TestPublish_RepeatsARequestThatWasNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		dial := error(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})

@@ -56,7 +56,7 @@ func TestAClient_ListsAndRetriggersJobs(t *testing.T) {
 	}, seen)
 }
 
-func TestAClient_SaysWhatAFailureMeans(t *testing.T) {
+func TestAClient_ClassifiesFailures(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		status int
@@ -101,7 +101,7 @@ func TestAClient_SaysWhatAFailureMeans(t *testing.T) {
 	}
 }
 
-func TestAClient_ReportsAHubThatIsNotThere(t *testing.T) {
+func TestAClient_ReportsAnUnreachableHub(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	_, err := connect(t, s.URL).Overdue(t.Context(), time.Second, "")

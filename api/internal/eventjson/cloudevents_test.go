@@ -36,7 +36,7 @@ func TestCloudEvent_SuppliesMissingFieldsOfItsEvent(t *testing.T) {
 	require.Equal(t, "a", got.Events[0].Recipient.String())
 }
 
-func TestEventsOfOneCloudEventHaveIdsOfTheirOwn(t *testing.T) {
+func TestCloudEvent_EventsInAnArrayNeedIDs(t *testing.T) {
 	got, err := ParseCloudEvent([]byte(cloudEventWith(`[`+lean+`]`, `"subject":"a"`)), defaultLimits)
 	require.NoError(t, err)
 	require.Equal(t, []Fault{{Pointer: "/data/0/id", Detail: "id: missing"}}, got.Faults.List)

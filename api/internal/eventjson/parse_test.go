@@ -62,7 +62,7 @@ func TestLaterFaultsPointToTheEvent(t *testing.T) {
 	require.Equal(t, Fault{Pointer: "", Detail: "all of it"}, got.Fault(0, "", "all of it"))
 }
 
-func TestASyntaxErrorTellsTheByte(t *testing.T) {
+func TestSyntaxError_HasThePositionOfTheByte(t *testing.T) {
 	for text, want := range map[string]SyntaxError{
 		``:                   {"", 0, "the body is empty; want an array of events"},
 		`  7`:                {"", 2, "want an array of events"},
@@ -78,7 +78,7 @@ func TestASyntaxErrorTellsTheByte(t *testing.T) {
 	}
 }
 
-func TestThereAreAtMostAsManyEventsAsTheLimit(t *testing.T) {
+func TestRead_LimitsTheNumberOfEvents(t *testing.T) {
 	limits := Limits{Events: 2, Payload: 10}
 	read := func(text string, _ Limits) (*Events, error) { return Read(strings.NewReader(text), limits) }
 	parse := func(text string, _ Limits) (*Events, error) { return Parse([]byte(text), limits) }

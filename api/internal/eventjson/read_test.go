@@ -64,7 +64,7 @@ func manyEvents(n, payload int) []byte {
 }
 
 // The events do not depend on how the body is split into reads.
-func TestPiecesOfABodyMakeNoDifference(t *testing.T) {
+func TestRead_DoesNotDependOnThePiecesOfABody(t *testing.T) {
 	text := manyEvents(300, 100_000/10)
 	want, err := Read(bytes.NewReader(text), defaultLimits)
 	if err != nil || len(want.Events) != 300 {
@@ -110,7 +110,7 @@ func (c *chunked) Read(p []byte) (int, error) {
 
 // If a client sends a huge event byte by byte, the hub does not scan the event again for each byte:
 // the work is proportional to the length of the text.
-func TestAHugeEventInSmallPiecesIsScannedAFewTimesOnly(t *testing.T) {
+func TestRead_ScansAHugeEventOnlyAFewTimes(t *testing.T) {
 	text := []byte(`[{"payload":"` + strings.Repeat("x", megabyte) + `"}]`)
 	fills := 0
 	array := elements{r: readerFunc(func(p []byte) (int, error) {

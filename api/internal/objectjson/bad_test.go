@@ -98,7 +98,7 @@ func TestBadMembers(t *testing.T) {
 	}
 }
 
-func TestKeysAreKept(t *testing.T) {
+func TestKeys_AreDecodedOnce(t *testing.T) {
 	long := strings.Repeat("日", 1024)
 	for encoded, want := range map[string]string{
 		"a+b": "a b", "a%2Bb": "a+b", "%25": "%", "a%2Fb%00": "a/b\x00", "%E6%97%A5": "日", "日": "日", `\"\\\u00e9`: `"\é`, long: long, "folder/": "folder/", " ": " ",
