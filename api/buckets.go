@@ -17,7 +17,7 @@ const maxBuckets = 10_000
 // a new client's bucket may replace a full one. If none of maxBuckets buckets is full, all further
 // clients share one bucket: a client cannot gain tokens by using many names.
 type buckets struct {
-	unit   string // what a token permits, in the plural
+	unit   string // what a token stands for: "requests", "events" or "tokens"
 	policy string // value of the header RateLimit-Policy
 	rate   float64
 	burst  int // capacity of a bucket in tokens

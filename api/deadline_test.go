@@ -63,7 +63,7 @@ func serveBubble(t *testing.T, f *hubFixture, configure ...func(*http.Server)) *
 		f.server.WaitForPolls(context.WithoutCancel(t.Context()))
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
-		<-time.After(time.Second) // net/http takes this long to close a connection after an answer with Connection: close
+		<-time.After(time.Second) // net/http takes this long to close a connection after a response with Connection: close
 	})
 	return b
 }

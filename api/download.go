@@ -67,7 +67,7 @@ type download struct {
 	status int
 	begun  bool
 	gzip   *gzip.Writer // nil: the body is not compressed
-	err    error        // error of a Write
+	err    error        // error of the last Write that failed
 }
 
 func newDownload(w http.ResponseWriter, b *domain.Bundle, compress bool) *download {
@@ -101,7 +101,7 @@ func mediaType(b *domain.Bundle) string {
 
 // compressors pools gzip.Writers, which take several hundred KB each.
 var compressors = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for a wrong level only
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an invalid level
 	return w
 }}
 

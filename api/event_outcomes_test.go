@@ -55,8 +55,8 @@ func newAwaitedTopic(t *testing.T) (*awaitedTopic, func(*api.Options, *hub.Optio
 	}
 }
 
-// callReceiver calls the receiver of a subscription with one event for each status, which the
-// receiver returns.
+// callReceiver calls the receiver of a subscription once for each status, with which the receiver
+// responds.
 func (w *awaitedTopic) callReceiver(id domain.SubscriptionID, statuses ...int) error {
 	ctx := context.Background()
 	c, version, err := w.cursors.Load(ctx, id.Cursor(), domain.Owner{Incarnation: "node", Limit: domain.MaxConcurrency, Policy: domain.QueuePolicy([]time.Duration{0}, 1)}, time.Now)

@@ -73,7 +73,7 @@ func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture
 	api.Harden(server.Config)
 	server.Start()
 	f.url = server.URL
-	document() // load the document before a test measures time: that takes seconds on a busy machine
+	document() // loaded before a test measures time, because loading takes seconds on a busy machine
 	transport := &http.Transport{DisableCompression: true}
 	f.client = &http.Client{Transport: &validating{t: t, next: transport}}
 	t.Cleanup(func() {

@@ -171,7 +171,7 @@ func (s *Server) objectHistory(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) pairedHistory(w http.ResponseWriter, r *http.Request, values url.Values, id ledger.RowID) error {
 	for _, name := range []string{limitParameter, tokenParameter} {
 		if values.Has(name) {
-			return refuse(invalid, "%s: paired=true answers all pairs at once; leave %s out.", name, name)
+			return refuse(invalid, "%s: paired=true returns all pairs in one response; leave %s out.", name, name)
 		}
 	}
 	pairs, err := s.opts.Objects.Pairs(r.Context(), id)

@@ -206,7 +206,7 @@ type problemError struct {
 	checks  []FailedCheck
 	looked  *searchedDocument // stores that were searched without a result
 	close   bool              // close the connection instead of reading the rest of the body
-	cause   error             // cause for the log
+	cause   error             // error for the log
 }
 
 // A bodyFault describes a fault at one position of the body.

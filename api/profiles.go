@@ -45,7 +45,7 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
 	case "allocs", "goroutine", "heap":
 		err = pprof.Lookup(name).WriteTo(&body, debug)
 	default:
-		return refuse(noRoute, "There is no profile of this name. There are allocs, goroutine, heap and %s, which is that of the CPU.", cpuProfile)
+		return refuse(noRoute, "This hub has no profile with this name. It has allocs, goroutine, heap and %s, the profile of the CPU.", cpuProfile)
 	}
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type byteRange struct{ start, end int64 }
 
 func (r byteRange) length() int64 { return r.end - r.start }
 
-// A rangeBody is a hub.Body, as limitRanges uses it.
+// A rangeBody has the methods of hub.Body that limitRanges needs.
 type rangeBody interface {
 	io.ReadSeeker
 	LimitReadAhead(end int64)

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// stopClock sets a clock that does not advance.
+// stopClock is an option of a server: its clock does not advance.
 func stopClock(o *api.Options, _ *hub.Options) {
 	o.Clock = func() time.Time { return time.Unix(1_700_000_000, 0) }
 }

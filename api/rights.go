@@ -82,7 +82,7 @@ var rights = map[string][]identity.Role{
 	"GET " + patchesPath + "/{jobId}":        {identity.RoleOperatorRead},
 	"DELETE " + patchesPath + "/{jobId}":     {identity.RoleOperator},
 
-	"POST /v1/admin/check":                  {identity.RoleOperator}, // a check can repair
+	"POST /v1/admin/check":                  {identity.RoleOperator}, // a check can also repair data
 	"GET /v1/admin/backup":                  {identity.RoleOperator}, // the archive contains all secrets of the data folder
 	"GET " + logLevelPath:                   {identity.RoleOperatorRead},
 	"PUT " + logLevelPath:                   {identity.RoleOperator},

@@ -52,7 +52,7 @@ func TestRights_AreThoseOfTheDocument(t *testing.T) {
 	require.Equal(t, documented, api.RightsCount(), "a row of a route that does not exist")
 }
 
-// principals returns the senders of the matrix, each with its roles.
+// principals returns senders with different roles, by a name for each.
 func principals(k *tokens) map[string]principal {
 	return map[string]principal{
 		"none":    {status: http.StatusUnauthorized},

@@ -31,31 +31,31 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// Options of a Server. Only Hub and Operator are required.
+// Options of a Server. Hub, Operator and Mailboxes are required.
 type Options struct {
 	Hub            *hub.Hub
 	Operator       *hub.Operator
 	Backup         func(ctx context.Context, w io.Writer) error // writes an archive of all data
 	NoBackup       string                                       // reason why backups are impossible; "": they are possible
-	Check          hub.Checker                                  // default: check is not supported
-	Subscriptions  *subscribe.Service                           // default: not supported, which the responses say
-	Replays        *replay.Service                              // default: not supported
-	Events         *publish.Service                             // default: not supported
-	Outcomes       *outcome.Service                             // default: no sender of events waits
-	Console        *console.Console                             // default: no console
+	Check          hub.Checker                                  // nil: stored data cannot be checked
+	Subscriptions  *subscribe.Service                           // nil: the hub has no subscriptions, and their routes say so
+	Replays        *replay.Service                              // nil: deliveries cannot be replayed
+	Events         *publish.Service                             // nil: the hub accepts no published events
+	Outcomes       *outcome.Service                             // nil: no sender waits for the outcomes of its events
+	Console        *console.Console                             // nil: the hub has no console
 	Mailboxes      *survey.Service                              // required
-	Deliveries     *inspect.Service                             // default: not supported
-	Find           *find.Service                                // default: no search for ids
-	Broker         *broker.Service                              // default: not supported
-	Watches        *watch.Service                               // default: not supported
-	Objects        *ledger.Service                              // default: not supported
-	DeadLetters    *deadletters.Service                         // default: the hub has no queues on a bus
-	Identity       *identity.Authenticator                      // verifies the senders of requests; default: the header X-Actor-Id and AdminToken identify them
-	AdminToken     string                                       // bearer token of operators; default: operators' routes are refused
+	Deliveries     *inspect.Service                             // nil: deliveries cannot be inspected
+	Find           *find.Service                                // nil: ids cannot be searched
+	Broker         *broker.Service                              // nil: the hub has no broker
+	Watches        *watch.Service                               // nil: the hub has no watches
+	Objects        *ledger.Service                              // nil: the hub has no ledger of objects
+	DeadLetters    *deadletters.Service                         // nil: the hub has no queues on a bus
+	Identity       *identity.Authenticator                      // verifies the senders of requests; nil: the header X-Actor-Id and AdminToken identify them
+	AdminToken     string                                       // bearer token of operators; "": only AdminTokens are accepted
 	AdminTokens    []AdminToken                                 // further tokens with the rights of AdminToken
 	Logger         *slog.Logger                                 // default: discards
 	LogLevel       *loglevel.Level                              // level of Logger, which operators may change; default: a level that no log uses
-	Registerer     prometheus.Registerer                        // default: a new registry, which is then also Gatherer
+	Registerer     prometheus.Registerer                        // registers the metrics; default: a new registry, which also becomes the Gatherer
 	Gatherer       prometheus.Gatherer                          // source of /metrics; default: Registerer, if it is a Gatherer
 	Ready          func(context.Context) error                  // reports the cached readiness for each /readyz, so it must be cheap; default: ready
 	Warnings       func() []FailedCheck                         // warnings of a ready node for /readyz, so it must be cheap; default: none
@@ -68,12 +68,12 @@ type Options struct {
 	Deadline       time.Duration              // time limit of a request; default 30 s
 	Clock          func() time.Time           // clock for durations in logs and metrics; default time.Now
 	Traces         trace.TracerProvider       // provider of the spans of requests; default: none
-	NewRequestID   func() string              // default: 26 random letters and digits
+	NewRequestID   func() string              // returns the id of a new request; default: 26 random letters and digits
 }
 
 // Limits of requests. A zero limit means the default.
 type Limits struct {
-	RequestBody int64 // bytes; default 32 MB
+	RequestBody int64 // bytes of a request's body; default 32 MB
 	Payload     int   // bytes of one payload in compact form; default 1 MB
 
 	PayloadDepth  int // levels of nesting in one payload; default 64
@@ -98,8 +98,8 @@ type Limits struct {
 
 	Wait time.Duration // maximum time that a Peek waits for data; default 1 min
 
-	Requests        int // requests of one client per second; default: no limit
-	EventsPerSecond int // events of one client per second, where one request may exceed the rate; default: no limit
+	Requests        int // requests of one client per second; 0: no limit
+	EventsPerSecond int // events of one client per second, where one request may exceed the rate; 0: no limit
 
 	FailedLogins int // failed logins of operators per minute, after which an address is refused; default 10
 	FailedTokens int // invalid tokens per second, after which no new token from an address is verified; default 20

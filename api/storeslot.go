@@ -80,7 +80,7 @@ type slottedBody struct {
 	mu   sync.Mutex // ServeContent reads the parts of a multipart response in another goroutine
 	slot *storeSlot
 	keep int64 // bytes of memory that the body retains after a Read
-	err  error // error of resume
+	err  error // error with which resume failed
 }
 
 // openSlotted opens the body of peeked. After a Read, the body retains only keep bytes of memory.

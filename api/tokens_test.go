@@ -12,11 +12,11 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// tokens are the additional parts of a fixture whose server accepts tokens.
+// tokens has the issuer, a token and the clock of a server that accepts tokens.
 type tokens struct {
 	issuer *identitytest.Issuer
 	all    string        // token with the rights of the usual actor, of the domain TimeSeries and of operators
-	ahead  *atomic.Int64 // nanoseconds by which the clock for the expiry of tokens is ahead
+	ahead  *atomic.Int64 // how far the clock that checks the expiry of tokens is ahead, in nanoseconds
 }
 
 // advance moves the clock for the expiry of tokens by d from now.

@@ -229,7 +229,7 @@ func TestARebinding_IsNotDialed(t *testing.T) {
 	for _, a := range append(specialAddresses, "::ffff:127.0.0.1") {
 		n.hosts["receiver.example"] = []netip.Addr{netip.MustParseAddr(a)}
 		if a == "::ffff:8.8.8.8" {
-			continue // the public address
+			continue // another notation of the public address
 		}
 		r := send(t, c, d)
 		require.Zero(t, r.Answer.Status, a)

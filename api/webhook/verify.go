@@ -115,7 +115,7 @@ func verifyAuthorization(keys []Key, h http.Header, body []byte, now time.Time, 
 	}
 	digest := sha256.Sum256(body)
 	if h.Get("Digest") != "SHA-256="+base64.StdEncoding.EncodeToString(digest[:]) {
-		return domain.Errorf(domain.Invalid, "Digest: it is not that of the body, which was changed")
+		return domain.Errorf(domain.Invalid, "Digest: want the SHA-256 of the body; the body or the header was changed")
 	}
 	got, err := base64.StdEncoding.DecodeString(signatureParameter(parameters))
 	if err != nil || len(got) == 0 {

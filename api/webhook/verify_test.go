@@ -103,7 +103,7 @@ func TestVerifier_RefusesWhatWasChanged(t *testing.T) {
 		"many signatures": {set("Webhook-Signature", func(s string) string {
 			return strings.Repeat("v1a,AAAA ", 16) + s
 		}), "at most 16"},
-		"digest":           {set("Digest", flip), "Digest: it is not that of the body"},
+		"digest":           {set("Digest", flip), "Digest: want the SHA-256 of the body"},
 		"date":             {set("Date", func(string) string { return time.Now().Add(2 * time.Second).UTC().Format(http.TimeFormat) }), "the signature in Authorization is not valid"},
 		"old date":         {set("Date", func(string) string { return time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat) }), "more than 5m"},
 		"no date":          {set("Date", text("")), "Date: want"},

@@ -74,6 +74,6 @@ type SyntaxError struct {
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s, at byte %d", e.want, e.at) }
 
 // A TooManyError reports more events than Limits.Events.
-type TooManyError struct{ Most int }
+type TooManyError struct{ Limit int }
 
-func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d events", e.Most) }
+func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d events", e.Limit) }
