@@ -93,7 +93,7 @@ func TestOtherWebSitesCannotGiveOrders(t *testing.T) {
 		}
 		req := f.newRequest(route.method, route.path, strings.NewReader(route.body))
 		req.Host = "evil.example"
-		f.client.Transport.(*validating).t = t
+		f.client.Transport.(*validatingTransport).t = t
 		require.Equal(t, http.StatusBadRequest, f.send(req).status)
 	}
 }

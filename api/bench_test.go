@@ -49,7 +49,7 @@ func BenchmarkPeekBody(b *testing.B) {
 	}
 }
 
-// fill posts n events, each with a payload of payload bytes.
+// fill posts n events, each with a payload of the given size in bytes.
 func fill(b *testing.B, url string, n, payload int) {
 	b.Helper()
 	for at := 0; at < n; at += 2_000 {

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// postDataAvailable stores the events of the body. If any is invalid, it stores
-// nothing and reports the position of every fault.
+// postDataAvailable stores the events of the body. If any event is invalid, it stores nothing and
+// reports the position of every fault.
 func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingeste
 }
 
 // unfinishedProblem returns the problem of a request whose events were stored for only some
-// recipients. For the other recipients, they were refused, or it is unknown whether they were
+// recipients. The events of other recipients were refused, or it is unknown whether they were
 // stored. The kind of err describes one recipient, not the whole request: even if err says that
 // nothing was stored, events of other recipients may be.
 func unfinishedProblem(ctx context.Context, sent *eventjson.Events, stored hub.Ingested, err error) error {

@@ -30,8 +30,8 @@ type bubble struct {
 	conns chan net.Conn
 }
 
-// inBubble runs test with a server in a synctest bubble. In the server waits one bundle, whose body
-// has the given size.
+// inBubble runs test with a server in a synctest bubble. One bundle waits in the server, and its
+// body has size bytes.
 func inBubble(t *testing.T, size int, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,10 +121,10 @@ func TestAReaderThatIsSlowGetsTheWholeBody(t *testing.T) {
 	inBubble(t, 1<<20-2, func(b *bubble) {
 		b.f.store.open = func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
 			r, err := b.f.store.Store.Open(ctx, s)
-			return &untilDone{r, ctx}, err
+			return &blockedReader{r, ctx}, err
 		}
 		start := time.Now()
-		resp := b.exchange(&slow{Conn: b.dial(), rate: 4 << 10}, peekRequest)
+		resp := b.exchange(&slowConn{Conn: b.dial(), rate: 4 << 10}, peekRequest)
 		n, err := io.Copy(io.Discard, resp.Body)
 		require.NoError(b.t, err)
 		require.Greater(b.t, n, int64(1<<20))
@@ -133,14 +133,13 @@ func TestAReaderThatIsSlowGetsTheWholeBody(t *testing.T) {
 	})
 }
 
-// An untilDone is a reader that waits until its context ends and then fails, like a reader from the
-// network.
-type untilDone struct {
+// A blockedReader waits until its context ends, and then fails like a reader from the network.
+type blockedReader struct {
 	io.ReadCloser
 	ctx context.Context
 }
 
-func (r *untilDone) Read(p []byte) (int, error) {
+func (r *blockedReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -150,7 +149,7 @@ func (r *untilDone) Read(p []byte) (int, error) {
 func TestAReaderThatReadsTooSlowlyIsCutOff(t *testing.T) {
 	inBubble(t, 1<<20-2, func(b *bubble) {
 		start := time.Now()
-		resp := b.exchange(&slow{Conn: b.dial(), rate: 1 << 10}, peekRequest)
+		resp := b.exchange(&slowConn{Conn: b.dial(), rate: 1 << 10}, peekRequest)
 		_, err := io.Copy(io.Discard, resp.Body)
 		require.Error(b.t, err)
 		require.Less(b.t, time.Since(start), 2*time.Minute)
@@ -160,7 +159,7 @@ func TestAReaderThatReadsTooSlowlyIsCutOff(t *testing.T) {
 func TestPeek_CutsReadersBelowTheMinimumRate(t *testing.T) {
 	inBubble(t, 1<<20-2, func(b *bubble) {
 		start := time.Now()
-		resp := b.exchange(&slow{Conn: b.dial(), rate: 3 << 10}, peekRequest)
+		resp := b.exchange(&slowConn{Conn: b.dial(), rate: 3 << 10}, peekRequest)
 		_, err := io.Copy(io.Discard, resp.Body)
 		require.Error(b.t, err)
 		require.Less(b.t, time.Since(start), 3*time.Minute)
@@ -176,20 +175,20 @@ func TestNoBodyLastsLongerThanTwentyDeadlines(t *testing.T) {
 		}
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(sent...))).StatusCode)
 		start := time.Now()
-		resp := b.exchange(&slow{Conn: b.dial(), rate: 4 << 10}, peekRequest) // the whole body would take 17 minutes at this rate
+		resp := b.exchange(&slowConn{Conn: b.dial(), rate: 4 << 10}, peekRequest) // the whole body would take 17 minutes at this rate
 		_, err := io.Copy(io.Discard, resp.Body)
 		require.Error(b.t, err)
 		require.Equal(b.t, 10*time.Minute, time.Since(start).Round(10*time.Second))
 	})
 }
 
-// A slow is a connection that reads rate bytes per second.
-type slow struct {
+// A slowConn is a connection that reads rate bytes per second.
+type slowConn struct {
 	net.Conn
 	rate int
 }
 
-func (s *slow) Read(p []byte) (int, error) {
+func (s *slowConn) Read(p []byte) (int, error) {
 	<-time.After(time.Second)
 	return s.Conn.Read(p[:min(len(p), s.rate)])
 }

@@ -19,7 +19,7 @@ func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 		return sent, nil
 	}
 	if syntax, ok := errors.AsType[*eventjson.SyntaxError](err); ok {
-		// The list may have up to maxFaults faults with the syntax error, which comes last.
+		// The problem lists up to maxFaults faults. The last one is the syntax error.
 		found := faultsOf(sent.Faults.List)
 		return nil, &problemError{
 			problem: notJSON,

@@ -109,7 +109,7 @@ var compressors = sync.Pool{New: func() any {
 func (d *download) Header() http.Header { return d.header }
 
 // WriteHeader implements http.ResponseWriter. net/http responds with an empty part to a range of
-// the last 0 bytes. RFC 9110 defines this range as not satisfiable.
+// the last 0 bytes. RFC 9110 defines this range as not satisfiable, so the status becomes 416.
 func (d *download) WriteHeader(status int) {
 	d.status = status
 	if status == http.StatusPartialContent && d.header.Get("Content-Length") == "0" {
@@ -155,8 +155,8 @@ func (d *download) beginAnswer() {
 	d.to.WriteHeader(d.status)
 }
 
-// finishAnswer completes the response if err is nil. It returns err, or the error that becomes the
-// response or aborts it.
+// finishAnswer completes the response if err is nil, or returns the error that must replace the
+// response. If err is not nil, it returns err.
 func (d *download) finishAnswer(r *http.Request, err error) error {
 	if d.gzip != nil {
 		defer func() { d.gzip.Reset(nil); compressors.Put(d.gzip) }()

@@ -41,8 +41,8 @@ func (s *Server) requireEvents(next http.Handler) http.Handler {
 	})
 }
 
-// postEvents publishes the CloudEvents of a request. If any is invalid, it
-// publishes nothing and reports the position of every fault.
+// postEvents publishes the CloudEvents of a request. If any event is invalid, it publishes nothing
+// and reports the position of every fault.
 func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 	values, err := query.Parse(r, "topic")
 	if err != nil {

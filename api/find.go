@@ -19,7 +19,7 @@ const findPath = "/v1/admin/find"
 
 var findParameters = []string{"actor", "after", "id", "kind", "origin", "source", "topic"}
 
-// Operators search for what is stored about an id.
+// Operators search for an id in all stores.
 
 type foundDocument struct {
 	ID      string           `json:"id"`
@@ -73,7 +73,7 @@ type unreadableDocument struct {
 	Reason string `json:"reason"`
 }
 
-// find responds to an operator with what is stored about an id.
+// find responds with the stored data about an id.
 func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if s.opts.Find == nil {
 		return refuse(noRoute, "This hub cannot look for ids.")

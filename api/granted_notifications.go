@@ -15,7 +15,7 @@ import (
 // If a sender may act only on some groups of its actor, notifications of other groups are hidden
 // from it, and it cannot create them. Hidden are subscriptions to topics about all bundles of the
 // actor, deliveries of hidden subscriptions, and watches of hidden subscriptions or of bundles of
-// other groups. The hub treats what is hidden as if it did not exist.
+// other groups. To the sender, hidden resources do not exist.
 
 // isOfAllGroups reports whether a topic is about the bundles of an actor in all
 // groups.

@@ -75,7 +75,7 @@ func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture
 	f.url = server.URL
 	document() // loaded before a test measures time, because loading takes seconds on a busy machine
 	transport := &http.Transport{DisableCompression: true}
-	f.client = &http.Client{Transport: &validating{t: t, next: transport}}
+	f.client = &http.Client{Transport: &validatingTransport{t: t, next: transport}}
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()

@@ -45,8 +45,8 @@ func recordOf(ctx context.Context) *requestRecord {
 
 const requestIDHeader = "X-Request-Id"
 
-// identify gives each request an id: the one in its header X-Request-Id if that
-// is safe to log, otherwise a new one.
+// identify assigns an id to each request: the value of the header X-Request-Id if the value is safe
+// to log, otherwise a new id.
 func (s *Server) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(requestIDHeader)

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// logLevelPath is where operators read and change the level of the log of one node.
+// logLevelPath is the path at which operators read and change the log level of one node.
 const logLevelPath = "/v1/admin/log-level"
 
 // A change of the log level lasts for at least minLogLevelSpan and at most maxLogLevelSpan. The

@@ -14,7 +14,7 @@ import (
 
 const logLevelPath = "/v1/admin/log-level"
 
-// serveLogLevel serves with a level that follows a clock set by hand.
+// serveLogLevel starts a server whose log level follows a clock that the test sets.
 func serveLogLevel(t *testing.T) (f *hubFixture, level *loglevel.Level, now *time.Time) {
 	t.Helper()
 	now = new(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))

@@ -66,8 +66,9 @@ func newMemoryPool(room, share int64, limits memoryLimits) *memoryPool {
 	}
 }
 
-// newMemoryPools returns the pool for small requests and the pool for large requests. The pool for
-// small requests has a quarter of room, in addition to room, but at least minSmallPool bytes.
+// newMemoryPools returns a pool for small requests and a pool for large requests. The pool for
+// large requests has room bytes. The pool for small requests has a quarter of room in addition, but
+// at least minSmallPool bytes.
 func newMemoryPools(room, share int64, limits memoryLimits) (small, large *memoryPool) {
 	smallRoom := max(room/4, minSmallPool)
 	return newMemoryPool(smallRoom, max(share/4, smallRoom/4), limits), newMemoryPool(room, share, limits)

@@ -358,8 +358,8 @@ func TestUpload_LimitsStalledSmallBodies(t *testing.T) {
 const largeAnswer = 128<<10 + 4000*300
 
 // inDownloadBubble runs test with a server that has room bytes of memory for large responses, and
-// memory for one response of an actor. For three actors a large bundle waits, for one actor a small
-// bundle.
+// memory for one response of an actor. Three actors have a large waiting bundle, and one actor has
+// a small one.
 func inDownloadBubble(t *testing.T, room int64, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -413,7 +413,7 @@ func TestPeek_LeavesAShareOfTheMemoryToOtherActors(t *testing.T) {
 
 func TestPeek_KeepsSteadyReadersOnSlowConnections(t *testing.T) {
 	inDownloadBubble(t, largeAnswer+600<<10, func(b *bubble) {
-		thin := b.exchange(&slow{Conn: b.dial(), rate: 40 << 10}, peekAs("first"))
+		thin := b.exchange(&slowConn{Conn: b.dial(), rate: 40 << 10}, peekAs("first"))
 		require.Equal(b.t, 200, thin.StatusCode)
 		whole := make(chan error)
 		go func() { _, err := io.Copy(io.Discard, thin.Body); whole <- err }()

@@ -38,8 +38,8 @@ type edgeMetrics struct {
 	peekDuration prometheus.Histogram
 }
 
-// newMetrics returns metrics in which each counter has all its series from the start, except
-// those of routes, which [edgeMetrics.addRoute] adds.
+// newMetrics returns the metrics. All series of a counter exist from the start, except the series
+// of routes, which [edgeMetrics.addRoute] adds.
 func newMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	m := registerMetrics(registerer)
 	hubmetrics.Initialize(m.slowClients, []string{"send", "read"})

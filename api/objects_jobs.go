@@ -119,7 +119,7 @@ func (s *Server) answerStarted(w http.ResponseWriter, r *http.Request, path stri
 		waiting, cancel := context.WithTimeout(r.Context(), wait)
 		defer cancel()
 		defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's
-		// If the job cannot be read now, the response shows it as it began.
+		// If the job cannot be read now, the response shows the job as it was at the start.
 		if found, err := s.opts.Objects.WaitForJob(waiting, *job); err == nil {
 			job = &found
 		}

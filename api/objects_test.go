@@ -160,7 +160,7 @@ func TestObjects_TheHistoryHasPagesAndPairs(t *testing.T) {
 	require.Equal(t, ids[1], list.Results[1]["deleted"].(map[string]any)["id"])
 	require.EqualValues(t, 2, list.Results[1]["numberReordered"])
 	for query, want := range map[string]string{
-		"?paired=1": "paired: want true or false", "?paired=true&limit=1": "limit: paired=true answers all pairs", "?limit=0": "limit: want a whole number of 1 to 1000",
+		"?paired=1": "paired: want true or false", "?paired=true&limit=1": "limit: paired=true returns all pairs", "?limit=0": "limit: want a whole number of 1 to 1000",
 		"?pageToken=x": "pageToken: want the one in links.next", "?x=1": "Unknown query parameter",
 	} {
 		require.Contains(t, f.do("GET", path+query, "").problem(400, "invalid").Detail, want)

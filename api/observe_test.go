@@ -158,7 +158,7 @@ func TestHarden_SetsTheLimitsBeforeAHandler(t *testing.T) {
 
 func TestAHeaderThatIsTooBigIsRefused(t *testing.T) {
 	f := serve(t)
-	resp, err := f.client.Transport.(*validating).next.RoundTrip(f.withHeader("X-Huge", strings.Repeat("x", 64<<10)))
+	resp, err := f.client.Transport.(*validatingTransport).next.RoundTrip(f.withHeader("X-Huge", strings.Repeat("x", 64<<10)))
 	require.NoError(t, err)
 	resp.Body.Close()
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, resp.StatusCode)

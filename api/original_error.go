@@ -55,8 +55,7 @@ func isUnanswered(err error) bool {
 	return ok
 }
 
-// An originalError is an error in the form of the original. Its form in JSON is that of the
-// OData convention.
+// An originalError is an error in the form of the original. Its JSON follows the OData convention.
 type originalError struct {
 	Code    string          `json:"code"`
 	Message string          `json:"message"`

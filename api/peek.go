@@ -102,7 +102,7 @@ func (s *Server) peekRequest(r *http.Request) (req hub.PeekRequest, wait time.Du
 	return req, wait, err
 }
 
-// group returns the group with a name.
+// group returns the group called name. It fails if no such group exists.
 func (s *Server) group(name string) (domain.Group, error) {
 	group, err := s.opts.Hub.Groups().Find(name)
 	if err != nil {

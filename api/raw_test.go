@@ -47,7 +47,7 @@ func (f *hubFixture) raw(text string, end bool) domainAnswer {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	(&validating{t: f.t}).validate(req, resp, body)
+	(&validatingTransport{t: f.t}).validate(req, resp, body)
 	return domainAnswer{f.t, resp.StatusCode, resp.Header, string(body)}
 }
 

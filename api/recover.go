@@ -17,7 +17,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// answerPanic must be deferred.
+// answerPanic recovers from a panic and responds. The caller must defer it.
 func answerPanic(w http.ResponseWriter, rec *requestRecord) {
 	p := recover()
 	if p == nil {

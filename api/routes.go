@@ -110,7 +110,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	r.With(s.requireOperator, s.requireObjects).Patch(objectsPath+"/{objectId}", s.handle(s.patchObject))
 	r.With(s.requireOperator, s.requireObjects).Get(objectsPath+"/{objectId}/link", s.handle(s.linkObject))
 
-	// The webhook broker: producers broadcast to channels, whose consumers are called.
+	// Producers broadcast to channels of the webhook broker, which calls the consumers of a channel.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireBroker)
 		broker.Mount(r, s.opts.Broker, brokerHost{s})
@@ -133,7 +133,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Delete(patchesPath+"/{jobId}", s.handle(s.stopJob(domain.PatchJob)))
 	})
 
-	// Peek and Dequeue for the clients of the original, in its format.
+	// Clients of the original peek and dequeue in its format.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.original))
 		handleGetAndHead(r, "/api/peek", s.original(s.originalPeek("")))

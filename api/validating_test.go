@@ -51,9 +51,9 @@ var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	return doc, router
 })
 
-// validating is a transport that fails the test if an exchange does not match openapi.yaml. It
-// validates all responses, and all requests that succeeded.
-type validating struct {
+// A validatingTransport fails the test if an exchange does not match openapi.yaml. It validates all
+// responses, and all requests that succeeded.
+type validatingTransport struct {
 	t    *testing.T
 	next http.RoundTripper
 }
@@ -62,7 +62,7 @@ type validating struct {
 // than the test itself.
 const maxValidated = 1 << 20
 
-func (v *validating) RoundTrip(req *http.Request) (*http.Response, error) {
+func (v *validatingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	asked := req.Clone(context.WithoutCancel(req.Context()))
 	if req.GetBody != nil {
 		asked.Body, _ = req.GetBody()
@@ -73,20 +73,20 @@ func (v *validating) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	resp.Body = &replayed{bytes.NewReader(body), err}
+	resp.Body = &replayedBody{bytes.NewReader(body), err}
 	if err == nil {
 		v.validate(asked, resp, body)
 	}
 	return resp, nil
 }
 
-// A replayed body returns the bytes and the error of a body that was read before.
-type replayed struct {
+// A replayedBody returns the bytes and the error of a body that was read before.
+type replayedBody struct {
 	r   io.Reader
 	err error
 }
 
-func (b *replayed) Read(p []byte) (int, error) {
+func (b *replayedBody) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if err == io.EOF && b.err != nil {
 		err = b.err
@@ -94,9 +94,9 @@ func (b *replayed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *replayed) Close() error { return nil }
+func (b *replayedBody) Close() error { return nil }
 
-func (v *validating) validate(req *http.Request, resp *http.Response, body []byte) {
+func (v *validatingTransport) validate(req *http.Request, resp *http.Response, body []byte) {
 	v.t.Helper()
 	doc, router := document()
 	options := &openapi3filter.Options{

@@ -78,7 +78,7 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 	_ = conn.Close()
 }
 
-// serve returns a client of a hub that gives these answers.
+// serve returns a client of a hub that responds with these answers.
 func serve(t *testing.T, o brokerclient.Options, answers ...http.HandlerFunc) (*brokerclient.Client, *fakeHub) {
 	t.Helper()
 	h := &fakeHub{answers: answers}

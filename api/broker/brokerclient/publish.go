@@ -25,8 +25,8 @@ type Message struct {
 }
 
 // Publish sends a message to the consumers of a channel and returns the id that the hub has
-// assigned. When Publish returns nil, the message is stored. It needs the tokens of the channel and
-// of the producer.
+// assigned. When Publish returns without an error, the message is stored. It needs the tokens of
+// the channel and of the producer.
 //
 // After a temporary failure, Publish repeats a message that has an ID. If Publish fails, the
 // message may be stored nevertheless, unless the error is a *Problem with a status below 500. The

@@ -47,7 +47,7 @@ func TestPublish_OmitsEmptyFields(t *testing.T) {
 }
 
 // Publish repeats a message with an ID, unchanged, after a lost response, an incomplete response,
-// and responses that the hub is not available.
+// and responses with the statuses 502 and 503.
 func TestPublish_RepeatsAnAmbiguousOutcomeWithTheSameID(t *testing.T) {
 	cut := respond(http.StatusCreated, "{", "Content-Length", "100")
 	c, h := serve(t, brokerclient.Options{}, hangUp, respond(503, "{}"), cut, respond(502, "{}"), accepted)
