@@ -121,7 +121,7 @@ type openConns struct {
 	mu    sync.Mutex
 	open  map[net.Conn]bool
 	most  int
-	total int // new connections, without resumed ones
+	total int // number of new connections, which excludes resumed ones
 }
 
 func (o *openConns) attach(srv *http.Server) {

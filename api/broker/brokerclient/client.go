@@ -149,7 +149,7 @@ func (c *Client) asConsumer() http.Header {
 	return newHeader(consumerTokenHeader, c.opts.Credentials.ConsumerToken)
 }
 
-// newHeader returns a header with one name and value. If the value is empty, so is the header.
+// newHeader returns a header with one name and value, or an empty header if the value is empty.
 func newHeader(name, value string) http.Header {
 	h := make(http.Header)
 	setUnlessEmpty(h, name, value)
