@@ -248,8 +248,9 @@ func TestDeadline_EndsWorkThatTakesTooLong(t *testing.T) {
 	})
 }
 
-// The body must be read before the deadline. After the body, this read deadline must not interrupt
-// the work, which would look like a disconnected client, nor the next request on the connection.
+// The read deadline applies to the body. It must be removed after the body, because it would
+// interrupt the work, which looks like a disconnected client, or the next request on the
+// connection.
 func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		client, server := net.Pipe()

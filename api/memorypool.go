@@ -20,7 +20,7 @@ type memoryPool struct {
 	used   int64
 	owners map[string]*memoryOwner
 	held   map[*memoryHold]struct{}
-	queue  []*memoryWaiter // in order of arrival
+	queue  []*memoryWaiter // waiting requests in the order of their arrival
 	relief *time.Timer     // repeats relieve while requests wait; nil: no request waits
 	opened uint64          // number of holds so far
 }
