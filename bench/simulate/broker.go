@@ -19,20 +19,21 @@ type brokerSimulation struct {
 	keys      *subscribe.Keyring
 	producers []domain.PartyID
 	channels  []*brokerChannel
-	rotation  *tokenRotation // nil: no token is replaced
+	rotation  *tokenRotation // nil if no token is replaced
 	ticks     atomic.Int64   // clock of the consumers' histories
 
 	// Guarded by pushSimulation.pmu.
 	sent     map[string]*sentMessage // by payload
-	payloads map[push.Entry]string   // payloads that consumers or readers have seen
-	created  map[domain.PartyID]bool // parties that an answered PUT created
+	payloads map[push.Entry]string   // payloads that consumers or readers received, by entry
+	created  map[domain.PartyID]bool // parties whose creation by a PUT was confirmed
 }
 
 // A brokerChannel is a channel and its consumers.
 type brokerChannel struct {
 	id        domain.PartyID
 	consumers []*brokerConsumer
-	// configured is the number of consumers that are put before the first message is sent. The others are put later.
+	// configured is the number of consumers that are put before the first message is sent. The remaining consumers are
+	// put later.
 	configured int
 }
 
@@ -81,8 +82,7 @@ func newBrokerSimulation(o *Options) (*brokerSimulation, error) {
 	return sim, err
 }
 
-// broadcastAll runs all clients: they put parties and broadcast messages. Then it waits until every delivery has
-// ended.
+// broadcastAll runs all clients, which put parties and broadcast messages. It returns when every delivery has ended.
 func (sim *brokerSimulation) broadcastAll() error {
 	owner := sim.newClient("owner", brokerPurposes+510)
 	if err := sim.runTogether(sim.newSyncs()...); err != nil || sim.ctx.Err() != nil {
@@ -100,7 +100,7 @@ func (sim *brokerSimulation) broadcastAll() error {
 // brokerPurpose returns the purpose of the random source of the i-th client of a kind.
 func brokerPurpose(kind, i int) uint64 { return uint64(brokerPurposes + kind + i) } //nolint:gosec // positive
 
-// newSyncs returns one activity for each of some nodes. All of them put the same parties.
+// newSyncs returns one to three activities, all of which put the same parties.
 func (sim *brokerSimulation) newSyncs() (acts []func() error) {
 	for i := range 1 + sim.rng.IntN(3) {
 		m := &brokerManager{baseClient: sim.newClient(fmt.Sprint("sync-", i), brokerPurpose(1000, i)), sim: sim}
@@ -109,7 +109,7 @@ func (sim *brokerSimulation) newSyncs() (acts []func() error) {
 	return acts
 }
 
-// newActivities returns what the clients do concurrently.
+// newActivities returns the activities that the clients run concurrently.
 func (sim *brokerSimulation) newActivities() (acts []func() error) {
 	for i := range 1 + sim.rng.IntN(3) {
 		p := &brokerProducer{baseClient: sim.newClient(fmt.Sprint("sender-", i), brokerPurpose(1100, i)), sim: sim}
@@ -122,7 +122,7 @@ func (sim *brokerSimulation) newActivities() (acts []func() error) {
 	i := 0
 	for _, channel := range sim.channels {
 		for j, c := range channel.consumers {
-			managers := sim.rng.IntN(2) // of a consumer that was put before
+			managers := sim.rng.IntN(2) // number of managers that put a consumer which already exists
 			if j >= channel.configured {
 				managers = 1 + sim.rng.IntN(2) // two managers may put a consumer at the same time
 			}
@@ -161,5 +161,5 @@ func runBroker(o *Options) (r Result) {
 	return sim.newResult(err)
 }
 
-// adminCredentials are those of operators.
+// adminCredentials are the credentials of operators.
 var adminCredentials = &broker.Credentials{IsAdmin: true}

@@ -21,7 +21,7 @@ func (sim *brokerSimulation) anyBroker(rng random.Source) *brokerNode {
 	return n.broker
 }
 
-// callUntilDone calls act with a broker until it succeeds, fails permanently, or the simulation ends.
+// callUntilDone calls act with a broker until act succeeds or fails permanently, or the simulation ends.
 func (sim *brokerSimulation) callUntilDone(p *baseClient, what string, act func(n *brokerNode) (isDone bool, err error)) error {
 	for {
 		if _, ok := p.awaitTurn(what); !ok {
@@ -38,7 +38,7 @@ func (sim *brokerSimulation) callUntilDone(p *baseClient, what string, act func(
 	}
 }
 
-// unexplainedError returns err if no injected fault explains it, else nil.
+// unexplainedError returns err if no injected fault explains it, and nil otherwise.
 func unexplainedError(err error) error {
 	if slices.Contains([]domain.Kind{domain.Invalid, domain.Damaged, domain.NewerFormat}, domain.KindOf(err)) {
 		return err
@@ -89,7 +89,7 @@ func (m *brokerManager) putParty(id domain.PartyID, d broker.Draft) error {
 	})
 }
 
-// noteCreated notes that a PUT created a party. It reports whether this is the first such PUT.
+// noteCreated records that a PUT created a party. It reports whether this is the first PUT that created the party.
 func (sim *brokerSimulation) noteCreated(id domain.PartyID) bool {
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()
@@ -98,7 +98,8 @@ func (sim *brokerSimulation) noteCreated(id domain.PartyID) bool {
 	return isFirst
 }
 
-// putConsumer puts a consumer until it is stored, and notes how many messages the channel has before and after.
+// putConsumer repeats the PUT of a consumer until it is stored. It records how many messages the channel has before the
+// first PUT and after the last.
 func (m *brokerManager) putConsumer(c *brokerConsumer) error {
 	sim := m.sim
 	before := sim.observer.Published(c.stream.String())
@@ -119,7 +120,7 @@ func (m *brokerManager) putConsumer(c *brokerConsumer) error {
 	return nil
 }
 
-// putLate puts a consumer while messages are sent.
+// putLate puts a consumer while producers send messages.
 func (m *brokerManager) putLate(c *brokerConsumer) error {
 	if !m.pause(time.Duration(m.rng.IntN(30_000)) * time.Millisecond) {
 		return nil
@@ -149,8 +150,8 @@ type seenMessage struct {
 	metadata             map[string]string
 }
 
-// compareWithSent compares a message with what was sent. An entry always has the same message, and no message has two
-// entries.
+// compareWithSent compares a received message with the message that was sent. It returns an error if the messages
+// differ, if the entry had another message before, or if the message has two entries.
 func (sim *brokerSimulation) compareWithSent(e push.Entry, m *seenMessage) error {
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()
@@ -175,7 +176,7 @@ func (sim *brokerSimulation) compareWithSent(e push.Entry, m *seenMessage) error
 type brokerProducer struct {
 	baseClient
 	sim          *brokerSimulation
-	messageCount int // messages so far
+	messageCount int // number of messages sent so far
 }
 
 func (p *brokerProducer) broadcastMany() error {
@@ -224,7 +225,7 @@ func (p *brokerProducer) newMessage() *sentMessage {
 	return m
 }
 
-// broadcastMessage sends a message. A message with an id is repeated until it is accepted; one without an id is
+// broadcastMessage sends a message. A message with an id is repeated until it is accepted; a message without an id is
 // repeated only if it was certainly not stored.
 func (p *brokerProducer) broadcastMessage(m *sentMessage) error {
 	return p.sim.callUntilDone(&p.baseClient, "broadcasts", func(n *brokerNode) (bool, error) {
@@ -245,7 +246,7 @@ func (p *brokerProducer) broadcastMessage(m *sentMessage) error {
 	})
 }
 
-// noteAccepted notes that a message was accepted. It returns an error if the stream has no such message.
+// noteAccepted records that a message was accepted. It returns an error if the message is not in the stream.
 func (sim *brokerSimulation) noteAccepted(m *sentMessage, id string) error {
 	at, isOurs := domain.ParseMessageID(id)
 	if !isOurs {
@@ -265,7 +266,7 @@ func (sim *brokerSimulation) noteAccepted(m *sentMessage, id string) error {
 	return sim.compareWithSent(e, &seenMessage{string(m.broadcast.Payload), m.broadcast.ContentType, m.broadcast.Metadata})
 }
 
-// checkAccepted reads an accepted message, or broadcasts it again: unchanged, or with the same id and another
+// checkAccepted reads an accepted message, broadcasts it again unchanged, or broadcasts its id with a different
 // payload.
 func (p *brokerProducer) checkAccepted(m *sentMessage) error {
 	n := p.sim.anyBroker(p.rng)

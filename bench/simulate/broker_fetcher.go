@@ -10,21 +10,21 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A seenBundles holds the bundles that the clients of a consumer have seen. It is guarded by pushSimulation.pmu. Each
-// answer is compared with the calls that had ended when its call began. At the end, package consumerhistory looks for
-// an order of all calls.
+// A seenBundles holds the bundles that the clients of a consumer have received. It is guarded by pushSimulation.pmu.
+// The response to each request is compared with the results of all requests that ended before this request began. At
+// the end, package consumerhistory searches for a valid order of all operations.
 type seenBundles struct {
 	bundles map[string]*seenBundle
 	order   []string // ids of dequeued bundles, in order
-	open    string   // the bundle that a client has seen and no client has begun to dequeue
+	open    string   // id of the bundle that a client has received and no client has begun to dequeue; "" if none
 }
 
-// A seenBundle is a bundle that a client has seen.
+// A seenBundle is a bundle that a client has received.
 type seenBundle struct {
 	content string // one line for each message
 	entries []push.Entry
-	began   bool // a client has begun to dequeue it
-	ended   bool // a client has dequeued it
+	began   bool // a client has begun to dequeue the bundle
+	ended   bool // a client has dequeued the bundle
 }
 
 // A brokerFetcher fetches the messages of a consumer through any node.
@@ -32,7 +32,7 @@ type brokerFetcher struct {
 	baseClient
 	sim      *brokerSimulation
 	consumer *brokerConsumer
-	client   int // its number in the history of the consumer
+	client   int // number of the client in the history of the consumer
 }
 
 // fetchMany peeks and dequeues several times.
@@ -62,8 +62,7 @@ func (f *brokerFetcher) consumerCredentials() *broker.Credentials {
 	return &broker.Credentials{ConsumerToken: f.consumer.token}
 }
 
-// peekBundle asks a node for the bundle of the consumer. It returns "" if the node returned no bundle or did not
-// answer.
+// peekBundle requests the bundle of the consumer from a node. It returns "" if the node returned no bundle or an error.
 func (f *brokerFetcher) peekBundle(limit int) (id string, err error) {
 	n, ok := f.awaitBroker("peeks")
 	if !ok || !f.sim.isPut(f.consumer) {
@@ -85,10 +84,10 @@ func (f *brokerFetcher) peekBundle(limit int) (id string, err error) {
 		return "", nil
 	}
 	f.sim.pmu.Lock()
-	isOpen := open != "" && f.consumer.seen.open == open // during the whole call
+	isOpen := open != "" && f.consumer.seen.open == open // the bundle was open during the whole Peek
 	f.sim.pmu.Unlock()
 	switch {
-	case bundle == nil && isOpen && f.sim.plan.consistency == "Strong": // otherwise the read may be stale
+	case bundle == nil && isOpen && f.sim.plan.consistency == "Strong": // with weaker consistency, the read may be stale
 		return "", fmt.Errorf("P20: a Peek of %s returned nothing, but bundle %s is open", f.consumer.name, open)
 	case bundle == nil:
 		return "", nil
@@ -109,7 +108,8 @@ func (f *brokerFetcher) awaitBroker(what string) (*brokerNode, bool) {
 	return n, n != nil
 }
 
-// noteBundle notes a bundle, and compares it with the sent messages and with the same bundle as it was seen before.
+// noteBundle records a received bundle. It compares the bundle with the sent messages, and with its content when it was
+// first received.
 func (c *brokerConsumer) noteBundle(b *broker.Bundle) error {
 	seen := &seenBundle{}
 	var content strings.Builder
@@ -151,7 +151,7 @@ func (c *brokerConsumer) noteBundle(b *broker.Bundle) error {
 	return nil
 }
 
-// dequeueBundle dequeues a bundle. It may repeat the call after a success.
+// dequeueBundle dequeues a bundle. After a success it may repeat the Dequeue.
 func (f *brokerFetcher) dequeueBundle(id string) error {
 	sim := f.sim
 	for {
@@ -163,7 +163,7 @@ func (f *brokerFetcher) dequeueBundle(id string) error {
 			sim.pmu.Lock()
 			b := f.consumer.seen.bundles[id]
 			isAgain := b.ended
-			isForgotten := len(f.consumer.seen.order) >= domain.MaxDequeued-1 // counts bundles whose Dequeue has no answer yet
+			isForgotten := len(f.consumer.seen.order) >= domain.MaxDequeued-1 // order includes bundles whose Dequeue has not returned
 			b.began = true
 			if f.consumer.seen.open == id {
 				f.consumer.seen.open = ""
@@ -212,8 +212,8 @@ func (f *brokerFetcher) dequeueUnknown() error {
 	return unexplainedError(err)
 }
 
-// checkCaller returns an error if the owner of a cursor calls its consumer with a message that the consumer has
-// fetched. A node that has lost the cursor may have begun the call before.
+// checkCaller returns an error if the owner of a cursor calls the consumer with a message that the consumer has
+// fetched. A call by a node that has lost the cursor is allowed, because the call may have begun before the fetch.
 func (sim *brokerSimulation) checkCaller(n *pushNode, cursor domain.CursorID, e push.Entry) error {
 	if sim.observer.Fetched(cursor.String(), e) && sim.observer.Owner(cursor.String()) == n.who {
 		return fmt.Errorf("P15: %s calls %s with %s, which the consumer has fetched", n.who, cursor, e)
@@ -221,7 +221,7 @@ func (sim *brokerSimulation) checkCaller(n *pushNode, cursor domain.CursorID, e 
 	return nil
 }
 
-// dequeueOpenAfterFaults dequeues all open bundles after the last fault.
+// dequeueOpenAfterFaults dequeues all open bundles, unless faults may still happen.
 func (sim *brokerSimulation) dequeueOpenAfterFaults(p baseClient) error {
 	if !sim.IsFaultFree() {
 		return nil
@@ -229,7 +229,7 @@ func (sim *brokerSimulation) dequeueOpenAfterFaults(p baseClient) error {
 	return sim.dequeueOpen(p)
 }
 
-// dequeueOpen dequeues all open bundles, as far as nodes answer.
+// dequeueOpen dequeues the open bundles of all consumers. It skips a bundle if the node returns an error.
 func (sim *brokerSimulation) dequeueOpen(p baseClient) error {
 	for _, channel := range sim.channels {
 		for _, c := range channel.consumers {

@@ -14,11 +14,11 @@ import (
 type notedCall struct {
 	consumer *brokerConsumer
 	began    int64
-	losses   int // how often owners had lost the cursor when the call began
+	losses   int // number of times that an owner had lost the cursor when the call began
 	entry    push.Entry
 }
 
-// findConsumer returns the consumer that has a cursor.
+// findConsumer returns the consumer to which a cursor belongs.
 func (sim *brokerSimulation) findConsumer(cursor domain.CursorID) *brokerConsumer {
 	for _, channel := range sim.channels {
 		for _, c := range channel.consumers {
@@ -38,7 +38,7 @@ func (c *brokerConsumer) countLosses() int {
 	return losses
 }
 
-// beginCall notes that a node begins a call. It returns nil if the node does not own the cursor.
+// beginCall records that a node begins a call. It returns nil if the node does not own the cursor.
 func (c *brokerConsumer) beginCall(n *brokerNode, e domain.EntryID) *notedCall {
 	if c.sim.observer.Owner(c.cursor.String()) != n.who {
 		return nil
@@ -46,7 +46,7 @@ func (c *brokerConsumer) beginCall(n *brokerNode, e domain.EntryID) *notedCall {
 	return &notedCall{consumer: c, began: c.sim.nextTick(), losses: c.countLosses(), entry: entryOf(c.stream, e)}
 }
 
-// endCall notes the result of a call, unless its node was killed. A success counts once it is stored.
+// endCall records the result of a call, unless the node was killed. A success enters the history after it is stored.
 func (o *notedCall) endCall(n *brokerNode, a domain.Answer) {
 	if o == nil || n.killed.Load() {
 		return
@@ -62,8 +62,8 @@ func (o *notedCall) endCall(n *brokerNode, a domain.Answer) {
 	c.settleCalls()
 }
 
-// settleCalls notes the calls whose success is stored. It drops the calls whose node has lost the cursor: their
-// results may be lost, so their messages may be delivered by a call or in a bundle.
+// settleCalls adds the calls whose success is stored to the history. It drops the calls whose node has lost the cursor:
+// their results may be lost, so their messages may be delivered again, by a call or in a bundle.
 func (c *brokerConsumer) settleCalls() {
 	losses := c.countLosses()
 	outstanding, at := c.sim.observer.Outstanding(c.cursor.String())
@@ -80,7 +80,7 @@ func (c *brokerConsumer) settleCalls() {
 	})
 }
 
-// notePeek notes the answer to a Peek. A failed Peek proves nothing and is not noted.
+// notePeek records the result of a Peek. A failed Peek proves nothing and is not recorded.
 func (c *brokerConsumer) notePeek(client int, began int64, b *broker.Bundle, err error) {
 	c.settleCalls()
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *brokerConsumer) notePeek(client int, began int64, b *broker.Bundle, err
 	c.history.Peek(client, began, c.sim.nextTick(), b.ID, entries)
 }
 
-// noteDequeue notes the answer to a Dequeue.
+// noteDequeue records the result of a Dequeue.
 func (c *brokerConsumer) noteDequeue(client int, began int64, bundle string, err error) {
 	c.settleCalls()
 	outcome := consumerhistory.Unknown
@@ -111,8 +111,8 @@ func (c *brokerConsumer) noteDequeue(client int, began int64, bundle string, err
 	c.history.Dequeue(client, began, c.sim.nextTick(), bundle, outcome)
 }
 
-// verifyHistories returns an error if no sequential hub could have given a consumer the calls and bundles that it
-// received.
+// verifyHistories returns an error if a consumer received calls and bundles that no sequential hub could have
+// delivered.
 func (sim *brokerSimulation) verifyHistories() error {
 	for _, channel := range sim.channels {
 		for _, c := range channel.consumers {

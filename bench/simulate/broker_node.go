@@ -16,10 +16,10 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// brokerRetries is the limit for the retries of a job.
+// brokerRetries is the maximum number of retries of a job.
 const brokerRetries = 2
 
-// A brokerNode is the broker of a node, made of the parts that cmd/node wires.
+// A brokerNode is the broker of a node, built from the same components as in cmd/node.
 type brokerNode struct {
 	*pushNode
 	sim     *brokerSimulation
@@ -87,15 +87,15 @@ func (n *brokerNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	return answer
 }
 
-// A brokerConsumer is a consumer of a channel and what it has received.
+// A brokerConsumer is a consumer of a channel, with the calls and bundles that it has received.
 type brokerConsumer struct {
 	*pushReceiver
 	sim   *brokerSimulation
 	id    domain.PartyID
 	token string
 
-	// The number of entries of the channel by priority: before the first PUT of the consumer began, and when the
-	// first PUT was answered. Nil before that. Guarded by pushSimulation.pmu.
+	// before and answered are the number of entries of the channel by priority: when the first PUT of the consumer
+	// began, and when the first PUT succeeded. Each is nil until then. Guarded by pushSimulation.pmu.
 	before, answered map[int]int64
 	seen             seenBundles // guarded by pushSimulation.pmu
 
@@ -103,7 +103,7 @@ type brokerConsumer struct {
 	pending []*notedCall // guarded by pushSimulation.pmu
 }
 
-// addConsumer adds a consumer that is put later.
+// addConsumer adds a consumer to the configuration. A manager puts the consumer later.
 func (sim *brokerSimulation) addConsumer(to *brokerChannel) error {
 	i := len(to.consumers)
 	id, err := to.id.Consumers().Parse(fmt.Sprint("consumer-", i))
@@ -118,7 +118,7 @@ func (sim *brokerSimulation) addConsumer(to *brokerChannel) error {
 	return nil
 }
 
-// callbackURL returns the URL at which the consumer is called.
+// callbackURL returns the URL of the consumer's receiver.
 func (c *brokerConsumer) callbackURL() string { return "http://" + c.name + ".example/hook" }
 
 // checkCall compares a call with the message that was sent.

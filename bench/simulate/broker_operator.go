@@ -36,7 +36,7 @@ func (o *brokerOperator) retriggerMany() error {
 	return nil
 }
 
-// isPut reports whether a PUT of the consumer was answered.
+// isPut reports whether a PUT of the consumer has succeeded.
 func (sim *brokerSimulation) isPut(c *brokerConsumer) bool {
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()
@@ -105,8 +105,8 @@ func (o *brokerOperator) retriggerAny(n *brokerNode, channel *brokerChannel) err
 	return nil
 }
 
-// verifyConsumerDeadLetters compares the dead letters that a node lists with those that are stored. It returns false
-// if the node has not answered.
+// verifyConsumerDeadLetters compares the dead letters that a node lists with the stored dead letters. isDone is false
+// if the node returned a temporary error.
 func (sim *brokerSimulation) verifyConsumerDeadLetters(n *brokerNode, c *brokerConsumer) (isDone bool, err error) {
 	dead, err := n.service.DeadLetters(sim.ctx, &broker.Credentials{ConsumerToken: c.token}, c.id, domain.EntryID{Number: -1}, 10_000)
 	if failure := unexplainedError(err); failure != nil || err != nil {
@@ -124,8 +124,8 @@ func (sim *brokerSimulation) verifyConsumerDeadLetters(n *brokerNode, c *brokerC
 	return true, nil
 }
 
-// verifyList compares the messages that a node lists with those that were accepted. It returns false if the node has
-// not answered.
+// verifyList compares the messages that a node lists with the accepted messages. isDone is false if the node returned a
+// temporary error.
 func (sim *brokerSimulation) verifyList(n *brokerNode, c *brokerChannel, accepted []*sentMessage) (isDone bool, err error) {
 	var listed []string
 	for at, more := (domain.EntryID{}), true; more; {

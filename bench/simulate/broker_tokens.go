@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// tokenLimit is the time after which every node refuses a replaced token.
+// tokenLimit is the maximum time for which a node may accept a replaced token.
 const tokenLimit = 5 * time.Second
 
 // A tokenRotation is a producer that broadcasts while its token is replaced.
@@ -32,9 +32,9 @@ func (r *tokenRotation) tokenNumber(n int) *string {
 	return new(fmt.Sprintf("token-%d-of-%s", n, r.id))
 }
 
-// rotateToken replaces the token several times. In between it broadcasts with the current token, and with the
-// previous one, which must be refused after tokenLimit. Where reads may be stale, the time until a refusal has no
-// limit.
+// rotateToken replaces the token several times. After each replacement it broadcasts with the current token and with
+// the previous token. Nodes must refuse the previous token after tokenLimit; where reads may be stale, the time until
+// they refuse it is unlimited.
 func (r *tokenRotation) rotateToken() error {
 	for n := range 2 + r.rng.IntN(3) {
 		if err := r.manager.putParty(r.id, broker.Draft{Token: r.tokenNumber(n)}); err != nil || r.sim.ctx.Err() != nil {
@@ -60,7 +60,7 @@ func (r *tokenRotation) rotateToken() error {
 	return nil
 }
 
-// broadcastWith broadcasts once with a token that is current or was replaced.
+// broadcastWith broadcasts once with the given token. isRight is true if the token is current.
 func (r *tokenRotation) broadcastWith(token *string, isRight bool) error {
 	if _, ok := r.awaitTurn("broadcasts"); !ok {
 		return nil

@@ -32,8 +32,8 @@ func sortMessages(all []*sentMessage) {
 	})
 }
 
-// verifyMessage compares the final status of a message at a node with what happened to it. It returns false if the
-// node has not answered.
+// verifyMessage compares the final status that a node reports for a message with the recorded deliveries. isDone is
+// false if the node returned a temporary error.
 func (sim *brokerSimulation) verifyMessage(n *brokerNode, m *sentMessage) (isDone bool, err error) {
 	found, err := n.service.Message(sim.ctx, adminCredentials, m.channel.id, m.id, nil)
 	switch {
@@ -67,7 +67,7 @@ func (sim *brokerSimulation) verifyMessage(n *brokerNode, m *sentMessage) (isDon
 	return true, nil
 }
 
-// verifyMessages compares the final reports of nodes with what happened.
+// verifyMessages compares the final status that nodes report for all messages with the recorded deliveries.
 func (sim *brokerSimulation) verifyMessages(p *baseClient) error {
 	sim.pmu.Lock()
 	var accepted []*sentMessage

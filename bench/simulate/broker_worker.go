@@ -13,13 +13,15 @@ import (
 
 var _ failsafe.Hub = (*overdueHub)(nil)
 
-// An overdueHub is the hub as the fail-safe worker of a node sees it. Any node answers its requests.
+// An overdueHub implements the hub's interface for the fail-safe worker of a node. It sends each request to a random
+// node.
 type overdueHub struct {
 	baseClient
 	sim *brokerSimulation
 }
 
-// runWorker re-triggers overdue jobs until ctx ends, if the node has a worker.
+// runWorker runs the fail-safe worker of the node, which re-triggers overdue jobs until ctx is done. It returns
+// immediately if the node has no worker.
 func (n *brokerNode) runWorker(ctx context.Context) {
 	if f := &n.sim.failSafe; f.recovery != byWorker || !f.isDisabled[n.index] {
 		return

@@ -22,15 +22,16 @@ type baseClient struct {
 	who string
 	rng random.Source
 
-	patience time.Duration // how long it waits for an answer; 0: clientTimeout
-	address  string        // remote address of its requests; "": 127.0.0.1:1
+	patience time.Duration // how long the client waits for a response; 0: clientTimeout
+	address  string        // remote address of the client's requests; "": 127.0.0.1:1
 }
 
 func (sim *simulation) newClient(who string, use uint64) baseClient {
 	return baseClient{sim: sim, who: who, rng: random.New(sim.options.Seed, use)}
 }
 
-// awaitTurn waits until the scheduler lets the client act. The outcome is the name of the injected fault, or "".
+// awaitTurn waits until the scheduler takes the client's turn. The outcome is the name of the injected fault, or "".
+// ok is false if the simulation ends.
 func (p *baseClient) awaitTurn(what string, faults ...scheduler.Fault) (outcome string, ok bool) {
 	granted := make(chan string, 1)
 	t := &scheduler.Turn{Who: p.who, What: what, Proceed: func() string { granted <- ""; return "goes" }}
@@ -53,7 +54,7 @@ func (p *baseClient) awaitTurn(what string, faults ...scheduler.Fault) (outcome 
 	}
 }
 
-// pause waits for a while.
+// pause waits until d has passed. It returns false if the simulation ends.
 func (p *baseClient) pause(d time.Duration) bool { return p.sleepUntil(d, nil) }
 
 // sleepUntil waits until d has passed or woken is closed. It returns false if the simulation ends.
@@ -70,15 +71,15 @@ func (p *baseClient) sleepUntil(d time.Duration, woken <-chan struct{}) bool {
 	}
 }
 
-// A hubReply is the answer of a hub.
+// A hubReply is the response of a hub.
 type hubReply struct {
-	by     string // the hub that answered
+	by     string // name of the hub that sent the response
 	status int
 	header http.Header
 	body   []byte
 }
 
-// clientTimeout is how long a client waits for an answer.
+// clientTimeout is how long a client waits for a response.
 const clientTimeout = 45 * time.Second
 
 // call sends a request to a random hub. After an error the outcome of the request is unknown.
@@ -142,8 +143,8 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 	return r, nil
 }
 
-// withGivingUp returns a context that the scheduler may cancel at any turn, as if the client gave up. end removes
-// that turn.
+// withGivingUp returns a context that the scheduler may cancel in a turn, as if the client gave up. end removes that
+// turn.
 func (p *baseClient) withGivingUp(ctx context.Context) (hurried context.Context, end func()) {
 	if !p.sim.plan.clientsGiveUp || p.sim.FaultFree || p.rng.IntN(8) > 0 {
 		return ctx, func() {}
@@ -166,7 +167,7 @@ func (p *baseClient) newID() uuid.UUID {
 	return id
 }
 
-// problemName returns the name of the problem in a body, after a blank, or "".
+// problemName returns a blank and the name of the problem in a response body, or "" if the body contains no problem.
 func problemName(body []byte) string {
 	_, after, ok := bytes.Cut(body, []byte(`"urn:messagehub:problem:`))
 	if !ok {

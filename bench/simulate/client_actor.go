@@ -12,7 +12,7 @@ import (
 type actorClient struct {
 	baseClient
 	name    string
-	client  int // number among all clients of the simulation
+	client  int // number of this client among all clients of the simulation
 	idle    time.Duration
 	givenUp []string // bundles whose Dequeue is postponed
 }
@@ -51,7 +51,7 @@ func (a *actorClient) runUntil(finish <-chan struct{}) {
 			continue
 		}
 		a.idle = 0
-		if a.sim.plan.hasOperators && a.rng.IntN(2) == 0 { // the client processes the bundle; operators may consider it stuck
+		if a.sim.plan.hasOperators && a.rng.IntN(2) == 0 { // the client processes the bundle so long that operators may consider the bundle stuck
 			a.pause(time.Duration(a.rng.IntN(30)) * time.Second)
 		}
 		a.dequeueBundle(id)
@@ -105,7 +105,8 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 	return "", false
 }
 
-// dequeueBundle repeats a Dequeue until it is answered. Sometimes it postpones the rest.
+// dequeueBundle repeats a Dequeue until a hub responds. Sometimes it stops after an attempt and leaves the bundle in
+// givenUp, to be dequeued later.
 func (a *actorClient) dequeueBundle(id string) {
 	for {
 		if a.tryDequeue(id) {
@@ -118,7 +119,7 @@ func (a *actorClient) dequeueBundle(id string) {
 	}
 }
 
-// tryDequeue sends one Dequeue. It reports whether the bundle needs no other Dequeue.
+// tryDequeue sends one Dequeue. isOver is true if the bundle needs no further Dequeue.
 func (a *actorClient) tryDequeue(id string) (isOver bool) {
 	a.sim.work.ledger.beginDequeue(a.name, id)
 	frozen := a.sim.work.ledger.freezeNumber(a.name)

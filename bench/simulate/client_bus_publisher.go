@@ -17,12 +17,12 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
-// A busPublisher publishes events to the namespace with the client that ships for domains, on a transport of its own.
-// An event counts as accepted once the bus has accepted it.
+// A busPublisher publishes events to the namespace with the shipped domain client, on a separate transport. An event
+// counts as accepted once the bus has accepted it.
 type busPublisher struct {
 	*baseClient
 	form      domainclient.Form
-	queue     string // "": the queue with sessions
+	queue     string // name of the queue; "": the queue with sessions
 	transport *busTransport
 	client    *domainclient.Client
 	starts    int
@@ -33,7 +33,7 @@ func (p *baseClient) newBusPublisher(form domainclient.Form, queue string) (*bus
 	return a, a.openClient()
 }
 
-// openClient creates the client. It opens no connection yet.
+// openClient creates the client. The client opens its connection with the first request.
 func (a *busPublisher) openClient() (err error) {
 	a.starts++
 	a.transport = a.sim.newBusTransport(fmt.Sprintf("%s.%d", a.who, a.starts))
@@ -44,7 +44,7 @@ func (a *busPublisher) openClient() (err error) {
 	return err
 }
 
-// closeClient closes the client. If the domain dies, its connections break first.
+// closeClient closes the client. If dies is true, the connections break first, as when the domain's process dies.
 func (a *busPublisher) closeClient(dies bool) {
 	if dies {
 		a.transport.dead.Store(true)
@@ -53,13 +53,13 @@ func (a *busPublisher) closeClient(dies bool) {
 	a.sim.closeInTime(a.client.Close)
 }
 
-// closeTimeout is the limit for closing the clients of a domain.
+// closeTimeout is the maximum time for closing the clients of a domain.
 const closeTimeout = 5 * time.Second
 
 func (sim *simulation) closeInTime(end func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(sim.ctx), closeTimeout)
 	defer cancel()
-	_ = end(ctx) // a client that is not closed in time ends with its transport
+	_ = end(ctx) // if the client is not closed in time, cutting its transport ends it
 }
 
 func (sim *simulation) newBusTransport(who string) *busTransport {
@@ -138,7 +138,8 @@ func (a *busPublisher) retryUntilSent(what string, try func(context.Context) err
 	return false
 }
 
-// scheduleDeath sometimes enqueues a turn in which the domain dies during its current request.
+// scheduleDeath sometimes enqueues a turn in which the domain dies during the current request. It returns that turn, or
+// nil.
 func (a *busPublisher) scheduleDeath(tries int) *scheduler.Turn {
 	line := a.transport
 	t := &scheduler.Turn{Who: line.who, What: "dies", Proceed: func() string {

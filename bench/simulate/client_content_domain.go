@@ -24,12 +24,12 @@ import (
 // bundles. Sometimes it fails, is slow or dies.
 type contentDomain struct {
 	baseClient
-	laterRNG random.Source // for draws that were added later, so that older seeds keep their draws
+	laterRNG random.Source // source for draws that were added later, so that the draws of older seeds do not change
 	starts   int
-	contents int // number of contents; each content has its number, so that two attempts differ
+	contents int // number of contents so far; each content contains its number, so that two attempts differ
 }
 
-// requestedPrefix begins a content that was produced on request. The ids of the events follow, one per line.
+// requestedPrefix is the prefix of content that was produced on request. The ids of the events follow, one per line.
 const requestedPrefix = "content "
 
 // runUntil produces content until finish is closed.
@@ -50,7 +50,7 @@ func (m *contentDomain) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// runOnce runs the domain until it dies, gives up or finish is closed.
+// runOnce runs one process of the domain, until the process dies or gives up, or finish is closed.
 func (m *contentDomain) runOnce(finish <-chan struct{}) error {
 	m.starts++
 	who := fmt.Sprintf("%s.%d", m.who, m.starts)
@@ -99,7 +99,7 @@ func (m *contentDomain) runOnce(finish <-chan struct{}) error {
 	return nil
 }
 
-// runOrCancel runs work and then cancels the other work of the domain.
+// runOrCancel runs work. When work returns, it calls cancel, which ends the other work of the domain.
 func (m *contentDomain) runOrCancel(ctx context.Context, cancel context.CancelFunc, work func() error) {
 	if err := work(); err != nil && ctx.Err() == nil {
 		m.sim.Log(m.who + " gives up: " + err.Error())
@@ -118,7 +118,7 @@ func (sim *simulation) contentClient(line *httpTransport) (*container.Client, er
 	})
 }
 
-// makeContent handles a request for content.
+// makeContent produces the content for a request.
 func (m *contentDomain) makeContent(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func (m *contentDomain) makeContent(ctx context.Context, r *domainclient.Request
 	return strings.NewReader(b.String()), nil
 }
 
-// takeNotice handles the notice that a bundle was dequeued.
+// takeNotice processes the notice that a bundle was dequeued.
 func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) error {
 	ids, err := n.EventIDs(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) 
 		m.sim.MarkReached("a domain rejected a notice")
 		return errors.New("not now")
 	}
-	if m.sim.faults.storeCorrupted.Load() { // the ledger does not know what is sent from here on
+	if m.sim.faults.storeCorrupted.Load() { // the ledger does not contain events that are sent after the corruption
 		return nil
 	}
 	times, err := m.sim.work.ledger.noteNotice(n.Recipient, n.ID, ids)
@@ -185,7 +185,8 @@ func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) 
 	return nil
 }
 
-// noteListed compares the event ids of a content request with those of earlier requests for the same bundle.
+// noteListed records the event ids of a content request. It returns an error if an earlier request for the same bundle
+// had different ids.
 func (l *referenceLedger) noteListed(process string, ids []uuid.UUID) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +203,7 @@ func (l *referenceLedger) noteListed(process string, ids []uuid.UUID) error {
 	return nil
 }
 
-// noteNotice notes that a domain was notified of a bundle. It returns the number of notices so far.
+// noteNotice records that a domain was notified of a bundle. It returns the number of notices for the bundle so far.
 func (l *referenceLedger) noteNotice(actor, process string, ids []uuid.UUID) (times int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,7 +226,7 @@ func (l *referenceLedger) noteNotice(actor, process string, ids []uuid.UUID) (ti
 	return b.notices, nil
 }
 
-// unnoticedBundles returns the confirmed bundles with requested content of which no domain was notified.
+// unnoticedBundles returns the confirmed bundles with requested content for which no domain received a notice.
 func (l *referenceLedger) unnoticedBundles() (ids []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,7 +256,7 @@ func (sim *simulation) awaitNotices() error {
 	}
 }
 
-// requestedLines returns the lines of a requested content, in the form of events that travel inline.
+// requestedLines returns the lines of content that was produced on request, in the form of inline events.
 func requestedLines(body []byte) (lines [][]byte) {
 	all := strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
 	for _, id := range all[1:] {

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A loadBurst sends many requests at a time, or one request beyond a limit. It uses mailboxes of its own, in which
-// nothing is stored: every answer is that the mailbox is empty or that a limit is exceeded.
+// A loadBurst sends many concurrent requests, or one request that exceeds a limit. It uses separate mailboxes in which
+// nothing is stored, so every response says that the mailbox is empty or that a limit is exceeded.
 type loadBurst struct{ baseClient }
 
 // runUntil sends a few bursts, until finish is closed.

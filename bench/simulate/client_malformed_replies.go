@@ -17,11 +17,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// contentLimit is the hubs' limit for the size of a content.
+// contentLimit is the maximum content size that hubs accept.
 const contentLimit = 64 << 10
 
-// sendMalformedReply answers a request wrongly before the right answer is sent. The actor then gets a domain failure,
-// or permanently the content of the first valid answer.
+// sendMalformedReply sends a malformed reply to a content request; the domain sends the correct reply later. The actor
+// gets a domain failure, or the content of the first valid reply, which is final.
 func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTransport, exchange *container.Client, r *domainclient.Request) {
 	within := contract.ReplyWithin
 	message := &azservicebus.Message{
@@ -49,12 +49,12 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 		uri = exchange.NewBlobClient("nothing is there").URL()
 	case 6:
 		uri = m.uploadBlob(ctx, exchange, "nothing", nil)
-	default: // too large for a hub, or for one with wrong settings
+	default: // too large for every hub, or only for a hub with wrong settings
 		size := 20
 		switch m.laterRNG.IntN(3) {
 		case 0:
 			size = contentLimit
-		case 1: // replaced while it is read
+		case 1: // the blob is replaced while a hub reads it
 			uri = m.uploadBlob(ctx, exchange, replacedBlob, bytes.Repeat([]byte("before "), 20))
 		}
 		if uri == "" {
@@ -86,10 +86,10 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 	}
 }
 
-// replacedBlob is the name of a blob that is replaced each time it is half read.
+// replacedBlob is the name of a blob that is replaced each time half of it was read.
 const replacedBlob = "changing"
 
-// replaceHalfRead replaces replacedBlob when half of it was read, and truncates the answer.
+// replaceHalfRead replaces replacedBlob when half of it was read, and truncates the response.
 func (x *httpExchange) replaceHalfRead(resp *http.Response) *http.Response {
 	if resp.StatusCode >= http.StatusMultipleChoices || x.req.Method != http.MethodGet || !strings.HasSuffix(x.req.URL.Path, "/"+replacedBlob) {
 		return resp

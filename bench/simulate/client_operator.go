@@ -15,7 +15,7 @@ import (
 // checks the store.
 type operator struct{ baseClient }
 
-// runUntil gives several orders, until finish is closed.
+// runUntil sends several orders, until finish is closed.
 func (o *operator) runUntil(finish <-chan struct{}) {
 	const actions = 12
 	for range actions {
@@ -42,8 +42,8 @@ func (o *operator) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// sendOrder repeats a request until it is answered. isUnsure is true if the outcome of an earlier attempt is unknown,
-// so that the answer may be due to that attempt.
+// sendOrder repeats a request until a hub responds. isUnsure is true if the outcome of an earlier attempt is unknown, so
+// the response may be due to that attempt.
 func (o *operator) sendOrder(method, path string, body any) (r *hubReply, isUnsure bool) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -63,7 +63,7 @@ func (o *operator) sendOrder(method, path string, body any) (r *hubReply, isUnsu
 	}
 }
 
-// orderBody returns the body of an order with the names and values of about.
+// orderBody returns the body of an order. about holds alternating names and values of further fields.
 func orderBody(about ...string) map[string]string {
 	order := map[string]string{"who": "the operator", "why": "it was stuck"}
 	for i := 0; i+1 < len(about); i += 2 {
@@ -87,7 +87,7 @@ func (o *operator) takeOpenBundle(actor string) {
 	}
 	for _, g := range queue.Groups {
 		if g.Open == nil || !o.sim.work.ledger.beginOrder(actor, g.Open.BundleID) {
-			continue // no client has received it yet
+			continue // no client has received the bundle
 		}
 		o.takeBundle(actor, g.Open.BundleID)
 		return
@@ -119,7 +119,7 @@ func (o *operator) takeBundle(actor, id string) {
 	}
 }
 
-// isRecorded reports whether an order was carried out. It waits until no read is stale.
+// isRecorded reports whether an order was executed. It waits until faults have ended, so that no read is stale.
 func (o *operator) isRecorded(actor, what, id string) bool {
 	for !o.sim.FaultFree {
 		if !o.pause(time.Second) {
@@ -164,7 +164,7 @@ func (o *operator) freezeQueue(actor string) {
 	}
 }
 
-// replayLast replays the bundle of a group that was closed last.
+// replayLast replays the most recently closed bundle of a group.
 func (o *operator) replayLast(actor, group string) {
 	o.sim.work.ledger.beginReplay(actor)
 	r, isUnsure := o.sendOrder(http.MethodPost, "queues/"+actor+"/replay", orderBody("group", group))
@@ -187,8 +187,8 @@ func (o *operator) replayLast(actor, group string) {
 	o.sim.work.ledger.endReplay(actor, bundle.BundleID, isUnsure)
 }
 
-// checkStore has a hub check the store, and returns the report, nil if the check did not complete. Damage fails the
-// simulation.
+// checkStore requests a check of the store from a hub. It returns the report, or nil if the check did not complete. If
+// the check finds damage, the simulation fails.
 func (sim *simulation) checkStore(p *baseClient, repair bool) *rules.CheckReport {
 	r, err := p.call(sim.ctx, http.MethodPost, "/v1/admin/check", fmt.Appendf(nil, `{"repair":%t}`, repair), "Content-Type", "application/json")
 	if err != nil || r.status != http.StatusOK {
@@ -213,7 +213,7 @@ func (sim *simulation) checkStore(p *baseClient, repair bool) *rules.CheckReport
 	return nil
 }
 
-// verifyStore checks the store twice: once with repair, and then without. After a repair no finding may be left.
+// verifyStore checks the store twice: first with repair, then without. After the repair, a finding is an error.
 func (sim *simulation) verifyStore() error {
 	p := sim.newClient("checker", 60)
 	for _, repair := range []bool{true, false} {
@@ -228,7 +228,7 @@ func (sim *simulation) verifyStore() error {
 			report = sim.checkStore(&p, repair)
 		}
 		left := slices.DeleteFunc(report.Findings, func(f rules.Finding) bool {
-			return f.Repaired || f.Kind == "tail-left" // a hub that writes tails left it for one that does not
+			return f.Repaired || f.Kind == "tail-left" // a hub that writes tails left this tail for a hub that does not
 		})
 		if len(left) > 0 {
 			return fmt.Errorf("at the end, a check with repair %t found %d faults and repaired %d of them: %v", repair, report.Found, report.Repaired, left)

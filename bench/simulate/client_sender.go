@@ -23,7 +23,7 @@ type sentData struct {
 	SupportsBundling bool            `json:"supportsBundling"`
 	Weight           int64           `json:"weight"`
 	Payload          json.RawMessage `json:"payload,omitempty"`
-	Sequence         int64           `json:"sequence,omitempty"` // only in the body of a bundle
+	Sequence         int64           `json:"sequence,omitempty"` // set only in the body of a bundle
 }
 
 func (e *sentData) cabinetName() string { return e.Recipient + "|" + e.Origin + "|" + e.ContentType }
@@ -34,7 +34,7 @@ type batchSender struct {
 	number    int
 	sent      [][]sentData
 	route     route
-	publisher *busPublisher // nil: it sends by HTTP only
+	publisher *busPublisher // nil if the sender uses only HTTP
 }
 
 func (sim *simulation) newSenders() ([]*batchSender, error) {
@@ -94,7 +94,7 @@ func (s *batchSender) closePublisher() {
 	}
 }
 
-// sendBatch sends a batch by the route of the sender.
+// sendBatch sends a batch by the sender's route: HTTP, or a queue of the bus.
 func (s *batchSender) sendBatch(batch []sentData) bool {
 	if s.route == overHTTP {
 		return s.sendUntilAccepted(batch, "")

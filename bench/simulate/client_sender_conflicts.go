@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// sendConflict sends the id of a stored event with other content, together with a new event. The hub must reject the
-// first by its id and accept the second.
+// sendConflict sends the id of a stored event with different content, together with a new event. The hub must reject
+// the id of the stored event and accept the new event.
 func (s *batchSender) sendConflict() bool {
 	e, ok := s.pickStored()
 	if !ok {
@@ -19,7 +19,7 @@ func (s *batchSender) sendConflict() bool {
 	}
 	byBus := s.route != overHTTP || s.publisher != nil && s.rng.IntN(2) == 0
 	s.changeEvent(&e, byBus && s.publisher.form == domainclient.Protobuf)
-	if byBus && s.route == overHTTP { // a new event in the same message would be overtaken
+	if byBus && s.route == overHTTP { // events that the sender later sends over HTTP would overtake a new event on the bus
 		s.sim.work.poison.expectConflict(e.ID)
 		return s.publisher.publishEvents([]sentData{e})
 	}
@@ -53,7 +53,7 @@ func (s *batchSender) pickStored() (sentData, bool) {
 // changeEvent changes the content of an event and keeps its id.
 func (s *batchSender) changeEvent(e *sentData, plain bool) {
 	kinds := 5
-	if plain || e.Origin == s.sim.plan.inline.String() { // the payload is the content, or is not carried
+	if plain || e.Origin == s.sim.plan.inline.String() { // the payload is the content of the bundle, or is not sent
 		kinds = 4
 	}
 	switch s.rng.IntN(kinds) {
@@ -79,7 +79,7 @@ func (s *batchSender) changeEvent(e *sentData, plain bool) {
 	}
 }
 
-// sendRejected sends a batch of which only the first event must be rejected.
+// sendRejected sends a batch. The hub must reject only its first event.
 func (s *batchSender) sendRejected(batch []sentData) bool {
 	body := encodeEvents(batch)
 	for {

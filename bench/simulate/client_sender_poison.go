@@ -22,8 +22,8 @@ import (
 // must not delay other messages.
 type poisonMessages struct {
 	mu        sync.Mutex
-	messages  map[string]string // reasons by message id
-	conflicts map[string]bool   // ids of events that were sent with other content
+	messages  map[string]string // reasons for the dead letters, by message id
+	conflicts map[string]bool   // ids of events that were sent with different content
 }
 
 func newPoisonMessages() *poisonMessages {
@@ -82,7 +82,7 @@ func (s *batchSender) sendPoison() bool {
 		{"invalid", func() { m.Body = encodeEvents(s.tooManyKinds(recipient)) }},
 		{"other-recipient", func() { e.Recipient = other; m.Body = encodeEvents([]sentData{e}) }},
 	}
-	if s.route == overQueue { // this queue has no sessions
+	if s.route == overQueue { // the queue has no sessions
 		kinds = kinds[:len(kinds)-1]
 	}
 	kind := kinds[s.rng.IntN(len(kinds))]
@@ -92,7 +92,8 @@ func (s *batchSender) sendPoison() bool {
 	return s.publisher.sendRaw(m)
 }
 
-// verifyBus returns an error unless the bus ends up without active messages, and with the expected dead letters only.
+// verifyBus waits until the bus has no active messages. It returns an error if this takes too long, or if the dead
+// letters differ from the expected ones.
 func (sim *simulation) verifyBus() error {
 	const patience, every = 30 * time.Minute, 5 * time.Second
 	watch := baseClient{sim: sim}

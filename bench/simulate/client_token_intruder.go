@@ -20,7 +20,7 @@ const strangerName = "stranger"
 
 func (sim *simulation) newTokenIntruder() *tokenIntruder {
 	x := &tokenIntruder{baseClient: sim.newClient("intruder", 440), issuer: sim.env.issuer}
-	x.address = "192.0.2.66:1" // its failures must not delay other clients
+	x.address = "192.0.2.66:1" // a different address, so that the intruder's failures do not delay other clients
 	return x
 }
 
@@ -65,7 +65,7 @@ func (x *tokenIntruder) makeRequest() {
 	}
 }
 
-// peekRefused sends a Peek that must be refused.
+// peekRefused sends a Peek that the hub must refuse.
 func (x *tokenIntruder) peekRefused(what, token, victim string, want int) {
 	header := []string{"X-Actor-Id", victim, "Authorization", "Bearer " + token}
 	if token == "" {
@@ -109,7 +109,8 @@ func (x *tokenIntruder) useAfterExpiry() {
 	}
 }
 
-// checkRefusal fails the run unless the answer is the expected refusal, or says that the hub cannot answer.
+// checkRefusal fails the simulation unless the response has the wanted status, or says that the hub is overloaded or
+// unavailable.
 func (x *tokenIntruder) checkRefusal(what string, r *hubReply, want int) {
 	if !slices.Contains([]int{want, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.status) {
 		x.sim.Fail(fmt.Errorf("a request with %s was answered %d %s", what, r.status, r.body))

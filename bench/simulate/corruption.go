@@ -15,14 +15,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A corruptor damages stored documents and blobs after the workload has ended without a violation. What hubs,
-// domains, actors and operators then request for a damaged mailbox must end in an answer: an error that reports the
-// damage, or the right result. No hub panics, no request hangs, no bundle that was handed out changes, and other
-// mailboxes are not affected.
+// A corruptor damages stored documents and blobs after the workload has ended without a violation. Domains, actors and
+// operators then use the damaged mailbox. Each of their requests must return an error that reports the damage, or the
+// correct result. No hub panics, no request hangs, no bundle that was returned before changes, and other mailboxes are
+// not affected.
 type corruptor struct {
 	baseClient
 	access        *directAccess
-	hasForgedPage bool // a page was changed together with its checksum
+	hasForgedPage bool // true after a page was changed together with its checksum
 }
 
 // runCorruption runs the corruptor after the workload.
@@ -34,7 +34,7 @@ func (sim *simulation) runCorruption() error {
 	v := &corruptor{baseClient: sim.newClient("vandal", 300), access: access}
 	sim.faults.storeCorrupted.Store(true)
 	sim.plan.retention, sim.plan.sweepEvery = 8*time.Minute, 2*time.Minute
-	v.killHubs() // hubs read their settings when they start
+	v.killHubs() // restarts the hubs, because they read their settings when they start
 	if sim.plan.requestedOrigin != (domain.Origin{}) {
 		var domains sync.WaitGroup
 		done := make(chan struct{})
@@ -69,7 +69,7 @@ func (sim *simulation) runCorruption() error {
 	return v.corruptAndUse(mailboxes, v.dropContainer)
 }
 
-// killHubs kills all hubs. Others start in their place.
+// killHubs kills all hubs. New processes start in their place.
 func (v *corruptor) killHubs() {
 	for i := range v.sim.env.hubs {
 		if h := v.sim.hubAt(i); h != nil {
@@ -100,7 +100,7 @@ func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) e
 		v.runAtOnce(func() string {
 			what := damage(b.name)
 			switch kind, _, _ := strings.Cut(what, " "); kind {
-			case "bundle", "gate", "head": // no checksum covers these, unlike pages and payloads
+			case "bundle", "gate", "head": // pages and payloads have a checksum; these documents have none
 				b.isStrict = false
 			}
 			b.isStrict = b.isStrict && !v.hasForgedPage
@@ -139,7 +139,7 @@ func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) e
 		sim.ResumeFaults(600)
 		b.checkRepeatedly()
 	}
-	if v.rng.IntN(3) == 0 { // a pause in which a sweep runs
+	if v.rng.IntN(3) == 0 { // a pause that is long enough for a sweep
 		v.pause(time.Duration(5+v.rng.IntN(20)) * time.Minute)
 		b.useAsActor()
 	}
@@ -261,7 +261,7 @@ func documentsInUse(all []storedItem) (found []storedItem) {
 	return found
 }
 
-// describeRefusal describes why the account refused a damage, or returns "".
+// describeRefusal describes why the account refused the damaging write. It returns "" if err is nil.
 func describeRefusal(err error) string {
 	if err == nil {
 		return ""
@@ -284,7 +284,7 @@ func (v *corruptor) corruptBlob(name string) string {
 			m, err = there.Body.Read(bytes[n:])
 			n += m
 		}
-		_ = there.Body.Close() // the body was read
+		_ = there.Body.Close() // the body was read completely
 		switch v.rng.IntN(4) {
 		case 0:
 			how = "is missing"
@@ -305,8 +305,8 @@ func (v *corruptor) corruptBlob(name string) string {
 	return "blob " + name + " is not there anyhow"
 }
 
-// dropContainer deletes a whole container. The hubs that start next create it again, and the first of them stores its
-// groups: so no hub may have wrong settings from here on.
+// dropContainer deletes a whole container. The next hubs that start create it again, and the first of these hubs stores
+// its groups. So no hub may have wrong settings after this.
 func (v *corruptor) dropContainer(string) string {
 	v.sim.faults.containerDropped.Store(true)
 	v.sim.stopMisconfigured()

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A controlRecipient is a recipient whose mailbox is not damaged while the corruptor damages others. It must receive
-// all its events once, in order.
+// A controlRecipient is a recipient whose mailbox stays intact while the corruptor damages other mailboxes. It must
+// receive each of its events once, in order.
 type controlRecipient struct {
 	baseClient
 	sent     []sentData
@@ -55,7 +55,7 @@ func (b *controlRecipient) fetchAll() error {
 	return nil
 }
 
-// checkBundle compares a bundle with the next events.
+// checkBundle compares the events in a bundle with the next sent events.
 func (b *controlRecipient) checkBundle(body []byte) error {
 	var lines []struct{ ID string }
 	if err := json.Unmarshal(body, &lines); err != nil {
@@ -70,7 +70,8 @@ func (b *controlRecipient) checkBundle(body []byte) error {
 	return nil
 }
 
-// callUntil repeats a request until the answer has one of the statuses. It returns nil if the simulation ends.
+// callUntil repeats a request until the response has one of the statuses. It returns a nil reply if the simulation
+// ends.
 func (b *controlRecipient) callUntil(method, path string, body []byte, statuses ...int) (*hubReply, error) {
 	const patience = 10 * time.Minute
 	header := []string{"X-Actor-Id", b.who}

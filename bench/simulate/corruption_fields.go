@@ -14,7 +14,7 @@ import (
 // A fieldRef refers to a field of a document, at any depth.
 type fieldRef struct {
 	path   string
-	object map[string]any // the object with the field; nil: it is in list
+	object map[string]any // the object that contains the field; nil if the field is an element of list
 	list   []any
 	name   string
 	index  int
@@ -116,7 +116,7 @@ func (d *storedItem) corruptField(rng random.Source) string {
 	return fmt.Sprintf("%s is %q", s.path, text[:min(len(text), 40)])
 }
 
-// strangeNames replace the names of cabinets and origins.
+// strangeNames are invalid or unknown names that replace the names of cabinets and origins.
 var strangeNames = [...]string{"", "|", "Nobody|type-a", "TimeSeries|", "TimeSeries|type-z", "Nobody", "\u00e5|\u00e5"}
 
 // retypeValue returns a value of another type.

@@ -20,8 +20,8 @@ import (
 type corruptedMailbox struct {
 	corruptor *corruptor
 	name      string
-	origins   int  // number of different origins of its events
-	isStrict  bool // only one thing is damaged, so everything else must stay the same
+	origins   int  // number of different origins of the events
+	isStrict  bool // true if only one thing is damaged, so that all other contents must stay the same
 
 	actor, domain, operator baseClient
 
@@ -29,8 +29,8 @@ type corruptedMailbox struct {
 
 	mu      sync.Mutex
 	sent    []sentData
-	bundles map[string][]byte // bundles that were handed out, by id
-	ids     []string          // ids of bundles, in order
+	bundles map[string][]byte // bodies of the bundles that were returned, by id
+	ids     []string          // ids of the returned bundles, in order
 }
 
 func newCorruptedMailbox(v *corruptor, n int) *corruptedMailbox {
@@ -61,13 +61,13 @@ func (b *corruptedMailbox) fillMailbox() error {
 			b.sendOrder()
 		}
 	}
-	if b.corruptor.rng.IntN(3) > 0 { // leave a bundle open: damage to it shows most
+	if b.corruptor.rng.IntN(3) > 0 { // leave a bundle open, because damage to an open bundle affects most requests
 		b.peekBundle("/v1/peek")
 	}
 	return nil
 }
 
-// sendUntilAccepted sends events until they are accepted. A hub that was asked to stop may still be stopping.
+// sendUntilAccepted sends events until they are accepted. It repeats refused requests, because a hub may be stopping.
 func (b *corruptedMailbox) sendUntilAccepted(events []sentData) error {
 	const patience = 10 * time.Minute
 	for began := time.Now(); ; {
@@ -101,7 +101,7 @@ func (b *corruptedMailbox) newEvents() []sentData {
 	return batch
 }
 
-// sendRequest sends a request and checks that the answer is allowed. It returns nil if there was no answer.
+// sendRequest sends a request and checks that the response is allowed. It returns nil if no response arrived.
 func (b *corruptedMailbox) sendRequest(p *baseClient, method, path string, body []byte, header ...string) *hubReply {
 	isFine, began := b.corruptor.sim.FaultFree, time.Now()
 	header = append(header, "X-Actor-Id", b.name)
@@ -121,7 +121,7 @@ func (b *corruptedMailbox) sendRequest(p *baseClient, method, path string, body 
 	return r
 }
 
-// peekBundle fetches a bundle, and compares it with the same bundle as it was handed out before.
+// peekBundle fetches a bundle. If the bundle was returned before, peekBundle compares the two bodies.
 func (b *corruptedMailbox) peekBundle(path string) {
 	r := b.sendRequest(&b.actor, http.MethodGet, path, nil)
 	if r == nil || r.status != http.StatusOK {
@@ -217,7 +217,7 @@ func (b *corruptedMailbox) spoilEvent(e *sentData) {
 	}
 }
 
-// unusedID is the id of no event and no bundle.
+// unusedID is an id that belongs to no event and no bundle.
 const unusedID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
 // useAsOperator sends the requests of an operator.
@@ -239,7 +239,7 @@ func (b *corruptedMailbox) useAsOperator() {
 	}
 }
 
-// sendOrder gives a random order of an operator. A frozen mailbox is thawed at once.
+// sendOrder sends a random order of an operator. It thaws a frozen mailbox immediately.
 func (b *corruptedMailbox) sendOrder() {
 	p := &b.operator
 	order := []string{"release", "skip", "replay", "replay", "freeze", "thaw"}[p.rng.IntN(6)]
@@ -267,7 +267,7 @@ func (b *corruptedMailbox) checkBody() []byte {
 	return []byte(all[b.operator.rng.IntN(len(all))])
 }
 
-// checkMailbox has an operator check the mailbox, and then repair the store.
+// checkMailbox requests a check of the mailbox as an operator, and then a check with repair of the whole store.
 func (b *corruptedMailbox) checkMailbox() error {
 	for _, body := range []string{`{"actor":"` + b.name + `"}`, `{"repair":true}`} {
 		r := b.sendRequest(&b.operator, http.MethodPost, "/v1/admin/check", []byte(body))

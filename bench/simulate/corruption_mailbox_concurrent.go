@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// Requests of other clients to a corrupted mailbox.
+// The functions below send requests of further clients to a corrupted mailbox.
 
 // publishConcurrently sends events as another domain, to the same recipient.
 func (b *corruptedMailbox) publishConcurrently() {
@@ -36,7 +36,8 @@ func (b *corruptedMailbox) publishByBus() {
 	}
 }
 
-// noteOpenBundles notes the open bundles in a reply, including those whose content was not produced yet.
+// noteOpenBundles records the ids of the open bundles in an operator's view of the queue, including bundles without
+// content.
 func (b *corruptedMailbox) noteOpenBundles(r *hubReply) {
 	var queue struct {
 		Groups []struct{ Open *struct{ BundleID string } }
@@ -53,7 +54,7 @@ func (b *corruptedMailbox) noteOpenBundles(r *hubReply) {
 	}
 }
 
-// checkRepeatedly checks and repairs a mailbox several times while faults happen. Every check must be answered.
+// checkRepeatedly checks and repairs a mailbox several times while faults happen. Every check must get a response.
 func (b *corruptedMailbox) checkRepeatedly() {
 	for range 8 {
 		body := `{"repair":true,"actor":"` + b.name + `"}`

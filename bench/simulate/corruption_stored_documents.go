@@ -18,13 +18,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A storedDocuments holds the documents of the account, as its commits report them. The corruptor chooses from them.
+// A storedDocuments is a copy of the documents in the account, built from its commits. The corruptor chooses the
+// documents to damage from this copy.
 type storedDocuments struct {
 	mu   sync.Mutex
-	docs map[string]storedItem // by container, partition key and id
+	docs map[string]storedItem // keyed by container, partition key and id
 }
 
-// A storedItem is a document and where it is stored.
+// A storedItem is a document with its container, partition key and id.
 type storedItem struct {
 	container, key, id string
 	fields             map[string]any
@@ -34,7 +35,7 @@ func newStoredDocuments() *storedDocuments {
 	return &storedDocuments{docs: make(map[string]storedItem)}
 }
 
-// applyCommit applies the changes of a commit to known containers.
+// applyCommit applies the changes that a commit makes in known containers.
 func (s *storedDocuments) applyCommit(changes []embedded.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,7 @@ func (s *storedDocuments) applyCommit(changes []embedded.Change) {
 		}
 		d.key, _ = d.fields[partitionKeyOf(d.container)].(string)
 		for name := range d.fields {
-			if strings.HasPrefix(name, "_") { // the account's own fields
+			if strings.HasPrefix(name, "_") { // fields that the account adds
 				delete(d.fields, name)
 			}
 		}
@@ -67,7 +68,7 @@ func (s *storedDocuments) dropContainer(container string) {
 	maps.DeleteFunc(s.docs, func(_ string, d storedItem) bool { return d.container == container })
 }
 
-// partitionKeyOf returns the name of the partition key field of a container.
+// partitionKeyOf returns the name of the field that holds the partition key in a container.
 func partitionKeyOf(container string) string {
 	c, err := containers.Find(container)
 	if err != nil {
@@ -76,7 +77,8 @@ func partitionKeyOf(container string) string {
 	return c.PartitionKey
 }
 
-// documentsOf returns the documents of a recipient, or of a partition.
+// documentsOf returns the documents of a recipient. If recipient is a whole partition key, it returns the documents of
+// that partition.
 func (s *storedDocuments) documentsOf(recipient string) (found []storedItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +123,7 @@ func (d *storedItem) blobNames() (names []string) {
 	return names
 }
 
-// A directAccess reaches the accounts without hubs and without faults.
+// A directAccess holds clients that reach the accounts directly, without faults.
 type directAccess struct {
 	cosmos *azcosmos.Client
 	blobs  *azblob.Client

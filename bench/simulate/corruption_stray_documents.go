@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 )
 
-// Documents and messages that no hub writes.
+// The functions below store documents and send messages that no hub writes.
 
-// plantStrayDocument stores a document in a partition that hubs never use, for a while. Requests that walk over all
-// recipients meet it.
+// plantStrayDocument temporarily stores a document in a partition that hubs never use. Requests that list all recipients
+// read this document.
 func (v *corruptor) plantStrayDocument() error {
 	ctx := context.WithoutCancel(v.sim.ctx)
 	notice := `{"id":"notice|masterdata|1","recipient":%s,"kind":"notice","since":1}`
@@ -43,7 +43,7 @@ func (v *corruptor) plantStrayDocument() error {
 	p.patience = 30 * time.Minute
 	for range 3 {
 		v.pause(time.Duration(1+v.rng.IntN(60)) * time.Second)
-		// A test of package cosmos checks that such a check completes. Here it may time out.
+		// The check may time out here; a test of package cosmos checks that a check with a stray document completes.
 		_, _ = p.call(v.sim.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
 	}
 	v.runAtOnce(func() string {
@@ -53,7 +53,8 @@ func (v *corruptor) plantStrayDocument() error {
 	return nil
 }
 
-// sendUnreadable sends a message to a mailbox that the bus client cannot decode. It is redelivered until it expires.
+// sendUnreadable sends a message for a mailbox that the hub's bus client cannot decode. The bus redelivers the message
+// until it expires.
 func (v *corruptor) sendUnreadable(recipient string) {
 	line := v.sim.newBusTransport(v.who)
 	client, err := v.sim.busConnector(line)()
@@ -74,7 +75,7 @@ func (v *corruptor) sendUnreadable(recipient string) {
 	}
 }
 
-// corruptAgain damages the mailbox further while it is used.
+// corruptAgain damages the mailbox further while clients use it.
 func (v *corruptor) corruptAgain(b *corruptedMailbox) {
 	for range 2 {
 		if !v.pause(time.Duration(v.rng.IntN(4000)) * time.Millisecond) {
@@ -84,7 +85,7 @@ func (v *corruptor) corruptAgain(b *corruptedMailbox) {
 	}
 }
 
-// corruptAnything does a random or a targeted damage.
+// corruptAnything damages a random document or a targeted one, and describes the damage.
 func (v *corruptor) corruptAnything(recipient string) string {
 	if v.rng.IntN(2) == 0 {
 		return v.corruptTarget(recipient)
@@ -92,8 +93,8 @@ func (v *corruptor) corruptAnything(recipient string) string {
 	return v.corruptDocument(recipient)
 }
 
-// corruptGroups makes the stored groups of the account differ from the hubs' configuration. Hubs then do not start
-// until the groups are restored.
+// corruptGroups changes the stored groups of the account, so that they differ from the hubs' configuration, and later
+// restores them. A hub does not start while the groups differ.
 func (v *corruptor) corruptGroups() error {
 	const seconds = 20
 	var right *storedItem

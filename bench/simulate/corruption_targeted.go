@@ -17,9 +17,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Targeted damage affects what a hub reads next; random damage rarely does.
+// Targeted damage affects documents that a hub reads next; random damage rarely does.
 
-// corruptTarget damages one thing that a client is about to use, and describes the damage. It may find no target.
+// corruptTarget damages one document or blob that a client is about to use, and describes the damage. If it finds no
+// target, the description says so.
 func (v *corruptor) corruptTarget(recipient string) string {
 	all := v.sim.env.stored.documentsOf(recipient)
 	of := func(kind string) (found []storedItem) {
@@ -38,7 +39,7 @@ func (v *corruptor) corruptTarget(recipient string) string {
 	}
 	v.sim.MarkReached("a document or blob was damaged")
 	kind := v.rng.IntN(12)
-	if v.sim.faults.domainsFail.Load() && v.rng.IntN(2) == 0 { // bundles that wait for their domain
+	if v.sim.faults.domainsFail.Load() && v.rng.IntN(2) == 0 { // prefer bundles whose content the domain has not produced
 		kind = []int{7, 9, 10, 10}[v.rng.IntN(4)]
 	}
 	switch kind {
@@ -126,7 +127,7 @@ func (v *corruptor) ageBundles(bundles []storedItem, page *storedItem) string {
 	return how
 }
 
-// offByOne returns a number that is one too high or too low.
+// offByOne returns count plus or minus one.
 func (v *corruptor) offByOne(count any) any {
 	n, _ := count.(json.Number)
 	events, err := n.Int64()
@@ -136,7 +137,7 @@ func (v *corruptor) offByOne(count any) any {
 	return events + int64(1-2*v.rng.IntN(2))
 }
 
-// renameCabinet gives a cabinet of a head an invalid or unknown name.
+// renameCabinet replaces the name of a cabinet in a head by an invalid or unknown name.
 func (v *corruptor) renameCabinet(head *storedItem) string {
 	if head == nil {
 		return "finds no head"
@@ -163,7 +164,7 @@ func (v *corruptor) renameCabinet(head *storedItem) string {
 	return v.putDocument(head, fmt.Sprintf("has a cabinet %q", other))
 }
 
-// forgePage changes a byte of a page and its checksum, so that no version can have written it.
+// forgePage changes a byte of a page and updates the checksum, so that the checksum does not reveal the damage.
 func (v *corruptor) forgePage(page *storedItem) string {
 	if page == nil {
 		return "finds no page"
@@ -212,11 +213,11 @@ func (v *corruptor) addNotice(recipient string) string {
 	if v.rng.IntN(6) == 0 {
 		d.fields["number"] = number + 1
 	}
-	text, _ := json.Marshal(d.fields) // made of texts and numbers
+	text, _ := json.Marshal(d.fields) // strings and numbers can be encoded
 	return v.putDocument(d, "is "+string(text))
 }
 
-// breakField changes one of the fields of a document.
+// breakField damages one of the named fields of a document, and describes the damage.
 func (v *corruptor) breakField(d *storedItem, fields ...string) string {
 	if d == nil {
 		return "finds nothing"
@@ -238,7 +239,7 @@ func (v *corruptor) removeDocument(d *storedItem) string {
 	return d.kindName() + " " + d.id + " is missing" + describeRefusal(v.access.removeDocument(context.WithoutCancel(v.sim.ctx), *d))
 }
 
-// breakFailureCount makes the failure count of an open bundle unreadable.
+// breakFailureCount replaces the failure count of an open bundle by a value that hubs cannot read.
 func (v *corruptor) breakFailureCount(bundles []storedItem) string {
 	for _, d := range bundles {
 		if trouble, ok := d.fields["trouble"].(map[string]any); ok && d.fields["state"] == "open" {

@@ -9,32 +9,33 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// A coverageObserver counts the rare states that the hubs' requests reach. It sees every request that was carried
-// out.
+// A coverageObserver counts the rare states that the hubs' requests reach. It is notified of every request that an
+// account executed.
 type coverageObserver struct {
 	sim *simulation
 
-	intentOwner  map[string]string // by recipient: the hub that reserved its intent
-	lostWrites   map[string]string // by hub: the write whose answer was lost
-	gateWriter   map[string]string // by recipient: the hub that last wrote the gate
-	owesHints    map[string]bool   // by hub: it closed a bundle and has not written its hints
-	opens        map[string]string // by recipient: the hub that shows bundles
-	unsureCommit map[string]string // by recipient: the hub that committed and did not get the answer
+	intentOwner map[string]string // hub that reserved the intent, by recipient
+	lostWrites  map[string]string // write whose response was lost, by hub
+	gateWriter  map[string]string // hub that last wrote the gate, by recipient
+	owesHints   map[string]bool   // true if the hub closed a bundle and has not written the hints after it, by hub
 
-	flushing map[string]bool // by hub: it wrote the page of a tail, and not yet the head
+	unsureCommit map[string]string // hub that committed a Save but received no response, by recipient
 
-	sweepStarts chan struct{} // receives a value when a sweep is about to remove something
+	flushing map[string]bool // true if the hub wrote the page of a tail and has not written the head, by hub
+
+	sweepStarts chan struct{} // receives a value when a sweep is about to remove documents
 }
 
 func newCoverageObserver(sim *simulation) *coverageObserver {
 	return &coverageObserver{
 		sim: sim, intentOwner: make(map[string]string), lostWrites: make(map[string]string), gateWriter: make(map[string]string),
-		owesHints: make(map[string]bool), opens: make(map[string]string), unsureCommit: make(map[string]string),
+		owesHints: make(map[string]bool), unsureCommit: make(map[string]string),
 		flushing: make(map[string]bool), sweepStarts: make(chan struct{}, 1),
 	}
 }
 
-// observeRequest notes a request that was carried out with a status, and whether its sender gets the answer.
+// observeRequest updates the rare states after an account executed a request with the given status. f says whether the
+// sender receives the response.
 func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.Fault) {
 	key, _, _ := strings.Cut(strings.Trim(x.req.Header.Get("x-ms-documentdb-partitionkey"), `[]"`), "|")
 	name, who := steps.Name(x.what), x.transport.who
@@ -144,7 +145,7 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 	}
 }
 
-// countConflict counts a write that was refused because another hub had written.
+// countConflict counts a write that was refused because another hub had changed the document.
 func (v *coverageObserver) countConflict(name steps.Name, recipient string) {
 	switch {
 	case name == steps.Settle:
@@ -163,7 +164,7 @@ func isObjectIngest(name steps.Name) bool {
 	return name == steps.CreateObjects || name == steps.UpdateObjects || name == steps.Spill
 }
 
-// observeDeath notes that a hub was killed.
+// observeDeath updates the rare states after a hub was killed.
 func (v *coverageObserver) observeDeath(who string) {
 	if v.flushing[who] {
 		v.sim.MarkReached("a hub died between the page of a flush and its head")

@@ -14,21 +14,21 @@ import (
 // hubCount is the number of hubs of a simulation.
 const hubCount = 2
 
-// An environment is what the hubs run on: the accounts, the transports between them, and the hubs.
+// An environment holds the hubs, the accounts, and the transports between them.
 type environment struct {
 	engine         *embedded.Engine
 	bus            *busembedded.Namespace
 	blobs          *blobembedded.Account
-	issuer         *tokenIssuer   // issues the tokens of all clients; nil: hubs trust the header X-Actor-Id
-	hubs           [hubCount]*hub // nil while a hub is down
+	issuer         *tokenIssuer   // issues the tokens of all clients; nil if hubs trust the header X-Actor-Id
+	hubs           [hubCount]*hub // an element is nil while its hub is down
 	starts         [hubCount]int  // how often each hub was started
 	busTransports  []*busTransport
 	httpTransports []*httpTransport
-	staleCommits   atomic.Int64     // the number of commits that the current read does not see
-	stored         *storedDocuments // a copy of what is stored; nil if no corruptor needs it
+	staleCommits   atomic.Int64     // number of the latest commits that the current read does not see
+	stored         *storedDocuments // copy of the stored documents; nil if no corruptor runs
 }
 
-// isBlob reports whether a request goes to the Blob account.
+// isBlob reports whether a request is for the Blob account.
 func (sim *simulation) isBlob(req *http.Request) bool {
 	return strings.HasPrefix(req.URL.Path, "/"+sim.env.blobs.Name())
 }

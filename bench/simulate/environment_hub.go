@@ -18,34 +18,34 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A hub is one process of a hub: what cmd/node builds of the shipped parts, on transports of its own. Killing it cuts
-// its transports, so that nothing it still does has an effect.
+// A hub is one process of a hub: the node that cmd/node builds from the shipped components, with separate transports.
+// Killing the hub cuts its transports, so that its remaining goroutines have no effect.
 type hub struct {
 	sim             *simulation
 	index           int
-	number          int // number of the process among those of this hub, from 1
+	number          int // counts the processes of this hub, from 1
 	who             string
 	transport       *httpTransport
 	busTransport    *busTransport
 	handler         http.Handler
-	skew            atomic.Int64 // of the hub's clock, in ns
+	skew            atomic.Int64 // error of the hub's clock, in ns
 	cancel          context.CancelFunc
 	died            chan struct{} // closed by kill
 	killed          atomic.Bool
-	isMisconfigured bool // its settings are wrong
+	isMisconfigured bool // true if the settings are wrong
 
 	stopping atomic.Bool
-	broken   atomic.Bool // its listener was closed
+	broken   atomic.Bool // true after the listener was closed
 	listener *idleListener
 }
 
-// startHub starts a hub, and starts it again each time it ends.
+// startHub starts the i-th hub, and restarts the hub each time it ends.
 func (sim *simulation) startHub(i int) {
 	sim.background.Go(func() {
 		for sim.ctx.Err() == nil && !sim.isEnding.Load() {
 			h := sim.newHub(i)
 			if h.runNode(); h.killed.Load() {
-				return // kill has started the next process
+				return // kill starts the next process
 			}
 			_ = clock.Sleep(sim.ctx, time.Second) // the loop checks the context
 		}
@@ -63,9 +63,9 @@ func (sim *simulation) newHub(i int) *hub {
 }
 
 // operatorToken is the token of all operators.
-const operatorToken = "token-of-the-operators" //nolint:gosec // of hubs in the simulation, which nothing else reaches
+const operatorToken = "token-of-the-operators" //nolint:gosec // only clients in the bubble reach these hubs
 
-// hubSettings returns the right settings of a hub. All its accounts are external.
+// hubSettings returns the correct settings of a hub. They configure all accounts as external.
 func (sim *simulation) hubSettings() config.Config {
 	cfg := config.Default()
 	cfg.Cosmos.Key = config.Secret(sim.env.engine.Key())
@@ -88,8 +88,8 @@ func (sim *simulation) hubSettings() config.Config {
 // withHTTPS returns an endpoint with the scheme that hubs accept. The transports ignore the scheme.
 func withHTTPS(endpoint string) string { return strings.Replace(endpoint, "http://", "https://", 1) }
 
-// tailEvents returns the limit for the events that a hub leaves in a head. The hubs of a simulation may differ, and
-// in some simulations it is 0 for all.
+// tailEvents returns the maximum number of events that a hub leaves in a head. The hubs of a simulation may have
+// different limits; in some simulations the limit is 0 for all hubs.
 func (h *hub) tailEvents() int {
 	if random.New(h.sim.options.Seed, 403).IntN(4) == 0 {
 		return 0
@@ -98,8 +98,8 @@ func (h *hub) tailEvents() int {
 	return []int{1, 2, 3, 5, 24, 24, 24, 0}[own.IntN(8)]
 }
 
-// unfilteredCabinets returns how many cabinets a hub reads one by one before it uses their recipient's filter.
-// Simulations rarely have as many as the default.
+// unfilteredCabinets returns how many cabinets a hub reads one by one before it uses the filter of the recipient. The
+// limits are low, because the recipients of a simulation rarely have as many cabinets as the default limit.
 func (h *hub) unfilteredCabinets() int {
 	own := random.New(h.sim.options.Seed, uint64(420+100*h.index+h.number)) //nolint:gosec // positive
 	return []int{-1, -1, 1, 2, 0}[own.IntN(5)]
@@ -117,13 +117,13 @@ func (h *hub) runNode() {
 	h.misconfigure(random, &cfg)
 	cfg.Cosmos.TailEvents = h.tailEvents()
 	options := node.Options{
-		Registry: prometheus.NewRegistry(), // without collectors of the process, which ask the operating system
+		Registry: prometheus.NewRegistry(), // without the process collectors, which query the operating system
 		Logger:   h.newLogger(), Listener: h.listener, Grace: 3 * time.Second,
 		Transport: h.transport, DialBus: h.busTransport.dialBus,
 		DrawerCapacity: h.sim.plan.capacity, SweepEvery: h.sim.plan.sweepEvery, Unfiltered: h.unfilteredCabinets(),
 		Ingestion: h.sim.plan.ingestLimits(),
 		PullOnly:  true, // the checkers do not know documents of the push side
-		// No client asks /readyz, and a read every 5 s would fill the long waits.
+		// No client requests /readyz, and a read every 5 s would take most of the steps during long waits.
 		ReadinessInterval: -1,
 		Clock:             func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
 		Random:            random.Uint64,
@@ -164,14 +164,14 @@ func (h *hub) runNode() {
 		h.sim.env.hubs[h.index] = nil
 	}
 	h.sim.mu.Unlock()
-	// A hub that is stopped or paused while no account answers runs out of time.
+	// A hub that is stopped or paused while no account responds exceeds its stop timeout.
 	isCut := h.stopping.Load() && errors.Is(err, context.DeadlineExceeded)
 	if err != nil && !isCut && !h.broken.Load() && !h.killed.Load() && h.sim.ctx.Err() == nil {
 		h.sim.Fail(fmt.Errorf("%s ended: %w", h.who, err))
 	}
 }
 
-// stopGracefully asks the hub to stop, as an operator does.
+// stopGracefully stops the hub as an operator does, by cancelling its context.
 func (h *hub) stopGracefully() {
 	h.stopping.Store(true)
 	h.cancel()
@@ -183,7 +183,7 @@ func (h *hub) closeListener() {
 	_ = h.listener.Close()
 }
 
-// kill ends the process at once.
+// kill ends the process immediately.
 func (h *hub) kill() {
 	if h.killed.Swap(true) {
 		return
@@ -206,7 +206,7 @@ func (h *hub) kill() {
 	}
 }
 
-// An idleListener accepts no connection: the clients of a simulation call the handler.
+// An idleListener accepts no connections: the clients of a simulation call the hub's handler directly.
 type idleListener struct {
 	closed chan struct{}
 	once   atomic.Bool

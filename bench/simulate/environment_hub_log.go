@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// newLogger returns the logger of a hub. Its errors become lines of the trace.
+// newLogger returns the logger of a hub. It writes errors to the trace.
 func (h *hub) newLogger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(&logLines{hub: h}, &slog.HandlerOptions{
 		Level: slog.LevelError,

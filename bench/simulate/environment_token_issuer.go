@@ -25,7 +25,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The issuer of a simulation, and the audience of its hubs. No system uses such a port.
+// The issuer of a simulation, and the audience of its hubs. The port is not used on real systems.
 const (
 	issuerAddress = "127.0.0.1:7"
 	issuerURL     = "http://" + issuerAddress
@@ -38,25 +38,25 @@ const unknownOrigin = "Weather"
 const (
 	tokenLife = 10 * time.Minute
 	tokenUse  = 5 * time.Minute // how long a client uses a token
-	keyLead   = 3 * time.Minute // how long a key is published before it signs
+	keyLead   = 3 * time.Minute // how long a key is published before the issuer signs with it
 )
 
-// A tokenIssuer issues the tokens of a simulation. It rotates its keys and is repeatedly unavailable until the faults
-// end. Both depend only on the simulated clock, so the issuer needs no goroutine.
+// A tokenIssuer issues the tokens of a simulation. It rotates its keys, and is repeatedly unavailable until the faults
+// end. Rotations and outages depend only on the simulated clock, so the issuer needs no goroutine.
 type tokenIssuer struct {
 	sim      *simulation
 	began    time.Time
-	rotation time.Duration // between two keys
-	period   time.Duration // it is unavailable at the end of each period
-	away     time.Duration // how long it is unavailable in each period
+	rotation time.Duration // time between two rotations of the key
+	period   time.Duration // time between two outages; the issuer is unavailable at the end of each period
+	away     time.Duration // how long the issuer is unavailable in each period
 
 	mu     sync.Mutex
 	keys   []jose.JSONWebKey // all private keys so far
 	held   map[string]heldToken
-	served map[*hub]map[string]bool // by hub: the ids of the keys that it got last
+	served map[*hub]map[string]bool // ids of the keys in the last response to each hub
 }
 
-// A heldToken is a token that a client keeps.
+// A heldToken is a token that a client uses.
 type heldToken struct {
 	raw, key string
 	made     time.Time
@@ -75,10 +75,10 @@ func (i *tokenIssuer) configureHub(cfg *config.Config) {
 	cfg.OIDC.Issuers, cfg.OIDC.Audiences = []string{issuerURL}, []string{hubAudience}
 }
 
-// currentKey returns the number of the key that signs now.
+// currentKey returns the number of the key with which the issuer signs now.
 func (i *tokenIssuer) currentKey() int { return int(time.Since(i.began) / i.rotation) }
 
-// keyNumber returns the n-th key of the issuer. The caller holds the lock.
+// keyNumber returns the n-th key of the issuer, and creates it if necessary. The caller holds the lock.
 func (i *tokenIssuer) keyNumber(n int) jose.JSONWebKey {
 	for len(i.keys) <= n {
 		i.keys = append(i.keys, newSigningKey("key-"+strconv.Itoa(len(i.keys))))
@@ -94,8 +94,8 @@ func newSigningKey(id string) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: private, KeyID: id, Algorithm: string(jose.ES256), Use: "sig"}
 }
 
-// publishedKeys returns the keys that the issuer publishes: those of unexpired tokens, and the next one shortly
-// before it signs.
+// publishedKeys returns the keys that the issuer publishes: the keys of unexpired tokens, and the next key for the time
+// keyLead before its first use.
 func (i *tokenIssuer) publishedKeys() (set jose.JSONWebKeySet, ids map[string]bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -118,8 +118,8 @@ func (i *tokenIssuer) currentOutage() (number int, isAway bool) {
 // tokenClaims are the claims of a token.
 type tokenClaims map[string]any
 
-// signClaims returns a token signed by the current key. Hubs accept it unless more replaces its claims by invalid
-// ones.
+// signClaims returns a token signed with the current key. The claims in more replace the default claims; hubs accept
+// the token unless more contains invalid claims.
 func (i *tokenIssuer) signClaims(more tokenClaims) heldToken {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -149,8 +149,8 @@ func signToken(key jose.JSONWebKey, all tokenClaims) string {
 	return raw
 }
 
-// tokenOf returns the token of a client, and a new one after tokenUse. The client is an actor or, for "", a domain
-// with all origins.
+// tokenOf returns the current token of a client. A token is replaced by a new one after tokenUse. The client is an actor
+// or, for "", a domain with all origins.
 func (i *tokenIssuer) tokenOf(actor string) heldToken {
 	i.mu.Lock()
 	held, ok := i.held[actor]
@@ -183,9 +183,9 @@ func (i *tokenIssuer) isKnown(h *hub, key string) bool {
 	return i.served[h][key]
 }
 
-// addToken adds the token of the sender to a request, unless it has a token. The returned function checks the answer:
-// a token whose key the hub knows is never refused, whether the issuer is available or not, nor is one whose key the
-// hub can fetch.
+// addToken adds the token of the sender to a request, unless the request already has a token. The returned function
+// checks the response: it fails the simulation if the hub refused the token although the hub knows the token's key or
+// can fetch it.
 func (i *tokenIssuer) addToken(req *http.Request, h *hub) (check func(*hubReply)) {
 	if req.Header.Get("Authorization") != "" {
 		return func(*hubReply) {}
@@ -213,7 +213,7 @@ func (i *tokenIssuer) addToken(req *http.Request, h *hub) (check func(*hubReply)
 	}
 }
 
-// dialIssuer connects a hub to the issuer at a turn of the scheduler.
+// dialIssuer connects a hub to the issuer in a turn of the scheduler.
 func (i *tokenIssuer) dialIssuer(ctx context.Context, h *hub) (net.Conn, error) {
 	granted := make(chan bool, 1)
 	t := &scheduler.Turn{
@@ -253,7 +253,7 @@ func (i *tokenIssuer) dialIssuer(ctx context.Context, h *hub) (net.Conn, error) 
 	return near, nil
 }
 
-// answerRequest answers the only request of a connection.
+// answerRequest responds to the only request of a connection.
 func (i *tokenIssuer) answerRequest(h *hub, conn net.Conn, isBroken bool) {
 	req, err := http.ReadRequest(bufio.NewReader(conn))
 	if err != nil {
@@ -268,7 +268,7 @@ func (i *tokenIssuer) answerRequest(h *hub, conn net.Conn, isBroken bool) {
 	if isBroken {
 		answer.WriteHeader(http.StatusInternalServerError)
 	} else {
-		_ = json.NewEncoder(answer).Encode(body) // a recorder never fails
+		_ = json.NewEncoder(answer).Encode(body) // writing to a recorder never fails
 	}
 	resp := answer.Result()
 	resp.Request, resp.Close = req, true

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
-// A busMisconfigurer changes the queues between the hubs and a domain for a while, one at a time: disabled, deleted,
-// full, or with other settings. Requests that are lost meanwhile must be repeated.
+// A busMisconfigurer temporarily breaks the queues between the hubs and a domain, one at a time: it disables, deletes or
+// fills a queue, or changes its settings. Hubs must repeat the requests that are lost while a queue is broken.
 type busMisconfigurer struct {
 	baseClient
 	admin  *admin.Client
@@ -62,7 +62,7 @@ func (k *busMisconfigurer) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// runAtOnce runs a function in one step of the simulation, or at its end.
+// runAtOnce runs a function in one step of the simulation, or when the simulation ends.
 func (k *busMisconfigurer) runAtOnce(act func() (string, error)) {
 	done := make(chan struct{})
 	t := &scheduler.Turn{Who: k.who, What: "comes by", Proceed: func() string {
@@ -99,7 +99,7 @@ func (k *busMisconfigurer) breakQueue() (repair func() (string, error)) {
 		setTo("is "+string(status), func(p *admin.QueueProperties) { p.Status = &status })
 	case 2, 3:
 		setTo("takes small messages only", func(p *admin.QueueProperties) { p.MaxMessageSizeInKilobytes = ptr(int64(1)) })
-	case 4, 5, 6: // messages of these queues are requested again, except notices
+	case 4, 5, 6: // hubs repeat lost requests and replies, but not notices
 		if queue == k.queues.Dequeue {
 			queue = k.queues.Reply
 		}
@@ -121,7 +121,7 @@ func (k *busMisconfigurer) breakQueue() (repair func() (string, error)) {
 	return repair
 }
 
-// recreateQueue returns a function that replaces a queue by an empty one with the right settings.
+// recreateQueue returns a function that replaces a queue by an empty queue with the correct settings.
 func (k *busMisconfigurer) recreateQueue(ctx context.Context, queue string) func() (string, error) {
 	return func() (string, error) {
 		if err := k.deleteQueue(ctx, queue); err != nil {

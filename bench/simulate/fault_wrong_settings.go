@@ -9,14 +9,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// busKeys are the keys of the namespace: one of the hubs, and one without the right to send.
+// busKeys are the keys of the namespace: the key of the hubs, and a key without the right to send.
 var busKeys = []busembedded.Key{
 	{Name: busembedded.WellKnownKeyName, Secret: busembedded.WellKnownKey, Rights: busembedded.All},
 	{Name: "listener", Secret: busembedded.WellKnownKey, Rights: busembedded.Listen},
 }
 
-// Wrong settings of a hub. With them a hub does not start, or runs without the affected function until it is started
-// with the right settings.
+// wrongSettings lists changes that make the settings of a hub wrong. With wrong settings, a hub does not start, or it
+// runs without the affected function until it is restarted with the correct settings.
 var wrongSettings = []func(*config.Config){
 	func(c *config.Config) { c.Cosmos.Key = "bm8ga2V5" },
 	func(c *config.Config) { c.Cosmos.Key = "this is no key" },
@@ -28,13 +28,13 @@ var wrongSettings = []func(*config.Config){
 		c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKey=", "SharedAccessKey=no", 1))
 	},
 	useListenOnlyKey,
-	func(c *config.Config) { // other groups than those stored in the account
+	func(c *config.Config) { // the groups differ from the groups that the account stores
 		group, err := domain.ParseGroup("timeseries")
 		if err == nil {
 			c.Domains = append(config.Domains{{Name: domain.MarketRoles, Group: group}}, c.Domains...)
 		}
 	},
-	func(c *config.Config) { // queues that do not exist, or are used otherwise
+	func(c *config.Config) { // the queues do not exist, or have a different purpose
 		c.Domains = append(config.Domains{}, c.Domains...)
 		for i := range c.Domains {
 			c.Domains[i].Queues.Request, c.Domains[i].Queues.Reply, c.Domains[i].Queues.Dequeue = "missing", "missing-too", "missing-as-well"
@@ -48,12 +48,12 @@ var wrongSettings = []func(*config.Config){
 	},
 }
 
-// useListenOnlyKey gives a hub a key without the right to send.
+// useListenOnlyKey configures a key without the right to send.
 func useListenOnlyKey(c *config.Config) {
 	c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKeyName="+busembedded.WellKnownKeyName, "SharedAccessKeyName=listener", 1))
 }
 
-// misconfigure sometimes gives a hub wrong settings. At least one hub keeps the right ones.
+// misconfigure sometimes makes the settings of a hub wrong. It does nothing while the other hub is down.
 func (h *hub) misconfigure(rng random.Source, c *config.Config) {
 	if !h.sim.plan.misconfiguresHubs || h.sim.FaultFree || h.sim.faults.containerDropped.Load() || h.sim.hubAt(1-h.index) == nil || rng.IntN(4) > 0 {
 		return

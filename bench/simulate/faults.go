@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// faults are the faults that last for a while, and counts by which faults are chosen.
+// faults holds the faults that last for some time, and the counts that decide which faults are injected.
 type faults struct {
-	throttledUntil     time.Time    // until then Cosmos DB throttles requests
-	throttledPartition string       // the only partition that it throttles; "": all
-	lastPartition      string       // the partition of the last request
-	refusedUntil       time.Time    // until then the accounts refuse all requests
-	busAwayUntil       atomic.Int64 // until then no hub reaches the bus; Unix time in ns
+	throttledUntil     time.Time    // time until which Cosmos DB throttles requests
+	throttledPartition string       // the only partition that Cosmos DB throttles; "": all partitions
+	lastPartition      string       // partition of the last request
+	refusedUntil       time.Time    // time until which the accounts refuse all requests
+	busAwayUntil       atomic.Int64 // time until which no hub reaches the bus; Unix time in ns
 
-	requestCounts  map[string]int // requests by kind
+	requestCounts  map[string]int // number of requests by kind
 	throttledCount int            // throttled requests
 
-	domainsFail      atomic.Bool // no domain produces content
-	containerDropped atomic.Bool // a container was deleted, and the groups of the account may be lost
-	storeCorrupted   atomic.Bool // the corruptor has begun, so stored documents may violate the invariants
+	domainsFail      atomic.Bool // true while no domain produces content
+	containerDropped atomic.Bool // true after a container was deleted; the groups of the account may be lost
+	storeCorrupted   atomic.Bool // true after the corruptor has begun; stored documents may violate the invariants
 }
 
-// drawStaleness returns how many commits a read is behind.
+// drawStaleness returns the number of the latest commits that a read does not see.
 func (sim *simulation) drawStaleness(x *httpExchange) int {
 	if sim.FaultFree || !x.isCosmos || !x.isRead || sim.plan.consistency != "Session" || !sim.FaultRNG.Permille(sim.Profile.StaleReads) {
 		return 0
@@ -33,7 +33,7 @@ func (sim *simulation) drawStaleness(x *httpExchange) int {
 	return old
 }
 
-// drawDelay returns how long an answer is delayed.
+// drawDelay returns how long a response is delayed.
 func (sim *simulation) drawDelay() time.Duration {
 	if sim.FaultFree || !sim.FaultRNG.Permille(sim.Profile.SlowAnswers) {
 		return 0
@@ -48,8 +48,8 @@ func (sim *simulation) drawDelay() time.Duration {
 	return d
 }
 
-// injectProcessFaults draws the faults that affect no single turn. It is called after every step: a hub is
-// killed, stopped or paused, connections break, accounts throttle or refuse all requests, a clock jumps.
+// injectProcessFaults draws and injects the faults that do not replace a turn. It is called after every step: a hub is
+// killed, stopped or paused, connections break, accounts throttle or refuse all requests, or a clock jumps.
 func (sim *simulation) injectProcessFaults() {
 	if sim.FaultFree {
 		sim.stopMisconfigured()
@@ -113,7 +113,7 @@ func (sim *simulation) injectProcessFaults() {
 	}
 }
 
-// repairRate returns how often per 100,000 steps an operator notices wrong settings of a hub.
+// repairRate returns how often per 100,000 steps an operator repairs the wrong settings of a hub.
 func (sim *simulation) repairRate() int {
 	if sim.plan.misconfiguresBus || sim.faults.storeCorrupted.Load() {
 		return 500

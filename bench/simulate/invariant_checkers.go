@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An invariantChecker compares the commits of some containers with their rules.
+// An invariantChecker checks the commits of some containers against the invariants.
 type invariantChecker interface {
 	Commit(changes []embedded.Change) error
 }
@@ -24,8 +24,8 @@ func newCheckers(sim *simulation) map[containers.Checker]invariantChecker {
 	}
 }
 
-// checkCommit is called for every commit of the engine, whether its answer arrives or not. Each container's checker
-// compares the changes with its rules.
+// checkCommit passes the changes of a commit to the checkers of their containers. The engine calls it for every commit,
+// whether the response arrives or not.
 func (sim *simulation) checkCommit(changes []embedded.Change) {
 	byJudge := make(map[containers.Checker][]embedded.Change)
 	var order []containers.Checker

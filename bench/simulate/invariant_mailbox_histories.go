@@ -10,17 +10,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A mailboxHistories records what the clients of each recipient saw, for package history to explain. Histories do not
-// model operators, so simulations with operators have none.
+// A mailboxHistories records what the clients of each recipient sent and received. Package history checks whether a
+// sequential hub could have produced it. Histories do not model operators, so simulations with operators are not
+// checked.
 type mailboxHistories struct {
 	sim       *simulation
 	ticks     atomic.Int64
 	recorders map[string]*history.Recorder // by recipient
-	muteReads map[string]*atomic.Int64     // by recipient: Peeks that prove nothing
-	byBus     atomic.Bool                  // events were sent by the bus, so clients do not learn when they are stored
+	muteReads map[string]*atomic.Int64     // number of Peeks that prove nothing, by recipient
+	byBus     atomic.Bool                  // true if events were sent over the bus, where clients do not learn when the events are stored
 }
 
-// maxHistory is the limit for the operations of a history that is checked, because the search is expensive.
+// maxHistory is the maximum number of operations in a checked history. The search is too expensive for longer histories.
 const maxHistory = 60
 
 func newMailboxHistories(sim *simulation) *mailboxHistories {
@@ -31,10 +32,10 @@ func newMailboxHistories(sim *simulation) *mailboxHistories {
 	return m
 }
 
-// nextTick returns a time after all earlier ones.
+// nextTick returns a time later than all times that it returned before.
 func (m *mailboxHistories) nextTick() int64 { return m.ticks.Add(1) }
 
-// noteSent notes events that were sent at began, and the outcome.
+// noteSent records events that a client began to send at the time began, and the outcome.
 func (m *mailboxHistories) noteSent(client int, began int64, batch []sentData, came history.Outcome) {
 	of := make(map[string][]history.Event)
 	for i := range batch {
@@ -48,10 +49,10 @@ func (m *mailboxHistories) noteSent(client int, began int64, batch []sentData, c
 	}
 }
 
-// notePeek notes a Peek of a recipient and the bundle that it returned.
+// notePeek records a Peek of a recipient and the returned bundle.
 func (m *mailboxHistories) notePeek(client int, began int64, recipient, group string, came history.Outcome, b history.Bundle) {
 	if came == history.None && m.sim.plan.consistency == "Session" {
-		m.muteReads[recipient].Add(1) // it may have opened a bundle that another client dequeued before it was returned
+		m.muteReads[recipient].Add(1) // the Peek may have opened a bundle that another client dequeued before the Peek returned
 	}
 	var groups []string
 	if group != "" {
@@ -60,12 +61,13 @@ func (m *mailboxHistories) notePeek(client int, began int64, recipient, group st
 	m.recorders[recipient].Peek(client, began, groups...)(m.nextTick(), came, b)
 }
 
-// noteDequeue notes a Dequeue of a recipient.
+// noteDequeue records a Dequeue of a recipient and its outcome.
 func (m *mailboxHistories) noteDequeue(client int, began int64, recipient, bundle string, came history.Outcome) {
 	m.recorders[recipient].Dequeue(client, began, bundle)(m.nextTick(), came)
 }
 
-// checkHistories returns the number of checked histories, and an error if one of them has no explanation.
+// checkHistories returns the number of checked histories, and an error if no sequential hub could have produced one of
+// them.
 func (m *mailboxHistories) checkHistories() (n int, err error) {
 	if m.sim.plan.sendsConflicts || m.sim.plan.hasOperators || m.byBus.Load() {
 		return 0, nil // an id with two contents is ambiguous in a history
@@ -75,7 +77,7 @@ func (m *mailboxHistories) checkHistories() (n int, err error) {
 		if n := h.Len() - int(m.muteReads[recipient].Load()); n == 0 || n > maxHistory {
 			continue
 		}
-		// In a bubble the time may be the same for many steps, so it does not show which bundle was opened first.
+		// In a bubble, many steps may have the same time, so the times do not show which bundle was opened first.
 		r := h.Check(history.Options{StaleReads: m.sim.plan.consistency == "Session", AnyOpen: true})
 		if r.Verdict != history.Legal {
 			return n, fmt.Errorf("the history of %s has no explanation (%s): %s\n%s", recipient, r.Verdict, &r, h)

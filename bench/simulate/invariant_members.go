@@ -10,9 +10,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A memberChecker wraps the store of nodes for one node, and checks rule P21: the node takes no shard of a node whose
-// beat moved in the last 10 seconds. If its fail-safe is disabled, it also takes no shard of a node whose beat moved
-// later than 10 seconds after its own start, unless it was asked about a cursor of that shard.
+// A memberChecker wraps the store of nodes for one node, and checks rule P21: the node takes no shard from an owner
+// whose beat has advanced in the last 10 seconds. If the node's fail-safe is disabled, the node also takes no shard from
+// an owner whose beat advanced later than 10 seconds after the node started, unless the node was asked about a cursor
+// of that shard.
 type memberChecker struct {
 	store       repository.Nodes
 	self        string
@@ -21,15 +22,15 @@ type memberChecker struct {
 	markReached func(state string)
 
 	mu     sync.Mutex
-	began  time.Time // when the node first read the others; zero: not yet
+	began  time.Time // when the node first read the state of the other nodes; zero before that
 	beats  map[string]int64
-	moved  map[string]time.Time                    // when the beat of a node last moved
-	owners map[int64][repository.ShardCount]string // owners as they were read, by version of the assignment
-	asked  [repository.ShardCount]bool             // the node was asked about a cursor of the shard
+	moved  map[string]time.Time                    // when the beat of each node last advanced
+	owners map[int64][repository.ShardCount]string // owners that the node has read, by version of the assignment
+	asked  [repository.ShardCount]bool             // true if the node was asked about a cursor of the shard
 	left   map[string]bool                         // dead nodes whose shards the node did not take
 }
 
-// deadAfter is the time without a beat after which a node is dead.
+// deadAfter is the time without a new beat after which other nodes consider a node dead.
 const deadAfter = 10 * time.Second
 
 func newMemberChecker(n *pushNode) *memberChecker {
@@ -39,7 +40,7 @@ func newMemberChecker(n *pushNode) *memberChecker {
 	}
 }
 
-// noteAsked notes that the node was asked about a cursor.
+// noteAsked records that the node was asked about a cursor.
 func (m *memberChecker) noteAsked(id domain.CursorID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +66,7 @@ func (m *memberChecker) Nodes(ctx context.Context) ([]repository.Node, repositor
 	return nodes, assignment, err
 }
 
-// noteMembers notes the nodes and owners that the node has read.
+// noteMembers records the nodes and owners that the node has read.
 func (m *memberChecker) noteMembers(nodes []repository.Node, assignment *repository.Assignment) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,7 +81,7 @@ func (m *memberChecker) noteMembers(nodes []repository.Node, assignment *reposit
 	}
 	for shard, owner := range assignment.Owners {
 		if _, isKnown := m.moved[owner]; owner != "" && !isKnown {
-			m.moved[owner] = now // its document is missing or not yet visible
+			m.moved[owner] = now // the owner's document is missing or not yet visible
 		}
 		if owner != m.self && m.isDisabled && !m.asked[shard] && m.moved[owner].After(m.began.Add(deadAfter)) && now.Sub(m.moved[owner]) > 2*deadAfter {
 			if !m.left[owner] {
@@ -111,7 +112,7 @@ func (m *memberChecker) Assign(ctx context.Context, next repository.Assignment) 
 	return m.store.Assign(ctx, next)
 }
 
-// checkTake returns an error if the node must not take a shard of an owner.
+// checkTake returns an error if rule P21 does not allow the node to take the shard from its owner.
 func (m *memberChecker) checkTake(shard int, owner string) error {
 	moved := m.moved[owner]
 	switch {

@@ -20,7 +20,7 @@ func TestMemberChecker_FindsForbiddenTakeovers(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		isOff   bool
-		diesAt  time.Duration // after the node has started
+		diesAt  time.Duration // time from the start of the node to the owner's death
 		takesAt time.Duration // after that
 		isAsked bool
 		fails   bool

@@ -2,11 +2,11 @@ package simulate
 
 import "fmt"
 
-// Orders of operators change what the ledger expects. An order is pending from the request until its outcome is
-// known.
+// The functions below record operators' orders, which change what the ledger expects. An order is pending from its
+// request until its outcome is known.
 
-// beginOrder notes that an operator is about to release or skip a bundle. It returns false if no actor has received
-// the bundle, or another order is pending.
+// beginOrder records that an operator is about to release or skip a bundle. It returns false, and records nothing, if no
+// actor has received the bundle or if an order about it is pending.
 func (l *referenceLedger) beginOrder(actor, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -25,7 +25,7 @@ func (l *referenceLedger) beginRelease(actor, id string) {
 	l.checker.Withdraw(actor, id, true)
 }
 
-// endOrder notes the outcome of an order.
+// endOrder records the outcome of an order.
 func (l *referenceLedger) endOrder(actor, id, what string, isDone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,8 +40,8 @@ func (l *referenceLedger) endOrder(actor, id, what string, isDone bool) {
 	}
 }
 
-// orderState reports whether the outcomes of all orders about a bundle are known, and whether one of them has
-// released or skipped it.
+// orderState reports whether the outcomes of all orders about a bundle are known, and whether an order has released or
+// skipped the bundle.
 func (l *referenceLedger) orderState(actor, id string) (areKnown, isTaken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,12 +49,12 @@ func (l *referenceLedger) orderState(actor, id string) (areKnown, isTaken bool) 
 	return !b.isPending, b.isTaken
 }
 
-// An operatedQueue holds the effects of orders on a queue.
+// An operatedQueue holds the effects of operators' orders on a queue.
 type operatedQueue struct {
-	frozen    int  // number of the current freeze; 0: perhaps not frozen
+	frozen    int  // number of the current freeze; 0 if the queue may not be frozen
 	freezes   int  // number of freezes so far
 	replaying int  // pending replays
-	unsure    bool // a replay whose bundle is unknown may have happened
+	unsure    bool // true if a replay with an unknown bundle may have happened
 }
 
 func (l *referenceLedger) queueOf(actor string) *operatedQueue {
@@ -66,8 +66,8 @@ func (l *referenceLedger) queueOf(actor string) *operatedQueue {
 	return o
 }
 
-// beginFreeze notes that a freeze or an unfreeze was requested, so the queue
-// may or may not be frozen.
+// beginFreeze records that an operator requests a freeze or a thaw. Until the outcome is known, the queue may or may not
+// be frozen.
 func (l *referenceLedger) beginFreeze(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *referenceLedger) beginFreeze(actor string) {
 	o.frozen = 0
 }
 
-// endFreeze notes that a freeze succeeded, so the queue is frozen.
+// endFreeze records that a freeze succeeded, so the queue is frozen.
 func (l *referenceLedger) endFreeze(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +84,7 @@ func (l *referenceLedger) endFreeze(actor string) {
 	o.frozen = o.freezes
 }
 
-// freezeNumber returns the number of the freeze of a queue, 0 if it is perhaps not frozen.
+// freezeNumber returns the number of the queue's current freeze, or 0 if the queue may not be frozen.
 func (l *referenceLedger) freezeNumber(actor string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *referenceLedger) wasFrozen(actor string) bool {
 	return l.queueOf(actor).freezes > 0
 }
 
-// noteFrozenAnswer notes that a request was refused because of a frozen queue. It fails the simulation if the queue
+// noteFrozenAnswer counts a request that was refused because the queue is frozen. It fails the simulation if the queue
 // was never frozen.
 func (sim *simulation) noteFrozenAnswer(actor string) {
 	sim.MarkReached("a request met a frozen queue")
@@ -106,22 +106,22 @@ func (sim *simulation) noteFrozenAnswer(actor string) {
 	}
 }
 
-// checkNotFrozen fails the simulation if a request was answered while its queue was frozen. before is the
-// freezeNumber when the request began.
+// checkNotFrozen fails the simulation if a request succeeded while its queue was frozen. before is the freezeNumber when
+// the request began.
 func (sim *simulation) checkNotFrozen(actor string, before int, what string) {
 	if before > 0 && sim.work.ledger.freezeNumber(actor) == before {
 		sim.Fail(fmt.Errorf("a %s of %s succeeded while its queue was frozen", what, actor))
 	}
 }
 
-// beginReplay allows any bundle of an actor to be handed out again.
+// beginReplay allows hubs to return any bundle of an actor again.
 func (l *referenceLedger) beginReplay(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queueOf(actor).replaying++
 }
 
-// endReplay notes which bundle was replayed; "" if none.
+// endReplay records which bundle was replayed. id is "" if no bundle was replayed.
 func (l *referenceLedger) endReplay(actor, id string, isUnsure bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A noticeOutbox holds the keys of the stored notices: those that their domain may not have received. Commits use it, one
-// at a time.
+// A noticeOutbox holds the keys of the stored notices, which their domains may not have received. It needs no lock,
+// because commits update it one at a time.
 type noticeOutbox map[string]bool
 
 func (o noticeOutbox) noteCommit(changes []embedded.Change) {

@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
-// A referenceLedger is the reference model of all mailboxes as clients see them: what was sent, accepted, handed out
-// and confirmed. It trusts nothing that a hub reports about itself. Beyond package ledger it knows the effects of
-// operators' orders (see invariant_operator_orders.go) and the notices to domains.
+// A referenceLedger is the reference model of all mailboxes as clients see them: it records which events were sent and
+// accepted, and which bundles were received and confirmed. It uses no state that hubs report. In addition to package
+// ledger, it models the effects of operators' orders (see invariant_operator_orders.go) and the notices to domains.
 type referenceLedger struct {
 	checker *ledger.Ledger
 
 	mu      sync.Mutex
 	events  map[string]*sentEvent    // by id
-	bundles map[string]*handedBundle // by actor and id
-	allSent bool                     // no further event is sent
+	bundles map[string]*handedBundle // bundles that actors received, by actor and id
+	allSent bool                     // true when no further event will be sent
 	done    chan struct{}
 
 	unordered map[int]bool // senders whose events may overtake each other
@@ -33,7 +33,7 @@ type referenceLedger struct {
 
 type sentEvent struct {
 	sentData
-	confirmedAt time.Time // zero: not confirmed
+	confirmedAt time.Time // zero if not confirmed
 }
 
 // A handedBundle is a bundle that an actor received.
@@ -42,18 +42,18 @@ type handedBundle struct {
 	hub         string // the hub that first returned it
 	body        []byte
 	events      []*sentEvent
-	dequeues    int           // number of Dequeue requests
-	isConfirmed bool          // a Dequeue was answered
-	confirmedAt ledger.Moment // when a Dequeue was last answered
-	notices     int           // notices that its domain received
+	dequeues    int           // number of Dequeue requests for the bundle
+	isConfirmed bool          // true after a Dequeue succeeded
+	confirmedAt ledger.Moment // when the last Dequeue succeeded
+	notices     int           // number of notices about the bundle that its domain received
 
-	isPending bool // the outcome of an order about it is unknown
-	isTaken   bool // an operator has released or skipped it
+	isPending bool // true while the outcome of an order about the bundle is unknown
+	isTaken   bool // true after an operator released or skipped the bundle
 	replays   int
 }
 
-// newReferenceLedger returns a ledger that expects bundles in order: a group has one open bundle at a time, which a
-// client of the actor must receive before it can be confirmed.
+// newReferenceLedger returns a ledger that expects bundles in order: a group has one open bundle at a time, and a client
+// of the actor must receive the bundle before it can be confirmed.
 func newReferenceLedger() *referenceLedger {
 	return &referenceLedger{
 		checker: ledger.New(ledger.Options{InOrder: true}),
@@ -62,7 +62,7 @@ func newReferenceLedger() *referenceLedger {
 	}
 }
 
-// noteSent notes a batch before it is sent.
+// noteSent records a batch that is about to be sent.
 func (l *referenceLedger) noteSent(sender int, batch []sentData) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,21 +72,21 @@ func (l *referenceLedger) noteSent(sender int, batch []sentData) {
 	}
 }
 
-// noteAccepted notes that a batch was accepted.
+// noteAccepted records that a batch was accepted.
 func (l *referenceLedger) noteAccepted(batch []sentData) {
 	for _, e := range batch {
 		l.checker.Accept(e.Recipient, e.ID)
 	}
 }
 
-// allowAnyOrder notes that the events of a sender may arrive in any order.
+// allowAnyOrder allows the events of a sender to arrive in any order.
 func (l *referenceLedger) allowAnyOrder(sender int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unordered[sender] = true
 }
 
-// isReceived reports whether an event was handed out.
+// isReceived reports whether an actor has received an event.
 func (l *referenceLedger) isReceived(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *referenceLedger) isReceived(id string) bool {
 // beginPeek returns the moment at which a Peek begins.
 func (l *referenceLedger) beginPeek() ledger.Moment { return l.checker.Now() }
 
-// notePeeked compares a bundle with what is known. The Peek that returned it began at the moment asked.
+// notePeeked records a bundle that a Peek returned, and compares it with the ledger. The Peek began at the moment asked.
 func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, asked ledger.Moment, sim *simulation) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +126,7 @@ func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, asked ledger
 	return nil
 }
 
-// withRule adds the violated rule to an error of package ledger.
+// withRule adds the name of the violated rule to an error of package ledger.
 func withRule(err error) error {
 	if v, ok := errors.AsType[*ledger.Violation](err); ok {
 		return fmt.Errorf("%s: %w", v.Rule, err)
@@ -160,7 +160,7 @@ func (l *referenceLedger) readEvents(b *handedBundle) (all []ledger.Element, err
 	for _, line := range lines {
 		var got struct {
 			sentData
-			Of string `json:"of"` // in the payload of an inline event
+			Of string `json:"of"` // id of the event, in the payload of an inline event
 		}
 		if err := json.Unmarshal(line, &got); err != nil {
 			return nil, fmt.Errorf("its line cannot be read: %q: %w", line, err)
@@ -183,12 +183,12 @@ func (l *referenceLedger) readEvents(b *handedBundle) (all []ledger.Element, err
 }
 
 func isSameEvent(a, b *sentData) bool {
-	x, _ := json.Marshal(a) // both were decoded from JSON
+	x, _ := json.Marshal(a) // both values were decoded from JSON
 	y, _ := json.Marshal(b)
 	return bytes.Equal(x, y)
 }
 
-// beginDequeue notes that a Dequeue of a bundle is about to be sent.
+// beginDequeue records that a Dequeue of a bundle is about to be sent.
 func (l *referenceLedger) beginDequeue(actor, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +202,7 @@ func (l *referenceLedger) canBeGone(actor, id string) bool {
 	return l.bundles[actor+"|"+id].dequeues > 1
 }
 
-// noteDequeued notes that a bundle was confirmed.
+// noteDequeued records that a Dequeue of a bundle succeeded.
 func (l *referenceLedger) noteDequeued(actor, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,7 +214,7 @@ func (l *referenceLedger) noteDequeued(actor, id string) error {
 	return nil
 }
 
-// confirmBundle notes that a bundle was confirmed or skipped. The caller holds mu.
+// confirmBundle records that a bundle was confirmed or skipped. The caller holds mu.
 func (l *referenceLedger) confirmBundle(b *handedBundle) {
 	for _, id := range l.checker.Confirm(b.actor, b.id, false) {
 		l.events[id].confirmedAt = time.Now()
@@ -223,15 +223,15 @@ func (l *referenceLedger) confirmBundle(b *handedBundle) {
 	l.closeIfDrained()
 }
 
-// expectMore notes that more events will be sent.
+// expectMore records that more events will be sent.
 func (l *referenceLedger) expectMore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.allSent, l.done = false, make(chan struct{})
 }
 
-// isKept reports whether the hub certainly remembers the id of an event: it is not confirmed, or was confirmed less
-// than half a retention ago.
+// isKept reports whether the hub certainly stores the id of an event. This is so if the event is not confirmed, or was
+// confirmed less than half a retention ago.
 func (l *referenceLedger) isKept(id string, retention time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

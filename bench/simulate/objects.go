@@ -28,24 +28,24 @@ type objectSimulation struct {
 	rng          random.Source
 	plan         objectPlan
 	observer     *objects.Observer
-	storeOptions objectstore.Options // of each node, without clock and random source
+	storeOptions objectstore.Options // options of each node's store, without clock and random source
 	buckets      []*observedObject
 	source       *memory.Source // the bucket
 
 	clock     objectClock
-	calls     atomic.Int64 // calls of nodes that have not returned
-	isResting atomic.Bool  // no node starts
+	calls     atomic.Int64 // number of active calls of nodes
+	isResting atomic.Bool  // true while no node may start
 
-	hasSkew   bool // a node's clock has jumped
-	hasJumped bool // by more than crawls tolerate
+	hasSkew   bool // true after a node's clock jumped
+	hasJumped bool // true after a node's clock jumped by more than crawls tolerate
 
 	omu       sync.Mutex
-	nodes     [objectNodes]*objectNode // nil while a node is down
+	nodes     [objectNodes]*objectNode // an element is nil while its node is down
 	starts    [objectNodes]int
-	messages  []*objectMessage // that wait for delivery, some of them repeatedly
-	all       []*objectMessage // all messages so far
-	underway  int              // messages that are being delivered
-	changes   int              // remaining changes of the bucket
+	messages  []*objectMessage // messages that wait for delivery; some occur more than once
+	all       []*objectMessage // messages that were ever queued
+	underway  int              // number of messages that are being delivered
+	changes   int              // number of remaining changes of the bucket
 	delivered chan struct{}    // closed when all messages are delivered
 }
 
@@ -54,7 +54,7 @@ type objectPlan struct {
 	crawls    bool
 	loses     bool // some events are never reported
 	patches   bool
-	topic     bool          // changes are stored for the topic, and not published
+	topic     bool          // changes are stored for the topic, but not published
 	retention time.Duration // 0: unlimited
 	changes   int           // number of changes of the bucket while nodes work
 }
@@ -83,8 +83,8 @@ const (
 
 	objectBucket = "bucket"
 
-	// maxObjectSkew is the limit for the error of a node's clock. Two clocks then differ by at most what the ledger
-	// tolerates.
+	// maxObjectSkew is the maximum error of a node's clock. The difference between two clocks is then at most what the
+	// ledger tolerates.
 	maxObjectSkew = 25 * time.Minute
 )
 
@@ -93,14 +93,14 @@ type observedObject struct {
 	name    domain.ObjectName
 	bucket  *objecttest.Bucket
 	events  map[domain.ObjectRowID]*eventTally
-	ordered []domain.ObjectRowID // in the order of the events
+	ordered []domain.ObjectRowID // ids of the rows, in the order of the events
 }
 
 // An eventTally counts the deliveries of an event.
 type eventTally struct {
-	stored  int // answers that it was stored
-	known   int // answers that it was a duplicate
-	unsure  int // deliveries with unknown outcome
+	stored  int // responses that the event was stored
+	known   int // responses that the event was a duplicate
+	unsure  int // deliveries with an unknown outcome
 	repeats int // deliveries that may have been applied twice; see noteForgotten
 	isLost  bool
 }
@@ -166,7 +166,7 @@ func (sim *objectSimulation) newObject(key string) (*observedObject, error) {
 	return o, err
 }
 
-// noteEvent notes an event, and sets what the store reports of it.
+// noteEvent adds an event to the history of the object, and normalizes the event's fields as the store reports them.
 func (o *observedObject) noteEvent(e *domain.ObjectEvent) {
 	e.Carrier.Message += o.name.Key()
 	e.ETag = domain.QuoteETag(e.ETag)
@@ -174,7 +174,7 @@ func (o *observedObject) noteEvent(e *domain.ObjectEvent) {
 	o.ordered = append(o.ordered, e.ID())
 }
 
-// reportsOf returns the reports of events.
+// reportsOf returns the reports for events of the object.
 func (o *observedObject) reportsOf(events []domain.ObjectEvent) (reports []repository.ObjectReport) {
 	for _, e := range events {
 		reports = append(reports, repository.ObjectReport{Name: o.name, ObjectEvent: e})
@@ -182,8 +182,8 @@ func (o *observedObject) reportsOf(events []domain.ObjectEvent) (reports []repos
 	return reports
 }
 
-// mixMessages puts events into messages in random order, some of them twice, and repeats some messages. Some
-// simulations leave out some of the events.
+// mixMessages distributes events to messages in random order. Some events occur twice, and some messages are repeated.
+// In some simulations, mixMessages leaves out some of the events.
 func (sim *objectSimulation) mixMessages(all []repository.ObjectReport) (messages []*objectMessage) {
 	if sim.plan.loses {
 		all = slices.DeleteFunc(all, func(r repository.ObjectReport) bool {
@@ -221,7 +221,7 @@ func (sim *objectSimulation) provisionContainers() error {
 	return db.Provision(sim.ctx, objectstore.Containers())
 }
 
-// connectCosmos returns a connection without faults.
+// connectCosmos returns a connection to the Cosmos account without faults.
 func (sim *objectSimulation) connectCosmos() (*client.Database, error) {
 	return client.Connect(client.Connection{Endpoint: withHTTPS(sim.env.engine.Endpoint()), Key: sim.env.engine.Key(), Transport: sim.env.engine.Transport()})
 }
@@ -297,7 +297,7 @@ func (sim *objectSimulation) runPhase(n int) {
 	clients.Wait()
 }
 
-// stopNodes kills all nodes, waits until none of their requests can still arrive, and lets time pass.
+// stopNodes kills all nodes, waits until no late request of a node can arrive, and lets the time d pass.
 func (sim *objectSimulation) stopNodes(d time.Duration) {
 	sim.isResting.Store(true)
 	for i := range objectNodes {
@@ -335,7 +335,7 @@ func (sim *objectSimulation) takeMessage() *objectMessage {
 	return m
 }
 
-// putBack ends a delivery. A message that is not done is queued again.
+// putBack ends a delivery. If isDone is false, it queues the message again.
 func (sim *objectSimulation) putBack(m *objectMessage, isDone bool) {
 	sim.omu.Lock()
 	defer sim.omu.Unlock()
@@ -346,7 +346,7 @@ func (sim *objectSimulation) putBack(m *objectMessage, isDone bool) {
 	sim.closeDelivered()
 }
 
-// closeDelivered closes delivered if all messages are delivered. The caller holds omu.
+// closeDelivered closes delivered if all messages are delivered and all changes made. The caller holds omu.
 func (sim *objectSimulation) closeDelivered() {
 	if len(sim.messages)+sim.underway+sim.changes == 0 {
 		close(sim.delivered)

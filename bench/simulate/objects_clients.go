@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An objectCarrier delivers messages to random nodes, each until all its events are stored.
+// An objectCarrier delivers messages to random nodes. It repeats each message until all events in it are stored.
 type objectCarrier struct {
 	baseClient
 	sim *objectSimulation
@@ -41,7 +41,7 @@ func (c *objectCarrier) deliverAll() {
 	}
 }
 
-// deliverOnce delivers a message once, and reports whether all of its events are stored.
+// deliverOnce delivers a message once. isDone is true if all events in the message are stored.
 func (c *objectCarrier) deliverOnce(m *objectMessage) (isDone bool, err error) {
 	if _, ok := c.awaitTurn("delivers " + m.name); !ok {
 		return false, nil
@@ -64,7 +64,7 @@ func (c *objectCarrier) deliverOnce(m *objectMessage) (isDone bool, err error) {
 	return c.sim.noteResults(m, results)
 }
 
-// ingestAt has a node ingest a message. It returns nil if the node was killed or did not answer in time.
+// ingestAt makes node n ingest a message. It returns nil if the node was killed or the call timed out.
 func (c *objectCarrier) ingestAt(n *objectNode, m *objectMessage) []repository.ObjectResult {
 	answer := make(chan []repository.ObjectResult, 1)
 	if !n.call(func(ctx context.Context) {
@@ -97,8 +97,8 @@ func (sim *objectSimulation) eachTally(m *objectMessage, f func(i int, t *eventT
 	}
 }
 
-// noteForgotten notes that a call may have been applied twice: an object remembers its last writes only, and more
-// writes than that were committed during the call.
+// noteForgotten records that a call may have been applied twice. This can happen because an object stores the ids of
+// only its last writes: if more writes were committed during the call, the id of the call's first write is lost.
 func (sim *objectSimulation) noteForgotten(m *objectMessage, before map[domain.ObjectName]int) {
 	after := sim.commitsOf(m)
 	sim.eachTally(m, func(i int, t *eventTally) {
@@ -107,7 +107,7 @@ func (sim *objectSimulation) noteForgotten(m *objectMessage, before map[domain.O
 	})
 }
 
-// noteUnsure notes a call without an answer.
+// noteUnsure records a call with an unknown outcome.
 func (sim *objectSimulation) noteUnsure(m *objectMessage) {
 	sim.eachTally(m, func(i int, t *eventTally) {
 		if !m.isRepeat(i) {
@@ -122,7 +122,8 @@ func (m *objectMessage) isRepeat(i int) bool {
 	return slices.ContainsFunc(m.reports[:i], func(other repository.ObjectReport) bool { return other.Name == r.Name && other.ID() == r.ID() })
 }
 
-// noteResults notes the answer of a node, and returns an error if no injected fault explains it.
+// noteResults records the results of a call, and returns an error if no injected fault explains them. isDone is true if
+// all events in the message are stored.
 func (sim *objectSimulation) noteResults(m *objectMessage, results []repository.ObjectResult) (isDone bool, err error) {
 	isDone = true
 	sim.eachTally(m, func(i int, t *eventTally) {
@@ -207,7 +208,7 @@ func (r *objectReader) readOnce(n *objectNode) error {
 	return unexplainedRead(err)
 }
 
-// unexplainedRead returns err if no injected fault explains it, else nil.
+// unexplainedRead returns err if no injected fault explains it, and nil otherwise.
 func unexplainedRead(err error) error {
 	switch domain.KindOf(err) {
 	case domain.Unavailable, domain.Busy, domain.NotFound:

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// An objectClock is the clock of a bucket and, apart from their skew, of its nodes. All its times are distinct, so
-// events and requests have an order.
+// An objectClock is the clock of a bucket and of the nodes, whose clocks differ from it only by their skew. All times
+// that it returns are distinct, so the times determine the order of events and requests.
 type objectClock struct {
 	mu    sync.Mutex
-	shift time.Duration // from the clock of the bubble
+	shift time.Duration // difference from the clock of the bubble
 	last  time.Time
 }
 

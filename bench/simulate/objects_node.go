@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// An objectNode is one process of a node that stores objects, on a transport of its own.
+// An objectNode is one process of a node that stores objects, with a separate transport.
 type objectNode struct {
 	sim       *objectSimulation
 	index     int
@@ -22,7 +22,7 @@ type objectNode struct {
 	transport *httpTransport
 	store     *objectstore.Store
 	ledger    *ledger.Service
-	skew      atomic.Int64 // of its clock, in ns
+	skew      atomic.Int64 // error of the node's clock, in ns
 	killed    atomic.Bool
 	died      chan struct{} // closed by kill
 }
@@ -33,7 +33,7 @@ func (sim *objectSimulation) nodeAt(i int) *objectNode {
 	return sim.nodes[i]
 }
 
-// keepNodeRunning starts a node, and starts it again some time after it was killed.
+// keepNodeRunning starts the i-th node, and restarts the node some time after it was killed.
 func (sim *objectSimulation) keepNodeRunning(i int) {
 	sim.background.Go(func() {
 		for sim.ctx.Err() == nil && !sim.isEnding.Load() {
@@ -71,7 +71,7 @@ func (sim *objectSimulation) startNode(i int) (*objectNode, error) {
 	return n, nil
 }
 
-// workUntilDeath works on jobs until the node is killed. Requests of a killed node are not carried out.
+// workUntilDeath works on jobs until the node is killed. Requests of a killed node are not executed.
 func (n *objectNode) workUntilDeath() {
 	ctx, cancel := context.WithCancel(n.sim.ctx)
 	defer cancel()
@@ -82,7 +82,7 @@ func (n *objectNode) workUntilDeath() {
 	}
 }
 
-// call runs do on the node. It returns false if the node was killed or the call timed out first.
+// call runs do on the node. It returns false if the node is killed or the call times out before do returns.
 func (n *objectNode) call(do func(ctx context.Context)) bool {
 	ctx, cancel := context.WithTimeout(n.sim.ctx, clientTimeout)
 	defer cancel()
@@ -102,7 +102,7 @@ func (n *objectNode) call(do func(ctx context.Context)) bool {
 	return false
 }
 
-// kill ends the node. None of its later requests is carried out.
+// kill ends the node. Later requests of the node are not executed.
 func (n *objectNode) kill() {
 	if n.killed.Swap(true) {
 		return
@@ -116,7 +116,7 @@ func (n *objectNode) kill() {
 	}
 }
 
-// injectNodeFaults draws the faults that affect no single request.
+// injectNodeFaults draws and injects the faults that do not replace a turn.
 func (sim *objectSimulation) injectNodeFaults() {
 	n := sim.nodeAt(sim.FaultRNG.IntN(objectNodes))
 	if sim.FaultFree || n == nil {

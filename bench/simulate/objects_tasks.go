@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An objectSource is the bucket as a node lists it. A page is read some time after the request, and arrives later
-// still. Listing may fail, and the node may die meanwhile.
+// An objectSource is the bucket as a node lists it. A page is read some time after the request, and the response arrives
+// some time after that. The request may fail, and the node may die before the response arrives.
 type objectSource struct {
 	*memory.Source
 	node   *objectNode
@@ -51,7 +51,7 @@ func (s *objectSource) changeSometimes() {
 	}
 }
 
-// newLedgerService returns the use cases of a node over its store.
+// newLedgerService returns the ledger service of a node, which uses the given store.
 func (sim *objectSimulation) newLedgerService(store *objectstore.Store, source repository.Source, options objectstore.Options) *ledger.Service {
 	return ledger.New(ledger.Ports{Objects: store, Jobs: store, Source: source}, ledger.Options{
 		Clock: options.Clock, Random: options.Random, JSONPatch: jsonpatch.Apply, CrawlPage: 1 + int(sim.options.Seed%3),
@@ -64,14 +64,14 @@ type objectClient struct {
 	sim *objectSimulation
 }
 
-// A clientTask is what a client does with a node.
+// A clientTask is a task that a client repeats with random nodes.
 type clientTask struct {
 	who, what string
-	pause     time.Duration // limit for the pause before each time
+	pause     time.Duration // maximum pause before each repetition
 	do        func(p *objectClient, n *objectNode) error
 }
 
-// clientTasks returns the tasks of clients besides the delivery of events.
+// clientTasks returns the tasks of clients other than the delivery of events.
 func (sim *objectSimulation) clientTasks() (tasks []clientTask) {
 	if sim.plan.changes > 0 {
 		tasks = append(tasks, clientTask{"bucket", "changes", 20 * time.Second, (*objectClient).changeBucket})
@@ -109,7 +109,7 @@ func (p *objectClient) runTask(task clientTask) {
 	}
 }
 
-// changeBucket changes an object of the bucket. The events of the change are delivered.
+// changeBucket changes an object of the bucket and queues the events of the change for delivery.
 func (p *objectClient) changeBucket(*objectNode) error {
 	p.sim.changeObject(p.rng)
 	return nil
@@ -184,7 +184,7 @@ func (p *objectClient) crawlOnce() {
 	}
 }
 
-// noteFailure fails the simulation if no injected fault explains an error.
+// noteFailure fails the simulation if no injected fault explains err.
 func (p *objectClient) noteFailure(ctx context.Context, err error) {
 	switch domain.KindOf(err) {
 	case domain.Unavailable, domain.Busy, domain.Uncertain, domain.NotFound:
@@ -196,7 +196,7 @@ func (p *objectClient) noteFailure(ctx context.Context, err error) {
 	}
 }
 
-// patchRow patches the current row of an object with two operations, or with a third one that fails.
+// patchRow patches the current row of an object with two operations. Sometimes it adds a third operation that fails.
 func (p *objectClient) patchRow(n *objectNode) error {
 	sim := p.sim
 	name := sim.buckets[p.rng.IntN(len(sim.buckets))].name
@@ -206,7 +206,7 @@ func (p *objectClient) patchRow(n *objectNode) error {
 	patch := objects.Patch{Attributes: map[string]string{member + "-a": "1", member + "-b": "2"}}
 	if fails {
 		text += `,{"op":"test","path":"/none","value":1}`
-		patch.Attributes[member+"-none"] = "1" // so that no patch has these effects
+		patch.Attributes[member+"-none"] = "1" // no operation sets this attribute, so a stored patch never matches
 	}
 	parsed, err := ledger.ParsePatch([]byte(text + "]"))
 	if err != nil {

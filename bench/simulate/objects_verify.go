@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// verifyObjects compares the stored objects with the bucket, and the counts with the answers. If all events were
-// reported and no clock was wrong by more than the margin, the state must be that of the bucket, whatever crawls have
-// added. A crawl shows the state of events that were never reported.
+// verifyObjects compares the stored objects with the bucket, and the counts with the responses to deliveries. If all
+// events were reported and no clock was wrong by more than the margin, the stored state must equal the bucket,
+// whatever rows crawls have added. If events were not reported, the stored state must equal the bucket after a crawl.
 func (sim *objectSimulation) verifyObjects() error {
 	sim.stopNodes(2 * maxObjectSkew)
 	db, err := sim.connectCosmos()
@@ -57,7 +57,7 @@ func (sim *objectSimulation) verifyObjects() error {
 	return sim.checkObjects(store)
 }
 
-// endCrawl has a node complete the running crawl, if there is one.
+// endCrawl completes the running crawl, if any, on a node.
 func (sim *objectSimulation) endCrawl(ctx context.Context, node *ledger.Service) error {
 	jobs, err := node.ListJobs(ctx, domain.JobID{Kind: domain.CrawlJob}, 1000)
 	for i := 0; i < len(jobs) && err == nil; i++ {
@@ -69,7 +69,7 @@ func (sim *objectSimulation) endCrawl(ctx context.Context, node *ledger.Service)
 	return err
 }
 
-// crawlLast crawls the bucket once more. If isRight, the crawl must find no difference.
+// crawlLast crawls the bucket once more. If isRight is true, it returns an error if the crawl finds a difference.
 func (sim *objectSimulation) crawlLast(ctx context.Context, node *ledger.Service, isRight bool) error {
 	job, err := node.StartCrawl(ctx, objectBucket, "")
 	if err == nil {
@@ -140,7 +140,7 @@ func (sim *objectSimulation) verifyObject(store *objectstore.Store, o *observedO
 	object, err := store.Object(sim.ctx, o.name)
 	var rows []domain.ObjectRow
 	switch {
-	case domain.KindOf(err) == domain.NotFound: // it has no reported events, or was forgotten
+	case domain.KindOf(err) == domain.NotFound: // the object has no reported events, or was forgotten
 	case err != nil:
 		return err
 	default:
@@ -175,7 +175,7 @@ func (sim *objectSimulation) verifyObject(store *objectstore.Store, o *observedO
 	return nil
 }
 
-// verifyTally compares the count of an event with the answers to its deliveries.
+// verifyTally compares the stored count of an event with the responses to its deliveries.
 func (sim *objectSimulation) verifyTally(r *domain.ObjectRow, t *eventTally) error {
 	if t == nil || t.isLost {
 		return fmt.Errorf("L1: no message had event %+v", r.ID())

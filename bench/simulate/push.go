@@ -17,23 +17,23 @@ import (
 )
 
 // A pushSimulation runs nodes that share the shards of one account, senders that publish messages, and receivers that
-// are called. A third of the seeds has one.
+// the nodes call. A third of the seeds has one.
 type pushSimulation struct {
 	*simulation
 	rng      random.Source
 	purposes uint64 // added to the purpose of each random source
 	observer *push.Observer
 	content  repository.Content
-	stream   domain.StreamName // to which senders publish
+	stream   domain.StreamName // stream to which senders publish
 	segments int64             // size limit of a segment in bytes
-	attempts int               // limit for the attempts of a delivery
+	attempts int               // maximum number of attempts of a delivery
 	workload func() error      // runs all clients until every delivery has ended
 	broker   *brokerSimulation // the broker simulation that embeds this one; may be nil
 
 	subscriptions      *subscriptionSimulation // the subscription simulation that embeds this one; may be nil
 	watches            *watchSimulation        // the watch simulation that embeds this one; may be nil
 	failSafe           failSafe
-	describeUnfinished func() string // describes unfinished work besides deliveries, or returns ""; may be nil
+	describeUnfinished func() string // describes unfinished work other than deliveries, or returns "" if all is finished; may be nil
 
 	pmu       sync.Mutex
 	nodes     [pushNodes]*pushNode
@@ -52,8 +52,8 @@ const pushFaults = 1_000_000
 // hasPush reports whether a seed has a push simulation.
 func hasPush(seed uint64) bool { return random.New(seed, 500).IntN(3) == 0 }
 
-// newPushSimulation returns a simulation whose random sources have purposes above uses, and whose faults have numbers
-// above faults.
+// newPushSimulation returns a simulation. The purposes of its random sources are greater than uses, and the numbers of
+// its faults are greater than faults.
 func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, error) {
 	sim, err := newSimulation(o)
 	if err != nil {
@@ -65,7 +65,7 @@ func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, er
 	}
 	p.workload, p.failSafe = p.publishAll, newFailSafe(random.New(o.Seed, 503+uses))
 	if p.failSafe.hasDisabled() {
-		sim.Profile.Kills = []int{0, 100}[p.failSafe.rng.IntN(2)] // so that a surviving node runs for long
+		sim.Profile.Kills = []int{0, 100}[p.failSafe.rng.IntN(2)] // few kills, so that a surviving node runs for a long time
 	}
 	sim.env.stored, sim.plan.hasCorruptor, sim.plan.usesReceivers, sim.FaultNumber = nil, false, false, faults
 	sim.Profile.LastStep = 150 + p.rng.IntN(600)
@@ -184,8 +184,8 @@ func (p *pushSimulation) countPublished(stream domain.StreamName) (total int64) 
 	return total
 }
 
-// awaitDeliveries calls each every few seconds until all deliveries have ended. A clock that was set back delays
-// retries by as much, here up to two hours.
+// awaitDeliveries calls the function each every few seconds until all deliveries have ended. Its time limit is above two
+// hours, because a clock that was set back by up to two hours delays retries by the same time.
 func (p *pushSimulation) awaitDeliveries(owner *baseClient, each func() error) error {
 	const limit, every = 2*time.Hour + 20*time.Minute, 3 * time.Second
 	began := time.Time{}
@@ -211,7 +211,7 @@ func (p *pushSimulation) awaitDeliveries(owner *baseClient, each func() error) e
 	}
 }
 
-// describeOutstanding describes an outstanding delivery, or returns "".
+// describeOutstanding describes an outstanding delivery or other unfinished work. It returns "" if all is finished.
 func (p *pushSimulation) describeOutstanding() string {
 	if p.describeUnfinished != nil {
 		if left := p.describeUnfinished(); left != "" {
@@ -245,12 +245,12 @@ func (p *pushSimulation) streamOf(cursor string) string {
 	return p.receivers[cursor].stream.String()
 }
 
-// entryOf returns the entry of a stream that has an id.
+// entryOf returns the entry with an id in a stream.
 func entryOf(stream domain.StreamName, e domain.EntryID) push.Entry {
 	return push.Entry{Stream: stream.String(), Priority: e.Priority, Number: e.Number}
 }
 
-// verifyReceivers compares what receivers accepted with what was published.
+// verifyReceivers compares the entries that receivers accepted with the published entries.
 func (p *pushSimulation) verifyReceivers() error {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
@@ -283,7 +283,7 @@ func (p *pushSimulation) verifyReceivers() error {
 	return nil
 }
 
-// injectNodeFaults draws the faults that affect no single request.
+// injectNodeFaults draws and injects the faults that do not replace a turn.
 func (p *pushSimulation) injectNodeFaults() {
 	n := p.nodeAt(p.FaultRNG.IntN(pushNodes))
 	if p.IsFaultFree() || n == nil {

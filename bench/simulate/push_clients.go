@@ -14,7 +14,8 @@ func (p *pushSimulation) anyNode(rng random.Source) *pushNode { return p.nodeAt(
 
 // createReceiver creates a receiver and its cursor through any node.
 func (p *pushSimulation) createReceiver(owner *baseClient, i int) error {
-	// The id is not that of a subscription: the store removes the entries of subscriptions without a definition.
+	// The id must not have the form of a subscription's cursor, because the store removes the entries of subscriptions
+	// that have no definition.
 	id, err := domain.ParseCursorID(fmt.Sprint("c|receiver-", i))
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func (p *pushSimulation) createReceiver(owner *baseClient, i int) error {
 type pushSender struct {
 	baseClient
 	sim          *pushSimulation
-	messageCount int // messages so far
+	messageCount int // number of messages so far
 }
 
 func (s *pushSender) sendMany() error {
@@ -57,8 +58,8 @@ func (s *pushSender) sendMany() error {
 	return nil
 }
 
-// publishBatch publishes several messages. Messages with ids are repeated until they are accepted; without ids, only
-// if they were certainly not stored.
+// publishBatch publishes several messages. Messages with ids are repeated until they are accepted; messages without ids
+// are repeated only if they were certainly not stored.
 func (s *pushSender) publishBatch() error {
 	messages := make([]domain.Message, 1+s.rng.IntN(5))
 	hasIDs := s.rng.IntN(2) == 0

@@ -11,33 +11,34 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A failSafe says on which nodes of a push simulation the fail-safe is disabled, so that they do not replace dead
-// nodes, and how the cursors of dead nodes are served after the last fault. In such a simulation a killed node may be
-// down for minutes.
+// A failSafe says on which nodes of a push simulation the fail-safe is disabled, and how the cursors of dead nodes are
+// served after the last fault. A node without fail-safe does not take over the shards of dead nodes. If the fail-safe
+// of a node is disabled, a killed node may stay down for minutes.
 type failSafe struct {
 	isDisabled [pushNodes]bool
 	recovery   recovery
 	rng        random.Source
-	outage     time.Duration // one node is killed and stays down once both have run for this long; 0: this has happened
+	outage     time.Duration // one node is killed and stays down after both have run for this time; 0 after the kill
 
-	running   []string  // nodes that run since the last fault
-	since     time.Time // start of the time in which these nodes run
-	recovered time.Time // start of the recovery; zero: not yet
-	shards    []int     // shards that need a running owner after the recovery
-	restarted bool      // a node was restarted because shards had no running owner
+	running   []string  // names of the nodes that have run since the last fault
+	since     time.Time // time since which these nodes have run
+	recovered time.Time // start of the recovery; zero before the recovery
+	shards    []int     // shards that must have a running owner after the recovery
+	restarted bool      // true after a node was restarted because shards had no running owner
 }
 
-// A recovery is how the cursors of a dead node get served after the last fault.
+// A recovery is the event that causes the cursors of a dead node to be served after the last fault.
 type recovery int
 
-// The recoveries. With the last two, a node that is down after the last fault stays down while the other node runs.
+// The recoveries. With byAsking and byWorker, a node that is down after the last fault stays down while the other node
+// runs.
 const (
 	byStart  recovery = iota // a node starts
 	byAsking                 // a node is asked about each cursor
 	byWorker                 // the worker of each node re-triggers overdue jobs
 )
 
-// newFailSafe returns the fail-safe of a simulation. In half of the simulations it is enabled on all nodes.
+// newFailSafe draws the fail-safe of a simulation. In half of the simulations, the fail-safe is enabled on all nodes.
 func newFailSafe(rng random.Source) failSafe {
 	f := failSafe{rng: rng, recovery: []recovery{byStart, byAsking}[rng.IntN(2)]}
 	switch rng.IntN(4) {
@@ -54,8 +55,8 @@ func newFailSafe(rng random.Source) failSafe {
 
 func (f *failSafe) hasDisabled() bool { return slices.Contains(f.isDisabled[:], true) }
 
-// beginOutage returns true once, when a node must be killed and stay down until the last fault. By then the other
-// node has run for so long that it does not take the shards of the dead one.
+// beginOutage returns true once, when a node must be killed and stay down until the last fault. It waits until both
+// nodes have run for so long that a surviving node without fail-safe does not take the shards of the dead node.
 func (p *pushSimulation) beginOutage() bool {
 	f := &p.failSafe
 	nodes, _ := p.runningNodes()
@@ -71,7 +72,7 @@ func (p *pushSimulation) beginOutage() bool {
 	return true
 }
 
-// downtimeAfterEnd returns how long a node stays down after its end.
+// downtimeAfterEnd returns how long a node stays down after it has ended.
 func (n *pushNode) downtimeAfterEnd() time.Duration {
 	f := &n.sim.failSafe
 	switch {
@@ -83,10 +84,10 @@ func (n *pushNode) downtimeAfterEnd() time.Duration {
 	return time.Second
 }
 
-// startedForDead is the rare state that a node starts after the last fault while cursors of a dead node wait.
+// startedForDead is a rare state: a node starts after the last fault while cursors of a dead node wait.
 const startedForDead = "a node was started for the cursors of a dead one"
 
-// awaitStart waits until the node may start again after the end of n.
+// awaitStart waits until the next process of node n may start.
 func (p *pushSimulation) awaitStart(n *pushNode) {
 	due := time.Now().Add(n.downtimeAfterEnd())
 	for p.ctx.Err() == nil && !p.isEnding.Load() {
@@ -97,7 +98,8 @@ func (p *pushSimulation) awaitStart(n *pushNode) {
 	}
 }
 
-// mayStart reports whether the i-th node may start. It is due at a time; after the last fault the recovery decides.
+// mayStart reports whether the i-th node may start. While faults happen, the node may start at the time due; after the
+// last fault, the recovery decides.
 func (p *pushSimulation) mayStart(i int, due time.Time) bool {
 	isDue := !time.Now().Before(due)
 	if !p.failSafe.hasDisabled() || !p.IsFaultFree() {
@@ -125,10 +127,10 @@ func (p *pushSimulation) runningNodes() (all []*pushNode, names []string) {
 }
 
 const (
-	// recoverAfter is the time after the last fault, or after a node starts, by which late requests such as beats of
-	// dead nodes have arrived, and nodes know which others are dead.
+	// recoverAfter is the time after the last fault, or after a node starts, within which late requests such as beats of
+	// dead nodes arrive, and running nodes detect which nodes are dead.
 	recoverAfter = 90 * time.Second
-	// recoveredWithin is the time limit for a recovery.
+	// recoveredWithin is the maximum duration of a recovery.
 	recoveredWithin = time.Minute
 )
 
@@ -159,7 +161,7 @@ func (p *pushSimulation) recoverCursors(rng random.Source) error {
 	return nil
 }
 
-// findOrphaned returns the first of the shards whose owner does not run.
+// findOrphaned returns the first shard in shards whose owner does not run, and that owner.
 func (p *pushSimulation) findOrphaned(shards []int) (shard int, owner string, isFound bool) {
 	for _, shard := range shards {
 		if owner := p.observer.ShardOwner(shard); !slices.Contains(p.failSafe.running, owner) {
@@ -169,8 +171,8 @@ func (p *pushSimulation) findOrphaned(shards []int) (shard int, owner string, is
 	return 0, "", false
 }
 
-// restartForOrphaned restarts a node if the owner of a shard does not run: late beats made that owner seem to die
-// after the nodes had started.
+// restartForOrphaned restarts a node if the owner of a shard does not run. This can happen if late beats made the owner
+// seem alive after the running nodes had started, so that nodes without fail-safe do not replace it.
 func (p *pushSimulation) restartForOrphaned(n *pushNode) error {
 	f := &p.failSafe
 	for shard := range repository.ShardCount {
@@ -191,7 +193,8 @@ func (p *pushSimulation) restartForOrphaned(n *pushNode) error {
 func (p *pushSimulation) notifyOfCursors(n *pushNode) error {
 	f := &p.failSafe
 	for _, id := range p.observer.Cursors() {
-		// A worker does not find a consumer's request for a bundle. The consumer would repeat it.
+		// A fail-safe worker finds overdue jobs, but not a consumer's unanswered request for a bundle. A real consumer
+		// would repeat the request, so the node is notified here.
 		if followed, requested, _ := p.observer.Replaying(id); f.recovery == byWorker && followed == requested {
 			continue
 		}
@@ -214,13 +217,13 @@ func (p *pushSimulation) pickRunning(rng random.Source) *pushNode {
 	return nodes[rng.IntN(len(nodes))]
 }
 
-// notifyCreated notifies the engine of a new cursor. It counts as asking the node about the cursor.
+// notifyCreated notifies the engine of a new cursor. Rule P21 counts this as a request to serve the cursor.
 func (n *pushNode) notifyCreated(id domain.CursorID, stream domain.StreamName) {
 	n.members.noteAsked(id)
 	n.engine.Created(id, stream)
 }
 
-// notifyChanged notifies the engine of a changed cursor. It counts as asking the node about the cursor.
+// notifyChanged notifies the engine of a changed cursor. Rule P21 counts this as a request to serve the cursor.
 func (n *pushNode) notifyChanged(id domain.CursorID) {
 	n.members.noteAsked(id)
 	n.engine.Changed(id)

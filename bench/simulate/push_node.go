@@ -16,17 +16,17 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// pushDelays are the times before the attempts of a delivery.
+// pushDelays are the delays before each attempt of a delivery.
 var pushDelays = []time.Duration{0, time.Second, 5 * time.Second, 20 * time.Second}
 
-const pushTimeout = 4 * time.Second // of a call
+const pushTimeout = 4 * time.Second // timeout of a call
 
-// A pushNode is one process of a node that calls receivers, made of the parts that cmd/node wires, on a transport of
-// its own.
+// A pushNode is one process of a node that calls receivers. It is built from the same components as in cmd/node, with a
+// separate transport.
 type pushNode struct {
 	sim       *pushSimulation
 	index     int
-	number    int // number of the process among those of this node
+	number    int // counts the processes of this node
 	who       string
 	transport *httpTransport
 	store     *pushstore.Store
@@ -35,7 +35,7 @@ type pushNode struct {
 	members   *memberChecker
 
 	began     time.Time
-	staysDown bool // it stays down after it was killed, until the last fault
+	staysDown bool // true if the node stays down until the last fault after it was killed
 
 	subscriptions *subscriptionNode // nil: none
 	watches       *watchNode        // nil: none
@@ -53,7 +53,7 @@ func (p *pushSimulation) nodeAt(i int) *pushNode {
 	return p.nodes[i]
 }
 
-// keepNodeRunning starts a node, and starts it again each time it ends.
+// keepNodeRunning starts the i-th node, and restarts the node each time it ends.
 func (p *pushSimulation) keepNodeRunning(i int) {
 	p.background.Go(func() {
 		for p.ctx.Err() == nil && !p.isEnding.Load() {
@@ -114,7 +114,7 @@ func (n *pushNode) runNode() error {
 	if p.watches != nil {
 		n.watches = &watchNode{sim: p.watches, pushNode: n}
 		ports.Receivers, ports.Caller = n.watches, n.watches
-		marked = 1 + 15*random.IntN(2) // these simulations have small pages
+		marked = 1 + 15*random.IntN(2) // small, because these simulations have small pages
 	}
 	n.engine = delivery.New(ports, delivery.Options{
 		Incarnation: n.who, Workers: 8, Queues: len(pushDelays), Timeout: pushTimeout + time.Second, Overhead: pushTimeout,
@@ -151,7 +151,7 @@ func (n *pushNode) runNode() error {
 	return err
 }
 
-// kill ends the node: its later requests to the store are not carried out, and the receivers' answers are lost.
+// kill ends the node: later requests of the node to the store are not executed, and responses of receivers are lost.
 func (n *pushNode) kill() {
 	if n.killed.Swap(true) {
 		return
@@ -173,7 +173,7 @@ func (n *pushNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	})
 }
 
-// callReceiver notes a call of a receiver and makes it by calling call with the id of the delivery.
+// callReceiver records a call of receiver r, and makes the call with the function call and the id of the delivery.
 func (n *pushNode) callReceiver(r *pushReceiver, c delivery.Call, call func(id string) (webhook.Result, error)) domain.Answer {
 	id := webhook.DeliveryID(c.Cursor, r.stream, c.Entry.Position.EntryID, c.Entry.Published)
 	if n.broker != nil {

@@ -30,10 +30,10 @@ type pushReceiver struct {
 	stream      domain.StreamName
 	concurrency int
 	filters     bool
-	fails       int         // failures in ten calls
-	poison      *push.Entry // an entry that kills every node that delivers it; may be nil
+	fails       int         // number of failures per ten calls
+	poison      *push.Entry // entry that kills every node that delivers it; may be nil
 	isCreated   bool
-	redirects   bool // it redirects calls to itself, and nodes follow
+	redirects   bool // true if the receiver redirects calls to itself, and nodes follow the redirects
 	// check compares a call with the expected one. It may be nil.
 	check func(req *http.Request, body []byte, e push.Entry) error
 
@@ -42,15 +42,15 @@ type pushReceiver struct {
 	closed chan struct{}
 	once   sync.Once
 
-	// Guarded by pushSimulation.pmu.
-	isDeleted      bool // its subscription is deleted, or is being deleted
+	// The fields below are guarded by pushSimulation.pmu.
+	isDeleted      bool // true once a deletion of the subscription begins
 	accepted       map[push.Entry]bool
 	fetched        map[push.Entry]bool   // entries in bundles that a consumer has begun to dequeue
 	ids            map[string]push.Entry // entries by delivery id
-	callers        map[string]*pushNode  // by delivery: the node that called last
-	begun          int64                 // number of calls that nodes have begun
-	killedNodes    int                   // nodes that the poison entry has killed
-	activeCalls    int                   // calls under way
+	callers        map[string]*pushNode  // node that called last, by delivery id
+	begun          int64                 // number of calls that nodes began
+	killedNodes    int                   // number of nodes that the poison entry killed
+	activeCalls    int                   // number of calls that have not ended
 	maxActiveCalls int
 }
 
@@ -69,7 +69,7 @@ func (p *pushSimulation) newReceiver(id domain.CursorID, stream domain.StreamNam
 	p.receivers[id.String()] = r
 	p.addresses[r.address] = r
 	p.pmu.Unlock()
-	p.background.Go(func() { _ = r.server.Serve(r) }) // until it is closed
+	p.background.Go(func() { _ = r.server.Serve(r) }) // returns when the server is closed
 	return r
 }
 
@@ -92,7 +92,7 @@ func (p *pushSimulation) Receiver(_ context.Context, id domain.CursorID, _ bool)
 
 func (r *pushReceiver) matches(e push.Entry) bool { return !r.filters || e.Number%3 != 1 }
 
-// noteCall notes that a node calls the receiver with a delivery.
+// noteCall records that a node calls the receiver with a delivery.
 func (r *pushReceiver) noteCall(n *pushNode, id string, e domain.EntryID) {
 	r.sim.pmu.Lock()
 	defer r.sim.pmu.Unlock()
@@ -101,7 +101,8 @@ func (r *pushReceiver) noteCall(n *pushNode, id string, e domain.EntryID) {
 	r.ids[id] = entryOf(r.stream, e)
 }
 
-// matches reports whether a receiver takes an entry. The observer asks for it, as for hasAccepted and countCalls.
+// matches reports whether the subscription of a cursor includes entry e. The observer calls matches, hasAccepted and
+// countCalls.
 func (p *pushSimulation) matches(cursor string, e push.Entry) bool {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
@@ -121,7 +122,7 @@ func (p *pushSimulation) countCalls(cursor string) int64 {
 	return p.receivers[cursor].begun
 }
 
-// pushReceivers are the addresses of receivers. Nodes may call no others.
+// pushReceivers is the address range of receivers. Nodes may call only addresses in this range.
 const pushReceivers = "192.0.2.0/24"
 
 // metadataAddress is the metadata service of a cloud. Receivers redirect calls there.
@@ -185,9 +186,9 @@ func (r *pushReceiver) Addr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(r.a
 
 func (r *pushReceiver) shutDown() { _ = r.server.Close() }
 
-// ServeHTTP answers a call at a turn of the scheduler.
+// ServeHTTP responds to a call in a turn of the scheduler.
 func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	body, readErr := io.ReadAll(req.Body) // the caller may have ended the call
+	body, readErr := io.ReadAll(req.Body) // reading fails if the caller has ended the call
 	p, id := r.sim, req.Header.Get("Webhook-Id")
 	p.pmu.Lock()
 	r.activeCalls++
@@ -230,7 +231,7 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// killCaller kills the node that last called with a delivery.
+// killCaller kills the node that last called with the delivery id.
 func (r *pushReceiver) killCaller(id string) {
 	r.sim.pmu.Lock()
 	n := r.callers[id]
@@ -239,7 +240,8 @@ func (r *pushReceiver) killCaller(id string) {
 	n.kill()
 }
 
-// chooseAnswer returns the receiver's answer to a call with entry e, and the name of the answer.
+// chooseAnswer chooses the response to a call with entry e. It returns the name of the response and a function that
+// sends it.
 func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e push.Entry) (string, func()) {
 	status := func(n int) func() { return func() { w.WriteHeader(n) } }
 	if r.redirects && !r.sim.FaultFree && r.rng.IntN(4) == 0 {
@@ -311,7 +313,7 @@ func (r *pushReceiver) redirectToSelf(w http.ResponseWriter) (string, func()) {
 	}
 }
 
-// dripAnswer sends an endless answer, one byte per second.
+// dripAnswer sends an endless response body, one byte per second.
 func (r *pushReceiver) dripAnswer(w http.ResponseWriter, req *http.Request) {
 	for {
 		if _, err := w.Write([]byte(" ")); err != nil || http.NewResponseController(w).Flush() != nil {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Shrink removes faults from a failed simulation as long as it still fails: first many at a time, finally one by one.
-// A simulation continues differently without a fault, so the remaining faults are a short explanation of a failure,
-// and not the only one.
+// Shrink removes faults from a failed simulation as long as the simulation still fails: first many at a time, finally
+// one by one. Without a fault, the simulation continues differently. So the remaining faults are a short explanation of
+// the failure, but not the only possible one.
 func Shrink(t *testing.T, o Options, r Result) (Options, Result) {
 	t.Helper()
 	const patience = 20 * time.Second
@@ -20,7 +20,7 @@ func Shrink(t *testing.T, o Options, r Result) (Options, Result) {
 			without.Drop = append(slices.Clone(o.Drop), r.Happened[from:min(from+size, len(r.Happened))]...)
 			if got := Simulate(t, without); got.Err != nil {
 				o, r, smaller = without, got, true
-				continue // the remaining faults have the numbers of the last run
+				continue // the last run determines the numbers of the remaining faults
 			}
 			from += size
 		}

@@ -16,12 +16,12 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
-// Options say what is simulated.
+// Options say which simulations run, and with which faults.
 type Options struct {
 	Seed  uint64
-	Drop  []int // numbers of faults that do not happen
-	Trace bool  // keep the lines of the trace
-	Only  Kind  // the only kind that runs; "": all kinds that the seed has
+	Drop  []int // numbers of the faults to leave out
+	Trace bool  // retain the lines of the trace
+	Only  Kind  // the only kind of simulation to run; "": all kinds that the seed has
 }
 
 // A Kind is a kind of simulation. A seed may have several.
@@ -46,7 +46,7 @@ func (o *Options) includes(w Kind, seedHas bool) bool { return o.Only == w || o.
 type Result struct {
 	Err       error
 	Steps     int
-	Faulted   int // steps with a fault
+	Faulted   int // number of steps with a fault
 	Happened  []int
 	Sum       uint64 // hash of the trace
 	Trace     []string
@@ -62,15 +62,15 @@ func Simulate(t *testing.T, o Options) Result {
 	return runSeed(t, o)
 }
 
-// warm guards a first run without a check. Libraries ask the operating system for some facts once, and a goroutine in
-// a system call would not be seen as runnable later.
+// warm guards a first run whose result is ignored. In this run, libraries make the system calls that they make only
+// once. In a checked run, the scheduler would not detect a goroutine in a system call as runnable.
 var warm sync.Once
 
 func runSeed(t *testing.T, o Options) (r Result) {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, o.Seed)
 	rand.Seed(int64(o.Seed)) //nolint:staticcheck,gosec // the Azure clients draw their jitter from it; see the directive in the test
-	// The garbage collector's goroutines change the order of the others.
+	// The goroutines of the garbage collector would change the order of other goroutines.
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
@@ -124,7 +124,7 @@ func (sim *simulation) newResult(err error) Result {
 	}
 }
 
-// addPart adds the result of one simulation of a seed.
+// addPart adds the result of one simulation to the result of its seed.
 func (r *Result) addPart(part Result) {
 	r.Err = errors.Join(r.Err, part.Err)
 	r.Steps, r.Faulted, r.Passed = r.Steps+part.Steps, r.Faulted+part.Faulted, r.Passed+part.Passed

@@ -29,7 +29,7 @@ var (
 	out   = flag.String("simulate.out", "", "file for the totals")
 )
 
-// runTotals are the sums of a run over several seeds.
+// runTotals are the sums of the results over several seeds.
 type runTotals struct {
 	From      uint64         `json:"from"`
 	Seeds     uint64         `json:"seeds"`
@@ -42,9 +42,9 @@ type runTotals struct {
 	Differing []uint64       `json:"differing"`
 }
 
-// TestSeeds runs seeds and checks all invariants. Package prove runs it for campaigns. MESSAGEHUB_SEEDS_PROVED=1
-// leaves out the seeds that failed before and most others: a caller that sets it also runs package prove, whose build
-// repeats seeds exactly.
+// TestSeeds runs seeds and checks all invariants. Package prove runs it for campaigns. With MESSAGEHUB_SEEDS_PROVED=1,
+// TestSeeds skips the seeds that failed before and most other seeds. A caller that sets this variable also runs package
+// prove, whose build repeats seeds exactly.
 func TestSeeds(t *testing.T) {
 	var all []seedRun
 	few := uint64(2)
@@ -71,10 +71,10 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d steps of %d seeds, %d of them faulted, %.0f steps/s", sum.Steps, len(all), sum.Faulted, float64(sum.Steps)/sum.Seconds)
 }
 
-// stuckAfter is the time limit of a seed. The longest takes seconds, and minutes on a busy machine.
+// stuckAfter is the time limit for one seed. The longest seed takes seconds, or minutes on a busy machine.
 const stuckAfter = 5 * time.Minute
 
-// A seedRun is one simulation of a seed, or all of them if kind is empty.
+// A seedRun is one simulation of a seed, or all simulations of the seed if kind is empty.
 type seedRun struct {
 	seed uint64
 	kind Kind

@@ -13,8 +13,8 @@ import (
 	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A simulation runs two hubs on one Cosmos account, one Service Bus namespace and one Blob account,
-// with the domains, actors and operators that use them.
+// A simulation runs two hubs on one Cosmos account, one Service Bus namespace and one Blob account, together with the
+// domains, actors and operators that use the hubs.
 type simulation struct {
 	*scheduler.Scheduler
 	options *Options
@@ -27,8 +27,8 @@ type simulation struct {
 	mu         sync.Mutex         // guards env.hubs, env.starts, env.busTransports and work.isDone
 	ctx        context.Context    //nolint:containedctx // the clients' context
 	cancel     context.CancelFunc // ends ctx
-	background sync.WaitGroup     // goroutines that end once all transports are cut off
-	isEnding   atomic.Bool        // no further hub starts
+	background sync.WaitGroup     // goroutines that end when all transports are cut
+	isEnding   atomic.Bool        // true when no further hub may start
 }
 
 func newSimulation(o *Options) (*simulation, error) {
@@ -51,7 +51,7 @@ func newSimulation(o *Options) (*simulation, error) {
 	if sim.plan.hasCorruptor {
 		sim.env.stored = newStoredDocuments()
 	}
-	if rights := random.New(o.Seed, 6); rights.IntN(4) == 0 { // to interrupt operations that are otherwise retried
+	if rights := random.New(o.Seed, 6); rights.IntN(4) == 0 { // a 403 interrupts operations that hubs retry after other faults
 		sim.Profile.FrequentFault, sim.Profile.TurnFaults = faulty.Forbidden.String(), max(sim.Profile.TurnFaults, 60)
 	}
 	if latest.IntN(3) == 0 {
@@ -59,14 +59,14 @@ func newSimulation(o *Options) (*simulation, error) {
 	}
 	if tokens := random.New(o.Seed, 405); tokens.IntN(5) == 0 {
 		sim.env.issuer = newTokenIssuer(sim, tokens)
-		sim.Profile.ClockJumps = 0 // a jump could make a token expire at any time
+		sim.Profile.ClockJumps = 0 // if clocks jumped, a token could expire at any time
 	}
 	sim.work.checkers, sim.work.coverObserver = newCheckers(sim), newCoverageObserver(sim)
 	sim.work.mailboxes = newMailboxHistories(sim)
-	if sim.plan.stopsAtSweeps { // so that sweeps meet Saves with an unknown outcome
+	if sim.plan.stopsAtSweeps { // makes it likely that a sweep runs while the outcome of a Save is unknown
 		sim.Profile.FrequentFault, sim.Profile.TurnFaults = faulty.ReplyLostAfter.String(), max(sim.Profile.TurnFaults, 150)
 	}
-	if sim.plan.phases > 1 { // a clock that jumps would forget events too early
+	if sim.plan.phases > 1 { // a hub whose clock jumps would remove events too early
 		sim.Profile.ClockJumps = 0
 	}
 	sim.ctx, sim.cancel = context.WithCancel(context.Background())

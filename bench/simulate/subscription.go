@@ -9,14 +9,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A subscriptionSimulation is a push simulation of subscriptions: owners create, change, pause and delete them while
-// senders publish events, some of them repeatedly or with other content. A third of the seeds has one.
+// A subscriptionSimulation is a push simulation of subscriptions: owners create, change, pause and delete subscriptions
+// while senders publish events, some repeatedly or with different content. A third of the seeds has one.
 type subscriptionSimulation struct {
 	*pushSimulation
 	subscriptions []*ownedSubscription
 
-	// Guarded by pushSimulation.pmu.
-	entries map[string]push.Entry // entries that receivers have seen, by name of the event
+	// The fields below are guarded by pushSimulation.pmu.
+	entries map[string]push.Entry // entries that receivers received, by name of the event
 	events  map[string]bool       // whether an event was accepted, by name
 }
 
@@ -101,7 +101,7 @@ func (sim *subscriptionSimulation) isDeleted(s *ownedSubscription) bool {
 	return s.isDeleted
 }
 
-// verifySubscriptions compares the answers to owners and senders with what happened.
+// verifySubscriptions compares the results that owners and senders received with the stored entries.
 func (sim *subscriptionSimulation) verifySubscriptions() error {
 	total := int(sim.countPublished(sim.stream))
 	begins := make([]map[int]int64, len(sim.subscriptions))
@@ -116,7 +116,7 @@ func (sim *subscriptionSimulation) verifySubscriptions() error {
 			accepted++
 		}
 	}
-	// An event whose outcome is unknown may be stored, once.
+	// An event with an unknown outcome may be stored at most once.
 	if total < accepted || total > len(sim.events) {
 		return fmt.Errorf("P19: %d of %d events were accepted, but %d are stored", accepted, len(sim.events), total)
 	}

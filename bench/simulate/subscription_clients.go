@@ -22,12 +22,12 @@ type ownedSubscription struct {
 	owner         domain.ActorID
 	isOrdered     bool
 
-	// The number of entries of the topic by priority: before the first PUT began, and when it was answered. Nil
-	// before that. Guarded by pushSimulation.pmu.
+	// before and answered are the number of entries of the topic by priority: when the first PUT began, and when the
+	// first PUT succeeded. Each is nil until then. Guarded by pushSimulation.pmu.
 	before, answered map[int]int64
 }
 
-// addSubscription adds a subscription that is put later.
+// addSubscription adds a subscription to the configuration. An owner puts the subscription later.
 func (sim *subscriptionSimulation) addSubscription() {
 	i := len(sim.subscriptions)
 	s := &ownedSubscription{isOrdered: sim.rng.IntN(3) == 0}
@@ -46,7 +46,7 @@ func (sim *subscriptionSimulation) findSubscription(id domain.SubscriptionID) *o
 	return sim.subscriptions[i]
 }
 
-// newDraft returns the subscription as its owner puts it. What varies does not affect receivers.
+// newDraft returns the subscription that the owner puts. Drafts differ only in fields that do not affect receivers.
 func (s *ownedSubscription) newDraft(rng random.Source) subscribe.Draft {
 	return subscribe.Draft{Subscription: domain.Subscription{
 		Owner: s.owner, Topic: "prices", CallbackURL: "http://" + s.name + ".example/hook", IsOrdered: s.isOrdered,
@@ -54,7 +54,7 @@ func (s *ownedSubscription) newDraft(rng random.Source) subscribe.Draft {
 	}}
 }
 
-// callUntilDone calls act with a node until it succeeds, fails permanently, or the simulation ends.
+// callUntilDone calls act with a node until act succeeds or fails permanently, or the simulation ends.
 func (sim *subscriptionSimulation) callUntilDone(p *baseClient, what string, act func(n *subscriptionNode) (isDone bool, err error)) error {
 	for {
 		if _, ok := p.awaitTurn(what); !ok {
@@ -108,7 +108,8 @@ func (o *subscriptionOwner) manageMany() error {
 	return nil
 }
 
-// putSubscription creates or changes the subscription, and notes the number of entries of the topic before and after.
+// putSubscription creates or changes the subscription. It records the number of entries of the topic before and after
+// the PUT.
 func (o *subscriptionOwner) putSubscription() error {
 	sim, s := o.sim, o.subscription
 	before := sim.observer.Published(s.stream.String())
@@ -157,7 +158,7 @@ func (o *subscriptionOwner) setPaused(isPaused bool) error {
 	})
 }
 
-// deleteSubscription deletes the subscription. A later PUT must be refused.
+// deleteSubscription deletes the subscription, and checks that a later PUT is refused.
 func (o *subscriptionOwner) deleteSubscription() error {
 	sim, s := o.sim, o.subscription
 	sim.pmu.Lock()
@@ -179,7 +180,7 @@ func (o *subscriptionOwner) deleteSubscription() error {
 	})
 }
 
-// resumeAll resumes all subscriptions that were not deleted.
+// resumeAll resumes all subscriptions except deleted ones.
 func (sim *subscriptionSimulation) resumeAll(p *baseClient) error {
 	for _, s := range sim.subscriptions {
 		o := &subscriptionOwner{baseClient: *p, sim: sim, subscription: s}
@@ -197,7 +198,7 @@ func (sim *subscriptionSimulation) resumeAll(p *baseClient) error {
 type eventSender struct {
 	baseClient
 	sim        *subscriptionSimulation
-	eventCount int                // events so far
+	eventCount int                // number of events so far
 	sent       [][]domain.Message // accepted events with ids
 }
 
@@ -231,8 +232,8 @@ func (s *eventSender) newEvent() (m domain.Message) {
 	return m
 }
 
-// publishNew publishes several events. Events with ids are repeated until they are accepted; without ids, only if
-// they were certainly not stored.
+// publishNew publishes several events. Events with ids are repeated until they are accepted; events without ids are
+// repeated only if they were certainly not stored.
 func (s *eventSender) publishNew() error {
 	events := make([]domain.Message, 1+s.rng.IntN(5))
 	hasIDs := s.rng.IntN(3) > 0
@@ -266,8 +267,8 @@ func (s *eventSender) publishNew() error {
 	})
 }
 
-// publishAgain repeats accepted events, which must be duplicates, and sometimes changes the content of one, which
-// must be a conflict.
+// publishAgain repeats accepted events, which the node must report as duplicates. Sometimes it changes the content of
+// one event, which the node must report as a conflict.
 func (s *eventSender) publishAgain() error {
 	events := slices.Clone(s.sent[s.rng.IntN(len(s.sent))])
 	conflicts := 0
@@ -300,15 +301,15 @@ func (s *eventSender) unexplainedError(err error) error {
 	}
 }
 
-// nameOf returns the name of an event.
+// nameOf returns the name in the payload of an event.
 func nameOf(payload []byte) (string, error) {
 	var event struct{ Name string }
 	err := json.Unmarshal(payload, &event)
 	return event.Name, err
 }
 
-// checkEvent returns an error if the event of a call was never sent, or if an earlier call had the same event with
-// another entry.
+// checkEvent returns an error if the event of a call was never sent, or if an earlier call had the same event with a
+// different entry.
 func (sim *subscriptionSimulation) checkEvent(body []byte, e push.Entry) error {
 	_, payload, isThere := bytes.Cut(body, []byte(`{"name":`))
 	name := ""

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A subscriptionNode runs the use cases of owners and senders on a node, made of the parts that cmd/node wires.
+// A subscriptionNode runs the use cases of owners and senders on a node, built from the same components as in cmd/node.
 type subscriptionNode struct {
 	*pushNode
 	sim    *subscriptionSimulation
@@ -25,7 +25,7 @@ type subscriptionNode struct {
 func (n *subscriptionNode) openServices(clock func() time.Time) {
 	n.owners = subscribe.New(subscribe.Ports{
 		Definitions: n.store, Streams: n.store, Cursors: n.store,
-		Dequeues: memory.New(memory.Options{}), // no subscription is to dequeued bundles
+		Dequeues: memory.New(memory.Options{}), // unused: no subscription in the simulation is to dequeued bundles
 	}, nil, subscribe.Options{CheckURL: n.caller.CheckURL, Created: n.notifyCreated, Changed: n.notifyChanged, Clock: clock})
 	n.events = publish.New(n.store, n.engine.Published)
 }
@@ -64,8 +64,8 @@ func (n *subscriptionNode) Call(ctx context.Context, c delivery.Call) domain.Ans
 	return n.pushNode.Call(ctx, c)
 }
 
-// checkOrder returns an error if an ordered subscription is first called with an event while an earlier event has not
-// ended.
+// checkOrder returns an error if the first attempt for an event of an ordered subscription begins before the delivery of
+// an earlier event has ended.
 func (sim *subscriptionSimulation) checkOrder(s *ownedSubscription, c *delivery.Call) error {
 	if !s.isOrdered || c.Attempt > 0 {
 		return nil

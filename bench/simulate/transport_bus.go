@@ -21,7 +21,7 @@ type busTransport struct {
 	sim       *simulation
 	who       string
 	dead      atomic.Bool
-	faultFree atomic.Bool // no further faults on this transport
+	faultFree atomic.Bool // true when no further faults are injected on this transport
 
 	isHubs bool
 
@@ -30,12 +30,13 @@ type busTransport struct {
 	dialed int
 }
 
-// A busConnection is one connection. Each direction has its own queue, and frames of a direction keep their order.
+// A busConnection is one AMQP connection. Each direction has a separate queue, and the frames of a direction stay in
+// order.
 type busConnection struct {
 	transport *busTransport
 	number    int
-	near      net.Conn // the peer of the process's end
-	far       net.Conn // the connection to the namespace
+	near      net.Conn // simulation's end of the connection to the process
+	far       net.Conn // simulation's end of the connection to the namespace
 	once      sync.Once
 	closed    chan struct{}
 }
@@ -65,7 +66,7 @@ func (l *busTransport) isUnreachable() bool {
 	return l.isHubs && !l.sim.FaultFree && time.Now().Before(time.Unix(0, l.sim.faults.busAwayUntil.Load()))
 }
 
-// makeBusUnreachable disconnects all hubs from the namespace for a while.
+// makeBusUnreachable disconnects all hubs from the namespace for the duration d.
 func (sim *simulation) makeBusUnreachable(d time.Duration) {
 	sim.Log("the bus is away for " + d.String())
 	sim.MarkReached("the bus was away for a while")
@@ -107,8 +108,8 @@ func (c *busConnection) detach() {
 	c.transport.conns = slices.DeleteFunc(c.transport.conns, func(o *busConnection) bool { return o == c })
 }
 
-// closeNear breaks the connection at the end of the process. The namespace notices it later, and until then keeps
-// what the process held, such as a session.
+// closeNear breaks the connection at the end of the process. The namespace detects this only later, and until then
+// retains what the process had locked, such as a session.
 func (c *busConnection) closeNear() {
 	const later = 20 * time.Second
 	c.once.Do(func() {
@@ -116,13 +117,13 @@ func (c *busConnection) closeNear() {
 		_ = c.near.Close()
 		c.detach()
 		c.transport.sim.background.Go(func() {
-			_ = clock.Sleep(c.transport.sim.ctx, later) // ends early with the simulation
+			_ = clock.Sleep(c.transport.sim.ctx, later) // returns early if the simulation ends
 			_ = c.far.Close()
 		})
 	})
 }
 
-// forwardChunks copies from one end to the other until either is closed.
+// forwardChunks copies chunks between the two ends, in one direction, until either end is closed.
 func (c *busConnection) forwardChunks(direction string, from, to net.Conn) {
 	defer c.closeBoth()
 	f := &chunkQueue{conn: c, direction: direction, arrived: make(chan struct{}, 1)}
@@ -153,7 +154,7 @@ func (c *busConnection) forwardChunks(direction string, from, to net.Conn) {
 	}
 }
 
-// A chunkQueue holds the chunks of one direction that were written and not yet delivered.
+// A chunkQueue holds the undelivered chunks of one direction.
 type chunkQueue struct {
 	conn      *busConnection
 	direction string
@@ -174,7 +175,7 @@ func (f *chunkQueue) readChunks(from net.Conn) {
 		f.mu.Lock()
 		f.queue = append(f.queue, slices.Clone(buffer[:n]))
 		f.mu.Unlock()
-		f.conn.transport.sim.WakeUp() // chunks that wait before this one may be urgent now
+		f.conn.transport.sim.WakeUp() // this chunk may make the queued chunks before it urgent
 		select {
 		case f.arrived <- struct{}{}:
 		default:
@@ -190,8 +191,9 @@ func (f *chunkQueue) takeChunk() []byte {
 	return chunk
 }
 
-// isUrgent reports whether a client may hold a mutex until a queued chunk is delivered. A goroutine that waits for
-// the mutex would stop the bubble's clock. Clients hold no mutex while they wait for messages and their outcomes.
+// isUrgent reports whether a client may hold a mutex until a queued chunk is delivered. Such a chunk must be delivered
+// before time passes, because a goroutine that waits for the mutex stops the bubble's clock. Clients hold no mutex
+// while they wait for messages or for the outcomes of messages.
 func (f *chunkQueue) isUrgent() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,7 +206,7 @@ func (f *chunkQueue) isUrgent() bool {
 	})
 }
 
-// nextTurn returns the turn of the next chunk, or nil if there is none.
+// nextTurn returns the turn of the next chunk, or nil if the queue is empty.
 func (f *chunkQueue) nextTurn() (*scheduler.Turn, <-chan bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,17 +22,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// errCut reports that a connection is broken, or that the process at its end is dead.
+// errCut reports that a connection is broken, or that one of its processes is dead.
 var errCut = errors.New("the connection is broken")
 
-// An httpTransport carries the requests of one process to Cosmos DB and to Blob Storage. Each request is a turn of
-// the scheduler, and so is a delayed answer.
+// An httpTransport carries the requests of one process to Cosmos DB and to Blob Storage. Each request and each delayed
+// response is a turn of the scheduler.
 type httpTransport struct {
 	sim  *simulation
 	who  string
 	dead atomic.Bool
 	cut  chan struct{} // closed when dead is set
-	last string        // the last request
+	last string        // name of the last request
 }
 
 func (sim *simulation) newHTTPTransport(who string) *httpTransport {
@@ -41,14 +41,14 @@ func (sim *simulation) newHTTPTransport(who string) *httpTransport {
 	return l
 }
 
-// cutOff ends the transport.
+// cutOff ends the transport: current and later requests fail.
 func (l *httpTransport) cutOff() {
 	if !l.dead.Swap(true) {
 		close(l.cut)
 	}
 }
 
-// An httpExchange is one request and its answer.
+// An httpExchange is one request and its response.
 type httpExchange struct {
 	transport *httpTransport
 	req       *http.Request
@@ -97,14 +97,14 @@ func (l *httpTransport) Do(req *http.Request) (*http.Response, error) {
 	case <-l.cut:
 		return nil, errCut
 	case <-req.Context().Done():
-		// The request may still be carried out; its sender does not learn the outcome.
+		// The account may still execute the request, but the sender does not learn the outcome.
 		return nil, req.Context().Err()
 	case <-l.sim.ctx.Done(): // some requests of Azure's clients have no deadline
 		return nil, errCut
 	}
 }
 
-// carryOut carries the request out without a fault. It describes the outcome.
+// carryOut sends the request to the account without a fault, and describes the outcome.
 func (x *httpExchange) carryOut() string { return x.carryOutWith(faulty.None) }
 
 func (x *httpExchange) carryOutWith(f faulty.Fault) string {
@@ -112,7 +112,7 @@ func (x *httpExchange) carryOutWith(f faulty.Fault) string {
 	x.transport.sim.env.staleCommits.Store(int64(stale))
 	x.transport.sim.faults.requestCounts[x.requestKind()]++
 	x.transport.last = x.what + x.query
-	// The request is carried out even if its sender is dead by now.
+	// The account executes the request even if the sender has died since.
 	if x.isThrottled() && f == faulty.None {
 		f = faulty.Throttled
 	}
@@ -175,8 +175,8 @@ func (x *httpExchange) partitionName() string {
 	return container + " " + x.req.Header.Get("x-ms-documentdb-partitionkey")
 }
 
-// connectionError returns the error of a broken connection: one without details, like that of an HTTP/2 stream, or
-// one that decides whether Azure's client retries.
+// connectionError returns the error of a broken connection. The error has no details, as with an HTTP/2 stream, or it is
+// a socket error, which decides whether Azure's client retries.
 func (sim *simulation) connectionError(f faulty.Fault) error {
 	switch {
 	case !sim.plan.hasSocketErrors:
@@ -190,7 +190,7 @@ func (sim *simulation) connectionError(f faulty.Fault) error {
 	}
 }
 
-// A brokenBody is an answer that ends early with an error.
+// A brokenBody is a response body that ends early with an error.
 type brokenBody struct {
 	io.ReadCloser
 	err error
@@ -204,8 +204,8 @@ func (b brokenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// setRetryAfter sets the retry delay of a throttled answer as the account does: mostly short, sometimes far too long,
-// sometimes none.
+// setRetryAfter sets the retry delay in a throttled response as the account does. The delay is mostly short, sometimes
+// far too long, and sometimes missing.
 func (sim *simulation) setRetryAfter(resp *http.Response) {
 	const header = "x-ms-retry-after-ms"
 	sim.faults.throttledCount++
@@ -232,12 +232,12 @@ func (x *httpExchange) deliverAnswer(a httpResult) string {
 	return "arrived"
 }
 
-// requestKind returns the request together with the previous request of the same process. Rare kinds have other fault
-// rates.
+// requestKind returns the name of the request and of the previous request of the same process. Rare kinds have a
+// different fault rate.
 func (x *httpExchange) requestKind() string { return x.transport.last + " → " + x.what + x.query }
 
-// isRareRequest reports whether requests of this kind were seen less than twice. Rare requests are those whose
-// failures no test has met yet.
+// isRareRequest reports whether fewer than two requests of this kind have occurred. A failure of a rare request is the
+// least likely to be tested.
 func (x *httpExchange) isRareRequest() bool {
 	const few = 2
 	return x.transport.sim.faults.requestCounts[x.requestKind()] < few
@@ -257,7 +257,7 @@ func queryText(req *http.Request) string {
 	return " " + q.Query
 }
 
-// refusedResponse returns the answer of an account to an invalid key, or to a key without the needed right.
+// refusedResponse returns the response of an account to an invalid key, or to a key without the required right.
 func refusedResponse(req *http.Request) *http.Response {
 	const body = `{"code":"Forbidden","message":"the key is none, or not for this"}`
 	status := http.StatusForbidden
@@ -275,7 +275,7 @@ type doerFunc func(*http.Request) (*http.Response, error)
 
 func (d doerFunc) Do(req *http.Request) (*http.Response, error) { return d(req) }
 
-// possibleFaults returns the faults that may be injected into the request.
+// possibleFaults returns the faults that the scheduler may inject into the request.
 func (x *httpExchange) possibleFaults() []scheduler.Fault {
 	var all []scheduler.Fault
 	add := func(name string, f faulty.Fault) {
@@ -290,7 +290,7 @@ func (x *httpExchange) possibleFaults() []scheduler.Fault {
 		all = append(all, scheduler.Fault{Name: "502 of somebody in between", Inject: x.answerBadGateway})
 	}
 	if name := steps.Name(x.what); name == steps.Point || name == steps.Repoint {
-		add(faulty.ForeignPrecondition.String(), faulty.ForeignPrecondition) // though these writes have no precondition
+		add(faulty.ForeignPrecondition.String(), faulty.ForeignPrecondition) // a 412, although these writes have no precondition
 	}
 	if x.isCosmos && x.isRead {
 		add(faulty.SessionBehind.String(), faulty.SessionBehind)
@@ -304,7 +304,7 @@ func (x *httpExchange) possibleFaults() []scheduler.Fault {
 	return all
 }
 
-// answerBadGateway answers the request like a proxy in front of the account.
+// answerBadGateway responds with status 502, as a proxy in front of the account does.
 func (x *httpExchange) answerBadGateway() string {
 	const page = "<html>bad gateway</html>"
 	resp := refusedResponse(x.req) //nolint:bodyclose // the receiver of the answer closes it
@@ -323,7 +323,7 @@ func (x *httpExchange) loseRequest() string {
 	return "nobody hears of it"
 }
 
-// delayRequest carries the request out much later, when its sender may have given up.
+// delayRequest sends the request to the account much later, when the sender may have given up.
 func (x *httpExchange) delayRequest() string {
 	d := time.Duration(5+x.transport.sim.FaultRNG.IntN(60)) * time.Second
 	x.transport.sim.Enqueue(&scheduler.Turn{Who: x.transport.who, What: x.what + ", late", Detail: x.detail, NotBefore: time.Now().Add(d), Proceed: x.carryOut})

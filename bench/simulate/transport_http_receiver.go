@@ -18,10 +18,11 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
-// In most simulations node.Options.Transport carries the requests of a hub to the accounts. In some, a hub uses its
-// own HTTP clients, as in production, and node.Options.Dial and LookUp connect them to receivers in the bubble.
+// In most simulations, node.Options.Transport carries the requests of a hub to the accounts. In some simulations, a hub
+// uses its own HTTP clients, as in production; node.Options.Dial and LookUp connect these clients to receivers in the
+// bubble.
 
-// The host of all receivers, and the ports of the accounts. Each hub has another port of the Cosmos account, above
+// The host of all receivers, and the ports of the accounts. Each hub uses a different port for the Cosmos account, above
 // cosmosPort.
 const (
 	receiverHost    = "localhost"
@@ -30,8 +31,9 @@ const (
 	blobPort        = "10000"
 )
 
-// cosmosEndpoint returns the endpoint of the Cosmos account for the settings of h. Each hub has one of its own: azcosmos
-// keeps what it knows of containers for all clients of an endpoint, which in production are those of one process.
+// cosmosEndpoint returns the endpoint of the Cosmos account for the settings of h. Each hub has a different endpoint,
+// because azcosmos shares its cache of containers between all clients of an endpoint. In production, these are the
+// clients of one process.
 func (h *hub) cosmosEndpoint() string {
 	if h.sim.plan.usesReceivers {
 		return "http://" + net.JoinHostPort(receiverHost, strconv.Itoa(cosmosPort+100*h.index+h.number))
@@ -39,13 +41,14 @@ func (h *hub) cosmosEndpoint() string {
 	return ownEndpoint(h.who, h.sim.env.engine.Endpoint())
 }
 
-// ownEndpoint returns the endpoint of an account with a host name that no other client uses. The transports ignore it.
+// ownEndpoint returns the endpoint of an account with a host name that only the client who uses. The transports ignore
+// the host name.
 func ownEndpoint(who, endpoint string) string {
 	return strings.Replace(withHTTPS(endpoint), "://", "://"+who+".", 1)
 }
 
-// blobEndpoint returns the endpoint of the Blob account for the settings of hubs and their domains. Both use the same
-// one, because a hub refuses content of another account.
+// blobEndpoint returns the endpoint of the Blob account for the settings of hubs and domains. Hubs and domains use the
+// same endpoint, because a hub refuses content of a different account.
 func (sim *simulation) blobEndpoint() string {
 	if sim.plan.usesReceivers {
 		return "http://" + net.JoinHostPort(receiverHost, blobPort) + "/" + sim.env.blobs.Name()
@@ -61,8 +64,8 @@ func (sim *simulation) lookUpHost(_ context.Context, host string) ([]netip.Addr,
 	return []netip.Addr{netip.MustParseAddr(receiverAddress)}, nil
 }
 
-// An httpReceiver is an HTTP server that one hub calls. It forwards requests to the transport of the hub, where
-// faults happen.
+// An httpReceiver is an HTTP server that one hub calls. It forwards requests to the transport of the hub, which injects
+// faults.
 type httpReceiver struct {
 	sim    *simulation
 	who    string
@@ -73,16 +76,16 @@ type httpReceiver struct {
 	once   sync.Once
 }
 
-// newHTTPReceiver returns the receiver of a hub's requests. The caller closes it.
+// newHTTPReceiver returns the receiver of a hub's requests. The caller must shut the receiver down.
 func (h *hub) newHTTPReceiver() *httpReceiver {
 	r := &httpReceiver{sim: h.sim, who: h.who, conns: make(chan net.Conn), closed: make(chan struct{})}
 	r.server = &http.Server{Handler: &httputil.ReverseProxy{ //nolint:gosec // its one client is the hub
 		Transport:    accountTransport{h.transport},
 		Rewrite:      func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", p.In.Host },
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // breaks the connection
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // the panic breaks the connection
 		ErrorLog:     log.New(io.Discard, "", 0),                                                      // truncated bodies are injected faults
 	}}
-	h.sim.background.Go(func() { _ = r.server.Serve(r) }) // until it is closed
+	h.sim.background.Go(func() { _ = r.server.Serve(r) }) // returns when the server is closed
 	return r
 }
 
@@ -90,7 +93,7 @@ type accountTransport struct{ policy.Transporter }
 
 func (t accountTransport) RoundTrip(req *http.Request) (*http.Response, error) { return t.Do(req) }
 
-// dialReceiver connects a hub to its receiver at a turn of the scheduler.
+// dialReceiver connects a hub to its receiver in a turn of the scheduler.
 func (r *httpReceiver) dialReceiver(ctx context.Context, _, address string) (net.Conn, error) {
 	if host, _, err := net.SplitHostPort(address); err != nil || host != receiverAddress {
 		return nil, errors.New("no receiver has the address " + address)

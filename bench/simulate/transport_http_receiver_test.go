@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Seeds in which hubs call receivers.
+// withReceivers lists seeds in which hubs call receivers.
 var withReceivers = []uint64{10023, 10030}
 
 func TestHubs_CallReceiversByTheirOptions(t *testing.T) {

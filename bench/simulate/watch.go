@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A watchSimulation is a push simulation of watches: owners create, change and delete watches on bundles and on
-// documents of clients, while these change on two nodes. A third of the seeds has one.
+// A watchSimulation is a push simulation of watches: owners create, change and delete watches on bundles and on clients'
+// documents, while other clients change the bundles and documents through two nodes. A third of the seeds has one.
 type watchSimulation struct {
 	*pushSimulation
 	base      domain.ResourceBase
@@ -28,17 +28,17 @@ type watchSimulation struct {
 	documents []domain.Resource
 	retention time.Duration // of bundles
 
-	// Guarded by pushSimulation.pmu.
+	// The fields below are guarded by pushSimulation.pmu.
 	opened  []domain.Resource         // bundles that may be watched
-	drafts  map[string]*watchDraft    // by the name of the receiver
-	watches map[string]*observedWatch // by cursor
+	drafts  map[string]*watchDraft    // drafts by the name of the receiver
+	watches map[string]*observedWatch // watches by cursor
 }
 
 // A watchDraft is a watch that an owner is about to create.
 type watchDraft struct {
-	name     string // of its receiver
+	name     string // name of the receiver
 	resource domain.Resource
-	before   int64 // changes of the resource when the request began
+	before   int64 // number of changes of the resource when the request began
 	watch    *observedWatch
 }
 
@@ -57,8 +57,8 @@ const (
 	watchFaults = 4_000_000
 	// watchPurposes is added to the purpose of each random source of a watch simulation.
 	watchPurposes = 30_000
-	// maxReceivers is the limit for the receivers of a simulation, so that each has its own address and random
-	// source.
+	// maxReceivers is the maximum number of receivers in a simulation. Below it, each receiver has a different address
+	// and random source.
 	maxReceivers = 50
 )
 
@@ -113,7 +113,7 @@ func (sim *watchSimulation) newDraft(r domain.Resource) *watchDraft {
 	return d
 }
 
-// callbackURL returns a URL of the receiver of a draft.
+// callbackURL returns the URL with the given path at the receiver of the draft.
 func (d *watchDraft) callbackURL(path string) string { return "http://" + d.name + ".example/" + path }
 
 // addWatch creates the receiver of a watch before the watch is stored.
@@ -142,7 +142,7 @@ func (sim *watchSimulation) findWatch(cursor domain.CursorID) *observedWatch {
 	return sim.watches[cursor.String()]
 }
 
-// checkNotification compares a call with the change that it reports.
+// checkNotification compares the notification in a call with the committed change.
 func (sim *watchSimulation) checkNotification(o *observedWatch, body []byte, e push.Entry) error {
 	var n map[string]any
 	if err := json.Unmarshal(body, &n); err != nil {
@@ -215,7 +215,8 @@ func (sim *watchSimulation) changeWhileOwnersAct() error {
 	return errors.Join(sim.verifyReceivers(), sim.verifyChanges(), last.verifyCounters())
 }
 
-// describeUnpublished describes an unpublished change, or a watch without the right cursor, or returns "".
+// describeUnpublished describes an unpublished change, or a watch without its correct cursor. It returns "" if neither
+// exists.
 func (sim *watchSimulation) describeUnpublished() string {
 	if change := sim.observer.Unpublished(); change != "" {
 		return change + " was not published"
@@ -234,7 +235,7 @@ func (sim *watchSimulation) describeUnpublished() string {
 	return ""
 }
 
-// forgetUnstored marks the watches that were never stored as deleted.
+// forgetUnstored marks watches that were never stored as deleted.
 func (sim *watchSimulation) forgetUnstored() {
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A bundleActor takes bundles through any node, and watches some of them.
+// A bundleActor peeks and dequeues bundles through any node, and watches some of the bundles.
 type bundleActor struct {
 	*watchOwner
 	sweeper *bundleSweeper
@@ -38,8 +38,8 @@ func (a *bundleActor) takeMany() error {
 	return nil
 }
 
-// takeBundle saves events, peeks the bundle, sometimes watches it, and dequeues it. Sometimes an operator then opens
-// it again.
+// takeBundle saves events, peeks a bundle, sometimes watches the bundle, and dequeues it. Sometimes an operator opens
+// the bundle again after that.
 func (a *bundleActor) takeBundle() error {
 	if err := a.saveEvents(); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (a *bundleActor) takeBundle() error {
 	return nil
 }
 
-// replayAndDequeue has an operator open a bundle again, mostly when its retention ends and a node sweeps, and
-// dequeues it.
+// replayAndDequeue opens a bundle again as an operator, and dequeues it. The replay is mostly at the end of the
+// retention, while a node sweeps.
 func (a *bundleActor) replayAndDequeue(b *domain.Bundle) error {
 	again := func() error { return a.replayBundle(b.Group) }
 	var err error
@@ -160,7 +160,7 @@ func (s *bundleSweeper) sweepOnce() error {
 	})
 }
 
-// sweepLast sweeps once the retention of the actor's last bundle has ended, unless the clocks of nodes differ.
+// sweepLast sweeps after the retention of the actor's last bundle has ended, unless the clocks of the nodes differ.
 func (s *bundleSweeper) sweepLast() error {
 	if !s.pause(s.sim.retention) {
 		return nil

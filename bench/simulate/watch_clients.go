@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// callUntilDone calls act with a node until it succeeds, fails and may not be repeated, or the simulation ends.
+// callUntilDone calls act with a node until act succeeds or fails in a way that does not allow a repetition, or the
+// simulation ends.
 func (sim *watchSimulation) callUntilDone(p *baseClient, what string, act func(n *watchNode) (isDone bool, err error)) error {
 	for {
 		if _, ok := p.awaitTurn(what); !ok {
@@ -42,8 +43,8 @@ type documentWriter struct {
 	baseClient
 	sim          *watchSimulation
 	resource     domain.Resource
-	version      string // the version that it stored last
-	versionCount int    // versions so far
+	version      string // the version that this writer stored last
+	versionCount int    // number of versions so far
 }
 
 func (a *documentWriter) changeMany() error {
@@ -58,8 +59,8 @@ func (a *documentWriter) changeMany() error {
 	return nil
 }
 
-// changeDocument stores a version, sometimes on a condition, or deletes the document. A failed request is not
-// repeated.
+// changeDocument stores a version, sometimes with a condition, or deletes the document. It does not repeat a failed
+// request.
 func (a *documentWriter) changeDocument() error {
 	var when watch.Condition
 	if a.version != "" && a.rng.IntN(3) == 0 {
@@ -84,7 +85,7 @@ func (a *documentWriter) changeDocument() error {
 	})
 }
 
-// checkReplaced returns an error unless a version replaced one that the condition allows.
+// checkReplaced returns an error unless version was stored and replaced a version that the condition allows.
 func (a *documentWriter) checkReplaced(version string, when watch.Condition) error {
 	before, isStored := a.sim.observer.Replaced(a.resource.Name(), version)
 	if !isStored || when.Versions != nil && !slices.Contains(when.Versions, before) {
@@ -137,7 +138,7 @@ func (o *watchOwner) manageMany() error {
 	return nil
 }
 
-// ownWatches returns the watches of the owner that it has created and not deleted.
+// ownWatches returns the watches that the owner has created, except deleted ones.
 func (o *watchOwner) ownWatches() []*observedWatch {
 	o.sim.pmu.Lock()
 	defer o.sim.pmu.Unlock()
@@ -179,8 +180,8 @@ func (o *watchOwner) createOn(resource domain.Resource, owner domain.ActorID) er
 	})
 }
 
-// noteCreated notes that a watch was created. It returns an error if the watch begins after the resource's last
-// change.
+// noteCreated records that a watch was created. It returns an error if the watch begins after the last change of the
+// resource.
 func (o *watchOwner) noteCreated(d *watchDraft) error {
 	n := o.sim.countChanges(d.resource)
 	o.sim.pmu.Lock()
@@ -195,7 +196,7 @@ func (o *watchOwner) noteCreated(d *watchDraft) error {
 	return nil
 }
 
-// replaceCallback changes the callback of a watch.
+// replaceCallback replaces the callback URL of a watch.
 func (o *watchOwner) replaceCallback(one *observedWatch) error {
 	d := &watchDraft{name: one.name}
 	callback := d.callbackURL(fmt.Sprint("hook/", o.rng.IntN(1000)))
@@ -243,7 +244,8 @@ func (o *watchOwner) readWatch(one *observedWatch) error {
 	})
 }
 
-// readWithoutCursor reads a watch that has no cursor because of a crash. The read creates the cursor.
+// readWithoutCursor reads a watch that has no cursor, because its creation was interrupted by a crash. The read creates
+// the cursor.
 func (o *watchOwner) readWithoutCursor() error {
 	cursor := o.sim.observer.WatchWithoutCursor()
 	if cursor == "" {
@@ -261,7 +263,7 @@ func (o *watchOwner) readWithoutCursor() error {
 	return unexplainedWatch("a watch without a cursor cannot be read", err)
 }
 
-// verifyCounters compares the counters of all watches with the committed changes. No delivery is outstanding.
+// verifyCounters compares the counters of all watches with the committed changes. No delivery may be outstanding.
 func (o *watchOwner) verifyCounters() error {
 	o.sim.pmu.Lock()
 	all := make([]*observedWatch, 0, len(o.sim.watches))

@@ -17,10 +17,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// watchPeriod is the period of the schedule of watches.
+// watchPeriod is the shortest delay in the retry schedule of watches.
 const watchPeriod = time.Second
 
-// A watchNode runs watches, documents of clients and bundles on a node, made of the parts that cmd/node wires.
+// A watchNode runs the services for watches, clients' documents and bundles on a node. It is built from the same
+// components as in cmd/node.
 type watchNode struct {
 	*pushNode
 	sim         *watchSimulation
@@ -30,7 +31,7 @@ type watchNode struct {
 	noticeRelay *domainhub.NoticeRelay
 }
 
-// openServices connects the parts to the store and the engine of the node.
+// openServices connects the services to the store and the engine of the node.
 func (n *watchNode) openServices(db *client.Database, clock func() time.Time, random random.Source) {
 	n.bundles = cosmos.New(db, n.sim.content, cosmos.Options{
 		DrawerCapacity: n.sim.plan.capacity, TailEvents: []int{0, 24}[random.IntN(2)], SweepEvery: -1, Retention: n.sim.retention, Clock: clock, Random: random.Uint64,
@@ -48,7 +49,7 @@ func (n *watchNode) openServices(db *client.Database, clock func() time.Time, ra
 // startRelays starts the relays of changes and notices, and returns a function that waits for their end.
 func (n *watchNode) startRelays(ctx context.Context) (wait func()) {
 	var running sync.WaitGroup
-	running.Go(func() { _ = n.bundles.Run(ctx) }) // none of them returns an error
+	running.Go(func() { _ = n.bundles.Run(ctx) }) // the relays return no error
 	running.Go(func() { _ = n.relay.Run(ctx) })
 	running.Go(func() { _ = n.noticeRelay.Run(ctx) })
 	return running.Wait
@@ -71,7 +72,7 @@ func (n *watchNode) Receiver(ctx context.Context, cursor domain.CursorID, isCurr
 	}, nil
 }
 
-// A watchCallee is a watch that a node has loaded.
+// A watchCallee is the receiver of a watch, as a node has loaded it.
 type watchCallee struct {
 	*pushReceiver
 	callbackURL string

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A workload holds what the clients do and what checks it.
+// A workload holds the state of the clients and the checkers of their results.
 type workload struct {
 	ledger        *referenceLedger
 	checkers      map[containers.Checker]invariantChecker
@@ -18,10 +18,10 @@ type workload struct {
 	poison        *poisonMessages
 	outbox        noticeOutbox
 	mailboxes     *mailboxHistories
-	isDone        bool // all clients have finished
+	isDone        bool // true when all clients have finished
 }
 
-// runWorkload runs all clients in one phase or several. Between two phases it waits for longer than the retention.
+// runWorkload runs all clients in one or more phases. Between two phases it waits for longer than the retention.
 func (sim *simulation) runWorkload() error {
 	senders, err := sim.newSenders()
 	if err != nil {
@@ -48,7 +48,7 @@ func (sim *simulation) runWorkload() error {
 		if err := sim.runPhase(phase, senders, actors); err != nil || sim.ctx.Err() != nil {
 			return err
 		}
-		for _, s := range senders { // delivered events are not repeated in later phases
+		for _, s := range senders { // senders do not repeat these events in later phases
 			s.sent = nil
 		}
 	}
@@ -110,7 +110,7 @@ func (sim *simulation) runPhase(phase int, senders []*batchSender, actors []*act
 }
 
 // waitForRetention waits before a phase until most acknowledged events may be removed. Half of the phases begin while
-// sweeps run. If the plan says so, a phase begins exactly when a sweep is about to remove something.
+// sweeps run. If the plan has stopsAtSweeps, a phase begins when a sweep is about to remove documents.
 func (sim *simulation) waitForRetention(phase int) bool {
 	if err := sim.awaitNotices(); err != nil {
 		sim.Fail(err)
@@ -126,7 +126,7 @@ func (sim *simulation) waitForRetention(phase int) bool {
 	if sim.plan.stopsAtSweeps {
 		sweepStart, duration = sim.work.coverObserver.sweepStarts, duration+time.Hour
 		select {
-		case <-sweepStart: // a signal of the last phase
+		case <-sweepStart: // discard a signal from the previous phase
 		default:
 		}
 	}

@@ -12,8 +12,8 @@ func (sim *simulation) verifyEnd() error {
 	return nil
 }
 
-// keepFaultsOn lets faults continue for a while after the last event was sent, so that they
-// affect actors too. It returns early if all events are delivered.
+// keepFaultsOn lets faults continue for some time after the last event was sent, so that faults also affect actors. It
+// returns early if all events are delivered.
 func (sim *simulation) keepFaultsOn() {
 	timer := time.NewTimer(sim.plan.faultTail)
 	defer timer.Stop()

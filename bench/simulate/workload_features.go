@@ -8,39 +8,40 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// features are what only some simulations have, so that each feature occurs alone and combined with others.
+// features lists the features that only some simulations have, so that each feature occurs both alone and combined with
+// other features.
 type features struct {
-	routes            []route       // route of each sender; nil: all send by HTTP
-	sendsConflicts    bool          // known ids are sent again with other content
-	sendsPoison       bool          // malformed messages are sent
-	requestedOrigin   domain.Origin // the origin whose content is produced on request; zero: none
+	routes            []route       // route of each sender; nil: all senders use HTTP
+	sendsConflicts    bool          // senders repeat known ids with different content
+	sendsPoison       bool          // senders send malformed messages
+	requestedOrigin   domain.Origin // origin whose content is produced on request; zero: no origin
 	faultTail         time.Duration // how long faults continue after all events were sent
 	hasOperators      bool
-	phases            int    // number of phases; between them the retention passes
-	stopsAtSweeps     bool   // a wait between phases ends when a sweep is about to remove something
+	phases            int    // number of phases; the retention passes between two phases
+	stopsAtSweeps     bool   // the wait between two phases ends when a sweep is about to remove documents
 	longPolls         bool   // Peeks may wait for events
 	clientsGiveUp     bool   // clients may cancel requests
 	misconfiguresHubs bool   // some hub processes have wrong settings
-	revokesKeys       bool   // the accounts refuse all requests for a while
-	misconfiguresBus  bool   // queues of domains are broken for a while
-	hasHotPartition   bool   // one partition is throttled sometimes
+	revokesKeys       bool   // the accounts temporarily refuse all requests
+	misconfiguresBus  bool   // the queues of a domain are temporarily broken
+	hasHotPartition   bool   // one partition is sometimes throttled
 	hasSocketErrors   bool   // connection errors have details
 	usesReceivers     bool   // hubs reach the accounts through their own HTTP clients
 	lockDuration      string // lock duration of the queues
-	blobsFailOften    bool   // requests to Blob Storage fail as often as others
-	smallBuffers      bool   // hubs accept few messages at a time
-	hasLoadBursts     bool   // many requests at a time, or too large ones
+	blobsFailOften    bool   // requests to Blob Storage fail as often as requests to Cosmos DB
+	smallBuffers      bool   // hubs process few messages concurrently
+	hasLoadBursts     bool   // clients send many concurrent requests, or requests that exceed a limit
 	deletesContent    bool   // content is deleted while its bundle is open
 	hasCorruptor      bool   // stored documents are damaged after the workload
 }
 
-// A route is how a sender's events reach the hub.
+// A route is the way on which a sender's events reach the hub: HTTP or a queue of the bus.
 type route int
 
 const (
 	overHTTP route = iota
 	overSessions
-	overQueue // not in order
+	overQueue // a queue without sessions, which does not preserve the order
 )
 
 func newFeatures(rng random.Source, p *simulationPlan) (f features) {

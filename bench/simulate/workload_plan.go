@@ -23,26 +23,26 @@ const maxDeliveries = 1000
 type simulationPlan struct {
 	consistency string
 	rangeBytes  int64 // size of a physical partition before it splits; 0: it does not split
-	capacity    int   // of a drawer
+	capacity    int   // capacity of a drawer
 	ordering    domain.Ordering
 	retention   time.Duration
 	sweepEvery  time.Duration
 	domains     config.Domains
 
 	origins []domain.Origin // origins of sent events
-	groups  []string        // groups of Peeks
-	inline  domain.Origin   // the origin whose payloads are the content; zero: none
+	groups  []string        // groups for which actors peek
+	inline  domain.Origin   // origin whose payloads are the content; zero: no origin
 
 	recipients int
-	clients    int // of each actor
+	clients    int // number of clients of each actor
 	senders    int
-	batches    int // of each sender
+	batches    int // number of batches of each sender
 
 	features
 }
 
-// newPlan draws a plan. Features that were added later draw from more, later and latest, so that an older seed keeps
-// its plan.
+// newPlan draws a plan. Features that were added later draw from more, later and latest, so that the plans of older
+// seeds do not change.
 func newPlan(rng, more, later, latest random.Source) simulationPlan {
 	p := simulationPlan{
 		consistency: []string{"Strong", "Session", "Session"}[rng.IntN(3)],
@@ -80,28 +80,28 @@ func newPlan(rng, more, later, latest random.Source) simulationPlan {
 	return p
 }
 
-// firstSmallSeed is the first seed that may be small. From there on, nine of ten simulations are small, because most
-// races need few clients and small simulations are fast. Lower seeds may have every feature, so that the seeds that
-// found faults keep their simulations.
+// firstSmallSeed is the first seed that may be small. From this seed on, nine of ten simulations are small, because most
+// races need few clients and small simulations are fast. Lower seeds may have every feature, so that the simulations of
+// earlier saved seeds do not change.
 const firstSmallSeed = 10_000
 
 func isSmall(seed uint64) bool {
 	return seed >= firstSmallSeed && random.New(seed, 8).IntN(10) != 0
 }
 
-// shrink removes the features that take long or that histories do not model.
+// shrink removes the features that are slow or that histories do not model.
 func (p *simulationPlan) shrink() {
 	p.hasCorruptor, p.hasLoadBursts, p.misconfiguresBus, p.hasOperators, p.sendsConflicts = false, false, false, false, false
 	p.phases, p.retention, p.sweepEvery, p.faultTail = 1, 0, -1, 0
 }
 
-// endWaitsAtSweeps gives a small simulation several phases, each of which begins when a sweep is about to remove
-// something, so that Saves meet sweeps.
+// endWaitsAtSweeps gives a small simulation several phases. Each later phase begins when a sweep is about to remove
+// documents, so that Saves and sweeps run concurrently.
 func (p *simulationPlan) endWaitsAtSweeps() {
 	p.stopsAtSweeps, p.phases, p.retention, p.sweepEvery = true, 4, 8*time.Minute, 2*time.Minute
 }
 
-// ingestLimits returns the limits for a hub's messages in progress.
+// ingestLimits returns the limits for the messages that a hub processes concurrently.
 func (p *simulationPlan) ingestLimits() ingest.Limits {
 	if !p.smallBuffers {
 		return ingest.Limits{}

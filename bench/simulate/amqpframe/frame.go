@@ -1,8 +1,9 @@
-// Package amqpframe reads the frames of AMQP 1.0 that a process and its namespace exchange.
+// Package amqpframe reads the AMQP 1.0 frames that a process and its Service Bus namespace exchange.
 //
-// The simulation and package crashsites stand between a hub and its bus. The simulation names the frames of a chunk
-// ([Names]) and delivers each chunk in its turn; crashsites follows links and deliveries ([Deframer]) to kill a
-// process at a step. The package reads only what these need, and skips everything else.
+// The simulation and package crashsites intercept the connections between a hub and its bus. The simulation uses
+// [Names] to name the frames of a chunk, and delivers each chunk in a turn of the scheduler. Package crashsites uses a
+// [Deframer] to track links and deliveries, and kills a process at a chosen step. Package amqpframe decodes only what
+// these two need, and skips all other frames.
 package amqpframe
 
 import (
@@ -30,7 +31,7 @@ type Frame struct {
 	fields  [][]byte
 }
 
-// Field returns the encoded field at position i, or nil if there is none.
+// Field returns the encoded field at position i, or nil if the frame has fewer fields.
 func (f *Frame) Field(i int) []byte {
 	if i < len(f.fields) {
 		return f.fields[i]
@@ -38,10 +39,10 @@ func (f *Frame) Field(i int) []byte {
 	return nil
 }
 
-// A Deframer splits one direction of a connection into frames.
+// A Deframer splits the bytes of one direction of a connection into frames.
 type Deframer struct{ rest []byte }
 
-// Feed returns the frames that p completes.
+// Feed appends p to the bytes received so far, and returns the frames that are now complete.
 func (d *Deframer) Feed(p []byte) (found []Frame) {
 	d.rest = append(d.rest, p...)
 	for len(d.rest) >= headerSize {
@@ -97,7 +98,7 @@ func parseList(p []byte) (elements [][]byte, ok bool) {
 	var inside []byte
 	switch {
 	case p[0] == 0x45: // the empty list
-	case p[0] == 0xc0 && n >= 3: // after its size and its element count
+	case p[0] == 0xc0 && n >= 3: // the elements follow the size and the element count
 		inside = p[3:n]
 	case p[0] == 0xd0 && n >= 9:
 		inside = p[9:n]
@@ -114,8 +115,8 @@ func parseList(p []byte) (elements [][]byte, ok bool) {
 	return elements, true
 }
 
-// valueWidth returns the encoded size of the value that p begins with, or 0 if p is incomplete. The upper half of the
-// first byte says how the length is encoded.
+// valueWidth returns the encoded size of the first value in p, or 0 if p is incomplete. The upper four bits of the
+// first byte say how the length is encoded.
 func valueWidth(p []byte) int {
 	if len(p) == 0 {
 		return 0
@@ -153,7 +154,7 @@ func valueWidth(p []byte) int {
 	return n
 }
 
-// Number reads an unsigned number of any size; an empty p is 0.
+// Number reads an unsigned integer of any width. It returns 0 for an empty p.
 func Number(p []byte) (n uint64) {
 	if len(p) == 0 {
 		return 0
@@ -164,7 +165,7 @@ func Number(p []byte) (n uint64) {
 	return n
 }
 
-// IsTrue reads a boolean of either form.
+// IsTrue reports whether p is the boolean true, in either of its two encodings.
 func IsTrue(p []byte) bool {
 	return len(p) == 1 && p[0] == 0x41 || len(p) == 2 && p[0] == 0x56 && p[1] == 1
 }
@@ -180,7 +181,7 @@ func textOf(p []byte) string {
 	return ""
 }
 
-// Queue returns the queue that a source or a target names.
+// Queue returns the name of the queue in a source or a target.
 func Queue(terminus []byte) string {
 	_, fields, ok := Described(terminus)
 	if !ok || len(fields) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/amqpframe"
 )
 
-// FuzzFrames checks that bytes that are not AMQP are skipped.
+// FuzzFrames checks that bytes other than AMQP frames are skipped.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("AMQP\x00\x01\x00\x00\x00\x00\x00\x0d\x02\x00\x00\x00\x00\x53\x18\x45\x00"))
 	f.Add([]byte{0, 0, 0, 16, 2, 0, 0, 0, 0, 0x53, 0x14, 0xc0, 3, 2, 0x43, 0x43})

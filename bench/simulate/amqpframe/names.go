@@ -11,7 +11,7 @@ var performatives = map[byte]string{
 	0x40: "mechanisms", 0x41: "init", 0x44: "outcome",
 }
 
-// Names names the frames that a chunk of a connection is made of.
+// Names returns the names of the frames in a chunk of a connection.
 func Names(chunk []byte) string {
 	text := ""
 	for len(chunk) >= headerSize {

@@ -1,16 +1,16 @@
-// Package consumerhistory checks whether a sequential hub could have delivered what one consumer of a channel
-// received, by calls and in bundles that it fetched.
+// Package consumerhistory checks what one consumer of a channel received, both by calls and in bundles that it
+// fetched: whether a hub that executes one operation after the other could have delivered the same.
 //
-// A [Recorder] notes when each operation began and ended. [Recorder.Check] has porcupine look for an order of the
-// operations in which each takes effect at one moment between its begin and its end, and in which
+// A [Recorder] records when each operation began and ended. [Recorder.Check] uses porcupine to search for an order of
+// the operations in which each operation takes effect at one moment between its begin and its end, and in which
 //
-//   - the consumer is called with no message of a bundle, neither before nor after its Dequeue,
-//   - a bundle has no message that a call has delivered or that another bundle had,
-//   - at most one bundle is open, it stays the same until it is dequeued, and it is not fetched after that,
+//   - no call delivers a message of a bundle, neither before nor after the Dequeue of the bundle,
+//   - no bundle contains a message that a call delivered or that another bundle contained,
+//   - at most one bundle is open; it stays the same until it is dequeued, and is not fetched after its Dequeue,
 //   - a fetched bundle can be dequeued while it is open, and is dequeued at the end.
 //
-// Calls whose results were lost with their node prove nothing and are not noted: their messages may be delivered both
-// ways.
+// A call whose result was lost when its node died is not recorded, because the message of that call may be delivered
+// again, by a call or in a bundle.
 package consumerhistory
 
 import (
@@ -47,32 +47,33 @@ type consumerOperation struct {
 	kind         operationKind
 	client       int
 	began, ended int64
-	entries      []string // of a call: its entry; of a Peek: the entries of the bundle
-	bundle       string   // of a Peek or a Dequeue; "" if a Peek returned none
-	isDelivered  bool     // of a call
-	outcome      Outcome  // of a Dequeue
+	entries      []string // entry of the call, or entries of the bundle that the Peek returned
+	bundle       string   // bundle of the Peek or the Dequeue; "" if a Peek returned no bundle
+	isDelivered  bool     // true if the call delivered its entry
+	outcome      Outcome  // outcome of the Dequeue
 }
 
-// A Recorder notes the operations of one consumer. It is safe for concurrent use. Any counter can serve as its clock.
+// A Recorder records the operations of one consumer. It is safe for concurrent use. The times may come from any
+// increasing counter.
 type Recorder struct {
 	mu         sync.Mutex
 	operations []consumerOperation
 }
 
-// Call notes a call with an entry that was delivered or failed.
+// Call records a call with one entry. isDelivered is false if the call failed.
 func (r *Recorder) Call(began, ended int64, entry string, isDelivered bool) {
 	r.addOperation(consumerOperation{kind: call, client: -1, began: began, ended: ended, entries: []string{entry}, isDelivered: isDelivered})
 }
 
-// Peek notes that a client received a bundle, or "" if no messages were waiting.
+// Peek records that a client received a bundle. bundle is "" if no messages were waiting.
 func (r *Recorder) Peek(client int, began, ended int64, bundle string, entries []string) {
 	r.addOperation(consumerOperation{kind: peek, client: client, began: began, ended: ended, bundle: bundle, entries: entries})
 }
 
-// Dequeue notes that a client has dequeued a bundle.
+// Dequeue records a client's Dequeue of a bundle and its outcome.
 func (r *Recorder) Dequeue(client int, began, ended int64, bundle string, outcome Outcome) {
 	if outcome == Unknown {
-		ended = math.MaxInt64 // it may take effect later
+		ended = math.MaxInt64 // the Dequeue may take effect later
 	}
 	r.addOperation(consumerOperation{kind: dequeue, client: client, began: began, ended: ended, bundle: bundle, outcome: outcome})
 }
@@ -85,15 +86,15 @@ func (r *Recorder) addOperation(o consumerOperation) {
 
 // Options say how a history is checked.
 type Options struct {
-	StaleReads bool // a Peek that finds no bundle proves nothing
-	Limit      int  // limit for the operations of a checked history; default 200
-	Steps      int  // limit for the steps of the search; default 100,000
+	StaleReads bool // ignore each Peek that found no bundle, because it may have read stale documents
+	Limit      int  // maximum number of operations in a history; longer histories are skipped; default 200
+	Steps      int  // maximum number of steps of the search; default 100,000
 }
 
 // A Verdict is the result of a check.
 type Verdict int
 
-// The verdicts. GaveUp is a failure.
+// The verdicts. Callers treat GaveUp as a failure.
 const (
 	GaveUp  Verdict = iota // the search reached its limit, so the result is inconclusive
 	Skipped                // the consumer received no bundle, or has too many operations
@@ -101,7 +102,7 @@ const (
 	Illegal
 )
 
-// Check looks for an order of the operations up to time at.
+// Check searches for an order of the operations up to time at; see the package comment.
 func (r *Recorder) Check(at int64, opts Options) Verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +118,7 @@ func (r *Recorder) Check(at int64, opts Options) Verdict {
 	for i := range r.operations {
 		o := &r.operations[i]
 		if o.kind == call && !bundled[o.entries[0]] || o.kind == peek && o.bundle == "" && opts.StaleReads {
-			continue // it is consistent with every order
+			continue // this operation is consistent with every order
 		}
 		history = append(history, porcupine.Operation{ClientId: o.client, Input: o, Call: o.began, Return: o.ended})
 	}
@@ -148,16 +149,16 @@ func (r *Recorder) Check(at int64, opts Options) Verdict {
 
 // A consumerState is the state of the consumer after some operations. It is immutable.
 type consumerState struct {
-	open    *consumerOperation   // the Peek that opened the open bundle; nil: none is open
+	open    *consumerOperation   // the Peek that opened the open bundle; nil if no bundle is open
 	bundles []*consumerOperation // the Peeks that opened bundles, in order
-	given   []string             // entries that calls have delivered, sorted
+	given   []string             // entries that calls delivered, sorted
 }
 
 func (c consumerState) isEqual(d consumerState) bool {
 	return c.open == d.open && slices.Equal(c.bundles, d.bundles) && slices.Equal(c.given, d.given)
 }
 
-// applyOperation returns the state after an operation, and false if the operation is impossible in state c.
+// applyOperation returns the state after operation o, or false if o is impossible in state c.
 func (c consumerState) applyOperation(o *consumerOperation) (bool, consumerState) {
 	switch o.kind {
 	case call:
@@ -201,7 +202,7 @@ func (c consumerState) applyDequeue(o *consumerOperation) (bool, consumerState) 
 	switch o.outcome {
 	case Done:
 		return wasOpen, c
-	case NotFound: // hubs forget old dequeued bundles
+	case NotFound: // a hub removes old dequeued bundles
 		return !isOpen, c
 	default:
 		return true, c
@@ -212,7 +213,7 @@ func (c consumerState) isBundled(entry string) bool {
 	return slices.ContainsFunc(c.bundles, func(b *consumerOperation) bool { return slices.Contains(b.entries, entry) })
 }
 
-// String returns a line for each operation, in the order in which they were noted.
+// String returns a line for each operation, in the order in which the operations were recorded.
 func (r *Recorder) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,9 +1,9 @@
 // Package containers lists the Cosmos containers in which hubs store documents, each with the package that checks its
 // documents.
 //
-// All observers of a simulation use this list: the names of requests (package steps), the invariants (package
-// invariants), the corruptor and package explorer. A hub that uses a container which is not listed fails the run, so
-// that no document is stored unchecked. A new container needs an entry here and a checker in the simulation.
+// All observers of a simulation use this list: package steps, which names the requests, package invariants, the
+// corruptor and package explorer. If a hub uses a container that is not listed, the simulation fails. So every stored
+// document is checked. A new container needs an entry here and a checker in the simulation.
 package containers
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A Checker names the package that checks the commits of containers.
+// A Checker names the package that checks what is committed to a container.
 type Checker string
 
 // The packages that check commits.
@@ -65,7 +65,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("the simulation does not know the container %q: add it to bench/simulate/containers, with the judge of its documents", e.Container)
 }
 
-// Find returns the container with a name, or an *UnknownError.
+// Find returns the container with the given name, or an *UnknownError.
 func Find(name string) (Container, error) {
 	for _, c := range All() {
 		if c.Name == name {

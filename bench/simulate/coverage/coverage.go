@@ -1,14 +1,14 @@
-// Package coverage counts how often a simulation reaches rare states, such as two hubs that write to one gate. Its
-// list of states is closed: a campaign demands that each of them is reached.
+// Package coverage counts how often a simulation reaches rare states, such as two hubs that write to one gate. The
+// list of states is closed: a campaign fails unless each state in it was reached.
 package coverage
 
 import "fmt"
 
-// Counts counts how often each rare state was reached. A campaign in which a state was never reached proves nothing
-// about it, and fails.
+// Counts counts how often each rare state was reached. A campaign that never reached a state proves nothing about that
+// state, and fails.
 type Counts map[string]int
 
-// States are the rare states that the protocols are made for.
+// States lists the rare states that the protocols must handle.
 var States = []string{
 	"a bundle was dequeued after an operator had released it",
 	"a confirmed bundle was handed out again after a replay",
@@ -159,7 +159,7 @@ var States = []string{
 	"the duplicates of an event were counted exactly",
 }
 
-// New returns the count 0 for every state.
+// New returns Counts with the count 0 for every state.
 func New() Counts {
 	s := make(Counts)
 	for _, what := range States {

@@ -9,9 +9,9 @@ import (
 
 // A branch is an error branch.
 type branch struct {
-	file     string // path as in profiles
+	file     string // path in the form that coverage profiles use
 	at       token.Position
-	function string // name of the function and number of the branch in it: next#2
+	function string // name of the function, and number of the branch in that function, such as next#2
 }
 
 // findBranches returns the error branches of a package.
@@ -30,7 +30,7 @@ func (p *parsedPackage) findBranches() []branch {
 	return all
 }
 
-// nameOf returns the name of a function, with its receiver type; for another declaration, "var".
+// nameOf returns the name of a function with its receiver type, or "var" for any other declaration.
 func nameOf(d ast.Decl) string {
 	f, ok := d.(*ast.FuncDecl)
 	if !ok {
@@ -56,7 +56,7 @@ func nameOf(d ast.Decl) string {
 	}
 }
 
-// A branchFinder walks one declaration.
+// A branchFinder finds the error branches in one declaration.
 type branchFinder struct {
 	*parsedPackage
 	found []token.Pos // first statements of the branches
@@ -118,7 +118,7 @@ func (f *branchFinder) visitIf(s *ast.IfStmt, rest []ast.Stmt) {
 }
 
 func (f *branchFinder) visitSwitch(s *ast.SwitchStmt) {
-	excluded := false // an earlier case holds if there is no error
+	excluded := false // true after a case that holds if there is no error
 	var fallback *ast.CaseClause
 	for _, c := range s.Body.List {
 		clause := c.(*ast.CaseClause)
@@ -178,7 +178,7 @@ func neverEnds(statements []ast.Stmt) bool {
 	return false
 }
 
-// subjectOf returns the expression of a type switch.
+// subjectOf returns the expression whose type a type switch examines.
 func subjectOf(s *ast.TypeSwitchStmt) ast.Expr {
 	switch a := s.Assign.(type) {
 	case *ast.AssignStmt:

@@ -20,7 +20,7 @@ import (
 type parsedPackage struct {
 	path  string
 	files []*ast.File
-	names []string // paths of the files as in profiles: import path and base name
+	names []string // paths of the files in the form that coverage profiles use: import path and base name
 	set   *token.FileSet
 	info  *types.Info
 }
@@ -32,8 +32,8 @@ type listedPackage struct {
 	DepOnly                 bool
 }
 
-// loadPackages parses packages and checks their types. It does not parse their imports, but reads the export data of
-// the compiler.
+// loadPackages parses packages and checks their types. It does not parse the imports of the packages; it
+// reads the compiler's export data for them.
 func loadPackages(patterns []string) ([]*parsedPackage, error) {
 	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly"}, patterns...)
 	var complaints bytes.Buffer

@@ -1,31 +1,31 @@
-// Errorbranches reports which error branches a coverage profile has reached. Most data loss comes from code that
-// handles failures, and coverage of all lines does not show whether that code was reached.
+// Errorbranches reports which error branches the tests of a coverage profile reached. Most data loss comes from code
+// that handles failures, and line coverage does not show whether that code was reached.
 //
 //	go run ./bench/simulate/prove -cover profiles -seeds 500
 //	go run ./bench/simulate/errorbranches -min 90 profiles/*.out
 //
-// An error branch is a non-empty list of statements that is run or skipped because of an error. Types decide what is
-// an error, not names. It is one of these:
+// An error branch is a non-empty list of statements that is executed or skipped because of an error. A value counts as
+// an error because of its type, not because of its name. An error branch is one of these:
 //
 //   - The body of an if whose condition mentions a value of a type that implements
 //     error: err != nil, errors.Is(err, x), isRefused(err), statusOf(err) == 404, also
 //     combined with other conditions by && and ||. The same holds for a condition on a
 //     variable that the if itself sets from an error: if x, ok := errors.AsType[X](err); ok.
-//   - For a condition that holds if there is no error, such as err == nil: the else; or,
-//     if there is none and the body ends with return, continue, break, goto or panic, the
-//     rest of the block. For a condition of both kinds, (err == nil && x || isRefused(err)),
-//     the body counts, as above.
-//   - The body of a case with such a condition, in a switch without a tag; after a case
-//     that holds if there is no error, every further case and the default.
-//   - Every case except nil in a switch over an error or over a value made of one:
+//   - For a condition that holds if there is no error, such as err == nil: the else branch.
+//     If the if has no else, and its body ends with return, continue, break, goto or panic,
+//     the rest of the block. For a condition of both kinds, such as
+//     (err == nil && x || isRefused(err)), the body, as above.
+//   - In a switch without a tag, the body of a case whose condition mentions an error; after
+//     a case that holds if there is no error, every further case and the default.
+//   - In a switch over an error or over a value derived from an error, every case except nil:
 //     switch domain.KindOf(err), switch err := err.(type).
 //
-// A branch that depends on something else is not an error branch, even if it creates an error: a key that is missing
-// in a map, a closed channel, a select that a context ends.
+// A branch whose condition mentions no error is not an error branch, even if it creates an error. Examples are the
+// branches for a key that is missing in a map, for a closed channel, and for a select case on ctx.Done().
 //
 // All error branches of a package count. A branch that cannot be reached may be listed in impossible.txt with the
-// reason. It is then left out of the sum, and printed. An entry that names no branch, or a branch that was reached,
-// is an error.
+// reason; the report prints it but does not count it. An entry in impossible.txt that names a branch which does not
+// exist or was reached is an error.
 package main
 
 import (

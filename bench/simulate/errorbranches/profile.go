@@ -17,7 +17,7 @@ func (p sourcePosition) comparePositions(other sourcePosition) int {
 	return cmp.Or(cmp.Compare(p.line, other.line), cmp.Compare(p.column, other.column))
 }
 
-// A coverBlock is a sequence of statements that run together.
+// A coverBlock is a sequence of statements without a branch.
 type coverBlock struct {
 	from, to sourcePosition
 	reached  bool
@@ -49,7 +49,7 @@ func readProfile(path string, blocks map[string]map[[2]sourcePosition]bool) erro
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it was opened for reading
+	defer func() { _ = file.Close() }() // closing a file opened for reading loses no data
 	lines := bufio.NewScanner(file)
 	for number := 1; lines.Scan(); number++ {
 		line := lines.Text()
@@ -73,7 +73,7 @@ func readProfile(path string, blocks map[string]map[[2]sourcePosition]bool) erro
 	return lines.Err()
 }
 
-// isReached reports whether the statement at a position was reached.
+// isReached reports whether the statement at the given position was reached.
 func (p profile) isReached(file string, position token.Position) (reached bool, err error) {
 	at := sourcePosition{position.Line, position.Column}
 	var inner *coverBlock // the last block that begins before the position and ends after it

@@ -59,7 +59,7 @@ func (r *packageReport) printTo(to io.Writer) {
 	}
 }
 
-// fromHere returns the path of a file relative to this folder, if it is below it.
+// fromHere returns the path of a file relative to the working directory if possible, or otherwise the path unchanged.
 func fromHere(file string) string {
 	here, err := os.Getwd()
 	if err != nil {
@@ -72,7 +72,7 @@ func fromHere(file string) string {
 	return short
 }
 
-// nameInList returns a name that identifies the branch as long as its function does not change.
+// nameInList returns the name of the branch in impossible.txt. The name stays valid while its function does not change.
 func (b *branch) nameInList() string { return b.file + " " + b.function }
 
 // firstLine returns the first source line of the branch.
@@ -87,7 +87,7 @@ func (b *branch) firstLine() string {
 
 // exceptions holds the branches that cannot be reached, with the reasons.
 type exceptions struct {
-	reasons map[string]string // by the end of the file's path, and the function
+	reasons map[string]string // keyed by the end of the file's path and the function
 	used    map[string]bool
 }
 
@@ -120,7 +120,7 @@ func readImpossible(path string) (*exceptions, error) {
 
 func (e *exceptions) reasonFor(b branch) (reason string, ok bool) {
 	file := b.file
-	for { // the list has paths without the module
+	for { // paths in the list do not contain the module path
 		if reason, ok := e.reasons[file+" "+b.function]; ok {
 			e.used[file+" "+b.function] = true
 			return reason, true
@@ -133,7 +133,7 @@ func (e *exceptions) reasonFor(b branch) (reason string, ok bool) {
 	}
 }
 
-// staleError returns an error if the list names a branch that the packages do not have.
+// staleError returns an error if the list names a branch that does not exist in the packages.
 func (e *exceptions) staleError(packages []*parsedPackage) error {
 	var all []error
 	for name := range e.reasons {

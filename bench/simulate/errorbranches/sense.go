@@ -10,12 +10,13 @@ import (
 type sense int
 
 const (
-	undecided sense = iota // it says nothing about an error
-	succeeded              // there is no error, or not this one
-	failed                 // there is an error, or perhaps a particular one
+	undecided sense = iota // the condition says nothing about an error
+	succeeded              // the condition holds if there is no error, or not a particular error
+	failed                 // the condition holds if there is an error, or a particular error
 )
 
-// senseOf returns what a condition says about an error. init is the statement before it.
+// senseOf returns what condition e says about an error. init is the init statement of the if or switch, or
+// nil.
 func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -39,7 +40,7 @@ func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 }
 
 // negatedSense returns what the negation of a condition says about an error. Only a comparison with
-// nil can be negated: an error that is not a particular one may still be another one.
+// nil can be negated: an error that is not one particular error may still be a different error.
 func (f *branchFinder) negatedSense(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A mutantCampaign tries mutants one after the other.
+// A mutantCampaign tests mutants one after the other.
 type mutantCampaign struct {
 	seeds     int
 	control   int
@@ -41,7 +41,7 @@ func (c *mutantCampaign) buildAll(ctx context.Context, chosen []*mutant) error {
 	return errors.Join(faults...)
 }
 
-// runAll tries the unchanged hub, and then the mutants.
+// runAll tests the unchanged hub, and then the chosen mutants.
 func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]knownVerdict, error) {
 	if err := c.tryControl(ctx, chosen); err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]knownV
 	return verdicts, nil
 }
 
-// tryControl runs the tests without mutations: they must not fail, so that later failures
-// are due to a mutation.
+// tryControl runs the tests of the chosen mutants against the unchanged hub. It returns an error if a test fails,
+// because a later failure would then not prove that the test killed a mutant.
 func (c *mutantCampaign) tryControl(ctx context.Context, chosen []*mutant) error {
 	done := make(map[killer]bool)
 	for _, m := range chosen {
@@ -126,8 +126,8 @@ func (c *mutantCampaign) buildTests(ctx context.Context, m *mutant, pkg string) 
 		return "", err
 	}
 	binary := filepath.Join(c.dir, "mutant.test")
-	// -trimpath and no stamp, so that the same code gives the same binary.
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-vet=off", "-tags", tags, "-overlay", instead, "-o", binary, pkg) //nolint:gosec // what the patches say
+	// With -trimpath and without a version-control stamp, the same code always gives the same binary.
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-vet=off", "-tags", tags, "-overlay", instead, "-o", binary, pkg) //nolint:gosec // the arguments come from the patches of this repository
 	cmd.Dir = c.root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("mutant %s does not compile: %w\n%s", m.name, err, out)
@@ -138,7 +138,7 @@ func (c *mutantCampaign) buildTests(ctx context.Context, m *mutant, pkg string) 
 // runBinary runs a test binary in the folder of its package, and reports whether the test failed. threads limits its
 // processors; 0: no limit.
 func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, threads int, args ...string) (out string, failed bool, err error) {
-	cmd := exec.CommandContext(ctx, binary, append(args, "-test.timeout", c.patience.String())...) //nolint:gosec // what build has made
+	cmd := exec.CommandContext(ctx, binary, append(args, "-test.timeout", c.patience.String())...) //nolint:gosec // buildTests made the binary
 	cmd.Dir = filepath.Join(c.root, filepath.FromSlash(pkg))
 	cmd.Env = append(os.Environ(), "MESSAGEHUB_EVERY_CASE=1")
 	if threads > 0 {
@@ -148,7 +148,7 @@ func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, thre
 	text, err := cmd.CombinedOutput()
 	for _, file := range rapidFailures(cmd.Dir) {
 		if !slices.Contains(before, file) {
-			_ = os.Remove(file) // a file that cannot be removed does no harm
+			_ = os.Remove(file) // best effort
 		}
 	}
 	var exit *exec.ExitError
@@ -163,8 +163,9 @@ func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, thre
 	return string(text), false, nil
 }
 
-// rapidFailures returns the files in which rapid saves the input of a failed test. Later runs of the test begin with
-// them. They must be removed, because an input that failed one mutant may fail others for unrelated reasons.
+// rapidFailures returns the files in which rapid saved the inputs of failed tests. A later run of a test begins with
+// its saved inputs. The files must be removed, because an input that failed for one mutant may fail for another mutant
+// for an unrelated reason.
 func rapidFailures(dir string) []string {
 	files, _ := filepath.Glob(filepath.Join(dir, "testdata", "rapid", "*", "*.fail")) // the pattern is valid
 	return files

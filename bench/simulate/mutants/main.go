@@ -1,15 +1,15 @@
-// Command mutants checks that tests fail when the hub breaks its rules. For each rule that the hub's guarantees rest
-// on there is a mutant: a patch of the shipped code that leaves the rule out, as an author might who does not know
-// its reason. The simulation of package simulate must fail for it or, where the simulation does not cover the code,
-// another test that the patch names. A mutant that survives shows that a guarantee is not tested.
+// Command mutants checks that tests fail when the hub breaks its rules. The hub's guarantees depend on rules, and each
+// rule has a mutant: a patch of the shipped code that breaks the rule, as an author might who does not know its reason.
+// The simulation of package simulate must fail for the mutant. If the simulation does not cover the code, the patch
+// names another test, which must fail. A mutant that survives shows that a guarantee is not tested.
 //
 // The source tree is not changed: a patch is applied in memory, and the go command reads the result in place of the
-// file (-overlay). A patch must fit exactly, so that a change of its code breaks the test of this package, and the
+// file (-overlay). A patch must fit exactly. So a change of the patched code breaks the test of this package, and the
 // author of the change reviews the rule.
 //
-// Seeds are tried from 0, so the number of seeds that kill a mutant is the same each time. Verdicts are saved in a
-// state file under the hash of the binary: an interrupted campaign resumes, and only changed mutants are tried again.
-// The first run is of the unchanged hub, which no test may kill.
+// Seeds are tested in ascending order from 0, so the number of seeds needed to kill a mutant is the same each time.
+// Verdicts are saved in a state file under the hash of the binary: an interrupted campaign resumes, and only changed
+// mutants are tested again. The campaign first runs the tests against the unchanged hub, for which no test may fail.
 //
 // The result is RESULTS.md. The exit status is 0 if all mutants were killed.
 package main
@@ -90,7 +90,7 @@ func runCommand(ctx context.Context, c *mutantCampaign, state, results, only str
 	return survivorError(verdicts)
 }
 
-// moduleRoot returns the folder of the module that is patched.
+// moduleRoot returns the root folder of the module that the patches change.
 func moduleRoot(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 //go:embed patches/*.patch
 var files embed.FS
 
-// A mutant is the hub with one rule left out.
+// A mutant is the hub with one rule broken.
 type mutant struct {
 	name      string
 	rule      string // the rule, and what the mutant does instead
@@ -25,11 +25,11 @@ type mutant struct {
 	patches   []patch
 }
 
-// A killer is a test that must fail.
+// A killer is a test that must fail for a mutant.
 type killer struct {
 	pkg     string // package of the test, such as ./cosmos
-	pattern string // pattern of its name
-	seeded  bool   // it is the simulation
+	pattern string // regular expression for the name of the test, as for go test -run
+	seeded  bool   // true if the test is the simulation
 }
 
 var simulation = killer{pkg: "./bench/simulate", pattern: "^TestSeeds$", seeded: true}
@@ -66,8 +66,8 @@ func readMutants() ([]*mutant, error) {
 // parseMutant reads a patch and the lines above it:
 //
 //	Rule: the rule and the mutation, on several lines if needed,
-//	  indented from the second on
-//	Invariant: what does not hold without the rule
+//	  all but the first indented
+//	Invariant: the invariant that does not hold without the rule
 //	Killer: simulate, or go test PACKAGE -run PATTERN
 func parseMutant(text string) (*mutant, error) {
 	preamble, patches, err := parseDiff(text)
@@ -108,7 +108,7 @@ func parseKiller(text string) (killer, error) {
 	return killer{pkg: words[2], pattern: words[4]}, nil
 }
 
-// patchedFiles returns the changed content of the files that m patches.
+// patchedFiles returns the patched content of each file that m changes, by path.
 func (m *mutant) patchedFiles(root string) (map[string]string, error) {
 	changed := make(map[string]string)
 	for i := range m.patches {
@@ -124,7 +124,8 @@ func (m *mutant) patchedFiles(root string) (map[string]string, error) {
 	return changed, nil
 }
 
-// writeFiles writes the files that m patches into dir, and returns a map from the original paths to them.
+// writeFiles writes the patched files into dir. It returns a map from each original path to the path of the patched
+// file.
 func (m *mutant) writeFiles(root, dir string) (map[string]string, error) {
 	changed, err := m.patchedFiles(root)
 	if err != nil {
@@ -141,8 +142,8 @@ func (m *mutant) writeFiles(root, dir string) (map[string]string, error) {
 	return replace, nil
 }
 
-// writeOverlay writes the file for -overlay, and returns its name and the build tags. If repeats is true and this
-// version of Go allows it, the simulation is built with package seeded.
+// writeOverlay writes the file for the flag -overlay, and returns its name and the build tags. If repeats is true and
+// package seeded supports this version of Go, the file also contains the overlay of package seeded.
 func writeOverlay(ctx context.Context, dir string, replace map[string]string, repeats bool) (name, tags string, err error) {
 	if repeats {
 		name, err = seeded.Overlay(ctx, dir, replace)

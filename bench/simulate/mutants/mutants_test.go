@@ -23,7 +23,8 @@ func moduleRootOf(t *testing.T) string {
 	return root
 }
 
-// A failure means that the code of a mutant has changed: check whether the rule still exists, and update the patch.
+// If this test fails, the code that a mutant patches has changed: check whether the rule still exists, and update the
+// patch.
 func TestEveryMutantFitsTheCode(t *testing.T) {
 	all, err := readMutants()
 	require.NoError(t, err)

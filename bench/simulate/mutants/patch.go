@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// A patch is the changes of a unified diff in one file.
+// A patch holds the changes that a unified diff makes to one file.
 type patch struct {
-	path  string // path of the file from the root of the module, with slashes
+	path  string // path of the file relative to the module root, with slashes
 	hunks []hunk
 }
 
@@ -21,8 +21,8 @@ type hunk struct {
 
 var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
-// parseDiff reads a unified diff that changes files, and neither creates nor removes any. It returns the text above
-// the first file unchanged.
+// parseDiff parses a unified diff that changes existing files. A diff that creates or removes a file is not supported.
+// The preamble is the text above the first file, unchanged.
 func parseDiff(text string) (preamble string, patches []patch, err error) {
 	preamble, diff, found := strings.Cut(text, "\n--- ")
 	if !found {
@@ -50,7 +50,7 @@ func parseDiff(text string) (preamble string, patches []patch, err error) {
 	return preamble, patches, nil
 }
 
-// parseHunk reads the hunk at the begin of lines, and returns the number of lines that it takes.
+// parseHunk parses the hunk at the begin of lines, and returns the number of lines in the hunk.
 func parseHunk(lines []string) (h hunk, n int, err error) {
 	m := hunkHeader.FindStringSubmatch(lines[0])
 	if m == nil {
@@ -77,7 +77,7 @@ func parseHunk(lines []string) (h hunk, n int, err error) {
 	return h, n, nil
 }
 
-// hunkLength reads the number of lines in a hunk header, which is omitted if it is 1.
+// hunkLength parses the number of lines in a hunk header. A header omits the number if it is 1.
 func hunkLength(text string) int {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n
@@ -85,8 +85,8 @@ func hunkLength(text string) int {
 	return 1
 }
 
-// applyTo returns source with the changes of p. The lines of each hunk must occur exactly once in source. Line
-// numbers are ignored, because code above them changes.
+// applyTo returns source with the changes of p. The lines of each hunk must occur exactly once in source. Line numbers
+// in the hunks are ignored, because changes of the code above a hunk move its lines.
 func (p *patch) applyTo(source string) (string, error) {
 	for i, h := range p.hunks {
 		switch at := findLines(source, h.before); len(at) {
@@ -101,7 +101,7 @@ func (p *patch) applyTo(source string) (string, error) {
 	return source, nil
 }
 
-// findLines returns the offsets in source at which lines occur.
+// findLines returns each offset in source at which the text lines begins.
 func findLines(source, lines string) (at []int) {
 	for line := 0; line < len(source); {
 		if strings.HasPrefix(source[line:], lines) {

@@ -14,27 +14,27 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A seedSearch looks for the first seed that kills a mutant. Concurrent processes take ranges of seeds in order. When
-// one range fails, ranges with lower seeds are completed, so the result is the lowest seed.
+// A seedSearch searches for the lowest seed that kills a mutant. Concurrent processes take ranges of seeds in ascending
+// order. When a seed of one range fails, the search completes the running ranges with lower seeds.
 type seedSearch struct {
 	*mutantCampaign
 	binary string
-	name   string // name for messages
-	upTo   int    // number of seeds
+	name   string // name of the mutant in progress messages
+	upTo   int    // number of seeds to search
 
 	mu      sync.Mutex
-	next    int                // next seed to hand out
-	running map[seedRange]bool // ranges in progress
+	next    int                // next seed to assign to a process
+	running map[seedRange]bool // ranges that processes are running
 	verdict knownVerdict
-	began   time.Time // begin of this run of the search
-	before  float64   // seconds of earlier runs
-	said    time.Time // time of the last message
+	began   time.Time // when this run of the search began
+	before  float64   // duration of earlier runs in seconds
+	said    time.Time // time of the last progress message
 }
 
 // A seedRange is a range of seeds.
 type seedRange struct{ from, seeds int }
 
-// sayEvery is the interval between messages of a long search.
+// sayEvery is the interval between the progress messages of a long search.
 const sayEvery = 10 * time.Second
 
 func (s *seedSearch) runSearch(ctx context.Context) (knownVerdict, error) {
@@ -59,8 +59,8 @@ func (s *seedSearch) runSearch(ctx context.Context) (knownVerdict, error) {
 	return s.verdict, err
 }
 
-// takePiece hands out the next range: one seed at first, because most mutants die early, and more later, because
-// starting a process takes time.
+// takePiece returns the next range to run. The first ranges have one seed each, because most mutants are killed early.
+// Later ranges have more seeds, because starting a process takes time.
 func (s *seedSearch) takePiece() (seedRange, bool) {
 	const most = 25
 	s.mu.Lock()
@@ -74,7 +74,7 @@ func (s *seedSearch) takePiece() (seedRange, bool) {
 	return p, true
 }
 
-// notePiece notes the result of a range: the first failed seed, or -1.
+// notePiece records the result of range p. seed is the first failed seed of p, or -1.
 func (s *seedSearch) notePiece(p seedRange, seed int, why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *seedSearch) notePiece(p seedRange, seed int, why string) error {
 		v.Killed, v.Seeds, v.By = true, seed+1, why
 	}
 	if v.Killed && len(s.running) > 0 {
-		return nil // a lower range may still fail
+		return nil // a seed of a lower range may still fail
 	}
 	v.Survived = s.next
 	for other := range s.running {
@@ -101,7 +101,7 @@ func (s *seedSearch) notePiece(p seedRange, seed int, why string) error {
 	return s.memory.noteVerdict(*v)
 }
 
-// tryPiece runs a range, and returns the first failed seed, or -1.
+// tryPiece runs the seeds of range p, and returns the first failed seed, or -1.
 func (s *seedSearch) tryPiece(ctx context.Context, p seedRange) (seed int, why string, err error) {
 	out, failed, err := s.runBinary(ctx, s.binary, simulation.pkg, 1,
 		"-test.run", simulation.pattern, "-test.count=1",
@@ -128,7 +128,7 @@ func (s *seedSearch) tryPiece(ctx context.Context, p seedRange) (seed int, why s
 
 var failedSubtest = regexp.MustCompile(`(?m)^\s*--- FAIL: TestSeeds/(\d+) `)
 
-// failedSeed returns the first failed seed in the output of a simulation.
+// failedSeed returns the first failed seed in the output of a simulation; ok is false if the output names no seed.
 func failedSeed(out string) (seed int, ok bool) {
 	for _, m := range failedSubtest.FindAllStringSubmatch(out, -1) {
 		n, err := strconv.Atoi(m[1])

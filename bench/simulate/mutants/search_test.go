@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// failing is the environment variable with which this binary acts as a simulation in which certain seeds fail.
+// failing is an environment variable that lists seeds. If it is set, this binary acts as a simulation in which those
+// seeds fail.
 const failing = "MUTANTS_TEST_FAILING"
 
 func TestMain(m *testing.M) {
@@ -30,7 +31,7 @@ func runStandIn(failing []string) int {
 	flag.Parse()
 	var failed []string
 	for seed := *from; seed < *from+*seeds; seed++ {
-		if slices.Contains(failing, "~"+strconv.Itoa(seed)) { // the whole process fails
+		if slices.Contains(failing, "~"+strconv.Itoa(seed)) { // the process fails without naming a seed
 			fmt.Printf("panic: in seed %d\n", seed)
 			return 2
 		}
@@ -82,7 +83,7 @@ func TestSearch_ReportsSurvivors(t *testing.T) {
 
 func TestSearch_ResumesAfterAnInterruption(t *testing.T) {
 	s := newSearch(t, 10, "5 12")
-	s.verdict.Survived, s.upTo = 6, 20 // an earlier run has tried seed 5
+	s.verdict.Survived, s.upTo = 6, 20 // an earlier run tried seed 5
 	v, err := s.runSearch(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 13, v.Seeds)

@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// A knownVerdict is the known result of a mutant.
+// A knownVerdict is the result for a mutant. While seeds remain to be tested, the result is preliminary.
 type knownVerdict struct {
 	Mutant   string  `json:"mutant"`
 	Binary   string  `json:"binary"` // hash of the tested binary
 	Killed   bool    `json:"killed"`
 	By       string  `json:"by,omitempty"`
-	Seeds    int     `json:"seeds,omitempty"` // number of seeds up to and including the one that killed it
-	Survived int     `json:"survived"`        // number of survived seeds, from 0 on; of a plain test, 1 if it passed
+	Seeds    int     `json:"seeds,omitempty"` // number of tested seeds, including the seed that killed the mutant
+	Survived int     `json:"survived"`        // number of seeds, counted from seed 0, that did not kill the mutant; for an ordinary test, 1 if the test passed
 	Seconds  float64 `json:"seconds"`
 }
 
@@ -54,7 +54,7 @@ func openMemory(file string) (*verdictMemory, error) {
 	return m, nil
 }
 
-// verdictOf returns the verdict on a mutant whose binary has a hash.
+// verdictOf returns the verdict on the mutant whose binary has the given hash.
 func (m *verdictMemory) verdictOf(name, hash string) knownVerdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,7 +64,7 @@ func (m *verdictMemory) verdictOf(name, hash string) knownVerdict {
 	return knownVerdict{Mutant: name, Binary: hash}
 }
 
-// noteVerdict saves a verdict. It replaces the whole file, so the file is never incomplete.
+// noteVerdict saves a verdict. It replaces the file atomically, so the file is always complete.
 func (m *verdictMemory) noteVerdict(v knownVerdict) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A proofCampaign runs pieces and saves the state.
+// A proofCampaign runs the seeds of a campaign in pieces, and saves the state.
 type proofCampaign struct {
 	state     *campaignState
 	statePath string
@@ -18,8 +18,8 @@ type proofCampaign struct {
 
 	run      func(context.Context, seedPiece) (totals, error)
 	workers  int
-	failures int       // it stops after this number of failures in this run
-	until    time.Time // no piece starts later; zero: no limit
+	failures int       // the campaign stops after this number of failures in this run
+	until    time.Time // no piece starts after this time; zero: no limit
 
 	now      func() time.Time
 	tick     <-chan time.Time // when to show the progress
@@ -27,10 +27,11 @@ type proofCampaign struct {
 
 	left   uint64    // seeds that were not started
 	failed []failure // failures of this run
-	broken bool      // it was interrupted
+	broken bool      // true if this run was interrupted
 }
 
-// planPieces returns the pieces to run: the saved seeds, those to run twice, and those that were not run before.
+// planPieces returns the pieces to run: the saved seeds, the seeds to run twice, and the seeds that were not run
+// before.
 func (c *proofCampaign) planPieces(seeds []savedSeed, f flags) []seedPiece {
 	var all []seedPiece
 	for _, one := range seeds {
@@ -51,8 +52,8 @@ type pieceResult struct {
 	err error
 }
 
-// runPieces runs all pieces. When it returns, no process is left and the state is saved. Its error does not cover
-// failed seeds; see verdictError.
+// runPieces runs all pieces. Before it returns, it waits for all processes to end and saves the state. A failed seed
+// is not an error of runPieces; see verdictError.
 func (c *proofCampaign) runPieces(ctx context.Context, pieces []seedPiece) error {
 	work, results := make(chan seedPiece), make(chan pieceResult)
 	var workers sync.WaitGroup
@@ -112,7 +113,7 @@ func (c *proofCampaign) showProgress(pieces []seedPiece) {
 	c.progress.showIfDue(c.now(), c.state, len(c.failed), c.left)
 }
 
-// takeResult notes the result of a piece, and returns the pieces to run in its place.
+// takeResult records the result of a piece. If its seeds must be run again, takeResult returns the pieces to run.
 func (c *proofCampaign) takeResult(r pieceResult) ([]seedPiece, error) {
 	switch {
 	case errors.Is(r.err, context.Canceled):
@@ -151,7 +152,7 @@ func (c *proofCampaign) takeResult(r pieceResult) ([]seedPiece, error) {
 	return nil, nil
 }
 
-// verdictError returns an error unless the campaign met all the demands of f.
+// verdictError returns an error unless the campaign met all requirements of f.
 func (c *proofCampaign) verdictError(f flags) error {
 	var all []error
 	for _, bad := range c.state.Failed {

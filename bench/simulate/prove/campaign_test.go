@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-// newCampaign returns a campaign of the fake simulation, with its state in a folder of its own.
+// newCampaign returns a campaign of the fake simulation f, with its state in a temporary folder.
 func newCampaign(t *testing.T, f fake) *proofCampaign {
 	t.Helper()
 	text, err := json.Marshal(f)
@@ -34,7 +34,7 @@ func newCampaign(t *testing.T, f fake) *proofCampaign {
 	return c
 }
 
-// resumeState gives c the state that a new process would load at a commit.
+// resumeState sets the state of c to the state that a new process would load at the given commit.
 func resumeState(t *testing.T, c *proofCampaign, commit string) {
 	t.Helper()
 	s, err := resumeOrNew(c.statePath, testedTree{Commit: commit}, false)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fakeSimulation is the environment variable with which this test binary acts as the simulation.
+// fakeSimulation is an environment variable. If it is set, this test binary acts as the simulation.
 const fakeSimulation = "PROVE_FAKE_SIMULATION"
 
 // A fake says how the fake simulation treats seeds.

@@ -2,25 +2,28 @@
 //
 //	go run ./bench/simulate/prove -seeds 50000 -twice 1000 -rare 100
 //
-// It builds the test binary of bench/simulate once and runs it in as many processes as there are processors, one
-// piece of the seeds at a time. The result of a piece is added to the state (campaign.json) as soon as it ends, so an
-// interrupted campaign resumes where it was. Ctrl-C waits for the processes to end and discards their pieces;
-// -duration lets them finish. With another commit, or with uncommitted changes, a new campaign begins and the old
-// state is renamed, unless -continue says that the figures may be combined; seeds that failed on earlier commits are
-// then run again, and are marked as repaired if they do not fail.
+// Prove builds the test binary of bench/simulate once and divides the seeds into pieces. It runs as many processes as
+// there are processors, and each process runs one piece at a time. The result of a piece is added to the state
+// (campaign.json) when the piece ends, so an interrupted campaign can resume. After Ctrl-C, prove waits for the
+// processes to end and discards their pieces; when -duration has passed, prove lets the running pieces finish.
 //
-// A seed that fails is added to testdata/seeds.txt, whose seeds every test of the simulation runs from then on, and
-// the exit code is 1. If a process dies without reporting its seed, its seeds are run again one by one. At the end,
-// and with -report, the state is written to RESULTS.md.
+// With a different commit, or with uncommitted changes, a new campaign begins and the old state is renamed. The flag
+// -continue combines the figures of the commits instead. Seeds that failed on earlier commits are then run again, and
+// are marked as repaired if they do not fail.
 //
-// With -twice the first seeds are run twice more, to compare the traces. That pass has its own count; saved seeds are
-// not counted.
+// A seed that fails is added to testdata/seeds.txt, and the exit code is 1. Every test of the simulation runs the
+// seeds of that file. If a process dies without reporting the failed seed, its seeds are run again one by one. At the
+// end, and with -report, the state is written to RESULTS.md.
+//
+// With -twice N, the first N seeds are run twice more, to compare the traces. That pass has its own count; saved seeds
+// are not counted.
 //
 // # What it requires of the simulation
 //
-// A test TestSeeds with the flags -simulate.from, -simulate.seeds and -simulate.twice, which compares two runs of
-// each seed. It writes one line of JSON to the file of -simulate.out (see totals), in which every rare state has a
-// number, 0 if it was not reached; and it prints "seed N: " and the violation for a seed that fails.
+// The simulation must have a test TestSeeds with the flags -simulate.from, -simulate.seeds and -simulate.twice; with
+// -simulate.twice, the test compares two runs of each seed. TestSeeds writes one line of JSON (see totals) to the file
+// named by -simulate.out. The line contains a count for every rare state, 0 if the state was not reached. For a seed
+// that fails, TestSeeds prints "seed N: " and the violation.
 package main
 
 import (
@@ -115,7 +118,7 @@ func runCommand(ctx context.Context, args []string) error {
 		return err
 	}
 	if f.fresh && s.From != nil && !s.Seeds.hasAll(span{*s.From, f.seeds}) {
-		f.from = *s.From // the fresh seeds of an unfinished run
+		f.from = *s.From // continue with the fresh seeds of the unfinished run
 	}
 	s.beginRun(f.from, "go run ./bench/simulate/prove "+strings.Join(args, " "))
 	folder, err := os.MkdirTemp("", "prove")
@@ -160,7 +163,7 @@ func replaySeed(ctx context.Context, f flags) error {
 	return p.replaySeed(ctx, f.replay, f.drop)
 }
 
-// coveredPackages are the packages whose coverage counts.
+// coveredPackages are the packages whose coverage is measured.
 const coveredPackages = "./cosmos,./domain/hub,./api/servicebus"
 
 // buildSimulation builds the test binary of the simulation.

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/term"
 )
 
-// lineInterval is the time between two lines of progress without a terminal.
+// lineInterval is the time between two lines of progress if the output is not a terminal.
 const lineInterval = 10 * time.Second
 
-// A progressLine shows the progress of a campaign: on a terminal in one line that it overwrites, otherwise in
-// occasional lines.
+// A progressLine shows the progress of a campaign. On a terminal it overwrites one line; otherwise it prints a line
+// every lineInterval.
 type progressLine struct {
 	to       io.Writer
 	terminal bool
 	width    func() int // width of the terminal
 
 	began, last  time.Time
-	seeds, twice uint64 // counts at the beginning
+	seeds, twice uint64 // counts at the beginning of this run
 	steps        int64
 }
 
@@ -40,7 +40,7 @@ func (p *progressLine) showIfDue(now time.Time, s *campaignState, failed int, le
 	if p.began.IsZero() {
 		p.began, p.last, p.seeds, p.steps = now, now, s.Seeds.countSeeds(), s.Steps
 	}
-	if twice := s.Twice.countSeeds(); twice != p.twice { // the second pass is not counted in steps
+	if twice := s.Twice.countSeeds(); twice != p.twice { // Steps does not include the second pass
 		p.began, p.twice = now, twice
 	}
 	if !p.terminal && now.Sub(p.last) < lineInterval {
@@ -93,7 +93,7 @@ func (p *progressLine) printLine(line string) {
 	_, _ = fmt.Fprintln(p.to, line)
 }
 
-// endLine ends the line of progress.
+// endLine terminates the line of progress on a terminal.
 func (p *progressLine) endLine() {
 	if p.terminal {
 		_, _ = fmt.Fprintln(p.to)

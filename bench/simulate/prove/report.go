@@ -9,17 +9,17 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-// The demands on a recorded campaign.
+// The requirements for a recorded campaign.
 const (
 	wantSeeds     = 50_000
 	wantSteps     = 10_000_000
-	wantFaulted   = 5 // percentage of steps
+	wantFaulted   = 5 // minimum percentage of steps with a fault
 	wantTwice     = 1_000
 	wantHistories = 20_000
 	wantRare      = 100
 )
 
-// writeReport writes the results to path, unless it is empty.
+// writeReport writes the results to path. An empty path does nothing.
 func (s *campaignState) writeReport(path string) error {
 	if path == "" {
 		return nil

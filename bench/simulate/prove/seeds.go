@@ -21,10 +21,10 @@ const seedsHeader = `# Seeds that have failed: the seed, the commit at which it 
 // A savedSeed is a seed that failed before.
 type savedSeed struct {
 	seed uint64
-	part string // the only simulation that runs; "": all
+	part string // name of the only simulation to run; "": all simulations
 }
 
-// readSeeds returns the seeds in a file, or none if the file does not exist.
+// readSeeds returns the seeds in a file. If the file does not exist, the result is empty.
 func readSeeds(path string) ([]savedSeed, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func readSeeds(path string) ([]savedSeed, error) {
 	return seeds, nil
 }
 
-// saveSeed adds a seed to the file, unless the file has it.
+// saveSeed adds the seed of f to the file, unless the file already contains that seed.
 func saveSeed(path string, f failure) error {
 	seeds, err := readSeeds(path)
 	if err != nil || slices.ContainsFunc(seeds, func(one savedSeed) bool { return one.seed == f.Seed }) {

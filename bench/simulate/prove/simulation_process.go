@@ -15,20 +15,20 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/seeded"
 )
 
-// A pieceKind is the reason for which a piece is run.
+// A pieceKind is the reason for running a piece.
 type pieceKind int
 
 const (
-	fresh pieceKind = iota // for the campaign
-	saved                  // because it failed before
-	twice                  // to compare traces
+	fresh pieceKind = iota // the campaign has not run its seeds
+	saved                  // its seeds failed before
+	twice                  // the traces of two runs are compared
 )
 
-// A seedPiece is the seeds that a process runs at a time.
+// A seedPiece is a range of seeds that one process runs.
 type seedPiece struct {
 	span
 	kind pieceKind
-	part string // the only simulation that runs; "": all
+	part string // name of the only simulation to run; "": all simulations
 }
 
 // totals are the results of a piece: one line of JSON.
@@ -44,7 +44,7 @@ type totals struct {
 	output string
 }
 
-// errSilent reports that a process ended without totals.
+// errSilent reports that a process ended without writing totals.
 var errSilent = errors.New("the process ended without a result")
 
 // A simulationProcess runs the simulation.
@@ -52,11 +52,11 @@ type simulationProcess struct {
 	command  []string // the test binary and its first arguments
 	dir      string   // its working directory; "": the current one
 	folder   string   // folder for its output files
-	profiles string   // folder for coverage profiles; "": none
+	profiles string   // folder for coverage profiles; "": no profiles are written
 }
 
-// runPiece runs one piece. A failed seed is not an error. After errSilent the totals contain the output of the
-// process.
+// runPiece runs one piece. A failed seed is not an error. If the error is errSilent, the totals contain the
+// output of the process.
 func (p *simulationProcess) runPiece(ctx context.Context, of seedPiece) (totals, error) {
 	name := fmt.Sprintf("%d-%d-%d%s", of.kind, of.From, of.Seeds, of.part)
 	out := filepath.Join(p.folder, name+".json")
@@ -115,7 +115,7 @@ func (t *totals) describeSeed(seed uint64) string {
 	return last
 }
 
-// An outputEnds keeps the begin and the end of what is written to it.
+// An outputEnds is a writer that retains the begin and the end of the output.
 type outputEnds struct{ begin, end bytes.Buffer }
 
 const tailSize = 1 << 18

@@ -32,7 +32,7 @@ func (s spans) withSpan(more span) spans {
 	return joined
 }
 
-// missingFrom returns the seeds of a span that are not in s, in pieces of up to size seeds.
+// missingFrom returns the seeds of a span that are not in s, divided into spans of up to size seeds.
 func (s spans) missingFrom(of span, size uint64) []span {
 	var gaps []span
 	cut := func(from, to uint64) {
@@ -52,7 +52,7 @@ func (s spans) missingFrom(of span, size uint64) []span {
 	return gaps
 }
 
-// hasAll reports whether s contains a whole span.
+// hasAll reports whether s contains every seed of a span.
 func (s spans) hasAll(all span) bool { return len(s.missingFrom(all, all.Seeds+1)) == 0 }
 
 // countSeeds returns the number of seeds.

@@ -20,18 +20,18 @@ type testedTree struct {
 	Go      string `json:"go"`
 }
 
-// A campaignState is all that is known of a campaign.
+// A campaignState is the saved state of a campaign.
 type campaignState struct {
-	Origins  []testedTree `json:"origins"` // several only after -continue
+	Origins  []testedTree `json:"origins"` // more than one only after -continue
 	Commands []string     `json:"commands"`
 	Began    string       `json:"began"`
 	From     *uint64      `json:"from,omitempty"` // the first seed of the last run
-	Wall     float64      `json:"wallSeconds"`    // time during which processes ran
+	Wall     float64      `json:"wallSeconds"`    // wall-clock time during which processes ran
 
 	Seeds     spans            `json:"seeds"` // seeds that were run
 	Steps     int64            `json:"steps"`
 	Faulted   int64            `json:"faulted"` // steps with a fault
-	Seconds   float64          `json:"seconds"` // sum over all processes
+	Seconds   float64          `json:"seconds"` // running time, summed over all processes
 	Histories int64            `json:"histories"`
 	Coverage  map[string]int64 `json:"sometimes"` // how often each rare state was reached
 
@@ -41,7 +41,7 @@ type campaignState struct {
 	Failed []failure `json:"failed"`
 }
 
-// A failure is a seed that fails or has failed.
+// A failure is a seed that failed on a commit.
 type failure struct {
 	Seed   uint64 `json:"seed"`
 	Commit string `json:"commit"`
@@ -49,7 +49,7 @@ type failure struct {
 	Mended string `json:"mended,omitempty"` // the first commit on which it did not fail
 }
 
-// loadState returns the state at path, or a new one if there is none.
+// loadState returns the state in the file at path, or a new state if the file does not exist.
 func loadState(path string) (*campaignState, error) {
 	s := &campaignState{Coverage: make(map[string]int64)}
 	text, err := os.ReadFile(path)
@@ -65,8 +65,8 @@ func loadState(path string) (*campaignState, error) {
 	return s, nil
 }
 
-// resumeOrNew returns the state at path if it is of this commit or goOn is true. Otherwise it renames that state and
-// returns a new one.
+// resumeOrNew returns the state at path if that state belongs to this commit or goOn is true. Otherwise resumeOrNew
+// renames the file and returns a new state.
 func resumeOrNew(path string, here testedTree, goOn bool) (*campaignState, error) {
 	s, err := loadState(path)
 	if err != nil {
@@ -89,7 +89,7 @@ func resumeOrNew(path string, here testedTree, goOn bool) (*campaignState, error
 	return s, nil
 }
 
-// beginRun notes the begin of a run.
+// beginRun records the begin of a run.
 func (s *campaignState) beginRun(from uint64, command string) {
 	s.From = &from
 	if s.Began == "" {
@@ -130,14 +130,14 @@ func (s *campaignState) addTotals(p seedPiece, t totals) {
 	}
 }
 
-// addFailure notes a failed seed, once for each commit.
+// addFailure records a failed seed, once for each commit.
 func (s *campaignState) addFailure(f failure) {
 	if !slices.ContainsFunc(s.Failed, func(known failure) bool { return known.Seed == f.Seed && known.Commit == f.Commit }) {
 		s.Failed = append(s.Failed, f)
 	}
 }
 
-// markRepaired notes that a seed does not fail on a commit. Failures by differing runs stay.
+// markRepaired records that a seed does not fail on a commit. It changes nothing for a seed whose two runs differ.
 func (s *campaignState) markRepaired(seed uint64, commit string) {
 	if slices.Contains(s.Differing, seed) {
 		return

@@ -1,5 +1,5 @@
-// Package random draws the random numbers of a simulation. Each [Source] is made from the seed and a purpose of its
-// own, so that more draws for one purpose do not change those for another.
+// Package random draws the random numbers of a simulation. Each [Source] has its own purpose, and is derived
+// from the seed and that purpose, so additional draws for one purpose do not change the draws for another.
 package random
 
 import (
@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// A Source is a repeatable source of randomness. It is safe for concurrent use, but clients that share a Source
-// affect each other's draws.
+// A Source is a repeatable source of randomness. It is safe for concurrent use, but each draw changes what later
+// callers draw from the same Source.
 type Source struct {
 	mu   *sync.Mutex
 	Rand *rand.Rand

@@ -1,5 +1,5 @@
 package scheduler
 
-// SeedChoices makes the Go runtime repeat its choices; see package seeded. Without the build tag
-// seeded it does nothing.
+// SeedChoices makes the choices of the Go runtime repeatable; see package seeded. Without the build
+// tag seeded, SeedChoices does nothing.
 func SeedChoices(seed uint64) { seedChoices(seed) }

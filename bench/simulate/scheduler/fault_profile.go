@@ -2,26 +2,26 @@ package scheduler
 
 import "github.com/messagehub/messagehub/bench/simulate/random"
 
-// A Profile says which faults a simulation injects, and how often. Each seed has its own, because a simulation in
-// which every fault is frequent never reaches the states that need a single fault.
+// A Profile says which faults a simulation injects, and how often. Each seed has its own profile: if every
+// fault were frequent in every simulation, none would reach the states that need a single fault.
 type Profile struct {
 	TurnFaults  int // faults per 1000 turns
-	TimePasses  int // steps of 1000 after which time passes
-	StaleReads  int // stale reads per 1000, on an account that may have them
-	SlowAnswers int // delayed answers per 1000
-	Kills       int // per 100,000 steps, like those below
+	TimePasses  int // number of times per 1000 steps that time passes
+	StaleReads  int // stale reads per 1000 reads, on an account that allows stale reads
+	SlowAnswers int // delayed responses per 1000 responses
+	Kills       int // kills per 100,000 steps; the frequencies below are also per 100,000 steps
 	Stops       int
 	Pauses      int
-	BusDrops    int // of all connections to the bus
+	BusDrops    int // drops of all connections to the bus
 	Throttlings int
 	ClockJumps  int // jumps of a process's clock
 
 	RareRequests int // faults per 1000 rare requests; 0: rare requests are treated like all others
 
-	FrequentFault string // a fault that is chosen half of the time; "": none
+	FrequentFault string // fault that is chosen half of the time; "": no fault is preferred
 	LastStep      int    // the last step with faults
 
-	kindMask uint64 // kinds of faults that happen
+	kindMask uint64 // kinds of faults that this simulation injects
 }
 
 // NewProfile draws a profile.
@@ -29,7 +29,7 @@ func NewProfile(rng random.Source) Profile {
 	w := Profile{TimePasses: []int{2, 10, 40}[rng.IntN(3)], kindMask: rng.Uint64()}
 	w.kindMask |= rng.Uint64() // three quarters of all kinds
 	w.LastStep = 200 + rng.IntN(1000)
-	if rng.IntN(12) > 0 { // else there are no faults
+	if rng.IntN(12) > 0 { // one profile in twelve has no faults
 		w.TurnFaults = []int{20, 60, 150, 300}[rng.IntN(4)]
 		w.StaleReads = []int{0, 100, 400}[rng.IntN(3)]
 		w.SlowAnswers = []int{0, 100, 300}[rng.IntN(3)]
@@ -43,7 +43,7 @@ func NewProfile(rng random.Source) Profile {
 	return w
 }
 
-// hasKind reports whether faults with a name happen.
+// hasKind reports whether this simulation injects faults with the given name.
 func (w Profile) hasKind(name string) bool {
 	var sum uint64
 	for i := range len(name) {

@@ -1,14 +1,14 @@
 // Package scheduler decides which step of a simulation comes next, and whether a fault replaces it.
 //
-// Every process and client enqueues a [Turn] for each action and waits until it is taken. When everything else
-// in the bubble of testing/synctest is blocked, [Scheduler.Run] draws one of the ready turns and takes it, or
-// injects one of its faults. A [Profile] says which faults happen and how often. Each fault has a number, so that
-// a failed simulation can be repeated without some of its faults.
+// Every process and client enqueues a [Turn] for each action and waits until the scheduler takes that turn. When
+// all other goroutines in the bubble of testing/synctest are blocked, [Scheduler.Run] draws one of the ready turns
+// and takes it, or injects one of its faults. A [Profile] says which faults happen and how often. Each fault has a
+// number, so that a failed simulation can be repeated without some of its faults.
 //
 // The same seed takes the same steps if package seeded controls the choices of the Go runtime. The names of turns
 // and faults decide the order of turns and which faults happen: a changed name changes the simulation of a seed.
 //
-// A failure or a panic leaves the waiting turns as they are; the caller ends the processes.
+// After a failure or a panic, the waiting turns remain enqueued; the caller ends the processes.
 package scheduler
 
 import (
@@ -24,27 +24,27 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/random"
 )
 
-// A Turn is an action that waits to be chosen: a request or its answer, a frame on its way to the bus or back, or the
+// A Turn is an action that waits to be chosen: a request or its response, a frame to or from the bus, or the
 // next action of a client.
 type Turn struct {
 	Who     string // the process or client
 	What    string
 	Detail  string        // distinguishes turns with the same names
-	Proceed func() string // takes the action, and describes its outcome
+	Proceed func() string // runs the action and returns a description of its outcome
 
 	// Faults returns the faults that may replace the action. It may be nil.
 	Faults func() []Fault
 
-	// IsFrequent is true if there are many turns like this one, so that each gets fewer faults.
+	// IsFrequent is true if there are many turns like this one. Frequent turns get fewer faults each.
 	IsFrequent bool
 
-	// IsRare reports whether turns like this one hardly ever happened. It may be nil.
+	// IsRare reports whether few turns like this one have happened in this simulation. It may be nil.
 	IsRare func() bool
 
 	arrival   uint64
-	NotBefore time.Time // the turn is not chosen before
+	NotBefore time.Time // earliest time at which the turn may be chosen
 
-	// Urgent reports whether no time may pass before the turn. It may be nil.
+	// Urgent reports whether the turn must be taken before simulated time advances. It may be nil.
 	Urgent func() bool
 }
 
@@ -56,19 +56,20 @@ type Fault struct {
 	Inject func() string
 }
 
-// A Scheduler takes one step at a time. Between two steps everything else is blocked, so the next step depends only
-// on the random sources and on the waiting turns, which are sorted so that the order of goroutines does not matter.
+// A Scheduler takes one step at a time. Between two steps all other goroutines are blocked, so the next step depends
+// only on the random sources and the waiting turns. The turns are sorted, so that the order in which goroutines
+// enqueued them does not matter.
 type Scheduler struct {
 	Began         time.Time
 	orderRNG      random.Source // chooses the next turn
-	FaultRNG      random.Source // chooses faults; separate, so that one fault less changes little else
+	FaultRNG      random.Source // chooses faults; separate from orderRNG, so that dropping one fault changes few other choices
 	Profile       Profile
-	droppedFaults map[int]bool // faults that are left out, by number
+	droppedFaults map[int]bool // numbers of the faults to leave out
 
 	mu       sync.Mutex
 	waiting  []*Turn
 	arrivals uint64
-	paused   map[string]time.Time // processes without a turn until a time
+	paused   map[string]time.Time // paused processes, each with the time at which its pause ends
 	wake     chan struct{}        // receives a value when a turn was added
 	failure  error
 
@@ -79,11 +80,11 @@ type Scheduler struct {
 	Happened    []int // numbers of the injected faults
 	Trace       Trace
 
-	counting sync.Mutex // guards Coverage: two hubs may fail to start at the same time
+	counting sync.Mutex // guards Coverage, because two hubs may fail to start concurrently
 	Coverage coverage.Counts
 }
 
-// MarkReached counts a rare state.
+// MarkReached counts that the simulation reached a rare state.
 func (s *Scheduler) MarkReached(what string) {
 	s.counting.Lock()
 	defer s.counting.Unlock()
@@ -130,7 +131,7 @@ func (s *Scheduler) Enqueue(t *Turn) {
 	s.WakeUp()
 }
 
-// WakeUp makes Run look at the waiting turns again.
+// WakeUp makes Run check the waiting turns again.
 func (s *Scheduler) WakeUp() {
 	select {
 	case s.wake <- struct{}{}:
@@ -138,7 +139,7 @@ func (s *Scheduler) WakeUp() {
 	}
 }
 
-// Remove removes a turn that still waits.
+// Remove removes a turn that has not been taken.
 func (s *Scheduler) Remove(t *Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,11 +167,11 @@ func (s *Scheduler) Failure() error {
 // idleLimit is the longest time without a step.
 const idleLimit = 30 * time.Minute
 
-// Run takes steps until done returns true or the simulation fails. It calls each after every step.
+// Run takes steps until done returns true or the simulation fails. After every step, Run calls the function each.
 func (s *Scheduler) Run(done func() bool, each func() error) error {
 	for {
 		// synctest.Wait would not return while a goroutine waits for a mutex. Azure's client for Service Bus holds
-		// mutexes while it waits for the namespace, and here the namespace waits for this loop.
+		// mutexes while it waits for the namespace, and the simulated namespace waits for this loop.
 		settle()
 		if err := s.Failure(); err != nil {
 			return err
@@ -195,11 +196,12 @@ func (s *Scheduler) Run(done func() bool, each func() error) error {
 	}
 }
 
-// waitForWork lets time pass until a turn is added or becomes ready. It returns false if none does.
+// waitForWork lets time pass until a turn is added or becomes ready. It returns false if no turn waits and none is added
+// within idleLimit.
 func (s *Scheduler) waitForWork() bool {
 	s.mu.Lock()
 	patience := idleLimit
-	for _, t := range s.waiting { // turns that wait for a time, or whose process is paused
+	for _, t := range s.waiting { // a turn may have to wait for its NotBefore, or for the end of its process's pause
 		patience = min(patience, max(time.Until(t.NotBefore), time.Until(s.paused[t.Who])))
 	}
 	isEmpty := len(s.waiting) == 0
@@ -214,8 +216,8 @@ func (s *Scheduler) waitForWork() bool {
 	}
 }
 
-// runUrgent takes all urgent turns, and reports whether there were any. They do not count as steps unless a fault
-// replaces them, because handshakes with the bus are of no interest.
+// runUrgent takes all urgent turns, and reports whether there were any. Urgent turns are mostly handshakes with the
+// bus, which are not worth counting. So an urgent turn counts as a step only if a fault replaces it.
 func (s *Scheduler) runUrgent() bool {
 	s.mu.Lock()
 	s.sortWaiting()
@@ -238,7 +240,7 @@ func (s *Scheduler) runUrgent() bool {
 	return len(urgent) > 0
 }
 
-// sortWaiting sorts the turns, so that the order of goroutines does not matter.
+// sortWaiting sorts the turns, so that the order in which goroutines enqueued them does not matter.
 func (s *Scheduler) sortWaiting() {
 	slices.SortStableFunc(s.waiting, func(a, b *Turn) int {
 		return cmp.Or(strings.Compare(a.Who, b.Who), strings.Compare(a.What, b.What), strings.Compare(a.Detail, b.Detail), cmp.Compare(a.arrival, b.arrival))
@@ -270,7 +272,7 @@ func (s *Scheduler) takeNext() *Turn {
 	return t
 }
 
-// runStep takes the action of t, or a fault in its place.
+// runStep runs the action of t, or injects a fault in its place.
 func (s *Scheduler) runStep(t *Turn) {
 	s.Steps++
 	s.FaultFree = s.FaultFree || s.Steps > s.Profile.LastStep
@@ -318,7 +320,7 @@ func (s *Scheduler) drawFault(t *Turn) *Fault {
 	return &f
 }
 
-// BeginFault numbers a fault, and returns false if that fault is left out.
+// BeginFault assigns the next number to a fault. It returns false if the fault with this number must be left out.
 func (s *Scheduler) BeginFault() bool {
 	s.FaultNumber++
 	if s.droppedFaults[s.FaultNumber] {
@@ -354,7 +356,8 @@ func (s *Scheduler) passTime() {
 	s.Log("passed " + time.Since(began).String())
 }
 
-// SetFaultFree ends all faults, or lets them happen for as many further steps as the profile says.
+// SetFaultFree stops all faults if isFree is true. Otherwise it allows faults for as many further steps as the
+// profile says.
 func (s *Scheduler) SetFaultFree(isFree bool) {
 	s.mu.Lock()
 	if s.FaultFree = isFree; !isFree {
@@ -364,21 +367,21 @@ func (s *Scheduler) SetFaultFree(isFree bool) {
 	s.WakeUp()
 }
 
-// ResumeFaults lets faults happen again for a number of steps.
+// ResumeFaults allows faults again for the given number of steps.
 func (s *Scheduler) ResumeFaults(steps int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.FaultFree, s.Profile.LastStep = false, s.Steps+steps
 }
 
-// IsFaultFree reports whether the last fault has happened.
+// IsFaultFree reports whether no further faults happen.
 func (s *Scheduler) IsFaultFree() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.FaultFree
 }
 
-// Pause gives a process no turn for a while.
+// Pause takes no turn of the process who for the duration d.
 func (s *Scheduler) Pause(who string, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

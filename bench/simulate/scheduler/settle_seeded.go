@@ -12,12 +12,12 @@ import (
 //go:linkname seedChoices
 func seedChoices(seed uint64)
 
-// settled reports whether nothing but the caller can run, on one processor.
+// settled reports whether the caller is the only goroutine that can run, on one processor.
 //
 //go:linkname settled
 func settled() bool
 
-// settle returns when everything else in the bubble is blocked.
+// settle returns when all other goroutines in the bubble are blocked.
 func settle() {
 	for runtime.Gosched(); !settled(); {
 		runtime.Gosched()

@@ -1,22 +1,23 @@
 // Package seeded makes the choices of the Go runtime repeatable.
 //
-// The runtime chooses at random which ready case of a select is taken, which of several timers of one instant fires
-// first, and where the walk through a map begins. On a busy machine a goroutine is preempted because its thread was
-// not scheduled for 10 ms, or gets a mutex first because it has waited for 1 ms. A simulation that must leave the
-// same trace for the same seed has to control these choices, in libraries too. So it is built with a few lines of the
-// standard library changed:
+// The runtime chooses at random which ready case of a select runs, which of several timers with the same deadline
+// fires first, and where the iteration over a map begins. On a busy machine, a goroutine may be preempted because its
+// thread was not scheduled for 10 ms, or acquire a mutex first because it has waited for 1 ms. A simulation that must
+// produce the same trace for the same seed has to control these choices, in libraries too. So the simulation is built
+// with a few lines of the standard library changed:
 //
-//   - select and timers draw from one number that the simulation sets before it begins,
-//   - a map is always walked from the same end, because libraries walk maps once when they are first used,
-//   - the time limits of preemption and mutexes never end,
+//   - select and timers draw from a random state that the simulation sets before it begins,
+//   - the iteration over a map always begins at the same place, because libraries iterate over maps on first use,
+//   - the time limits of preemption and mutexes never expire,
 //   - the children of a context are cancelled in the order of their creation,
-//   - mapped memory is allocated instead, because a goroutine in a system call may not be seen as runnable,
-//   - the simulation can ask whether another goroutine can run.
+//   - memory is allocated instead of mapped, because the check for runnable goroutines may miss a goroutine in a
+//     system call,
+//   - the simulation can check whether another goroutine can run.
 //
-// GOROOT stays unchanged: the go command gets the changed files by its flag -overlay.
+// GOROOT is not modified: the flag -overlay of the go command substitutes the changed files.
 //
-// If another version of Go has other lines there, [Overlay] returns an error. Built without it, the simulation is the
-// same, and most of its traces are repeatable, but not all.
+// If a version of Go does not contain the expected lines, [Overlay] returns an error. A simulation built without the
+// overlay does the same, and most of its traces are repeatable, but not all.
 package seeded
 
 import (
@@ -89,11 +90,11 @@ var births atomic.Uint64
 	{"runtime/select.go", "\t\tj := cheaprandn(uint32(norder + 1))\n", "\t\tj := uint32(choice() % uint64(norder+1))\n"},
 }
 
-// ErrOther reports that this version of Go does not have the lines to be replaced.
+// ErrOther reports that this version of Go does not contain the lines that the overlay replaces.
 var ErrOther = errors.New("this version of Go has another runtime")
 
-// Overlay writes the changed files and the file for -overlay into dir, and returns the name of the latter. It adds
-// the entries of more, which map a path to the file that replaces it.
+// Overlay writes the changed files and the file for the flag -overlay into dir, and returns the path of the file for
+// -overlay. That file also contains the entries of more, which map a path to the file that replaces it.
 func Overlay(ctx context.Context, dir string, more map[string]string) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -130,8 +131,8 @@ func Overlay(ctx context.Context, dir string, more map[string]string) (string, e
 	return name, os.WriteFile(name, overlay, 0o600)
 }
 
-// Environment returns the environment for a process built with the overlay: without preemption, and with one
-// processor.
+// Environment returns the environment variables for a process built with the overlay. They disable preemption and
+// limit the process to one processor.
 func Environment() []string {
 	return append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
 }

@@ -1,11 +1,12 @@
 // Package steps names the requests that the hub makes to Cosmos DB by their purpose: reserve, commit, open bundle,
 // and so on, as the protocols in package cosmos call them.
 //
-// A request does not contain its purpose; it follows from what is written. So the names work for any hub, without
-// code in the hub, and a simulation or a kill switch between a hub and its store can tell which step it is.
+// A request does not contain its purpose; the package derives it from the documents that the request reads or
+// writes. So the hub needs no code for this, and a simulation or a kill switch between a hub and its store can
+// identify each step.
 //
-// The text of a name is part of the traces: it decides the order of steps in a simulation, so changing it changes the
-// simulation of a seed.
+// The text of a name is part of the traces and decides the order of steps in a simulation. So a changed text changes
+// the simulation of a seed.
 package steps
 
 import (
@@ -28,42 +29,42 @@ const (
 	Flush       Name = "flush"        // writes the page of a tail
 	Count       Name = "count"        // updates the counts of drawers, or creates drawers
 	Point       Name = "point"        // writes catalog entries
-	Commit      Name = "commit"       // completes a Save, and is the only step of a small one; also closes a drawer or removes cabinets in a sweep
-	Claim       Name = "claim"        // claims the intent of another process for a rollback, or announces that drawers below a gate will be sealed
-	Bar         Name = "bar"          // seals a drawer in a rollback, and creates it empty if needed
+	Commit      Name = "commit"       // completes a Save, and is the only step of a small Save; also closes a drawer, or removes cabinets in a sweep
+	Claim       Name = "claim"        // claims another process's intent for a rollback, or announces that drawers below a gate will be sealed
+	Bar         Name = "bar"          // seals a drawer in a rollback, and creates the drawer empty if it does not exist
 	Clear       Name = "clear"        // completes a rollback
 	Seal        Name = "seal"         // seals a drawer
 	LeaveFilter Name = "leave filter" // writes the id filter of a drawer, of several drawers, or of a recipient
 	Mend        Name = "mend"         // repairs or deletes a catalog entry
 	OpenBundle  Name = "open bundle"
-	Prove       Name = "prove" // writes a document unchanged to prove that a read was fresh; or forgets removed cabinets of a gate
+	Prove       Name = "prove" // writes a document unchanged to prove that a read was fresh; or deletes a gate's references to removed cabinets
 	Dequeue     Name = "dequeue"
-	Answer      Name = "answer"       // stores a domain's content or its failure
+	Answer      Name = "answer"       // stores a domain's content, or the failure to produce it
 	MarkGone    Name = "mark content" // marks content as deleted
 	Position    Name = "position"
-	Repoint     Name = "repoint"   // updates the entries after a Dequeue
+	Repoint     Name = "repoint"   // updates the catalog entries after a Dequeue
 	Deliver     Name = "deliver"   // removes a delivered notice from the outbox
 	Order       Name = "order"     // carries out an operator's order
-	Retain      Name = "retain"    // raises milestones and floor; if the floor passes the drawer being filled, the step is a Commit
-	TakeTurn    Name = "take turn" // takes the turn of a node to sweep or to look for changes
+	Retain      Name = "retain"    // raises milestones and floor; if the floor passes the drawer that is being filled, the step is a Commit
+	TakeTurn    Name = "take turn" // claims the turn in which one node sweeps or checks for changes
 	Remove      Name = "remove"    // removes documents in a sweep
-	Expire      Name = "expire"    // gives a time to live to bundles that were closed while the retention was unlimited, in a sweep
+	Expire      Name = "expire"    // in a sweep, sets a time to live on bundles that were closed while the retention was unlimited
 	Adopt       Name = "adopt"     // stores the groups of the account
-	Survey      Name = "survey"    // writes the lease and the lines of the survey
+	Survey      Name = "survey"    // writes the lease and the lines of the survey of mailboxes
 )
 
 // The writes of the push side.
 const (
 	Append       Name = "append"        // appends messages to a stream
 	OpenSegment  Name = "open segment"  // opens a segment of a stream
-	CreateCursor Name = "create cursor" // also creates its entry in the shard
-	Settle       Name = "settle cursor" // also proves that a load was fresh
-	ListRetry    Name = "list retry"    // lists in the shard when the first retry is due
+	CreateCursor Name = "create cursor" // creates a cursor and its entry in the shard
+	Settle       Name = "settle cursor" // saves a cursor; also proves that a read of the cursor was fresh
+	ListRetry    Name = "list retry"    // writes into the shard when the first retry is due
 	Retire       Name = "retire cursor" // retires the cursor of a deleted receiver
 	Unlist       Name = "unlist cursor" // removes the cursor's entry from the shard
 	Beat         Name = "beat"          // reports that a node is alive
 	Assign       Name = "assign shards"
-	Leave        Name = "leave" // reports that a node ends
+	Leave        Name = "leave" // reports that a node stops
 	Define       Name = "define"
 	Cancel       Name = "cancel deliveries" // cancels the deliveries of a deleted receiver
 )
@@ -84,9 +85,9 @@ const (
 	StoreShards   Name = "store shards"   // stores the number of shards of a bucket
 	CreateObjects Name = "create objects" // stores a batch of new objects
 	UpdateObjects Name = "update objects" // updates a batch of objects, some of which may be new
-	Spill         Name = "spill"          // stores objects together with spilled rows
-	Amend         Name = "amend"          // changes the attributes that users set; also updates an object that has such attributes
-	Forget        Name = "forget"         // forgets rows in a sweep; also updates an object that has forgotten rows
+	Spill         Name = "spill"          // stores objects and their spilled rows
+	Amend         Name = "amend"          // changes the attributes that users set; also updates an object that has attributes set by users
+	Forget        Name = "forget"         // deletes rows in a sweep; also updates an object from which rows were deleted
 	MoveSweep     Name = "move sweep"     // begins a sweep, or saves its position
 	StartJob      Name = "start job"
 	ClaimJob      Name = "claim job" // claims a job without a cursor
@@ -99,7 +100,7 @@ const (
 	ReadShards  Name = "read shards"
 	ReadObjects Name = "read objects"
 	ReadSpilled Name = "read spilled rows"
-	ReadChanges Name = "read changes" // of watched objects
+	ReadChanges Name = "read changes" // reads the changes of watched objects
 	ReadJobs    Name = "read jobs"
 	ReadSweep   Name = "read sweep"
 )
@@ -108,11 +109,11 @@ const (
 const (
 	ReadStream  Name = "read stream"
 	ReadCursor  Name = "read cursor"
-	ReadRetries Name = "read retries" // or dead letters
+	ReadRetries Name = "read retries" // reads retries or dead letters
 	ReadShard   Name = "read shard"
 	ReadNodes   Name = "read nodes"
 
-	ReadDocument Name = "read document" // of a client
+	ReadDocument Name = "read document" // reads a client's document
 )
 
 // The reads.
@@ -128,13 +129,13 @@ const (
 	ReadFeed    Name = "read changes of container"
 )
 
-// Other is any other request: about the account or a container, or a write of no known protocol.
+// Other is any other request: for the account or a container, or a write that belongs to no known protocol.
 const Other Name = "other"
 
-// IsWrite reports whether a step changes something.
+// IsWrite reports whether the step writes documents.
 func (n Name) IsWrite() bool { return n != Other && !strings.HasPrefix(string(n), "read") }
 
-// NameOf returns the purpose of req. It reads the body and restores it.
+// NameOf returns the purpose of req. It reads the body of req and restores it.
 func NameOf(req *http.Request) Name {
 	container, rest := containers.NameOf(req)
 	id, isItem := strings.CutPrefix(rest, "docs")
@@ -165,7 +166,7 @@ func keyOf(req *http.Request) string {
 	return strings.Trim(req.Header.Get("x-ms-documentdb-partitionkey"), `[]"`)
 }
 
-// bodyOf returns the body, and restores it.
+// bodyOf returns the body of req, and restores it.
 func bodyOf(req *http.Request) string {
 	if req.Body == nil {
 		return ""
@@ -173,7 +174,7 @@ func bodyOf(req *http.Request) string {
 	body, err := io.ReadAll(req.Body)
 	_ = req.Body.Close()
 	if err != nil {
-		body = nil // bodies of requests made in this process can be read
+		body = nil // reading the body of a request that was made in this process does not fail
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	return string(body)
@@ -186,7 +187,7 @@ type parsedRequest struct {
 
 func (r *parsedRequest) has(text string) bool { return strings.Contains(r.body, text) }
 
-// surveyKey is the partition of the survey of mailboxes.
+// surveyKey is the partition key of the survey of mailboxes.
 const surveyKey = "|survey"
 
 func (r *parsedRequest) name() Name {
@@ -229,7 +230,7 @@ func (r *parsedRequest) name() Name {
 	return Other
 }
 
-// isOfHead reports whether the partition is that of a head: the name of a recipient without an origin.
+// isOfHead reports whether the request is for a head's partition: the key of a head is a recipient without an origin.
 func (r *parsedRequest) isOfHead() bool { return !strings.Contains(r.key, "|") }
 
 func (r *parsedRequest) catalogRead() Name {

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// The partitions of the container objects without objects.
+// The partition keys in the container objects whose documents are not objects.
 const (
 	jobsKey  = "jobs"
 	sweepKey = "sweep"
 )
 
-// objectsName returns the name of a request for documents of the ledger of
-// objects.
+// objectsName returns the name of a request for documents of the ledger of objects.
 func (r *parsedRequest) objectsName(isRead bool) Name {
 	switch ofBucket := strings.HasPrefix(r.key, "bucket|"); {
 	case r.key == jobsKey:
@@ -34,7 +33,7 @@ func (r *parsedRequest) objectsName(isRead bool) Name {
 	case isRead && r.has("ORDER BY c.id"):
 		return ReadObjects
 	case isRead && r.has("c.object ="), isRead && r.has(`"-`):
-		return ReadSpilled // also by the ids of spilled rows, which begin with a dash
+		return ReadSpilled // includes reads by the id of a spilled row, which begins with a dash
 	case isRead:
 		return ReadObjects
 	case r.has(`"kind":"change"`):

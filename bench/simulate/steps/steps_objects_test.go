@@ -17,7 +17,7 @@ func TestNameOf_KnowsRequestsOfTheLedger(t *testing.T) {
 	)
 	for _, tc := range []struct {
 		method, key, id, body string
-		kind                  string // of the request: batch or query
+		kind                  string // kind of the request: batch or query
 		want                  steps.Name
 	}{
 		{http.MethodGet, "bucket|bucket", "shards", "", "", steps.ReadShards},

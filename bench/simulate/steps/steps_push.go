@@ -8,14 +8,14 @@ import (
 func (r *parsedRequest) streamsWrite() Name {
 	switch {
 	case r.method == http.MethodPatch:
-		return ReadStream // it changes nothing: where reads may be stale, it finds an id
+		return ReadStream // the write changes nothing; it checks for an id where reads may be stale
 	case r.method == http.MethodPost && !r.isBatch && r.has(`"priorities":`) && !r.has(`"runs":`):
 		return OpenSegment
 	}
 	return Append
 }
 
-// The partitions of the container cursors without a cursor.
+// The partition keys in the container cursors whose documents are not cursors.
 const (
 	shardPrefix = "|shard|"
 	nodesKey    = "|nodes"
@@ -77,14 +77,13 @@ func (r *parsedRequest) cursorsWrite() Name {
 	return Define
 }
 
-// documentWrite returns the name of a write of a client's document, or of a
-// change of it.
+// documentWrite returns the name of a write of a client's document, or of the change of a client's document.
 func (r *parsedRequest) documentWrite() Name {
 	switch {
 	case r.method == http.MethodDelete && strings.HasPrefix(r.id, "|change|"):
 		return RemoveChange
 	case r.method == http.MethodPatch && !r.has(`"/watched"`):
-		return ReadDocument // it changes nothing: it checks that the document is missing
+		return ReadDocument // the write changes nothing; it checks that the document does not exist
 	case r.isBatch:
 		return Change
 	case r.method == http.MethodPatch, r.has(`"absent":true`):

@@ -13,7 +13,7 @@ import (
 func TestNameOf_KnowsRequestsOfThePushSide(t *testing.T) {
 	for _, tc := range []struct {
 		method, container, key, id, body string
-		kind                             string // of the request: batch or query
+		kind                             string // kind of the request: batch or query
 		want                             steps.Name
 	}{
 		{http.MethodPut, "streams", "topic|t|0", "head", `{"priorities":{"0":{"runs":[]}}}`, "", steps.Append},

@@ -30,7 +30,7 @@ func TestNameOf_DistinguishesSweepAndPeek(t *testing.T) {
 	}
 }
 
-// A sweep that gives closed bundles a time to live is not a Dequeue, whose patch does so too.
+// A sweep sets a time to live on closed bundles, and so does the patch of a Dequeue.
 func TestNameOf_DistinguishesExpiryAndDequeue(t *testing.T) {
 	for body, want := range map[string]steps.Name{
 		`[{"operationType":"Patch","resourceBody":{"operations":[{"op":"set","path":"/ttl","value":60}]}}]`:                                                 steps.Expire,
