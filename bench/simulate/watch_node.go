@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// watchPeriod is the shortest delay in the retry schedule of watches.
+// watchPeriod is the period of the retry policy of watches.
 const watchPeriod = time.Second
 
 // A watchNode runs the services for watches, clients' documents and bundles on a node. It is built from the same
