@@ -119,8 +119,8 @@ func (a *actorClient) dequeueBundle(id string) {
 	}
 }
 
-// tryDequeue sends one Dequeue. isOver is true if the bundle needs no further Dequeue.
-func (a *actorClient) tryDequeue(id string) (isOver bool) {
+// tryDequeue sends one Dequeue. isDone is true if the bundle needs no further Dequeue.
+func (a *actorClient) tryDequeue(id string) (isDone bool) {
 	a.sim.work.ledger.beginDequeue(a.name, id)
 	frozen := a.sim.work.ledger.freezeNumber(a.name)
 	tick, came := a.sim.work.mailboxes.nextTick(), history.Unknown

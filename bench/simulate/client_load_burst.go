@@ -55,8 +55,8 @@ func (c *loadBurst) overloadPeeks() {
 
 // tooManyKinds returns events of more kinds than a recipient may have.
 func (p *baseClient) tooManyKinds(recipient string) []sentData {
-	const most = 1000
-	all := make([]sentData, most+1)
+	const limit = 1000
+	all := make([]sentData, limit+1)
 	for i := range all {
 		all[i] = sentData{
 			ID: p.newID().String(), Recipient: recipient, Origin: domain.TimeSeries.String(),

@@ -95,9 +95,9 @@ func (x *httpExchange) replaceHalfRead(resp *http.Response) *http.Response {
 		return resp
 	}
 	sim := x.transport.sim
-	door, err := newDirectAccess(sim)
+	access, err := newDirectAccess(sim)
 	if err == nil {
-		_, err = door.blobs.UploadBuffer(context.WithoutCancel(x.req.Context()), exchangeContainer, replacedBlob, bytes.Repeat([]byte("behind "), 20), nil)
+		_, err = access.blobs.UploadBuffer(context.WithoutCancel(x.req.Context()), exchangeContainer, replacedBlob, bytes.Repeat([]byte("behind "), 20), nil)
 	}
 	half, rerr := faulty.Truncated.Do(doerFunc(func(*http.Request) (*http.Response, error) { return resp, nil }), x.req)
 	if err = errors.Join(err, rerr); err != nil {

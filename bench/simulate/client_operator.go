@@ -195,19 +195,19 @@ func (sim *simulation) checkStore(p *baseClient, repair bool) *rules.CheckReport
 		return nil
 	}
 	for _, line := range bytes.Split(bytes.TrimSpace(r.body), []byte("\n")) {
-		var said struct {
+		var result struct {
 			Finding *rules.Finding
 			Report  *rules.CheckReport
 		}
-		if err := json.Unmarshal(line, &said); err != nil {
+		if err := json.Unmarshal(line, &result); err != nil {
 			sim.Fail(fmt.Errorf("a check returned a line that cannot be read: %s: %w", line, err))
 			return nil
 		}
-		if said.Finding != nil && said.Finding.Damage {
-			sim.Fail(fmt.Errorf("a check found damage: %s", said.Finding))
+		if result.Finding != nil && result.Finding.Damage {
+			sim.Fail(fmt.Errorf("a check found damage: %s", result.Finding))
 		}
-		if said.Report != nil {
-			return said.Report
+		if result.Report != nil {
+			return result.Report
 		}
 	}
 	return nil

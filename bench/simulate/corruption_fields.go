@@ -37,8 +37,8 @@ func (s *fieldRef) setValue(value any) {
 
 // allFields returns all fields of a document except its id and its partition key.
 func (d *storedItem) allFields() (all []fieldRef) {
-	var look func(path string, value any)
-	look = func(path string, value any) {
+	var visit func(path string, value any)
+	visit = func(path string, value any) {
 		switch value := value.(type) {
 		case map[string]any:
 			for _, name := range slices.Sorted(maps.Keys(value)) {
@@ -46,16 +46,16 @@ func (d *storedItem) allFields() (all []fieldRef) {
 					continue
 				}
 				all = append(all, fieldRef{path: path + "/" + name, object: value, name: name})
-				look(path+"/"+name, value[name])
+				visit(path+"/"+name, value[name])
 			}
 		case []any:
 			for i := range value {
 				all = append(all, fieldRef{path: fmt.Sprintf("%s/%d", path, i), list: value, index: i})
-				look(fmt.Sprintf("%s/%d", path, i), value[i])
+				visit(fmt.Sprintf("%s/%d", path, i), value[i])
 			}
 		}
 	}
-	look("", d.fields)
+	visit("", d.fields)
 	return all
 }
 

@@ -14,10 +14,10 @@ import (
 type coverageObserver struct {
 	sim *simulation
 
-	intentOwner map[string]string // hub that reserved the intent, by recipient
-	lostWrites  map[string]string // write whose response was lost, by hub
-	gateWriter  map[string]string // hub that last wrote the gate, by recipient
-	owesHints   map[string]bool   // true if the hub closed a bundle and has not written the hints after it, by hub
+	intentOwner  map[string]string // hub that reserved the intent, by recipient
+	lostWrites   map[string]string // write whose response was lost, by hub
+	gateWriter   map[string]string // hub that last wrote the gate, by recipient
+	hintsPending map[string]bool   // true if the hub closed a bundle and has not written the hints after it, by hub
 
 	unsureCommit map[string]string // hub that committed a Save but received no response, by recipient
 
@@ -29,7 +29,7 @@ type coverageObserver struct {
 func newCoverageObserver(sim *simulation) *coverageObserver {
 	return &coverageObserver{
 		sim: sim, intentOwner: make(map[string]string), lostWrites: make(map[string]string), gateWriter: make(map[string]string),
-		owesHints: make(map[string]bool), unsureCommit: make(map[string]string),
+		hintsPending: make(map[string]bool), unsureCommit: make(map[string]string),
 		flushing: make(map[string]bool), sweepStarts: make(chan struct{}, 1),
 	}
 }
@@ -111,10 +111,10 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 		}
 		if written {
 			v.gateWriter[key] = who
-			v.owesHints[who] = name == steps.Dequeue
+			v.hintsPending[who] = name == steps.Dequeue
 		}
 	case steps.Position:
-		v.owesHints[who] = false
+		v.hintsPending[who] = false
 	case steps.Mend:
 		switch {
 		case !written:
@@ -170,7 +170,7 @@ func (v *coverageObserver) observeDeath(who string) {
 		v.sim.MarkReached("a hub died between the page of a flush and its head")
 		v.flushing[who] = false
 	}
-	if v.owesHints[who] {
+	if v.hintsPending[who] {
 		v.sim.MarkReached("a hub died between a Dequeue and its hints")
 	}
 	maps.DeleteFunc(v.unsureCommit, func(_, asks string) bool { return asks == who })

@@ -27,7 +27,7 @@ func newCheckers(sim *simulation) map[containers.Checker]invariantChecker {
 // checkCommit passes the changes of a commit to the checkers of their containers. The engine calls it for every commit,
 // whether the response arrives or not.
 func (sim *simulation) checkCommit(changes []embedded.Change) {
-	byJudge := make(map[containers.Checker][]embedded.Change)
+	byChecker := make(map[containers.Checker][]embedded.Change)
 	var order []containers.Checker
 	for _, c := range changes {
 		known, err := containers.Find(c.Container)
@@ -35,10 +35,10 @@ func (sim *simulation) checkCommit(changes []embedded.Change) {
 			sim.Fail(err)
 			return
 		}
-		if byJudge[known.Checker] == nil {
+		if byChecker[known.Checker] == nil {
 			order = append(order, known.Checker)
 		}
-		byJudge[known.Checker] = append(byJudge[known.Checker], c)
+		byChecker[known.Checker] = append(byChecker[known.Checker], c)
 	}
 	if sim.env.stored != nil {
 		sim.env.stored.applyCommit(changes)
@@ -48,7 +48,7 @@ func (sim *simulation) checkCommit(changes []embedded.Change) {
 	}
 	sim.work.outbox.noteCommit(changes)
 	for _, name := range order {
-		if err := sim.work.checkers[name].Commit(byJudge[name]); err != nil {
+		if err := sim.work.checkers[name].Commit(byChecker[name]); err != nil {
 			sim.Fail(err)
 		}
 	}

@@ -24,23 +24,23 @@ func TestEveryContainer_HasAChecker(t *testing.T) {
 }
 
 // useUnlistedContainer creates a container that package containers does not list, and calls use with it.
-func useUnlistedContainer(t *testing.T, use func(sim *simulation, door *directAccess) error) {
+func useUnlistedContainer(t *testing.T, use func(sim *simulation, access *directAccess) error) {
 	synctest.Test(t, func(t *testing.T) {
 		sim, err := newSimulation(&Options{Seed: 1})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, sim.closeAccounts()) }()
-		door, err := newDirectAccess(sim)
+		access, err := newDirectAccess(sim)
 		require.NoError(t, err)
-		_, err = door.cosmos.CreateDatabase(t.Context(), azcosmos.DatabaseProperties{ID: database}, nil)
+		_, err = access.cosmos.CreateDatabase(t.Context(), azcosmos.DatabaseProperties{ID: database}, nil)
 		require.NoError(t, err)
-		db, err := door.cosmos.NewDatabase(database)
+		db, err := access.cosmos.NewDatabase(database)
 		require.NoError(t, err)
 		_, err = db.CreateContainer(t.Context(), azcosmos.ContainerProperties{
 			ID: "deliveries", PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/channel"}, Version: 2},
 		}, nil)
 		require.NoError(t, err)
 		require.NoError(t, sim.Failure())
-		err = use(sim, door)
+		err = use(sim, access)
 		const want = `the simulation does not know the container "deliveries"`
 		require.ErrorContains(t, sim.Failure(), want)
 		require.ErrorContains(t, sim.runToEnd(), want, "the run fails")
@@ -49,8 +49,8 @@ func useUnlistedContainer(t *testing.T, use func(sim *simulation, door *directAc
 }
 
 func TestCommit_OfUnknownContainerFailsTheRun(t *testing.T) {
-	useUnlistedContainer(t, func(_ *simulation, door *directAccess) error {
-		c, err := door.cosmos.NewContainer(database, "deliveries")
+	useUnlistedContainer(t, func(_ *simulation, access *directAccess) error {
+		c, err := access.cosmos.NewContainer(database, "deliveries")
 		if err == nil {
 			_, err = c.CreateItem(context.WithoutCancel(t.Context()), azcosmos.NewPartitionKeyString("a"), []byte(`{"id":"1","channel":"a"}`), nil)
 		}

@@ -14,20 +14,20 @@ import (
 // sequential hub could have produced it. Histories do not model operators, so simulations with operators are not
 // checked.
 type mailboxHistories struct {
-	sim       *simulation
-	ticks     atomic.Int64
-	recorders map[string]*history.Recorder // by recipient
-	muteReads map[string]*atomic.Int64     // number of Peeks that prove nothing, by recipient
-	byBus     atomic.Bool                  // true if events were sent over the bus, where clients do not learn when the events are stored
+	sim               *simulation
+	ticks             atomic.Int64
+	recorders         map[string]*history.Recorder // by recipient
+	inconclusivePeeks map[string]*atomic.Int64     // number of Peeks that prove nothing, by recipient
+	byBus             atomic.Bool                  // true if events were sent over the bus, where clients do not learn when the events are stored
 }
 
 // maxHistory is the maximum number of operations in a checked history. The search is too expensive for longer histories.
 const maxHistory = 60
 
 func newMailboxHistories(sim *simulation) *mailboxHistories {
-	m := &mailboxHistories{sim: sim, recorders: make(map[string]*history.Recorder), muteReads: make(map[string]*atomic.Int64)}
+	m := &mailboxHistories{sim: sim, recorders: make(map[string]*history.Recorder), inconclusivePeeks: make(map[string]*atomic.Int64)}
 	for i := range sim.plan.recipients {
-		m.recorders[actorName(i)], m.muteReads[actorName(i)] = new(history.Recorder), new(atomic.Int64)
+		m.recorders[actorName(i)], m.inconclusivePeeks[actorName(i)] = new(history.Recorder), new(atomic.Int64)
 	}
 	return m
 }
@@ -52,7 +52,7 @@ func (m *mailboxHistories) noteSent(client int, began int64, batch []sentData, c
 // notePeek records a Peek of a recipient and the returned bundle.
 func (m *mailboxHistories) notePeek(client int, began int64, recipient, group string, came history.Outcome, b history.Bundle) {
 	if came == history.None && m.sim.plan.consistency == "Session" {
-		m.muteReads[recipient].Add(1) // the Peek may have opened a bundle that another client dequeued before the Peek returned
+		m.inconclusivePeeks[recipient].Add(1) // the Peek may have opened a bundle that another client dequeued before the Peek returned
 	}
 	var groups []string
 	if group != "" {
@@ -74,7 +74,7 @@ func (m *mailboxHistories) checkHistories() (n int, err error) {
 	}
 	for _, recipient := range slices.Sorted(maps.Keys(m.recorders)) {
 		h := m.recorders[recipient].History()
-		if n := h.Len() - int(m.muteReads[recipient].Load()); n == 0 || n > maxHistory {
+		if n := h.Len() - int(m.inconclusivePeeks[recipient].Load()); n == 0 || n > maxHistory {
 			continue
 		}
 		// In a bubble, many steps may have the same time, so the times do not show which bundle was opened first.

@@ -92,15 +92,15 @@ func (p *pushSimulation) awaitStart(n *pushNode) {
 	due := time.Now().Add(n.downtimeAfterEnd())
 	for p.ctx.Err() == nil && !p.isEnding.Load() {
 		_ = clock.Sleep(p.ctx, time.Second) // the loop checks the context
-		if p.mayStart(n.index, due) {
+		if p.canStart(n.index, due) {
 			return
 		}
 	}
 }
 
-// mayStart reports whether the i-th node may start. While faults happen, the node may start at the time due; after the
+// canStart reports whether the i-th node may start. While faults happen, the node may start at the time due; after the
 // last fault, the recovery decides.
-func (p *pushSimulation) mayStart(i int, due time.Time) bool {
+func (p *pushSimulation) canStart(i int, due time.Time) bool {
 	isDue := !time.Now().Before(due)
 	if !p.failSafe.hasDisabled() || !p.IsFaultFree() {
 		return isDue

@@ -149,13 +149,13 @@ func (r *Recorder) Check(at int64, opts Options) Verdict {
 
 // A consumerState is the state of the consumer after some operations. It is immutable.
 type consumerState struct {
-	open    *consumerOperation   // the Peek that opened the open bundle; nil if no bundle is open
-	bundles []*consumerOperation // the Peeks that opened bundles, in order
-	given   []string             // entries that calls delivered, sorted
+	open      *consumerOperation   // the Peek that opened the open bundle; nil if no bundle is open
+	bundles   []*consumerOperation // the Peeks that opened bundles, in order
+	delivered []string             // entries that calls delivered, sorted
 }
 
 func (c consumerState) isEqual(d consumerState) bool {
-	return c.open == d.open && slices.Equal(c.bundles, d.bundles) && slices.Equal(c.given, d.given)
+	return c.open == d.open && slices.Equal(c.bundles, d.bundles) && slices.Equal(c.delivered, d.delivered)
 }
 
 // applyOperation returns the state after operation o, or false if o is impossible in state c.
@@ -165,8 +165,8 @@ func (c consumerState) applyOperation(o *consumerOperation) (bool, consumerState
 		if c.isBundled(o.entries[0]) {
 			return false, c
 		}
-		if at, isGiven := slices.BinarySearch(c.given, o.entries[0]); o.isDelivered && !isGiven {
-			c.given = slices.Insert(slices.Clone(c.given), at, o.entries[0])
+		if at, isKnown := slices.BinarySearch(c.delivered, o.entries[0]); o.isDelivered && !isKnown {
+			c.delivered = slices.Insert(slices.Clone(c.delivered), at, o.entries[0])
 		}
 		return true, c
 	case peek:
@@ -187,7 +187,7 @@ func (c consumerState) applyPeek(o *consumerOperation) (bool, consumerState) {
 	}
 	isNew := !slices.ContainsFunc(c.bundles, func(b *consumerOperation) bool { return b.bundle == o.bundle })
 	for _, e := range o.entries {
-		isNew = isNew && !slices.Contains(c.given, e) && !c.isBundled(e)
+		isNew = isNew && !slices.Contains(c.delivered, e) && !c.isBundled(e)
 	}
 	c.open, c.bundles = o, append(slices.Clip(c.bundles), o)
 	return isNew, c

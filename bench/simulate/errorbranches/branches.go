@@ -74,11 +74,11 @@ func (f *branchFinder) visitNode(n ast.Node) bool {
 		if s.Tag == nil {
 			f.visitSwitch(s)
 		} else if f.mentionsError(s.Tag) || f.setsFromError(s.Init, s.Tag) {
-			f.allButNil(s.Body)
+			f.addCasesExceptNil(s.Body)
 		}
 	case *ast.TypeSwitchStmt:
 		if f.mentionsError(subjectOf(s)) {
-			f.allButNil(s.Body)
+			f.addCasesExceptNil(s.Body)
 		}
 	}
 	return true
@@ -140,7 +140,7 @@ func (f *branchFinder) visitSwitch(s *ast.SwitchStmt) {
 	}
 }
 
-func (f *branchFinder) allButNil(body *ast.BlockStmt) {
+func (f *branchFinder) addCasesExceptNil(body *ast.BlockStmt) {
 	for _, c := range body.List {
 		clause := c.(*ast.CaseClause)
 		isNil := false

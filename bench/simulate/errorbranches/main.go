@@ -69,7 +69,7 @@ func runTool(args []string, to io.Writer) error {
 	}
 	var failed error
 	for _, p := range parsed {
-		r, err := judgePackage(p, reached, impossible)
+		r, err := reportPackage(p, reached, impossible)
 		if err != nil {
 			return err
 		}

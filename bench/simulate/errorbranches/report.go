@@ -20,7 +20,7 @@ type packageReport struct {
 	impossible []string
 }
 
-func judgePackage(p *parsedPackage, by profile, impossible *exceptions) (*packageReport, error) {
+func reportPackage(p *parsedPackage, by profile, impossible *exceptions) (*packageReport, error) {
 	r := &packageReport{path: p.path}
 	for _, b := range p.findBranches() {
 		reached, err := by.isReached(b.file, b.at)

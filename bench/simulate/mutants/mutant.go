@@ -76,14 +76,14 @@ func parseMutant(text string) (*mutant, error) {
 	}
 	m := &mutant{patches: patches}
 	for line := range strings.Lines(strings.ReplaceAll(preamble, "\n  ", " ")) {
-		what, said, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		switch what {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch key {
 		case "Rule":
-			m.rule = said
+			m.rule = value
 		case "Invariant":
-			m.invariant = said
+			m.invariant = value
 		case "Killer":
-			if m.killer, err = parseKiller(said); err != nil {
+			if m.killer, err = parseKiller(value); err != nil {
 				return nil, err
 			}
 		case "":

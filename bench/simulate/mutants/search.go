@@ -22,24 +22,24 @@ type seedSearch struct {
 	name   string // name of the mutant in progress messages
 	upTo   int    // number of seeds to search
 
-	mu      sync.Mutex
-	next    int                // next seed to assign to a process
-	running map[seedRange]bool // ranges that processes are running
-	verdict knownVerdict
-	began   time.Time // when this run of the search began
-	before  float64   // duration of earlier runs in seconds
-	said    time.Time // time of the last progress message
+	mu       sync.Mutex
+	next     int                // next seed to assign to a process
+	running  map[seedRange]bool // ranges that processes are running
+	verdict  knownVerdict
+	began    time.Time // when this run of the search began
+	before   float64   // duration of earlier runs in seconds
+	reported time.Time // time of the last progress message
 }
 
 // A seedRange is a range of seeds.
 type seedRange struct{ from, seeds int }
 
-// sayEvery is the interval between the progress messages of a long search.
-const sayEvery = 10 * time.Second
+// reportInterval is the interval between the progress messages of a long search.
+const reportInterval = 10 * time.Second
 
 func (s *seedSearch) runSearch(ctx context.Context) (knownVerdict, error) {
 	s.next, s.running = s.verdict.Survived, make(map[seedRange]bool)
-	s.began, s.before, s.said = time.Now(), s.verdict.Seconds, time.Now()
+	s.began, s.before, s.reported = time.Now(), s.verdict.Seconds, time.Now()
 	g, ctx := errgroup.WithContext(ctx)
 	for range s.processes {
 		g.Go(func() error {
@@ -62,13 +62,13 @@ func (s *seedSearch) runSearch(ctx context.Context) (knownVerdict, error) {
 // takePiece returns the next range to run. The first ranges have one seed each, because most mutants are killed early.
 // Later ranges have more seeds, because starting a process takes time.
 func (s *seedSearch) takePiece() (seedRange, bool) {
-	const most = 25
+	const maxSize = 25
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.verdict.Killed || s.next >= s.upTo {
 		return seedRange{}, false
 	}
-	p := seedRange{s.next, min(1+s.next/8, most, s.upTo-s.next)}
+	p := seedRange{s.next, min(1+s.next/8, maxSize, s.upTo-s.next)}
 	s.next += p.seeds
 	s.running[p] = true
 	return p, true
@@ -94,8 +94,8 @@ func (s *seedSearch) notePiece(p seedRange, seed int, why string) error {
 	if v.Killed {
 		v.Survived = v.Seeds - 1
 	}
-	if !v.Killed && time.Since(s.said) > sayEvery {
-		s.said = time.Now()
+	if !v.Killed && time.Since(s.reported) > reportInterval {
+		s.reported = time.Now()
 		fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, *v)
 	}
 	return s.memory.noteVerdict(*v)
@@ -147,8 +147,8 @@ func reasonOf(out string) string {
 	reported, first := "", ""
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)
-		if said, ok := strings.CutPrefix(line, "Error:"); ok {
-			return shortenLine(said)
+		if text, ok := strings.CutPrefix(line, "Error:"); ok {
+			return shortenLine(text)
 		}
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
 			return shortenLine(line)
@@ -176,10 +176,10 @@ func failedTest(out string) string {
 
 // shortenLine shortens a line for a table.
 func shortenLine(line string) string {
-	const most = 160
+	const limit = 160
 	line = strings.ReplaceAll(strings.Join(strings.Fields(line), " "), "|", "/")
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
+	if len(line) > limit {
+		line = strings.ToValidUTF8(line[:limit], "") + "…"
 	}
 	return line
 }

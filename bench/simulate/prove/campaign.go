@@ -25,9 +25,9 @@ type proofCampaign struct {
 	tick     <-chan time.Time // when to show the progress
 	progress *progressLine
 
-	left   uint64    // seeds that were not started
-	failed []failure // failures of this run
-	broken bool      // true if this run was interrupted
+	left          uint64    // seeds that were not started
+	failed        []failure // failures of this run
+	isInterrupted bool      // true after this run was interrupted
 }
 
 // planPieces returns the pieces to run: the saved seeds, the seeds to run twice, and the seeds that were not run
@@ -74,7 +74,7 @@ func (c *proofCampaign) runPieces(ctx context.Context, pieces []seedPiece) error
 		switch {
 		case len(pieces) == 0:
 		case trouble != nil || ctx.Err() != nil || len(c.failed) >= c.failures || !c.until.IsZero() && c.now().After(c.until):
-			pieces, c.broken = nil, true
+			pieces, c.isInterrupted = nil, true
 		default:
 			next, first = work, pieces[0]
 		}
@@ -117,7 +117,7 @@ func (c *proofCampaign) showProgress(pieces []seedPiece) {
 func (c *proofCampaign) takeResult(r pieceResult) ([]seedPiece, error) {
 	switch {
 	case errors.Is(r.err, context.Canceled):
-		c.broken = true
+		c.isInterrupted = true
 		return nil, nil
 	case errors.Is(r.err, errSilent) && r.Seeds > 1:
 		var each []seedPiece
@@ -160,7 +160,7 @@ func (c *proofCampaign) verdictError(f flags) error {
 			all = append(all, fmt.Errorf("seed %d fails: %s", bad.Seed, bad.What))
 		}
 	}
-	if c.broken {
+	if c.isInterrupted {
 		return errors.Join(append(all, errors.New("not finished: run the same command to resume"))...)
 	}
 	if f.rare > 0 && len(c.state.Coverage) == 0 {

@@ -40,7 +40,7 @@ func resumeState(t *testing.T, c *proofCampaign, commit string) {
 	s, err := resumeOrNew(c.statePath, testedTree{Commit: commit}, false)
 	require.NoError(t, err)
 	s.beginRun(0, "prove")
-	c.state, c.commit, c.failed, c.broken = s, commit, nil, false
+	c.state, c.commit, c.failed, c.isInterrupted = s, commit, nil, false
 }
 
 func tenSeeds() flags { return flags{seeds: 10, piece: 3} }
@@ -190,18 +190,18 @@ func TestCampaign_BeginsAgainOnAnotherCommit(t *testing.T) {
 	old := &campaignState{Origins: []testedTree{{Commit: "c1"}}, Steps: 5}
 	require.NoError(t, old.saveTo(path))
 	for _, tc := range []struct {
-		name  string
-		here  string
-		goOn  bool
-		steps int64
-		of    []testedTree
+		name       string
+		here       string
+		canCombine bool
+		steps      int64
+		of         []testedTree
 	}{
 		{"the same", "c1", false, 5, []testedTree{{Commit: "c1"}}},
 		{"another, put together", "c2", true, 5, []testedTree{{Commit: "c1"}, {Commit: "c2"}}},
 		{"another", "c2", false, 0, []testedTree{{Commit: "c2"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := resumeOrNew(path, testedTree{Commit: tc.here}, tc.goOn)
+			s, err := resumeOrNew(path, testedTree{Commit: tc.here}, tc.canCombine)
 			require.NoError(t, err)
 			require.Equal(t, tc.steps, s.Steps)
 			require.Equal(t, tc.of, s.Origins)

@@ -46,12 +46,12 @@ import (
 )
 
 type flags struct {
-	from, seeds, twice, piece uint64
-	workers, rare, failures   int
-	duration                  time.Duration
-	fresh, goOn, report, race bool
-	state, out, saved, cover  string
-	replay, drop              string
+	from, seeds, twice, piece       uint64
+	workers, rare, failures         int
+	duration                        time.Duration
+	fresh, canCombine, report, race bool
+	state, out, saved, cover        string
+	replay, drop                    string
 }
 
 func parseFlags(args []string) (flags, error) {
@@ -66,7 +66,7 @@ func parseFlags(args []string) (flags, error) {
 	set.IntVar(&f.rare, "rare", 0, "required count of each rare state")
 	set.IntVar(&f.failures, "failures", 20, "stop after this number of failed seeds")
 	set.DurationVar(&f.duration, "duration", 0, "start no piece after this time; 0: no limit")
-	set.BoolVar(&f.goOn, "continue", false, "resume although the commit has changed")
+	set.BoolVar(&f.canCombine, "continue", false, "resume although the commit has changed")
 	set.BoolVar(&f.report, "report", false, "run nothing, write the results so far")
 	set.BoolVar(&f.race, "race", false, "run with the race detector")
 	set.StringVar(&f.state, "state", "bench/simulate/campaign.json", "file with the state")
@@ -113,7 +113,7 @@ func runCommand(ctx context.Context, args []string) error {
 		return replaySeed(ctx, f)
 	}
 	here := testedTree{Machine: record.Machine(), Go: runtime.Version(), Commit: record.Commit(ctx)}
-	s, err := resumeOrNew(f.state, here, f.goOn)
+	s, err := resumeOrNew(f.state, here, f.canCombine)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-func someState() *campaignState {
+func newState() *campaignState {
 	return &campaignState{
 		Origins:  []testedTree{{Commit: "c1", Machine: "2 cores, linux/amd64", Go: "go1.26.8"}},
 		Commands: []string{"go run ./bench/simulate/prove -seeds 60000"}, Began: "2026-11-21", Wall: 100,
@@ -24,7 +24,7 @@ func someState() *campaignState {
 
 func TestReport_ContainsTheWholeState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "RESULTS.md")
-	require.NoError(t, someState().writeReport(path))
+	require.NoError(t, newState().writeReport(path))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for _, line := range []string{
@@ -46,13 +46,13 @@ func TestReport_ContainsTheWholeState(t *testing.T) {
 	} {
 		require.Contains(t, string(text), line)
 	}
-	require.NoError(t, someState().writeReport(""))
+	require.NoError(t, newState().writeReport(""))
 }
 
 func TestProgress_WithoutTerminalIsOccasionalLines(t *testing.T) {
 	var out bytes.Buffer
 	p := &progressLine{to: &out}
-	s := someState()
+	s := newState()
 	at := time.Unix(0, 0)
 	s.Seeds, s.Steps = spans{{0, 100}}, 1000
 	p.showIfDue(at, s, 0, 1000)
@@ -67,7 +67,7 @@ func TestProgress_WithoutTerminalIsOccasionalLines(t *testing.T) {
 func TestProgress_ExcludesTheTimeOfSecondRuns(t *testing.T) {
 	var out bytes.Buffer
 	p := &progressLine{to: &out}
-	s := someState()
+	s := newState()
 	s.Seeds, s.Steps, s.Faulted, s.Coverage = nil, 0, 100, nil
 	at := time.Unix(0, 0)
 	p.showIfDue(at, s, 0, 1000)

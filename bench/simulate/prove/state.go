@@ -65,16 +65,16 @@ func loadState(path string) (*campaignState, error) {
 	return s, nil
 }
 
-// resumeOrNew returns the state at path if that state belongs to this commit or goOn is true. Otherwise resumeOrNew
+// resumeOrNew returns the state at path if that state belongs to this commit or canCombine is true. Otherwise resumeOrNew
 // renames the file and returns a new state.
-func resumeOrNew(path string, here testedTree, goOn bool) (*campaignState, error) {
+func resumeOrNew(path string, here testedTree, canCombine bool) (*campaignState, error) {
 	s, err := loadState(path)
 	if err != nil {
 		return nil, err
 	}
 	known := slices.Contains(s.Origins, here)
 	same := len(s.Origins) == 1 && known && !strings.HasSuffix(here.Commit, record.Changes)
-	if len(s.Origins) > 0 && !same && !goOn {
+	if len(s.Origins) > 0 && !same && !canCombine {
 		if err := os.Rename(path, path+".before"); err != nil {
 			return nil, fmt.Errorf("rename the state of another commit: %w", err)
 		}
