@@ -22,7 +22,7 @@ type brokerSimulation struct {
 	rotation  *tokenRotation // nil if no token is replaced
 	ticks     atomic.Int64   // clock of the consumers' histories
 
-	// Guarded by pushSimulation.pmu.
+	// The fields below are guarded by pushSimulation.pmu.
 	sent     map[string]*sentMessage // by payload
 	payloads map[push.Entry]string   // payloads that consumers or readers received, by entry
 	created  map[domain.PartyID]bool // parties whose creation by a PUT was confirmed

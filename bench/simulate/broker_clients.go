@@ -304,7 +304,7 @@ func (p *brokerProducer) checkAccepted(m *sentMessage) error {
 		other := *m.broadcast
 		other.Payload = []byte("something else")
 		if _, _, err = n.service.Broadcast(p.sim.ctx, m.credentials, m.channel.id, &other); err == nil {
-			return fmt.Errorf("P19: message %s was accepted again with other content", m.id)
+			return fmt.Errorf("P19: message %s was accepted again with different content", m.id)
 		}
 	}
 	return unexplainedError(err)

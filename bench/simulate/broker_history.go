@@ -122,7 +122,7 @@ func (sim *brokerSimulation) verifyHistories() error {
 				sim.MarkReached("a history of calls and bundles was explained")
 			case consumerhistory.Skipped: // the history is too long
 			case consumerhistory.Illegal, consumerhistory.GaveUp:
-				return fmt.Errorf("P15, P20: the history of %s has no explanation (%v):\n%s", c.name, v, &c.history)
+				return fmt.Errorf("P15, P20: the history of %s cannot be explained by a sequential hub (%v):\n%s", c.name, v, &c.history)
 			}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// verifyBegin returns an error unless the consumer gets every message that was accepted after its PUT was answered,
-// and no message from before the PUT.
+// verifyBegin returns an error unless the consumer begins at the correct entries: it must receive every message that was
+// accepted after its first PUT succeeded, and no message from before that PUT.
 func (c *brokerConsumer) verifyBegin() error {
 	begin := c.sim.observer.Begin(c.cursor.String())
 	c.sim.pmu.Lock()
@@ -20,7 +20,7 @@ func (c *brokerConsumer) verifyBegin() error {
 	}
 	for p := range domain.Priorities {
 		if n := begin[p]; n < c.before[p] || n > c.answered[p] {
-			return fmt.Errorf("P18: consumer %s begins with message %d of priority %d, want one between %d, its position at the PUT, and %d, its position at the answer", c.name, n, p, c.before[p], c.answered[p])
+			return fmt.Errorf("P18: consumer %s begins with message %d of priority %d, want one between %d, its position at the PUT, and %d, its position after the response", c.name, n, p, c.before[p], c.answered[p])
 		}
 	}
 	return nil

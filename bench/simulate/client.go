@@ -137,7 +137,7 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 		return nil, errCut
 	}
 	if r.status == http.StatusInternalServerError && !p.sim.faults.storeCorrupted.Load() {
-		err := fmt.Errorf("%s %s was answered %d %s", method, path, r.status, r.body)
+		err := fmt.Errorf("%s %s returned %d %s", method, path, r.status, r.body)
 		p.sim.Fail(err)
 	}
 	return r, nil

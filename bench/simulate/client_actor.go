@@ -47,7 +47,7 @@ func (a *actorClient) runUntil(finish <-chan struct{}) {
 			a.idle = min(2*a.idle+time.Second, 20*time.Second)
 			a.pause(time.Duration(a.rng.IntN(int(a.idle))))
 			continue
-		case !a.sim.FaultFree && a.rng.IntN(5) == 0: // the client forgets the bundle
+		case !a.sim.FaultFree && a.rng.IntN(5) == 0: // the client fails and does not dequeue the bundle
 			continue
 		}
 		a.idle = 0
@@ -100,7 +100,7 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 			a.sim.noteFrozenAnswer(a.name)
 		}
 	default:
-		a.sim.Fail(fmt.Errorf("a Peek was answered %d %s", r.status, r.body))
+		a.sim.Fail(fmt.Errorf("a Peek returned %d %s", r.status, r.body))
 	}
 	return "", false
 }
@@ -150,7 +150,7 @@ func (a *actorClient) tryDequeue(id string) (isDone bool) {
 			return true
 		}
 		if !a.sim.work.ledger.canBeGone(a.name, id) {
-			a.sim.Fail(fmt.Errorf("H7: bundle %s is open, but its Dequeue was answered 404", id))
+			a.sim.Fail(fmt.Errorf("H7: bundle %s is open, but its Dequeue returned 404", id))
 		}
 		if err := a.sim.work.ledger.noteDequeued(a.name, id); err != nil {
 			a.sim.Fail(err)
@@ -159,7 +159,7 @@ func (a *actorClient) tryDequeue(id string) (isDone bool) {
 	case r.status == http.StatusServiceUnavailable && problemName(r.body) == " frozen":
 		a.sim.noteFrozenAnswer(a.name)
 	case r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
-		a.sim.Fail(fmt.Errorf("a Dequeue was answered %d %s", r.status, r.body))
+		a.sim.Fail(fmt.Errorf("a Dequeue returned %d %s", r.status, r.body))
 		return true
 	}
 	return false

@@ -46,7 +46,7 @@ func (c *loadBurst) overloadPeeks() {
 			case r.status == http.StatusTooManyRequests:
 				c.sim.MarkReached("a request was refused because there were too many")
 			default:
-				c.sim.Fail(fmt.Errorf("a Peek of an empty queue was answered %d %s", r.status, r.body))
+				c.sim.Fail(fmt.Errorf("a Peek of an empty queue returned %d %s", r.status, r.body))
 			}
 		})
 	}
@@ -75,6 +75,6 @@ func (c *loadBurst) overloadSaves() {
 	case r.status == http.StatusBadRequest || r.status == http.StatusUnprocessableEntity:
 		c.sim.MarkReached("a request was refused because it was too large")
 	default:
-		c.sim.Fail(fmt.Errorf("events of too many kinds were answered %d %s", r.status, r.body))
+		c.sim.Fail(fmt.Errorf("a request with events of too many kinds returned %d %s", r.status, r.body))
 	}
 }

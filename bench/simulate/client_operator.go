@@ -82,7 +82,7 @@ func (o *operator) takeOpenBundle(actor string) {
 		Groups []struct{ Open *struct{ BundleID string } }
 	}
 	if err := json.Unmarshal(r.body, &queue); err != nil {
-		o.sim.Fail(fmt.Errorf("the answer about the queue of %s cannot be read: %s: %w", actor, r.body, err))
+		o.sim.Fail(fmt.Errorf("the response about the queue of %s cannot be read: %s: %w", actor, r.body, err))
 		return
 	}
 	for _, g := range queue.Groups {
@@ -107,7 +107,7 @@ func (o *operator) takeBundle(actor, id string) {
 	switch {
 	case isDone:
 	case r.status != http.StatusNotFound && r.status != http.StatusConflict:
-		o.sim.Fail(fmt.Errorf("%s of %s was answered %d %s", what, id, r.status, r.body))
+		o.sim.Fail(fmt.Errorf("%s of %s returned %d %s", what, id, r.status, r.body))
 		return
 	case isUnsure:
 		o.sim.MarkReached("the answer to an order was lost")
@@ -134,7 +134,7 @@ func (o *operator) isRecorded(actor, what, id string) bool {
 		Records []struct{ What, BundleID string }
 	}
 	if err := json.Unmarshal(r.body, &answer); err != nil || r.status != http.StatusOK {
-		o.sim.Fail(fmt.Errorf("the request for the records of %s was answered %d %s: %w", actor, r.status, r.body, err))
+		o.sim.Fail(fmt.Errorf("the request for the records of %s returned %d %s: %w", actor, r.status, r.body, err))
 	}
 	for _, found := range answer.Records {
 		if found.What == what && found.BundleID == id {
@@ -152,7 +152,7 @@ func (o *operator) freezeQueue(actor string) {
 		return
 	}
 	if r.status != http.StatusNoContent {
-		o.sim.Fail(fmt.Errorf("a freeze of %s was answered %d %s", actor, r.status, r.body))
+		o.sim.Fail(fmt.Errorf("a freeze of %s returned %d %s", actor, r.status, r.body))
 		return
 	}
 	o.sim.MarkReached("a queue was frozen")
@@ -160,7 +160,7 @@ func (o *operator) freezeQueue(actor string) {
 	o.pause(time.Duration(o.rng.IntN(40)) * time.Second)
 	o.sim.work.ledger.beginFreeze(actor)
 	if r, _ = o.sendOrder(http.MethodPost, "queues/"+actor+"/thaw", orderBody()); r != nil && r.status != http.StatusNoContent {
-		o.sim.Fail(fmt.Errorf("an unfreeze of %s was answered %d %s", actor, r.status, r.body))
+		o.sim.Fail(fmt.Errorf("an unfreeze of %s returned %d %s", actor, r.status, r.body))
 	}
 }
 
@@ -175,11 +175,11 @@ func (o *operator) replayLast(actor, group string) {
 	switch r.status {
 	case http.StatusOK:
 		if err := json.Unmarshal(r.body, &bundle); err != nil {
-			o.sim.Fail(fmt.Errorf("a replay was answered %s: %w", r.body, err))
+			o.sim.Fail(fmt.Errorf("a replay returned %s: %w", r.body, err))
 		}
 	case http.StatusNotFound, http.StatusConflict:
 	default:
-		o.sim.Fail(fmt.Errorf("a replay for %s was answered %d %s", actor, r.status, r.body))
+		o.sim.Fail(fmt.Errorf("a replay for %s returned %d %s", actor, r.status, r.body))
 	}
 	if isUnsure {
 		o.sim.MarkReached("the answer to an order was lost")

@@ -166,11 +166,11 @@ func (s *batchSender) sendUntilAccepted(batch []sentData, note string) bool {
 		case err == nil && r.status == http.StatusAccepted:
 			var counts struct{ Accepted, Duplicates int }
 			if err := json.Unmarshal(r.body, &counts); err != nil || counts.Accepted+counts.Duplicates != len(batch) || note != "" && counts.Accepted > 0 {
-				s.sim.Fail(fmt.Errorf("H2: %d events, sent %s, were answered %s", len(batch), note, r.body))
+				s.sim.Fail(fmt.Errorf("H2: %d events, sent %s, returned %s", len(batch), note, r.body))
 			}
 			return true
 		case err == nil && r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
-			s.sim.Fail(fmt.Errorf("events were answered %d %s", r.status, r.body))
+			s.sim.Fail(fmt.Errorf("a request with events returned %d %s", r.status, r.body))
 			return false
 		}
 		if !s.pause(pause/2 + time.Duration(s.rng.IntN(int(pause)))) {

@@ -93,13 +93,13 @@ func (s *batchSender) sendRejected(batch []sentData) bool {
 			}
 			if err := json.Unmarshal(r.body, &answer); err != nil || !strings.HasSuffix(answer.Type, ":already-stored") ||
 				answer.Accepted+answer.Duplicates != len(batch)-1 || len(answer.Errors) != 1 || answer.Errors[0].Pointer != "/0/id" {
-				s.sim.Fail(fmt.Errorf("H2: the first of %d events had other content than before, but the answer was %s", len(batch), r.body))
+				s.sim.Fail(fmt.Errorf("H2: the first of %d events had different content than before, but the response was %s", len(batch), r.body))
 				return false
 			}
 			s.sim.MarkReached("an event came with other content, over HTTP")
 			return true
 		case err == nil && r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
-			s.sim.Fail(fmt.Errorf("H2: event %s was sent with other content than before, but the answer was %d %s", batch[0].ID, r.status, r.body))
+			s.sim.Fail(fmt.Errorf("H2: event %s was sent with different content than before, but the response was %d %s", batch[0].ID, r.status, r.body))
 			return false
 		}
 		if !s.pause(time.Duration(s.rng.IntN(1000)) * time.Millisecond) {

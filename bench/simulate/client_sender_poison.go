@@ -155,7 +155,7 @@ func (sim *simulation) verifyDeadLetters(there int64) error {
 	}
 	for id := range sim.work.poison.conflicts {
 		if !seen[id] {
-			errs = append(errs, fmt.Errorf("H2: event %s was sent with other content, but no dead letter reports it", id))
+			errs = append(errs, fmt.Errorf("H2: event %s was sent with different content, but no dead letter reports it", id))
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })

@@ -95,7 +95,7 @@ func (x *tokenIntruder) useAfterExpiry() {
 	for range 3 {
 		r, err := x.call(x.sim.ctx, http.MethodGet, "/v1/peek", nil, "Authorization", "Bearer "+token)
 		if err == nil && r.status == http.StatusOK {
-			x.sim.Fail(fmt.Errorf("an actor without events was shown %s", r.body))
+			x.sim.Fail(fmt.Errorf("an actor without events received %s", r.body))
 		}
 	}
 	if !x.pause(life) {
@@ -113,7 +113,7 @@ func (x *tokenIntruder) useAfterExpiry() {
 // unavailable.
 func (x *tokenIntruder) checkRefusal(what string, r *hubReply, want int) {
 	if !slices.Contains([]int{want, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.status) {
-		x.sim.Fail(fmt.Errorf("a request with %s was answered %d %s", what, r.status, r.body))
+		x.sim.Fail(fmt.Errorf("a request with %s returned %d %s", what, r.status, r.body))
 	}
 	if r.status == want {
 		x.sim.MarkReached("a request was refused because of its token")

@@ -63,7 +63,7 @@ func (b *controlRecipient) checkBundle(body []byte) error {
 	}
 	for _, line := range lines {
 		if b.received >= len(b.sent) || b.sent[b.received].ID != line.ID {
-			return fmt.Errorf("%s received event %s in place of the event number %d that was sent to it", b.who, line.ID, b.received+1)
+			return fmt.Errorf("%s received event %s instead of event number %d of the events sent to it", b.who, line.ID, b.received+1)
 		}
 		b.received++
 	}
@@ -86,9 +86,9 @@ func (b *controlRecipient) callUntil(method, path string, body []byte, statuses 
 		case err == nil && slices.Contains(statuses, r.status):
 			return r, nil
 		case err == nil && r.status == http.StatusInternalServerError:
-			return nil, fmt.Errorf("%s, whose mailbox is intact, was answered %d %s", b.who, r.status, r.body)
+			return nil, fmt.Errorf("%s, whose mailbox is intact, returned %d %s", b.who, r.status, r.body)
 		case time.Since(began) > patience:
-			return nil, errors.Join(fmt.Errorf("no answer to %s %s of %s had a status of %v within %s", method, path, b.who, statuses, patience), err)
+			return nil, errors.Join(fmt.Errorf("no response to %s %s of %s had a status of %v within %s", method, path, b.who, statuses, patience), err)
 		}
 		b.pause(time.Second)
 	}

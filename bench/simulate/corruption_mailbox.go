@@ -112,7 +112,7 @@ func (b *corruptedMailbox) sendRequest(p *baseClient, method, path string, body 
 	switch {
 	case err != nil:
 		if isFine && b.corruptor.sim.ctx.Err() == nil && time.Since(began) >= cmp.Or(p.patience, clientTimeout) {
-			b.corruptor.sim.Fail(fmt.Errorf("%s %s was not answered", method, path))
+			b.corruptor.sim.Fail(fmt.Errorf("%s %s got no response", method, path))
 		}
 		return nil
 	case r.status == http.StatusInternalServerError:

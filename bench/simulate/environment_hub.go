@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A hub is one process of a hub: the node that cmd/node builds from the shipped components, with separate transports.
+// A hub is one process of a simulated hub: a node that cmd/node builds from the shipped components, on its own transports.
 // Killing the hub cuts its transports, so that its remaining goroutines have no effect.
 type hub struct {
 	sim             *simulation
@@ -74,7 +74,7 @@ func (sim *simulation) hubSettings() config.Config {
 	cfg.Blob.Key = config.Secret(sim.env.blobs.Key())
 	cfg.Limits.Content = contentLimit
 	cfg.Survey.Units = 50
-	cfg.ServiceBus.Sessions = 1 + int(sim.options.Seed%2) // waiting for a session takes many steps
+	cfg.ServiceBus.Sessions = 1 + int(sim.options.Seed%2) // few sessions, because waiting for a session takes many steps
 	cfg.Domains = sim.plan.domains
 	cfg.Ordering = sim.plan.ordering
 	cfg.Admin.Token = operatorToken

@@ -80,7 +80,7 @@ func (m *mailboxHistories) checkHistories() (n int, err error) {
 		// In a bubble, many steps may have the same time, so the times do not show which bundle was opened first.
 		r := h.Check(history.Options{StaleReads: m.sim.plan.consistency == "Session", AnyOpen: true})
 		if r.Verdict != history.Legal {
-			return n, fmt.Errorf("the history of %s has no explanation (%s): %s\n%s", recipient, r.Verdict, &r, h)
+			return n, fmt.Errorf("the history of %s cannot be explained by a sequential hub (%s): %s\n%s", recipient, r.Verdict, &r, h)
 		}
 		n++
 	}

@@ -120,7 +120,7 @@ func (m *memberChecker) checkTake(shard int, owner string) error {
 		return fmt.Errorf("P21: %s takes shard %d of %s, which was alive %v ago", m.self, shard, owner, time.Since(moved))
 	case !m.isDisabled || moved.Before(m.began.Add(deadAfter)):
 	case !m.asked[shard]:
-		return fmt.Errorf("P21: %s takes shard %d of %s, which died %v after the former had started with its fail-safe off", m.self, shard, owner, moved.Sub(m.began))
+		return fmt.Errorf("P21: %s takes shard %d of %s, which died %[4]v after %[1]s had started with its fail-safe disabled", m.self, shard, owner, moved.Sub(m.began))
 	default:
 		m.markReached("a node took a shard of a dead one, because it was asked")
 	}

@@ -35,7 +35,7 @@ func (s *objectSource) List(ctx context.Context, bucket, prefix, cursor string, 
 		s.node.sim.MarkReached("a node died within a crawl")
 	}
 	if !ok || failed != "" {
-		return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store does not answer")
+		return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store does not respond")
 	}
 	s.changeSometimes()
 	page, err := s.Source.List(ctx, bucket, prefix, cursor, limit)
@@ -220,7 +220,7 @@ func (p *objectClient) patchRow(n *objectNode) error {
 		case err == nil && fails:
 			sim.Fail(fmt.Errorf("L10: an invalid patch of %s succeeded", name.Key()))
 		case err == nil && applied == 0, kind == domain.Invalid && applied > 0:
-			sim.Fail(fmt.Errorf("L10: a patch of %s was answered with %w, but was applied %d times", name.Key(), err, applied))
+			sim.Fail(fmt.Errorf("L10: a patch of %s returned %w, but was applied %d times", name.Key(), err, applied))
 		case kind == domain.Invalid && fails:
 		default:
 			p.noteFailure(ctx, err)

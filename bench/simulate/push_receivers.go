@@ -79,7 +79,7 @@ func (p *pushSimulation) Receiver(_ context.Context, id domain.CursorID, _ bool)
 	defer p.pmu.Unlock()
 	r := p.receivers[id.String()]
 	if r == nil {
-		return delivery.Receiver{}, domain.Errorf(domain.NotFound, "there is no receiver %s", id)
+		return delivery.Receiver{}, domain.Errorf(domain.NotFound, "receiver %s does not exist", id)
 	}
 	return delivery.Receiver{
 		Subscription: domain.Subscription{CallbackURL: "http://" + r.name + ".example/hook", Method: http.MethodPost, Encoding: domain.JSONEncoding},

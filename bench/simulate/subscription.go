@@ -123,7 +123,7 @@ func (sim *subscriptionSimulation) verifySubscriptions() error {
 	for i, s := range sim.subscriptions {
 		for p := range domain.Priorities {
 			if n := begins[i][p]; n < s.before[p] || n > s.answered[p] {
-				return fmt.Errorf("P18: subscription %s begins with event %d of priority %d, want one between %d, its position at the PUT, and %d, its position at the answer", s.id, n, p, s.before[p], s.answered[p])
+				return fmt.Errorf("P18: subscription %s begins with event %d of priority %d, want one between %d, its position at the PUT, and %d, its position after the response", s.id, n, p, s.before[p], s.answered[p])
 			}
 		}
 		if s.isDeleted {

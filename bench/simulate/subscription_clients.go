@@ -283,7 +283,7 @@ func (s *eventSender) publishAgain() error {
 			return false, s.unexplainedError(err)
 		}
 		if r.Accepted > 0 || r.Duplicates != len(events)-conflicts || len(r.Conflicts) != conflicts {
-			return false, fmt.Errorf("P19: of %d repeated events, %d of them with other content, %d were accepted, %d were duplicates and %d conflicts", len(events), conflicts, r.Accepted, r.Duplicates, len(r.Conflicts))
+			return false, fmt.Errorf("P19: of %d repeated events, %d of them with different content, %d were accepted, %d were duplicates and %d conflicts", len(events), conflicts, r.Accepted, r.Duplicates, len(r.Conflicts))
 		}
 		if conflicts > 0 {
 			s.sim.MarkReached("an event of a topic came with other content")

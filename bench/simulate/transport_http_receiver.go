@@ -41,8 +41,8 @@ func (h *hub) cosmosEndpoint() string {
 	return ownEndpoint(h.who, h.sim.env.engine.Endpoint())
 }
 
-// ownEndpoint returns the endpoint of an account with a host name that only the client who uses. The transports ignore
-// the host name.
+// ownEndpoint returns the endpoint of an account with a host name that begins with the client's name, and is therefore
+// different for each client. The transports ignore the host name.
 func ownEndpoint(who, endpoint string) string {
 	return strings.Replace(withHTTPS(endpoint), "://", "://"+who+".", 1)
 }

@@ -124,7 +124,7 @@ func (sim *watchSimulation) addWatch(stored *repository.Watch) {
 	number := len(sim.watches)
 	sim.pmu.Unlock()
 	if stored.After < d.before {
-		sim.Fail(fmt.Errorf("P18: %s is to begin after change %d, but %s had %d changes before the request", name, stored.After, d.resource, d.before))
+		sim.Fail(fmt.Errorf("P18: %s begins after change %d, but %s had %d changes before the request", name, stored.After, d.resource, d.before))
 	}
 	o := &observedWatch{id: stored.ID, owner: stored.Owner, resource: stored.Resource, after: stored.After, callbacks: []string{stored.CallbackURL}}
 	cursor := stored.ID.Cursor(stored.Owner)

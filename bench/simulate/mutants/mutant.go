@@ -92,7 +92,7 @@ func parseMutant(text string) (*mutant, error) {
 		}
 	}
 	if m.rule == "" || m.invariant == "" || m.killer.pkg == "" {
-		return nil, errors.New("it lacks Rule, Invariant or Killer above the patch")
+		return nil, errors.New("Rule, Invariant or Killer is missing above the patch")
 	}
 	return m, nil
 }

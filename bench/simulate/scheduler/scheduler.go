@@ -185,7 +185,7 @@ func (s *Scheduler) Run(done func() bool, each func() error) error {
 		t := s.takeNext()
 		if t == nil {
 			if !s.waitForWork() {
-				return fmt.Errorf("no step for %s, although clients are not done", idleLimit)
+				return fmt.Errorf("no step in %s, although clients have not finished", idleLimit)
 			}
 			continue
 		}

@@ -91,14 +91,14 @@ var births atomic.Uint64
 }
 
 // ErrOther reports that this version of Go does not contain the lines that the overlay replaces.
-var ErrOther = errors.New("this version of Go has another runtime")
+var ErrOther = errors.New("this version of Go has a different runtime")
 
 // Overlay writes the changed files and the file for the flag -overlay into dir, and returns the path of the file for
 // -overlay. That file also contains the entries of more, which map a path to the file that replaces it.
 func Overlay(ctx context.Context, dir string, more map[string]string) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
-		return "", fmt.Errorf("ask go for GOROOT: %w", err)
+		return "", fmt.Errorf("query GOROOT from the go command: %w", err)
 	}
 	replace := make(map[string]string)
 	for path, in := range more {
@@ -113,7 +113,7 @@ func Overlay(ctx context.Context, dir string, more map[string]string) (string, e
 			}
 		}
 		if bytes.Count(texts[path], []byte(c.old)) != 1 {
-			return "", fmt.Errorf("%w: %s lacks the line %q", ErrOther, path, c.old)
+			return "", fmt.Errorf("%w: %s does not contain the line %q", ErrOther, path, c.old)
 		}
 		texts[path] = bytes.Replace(texts[path], []byte(c.old), []byte(c.new), 1)
 	}

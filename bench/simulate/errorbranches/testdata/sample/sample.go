@@ -67,7 +67,7 @@ func Loop(try func() error) (tries int) {
 	return tries
 }
 
-// Cases are about switches.
+// Cases contains switch statements.
 func Cases(ctx context.Context, err error, n int) string {
 	switch {
 	case n == 1:
