@@ -23,7 +23,7 @@ import (
 type hub struct {
 	sim             *simulation
 	index           int
-	number          int // counts the processes of this hub, from 1
+	number          int // number of this process, counted per hub from 1
 	who             string
 	transport       *httpTransport
 	busTransport    *busTransport

@@ -35,7 +35,7 @@ func newMailboxHistories(sim *simulation) *mailboxHistories {
 // nextTick returns a time later than all times that it returned before.
 func (m *mailboxHistories) nextTick() int64 { return m.ticks.Add(1) }
 
-// noteSent records events that a client began to send at the time began, and the outcome.
+// noteSent records that a client sent a batch of events. began is the time at which the request began.
 func (m *mailboxHistories) noteSent(client int, began int64, batch []sentData, came history.Outcome) {
 	of := make(map[string][]history.Event)
 	for i := range batch {

@@ -211,7 +211,7 @@ func (sim *objectSimulation) mixMessages(all []repository.ObjectReport) (message
 	return messages
 }
 
-// provisionContainers creates the containers without faults.
+// provisionContainers creates the containers. No faults are injected into its requests.
 func (sim *objectSimulation) provisionContainers() error {
 	db, err := sim.connectCosmos()
 	if err != nil {

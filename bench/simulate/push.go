@@ -82,7 +82,7 @@ func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, er
 	return p, errors.Join(err, sim.Failure())
 }
 
-// provisionContainers creates the containers without faults.
+// provisionContainers creates the containers. No faults are injected into its requests.
 func (p *pushSimulation) provisionContainers() error {
 	db, err := client.Connect(client.Connection{Endpoint: withHTTPS(p.env.engine.Endpoint()), Key: p.env.engine.Key(), Transport: p.env.engine.Transport()})
 	if err != nil {

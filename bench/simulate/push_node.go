@@ -26,7 +26,7 @@ const pushTimeout = 4 * time.Second // timeout of a call
 type pushNode struct {
 	sim       *pushSimulation
 	index     int
-	number    int // counts the processes of this node
+	number    int // number of this process, counted per node
 	who       string
 	transport *httpTransport
 	store     *pushstore.Store

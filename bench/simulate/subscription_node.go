@@ -25,7 +25,7 @@ type subscriptionNode struct {
 func (n *subscriptionNode) openServices(clock func() time.Time) {
 	n.owners = subscribe.New(subscribe.Ports{
 		Definitions: n.store, Streams: n.store, Cursors: n.store,
-		Dequeues: memory.New(memory.Options{}), // not used, because no subscription in the simulation is to dequeued bundles
+		Dequeues: memory.New(memory.Options{}), // not used, because the simulation has no subscriptions to dequeued bundles
 	}, nil, subscribe.Options{CheckURL: n.caller.CheckURL, Created: n.notifyCreated, Changed: n.notifyChanged, Clock: clock})
 	n.events = publish.New(n.store, n.engine.Published)
 }

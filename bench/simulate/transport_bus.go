@@ -175,7 +175,7 @@ func (f *chunkQueue) readChunks(from net.Conn) {
 		f.mu.Lock()
 		f.queue = append(f.queue, slices.Clone(buffer[:n]))
 		f.mu.Unlock()
-		f.conn.transport.sim.WakeUp() // this chunk may make the queued chunks before it urgent
+		f.conn.transport.sim.WakeUp() // if this chunk is urgent, the queued chunks before it become urgent too
 		select {
 		case f.arrived <- struct{}{}:
 		default:

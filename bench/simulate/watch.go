@@ -82,7 +82,7 @@ func newWatchSimulation(o *Options) (*watchSimulation, error) {
 	return sim, errors.Join(err, sim.provisionBundles())
 }
 
-// provisionBundles creates the containers of bundles without faults.
+// provisionBundles creates the containers of bundles. No faults are injected into its requests.
 func (sim *watchSimulation) provisionBundles() error {
 	db, err := client.Connect(client.Connection{Endpoint: withHTTPS(sim.env.engine.Endpoint()), Key: sim.env.engine.Key(), Transport: sim.env.engine.Transport()})
 	if err != nil {

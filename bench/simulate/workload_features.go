@@ -35,7 +35,7 @@ type features struct {
 	hasCorruptor      bool   // stored documents are damaged after the workload
 }
 
-// A route is the way on which a sender's events reach the hub: HTTP or a queue of the bus.
+// A route says how a sender's events reach the hub: over HTTP, or over a queue of the bus.
 type route int
 
 const (

@@ -1,5 +1,5 @@
-// Package consumerhistory checks what one consumer of a channel received, both by calls and in bundles that it
-// fetched: whether a hub that executes one operation after the other could have delivered the same.
+// Package consumerhistory checks whether a hub that executes one operation at a time could have delivered what one
+// consumer of a channel received, by calls and in fetched bundles.
 //
 // A [Recorder] records when each operation began and ended. [Recorder.Check] uses porcupine to search for an order of
 // the operations in which each operation takes effect at one moment between its begin and its end, and in which

@@ -110,7 +110,7 @@ func (f *branchFinder) visitIf(s *ast.IfStmt, rest []ast.Stmt) {
 		case *ast.IfStmt:
 			f.addBranch([]ast.Stmt{other})
 		case nil:
-			if neverEnds(s.Body.List) {
+			if isTerminating(s.Body.List) {
 				f.addBranch(rest)
 			}
 		}
@@ -159,8 +159,8 @@ func (f *branchFinder) addBranch(statements []ast.Stmt) {
 	}
 }
 
-// neverEnds reports whether control never reaches the end of a list of statements.
-func neverEnds(statements []ast.Stmt) bool {
+// isTerminating reports whether a list of statements ends with return, break, continue, goto or panic.
+func isTerminating(statements []ast.Stmt) bool {
 	if len(statements) == 0 {
 		return false
 	}

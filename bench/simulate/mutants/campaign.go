@@ -79,13 +79,13 @@ func (c *mutantCampaign) tryControl(ctx context.Context, chosen []*mutant) error
 	return nil
 }
 
-// tryMutant runs the killer of m against it, unless the verdict is known.
+// tryMutant runs the killer of m against m, unless the verdict is known.
 func (c *mutantCampaign) tryMutant(ctx context.Context, m *mutant, name string, seeds int) (knownVerdict, error) {
 	binary, err := c.buildTests(ctx, m, m.killer.pkg)
 	if err != nil {
 		return knownVerdict{}, err
 	}
-	defer func() { _ = os.Remove(binary) }() // the folder is removed at the end anyway
+	defer func() { _ = os.Remove(binary) }() // best effort: the campaign removes the whole folder at its end
 	hash, err := hashOf(binary)
 	if err != nil {
 		return knownVerdict{}, err

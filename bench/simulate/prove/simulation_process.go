@@ -19,9 +19,9 @@ import (
 type pieceKind int
 
 const (
-	fresh pieceKind = iota // the campaign has not run its seeds
-	saved                  // its seeds failed before
-	twice                  // the traces of two runs are compared
+	fresh pieceKind = iota // seeds that the campaign has not run
+	saved                  // seeds that failed before
+	twice                  // seeds that are run twice to compare their traces
 )
 
 // A seedPiece is a range of seeds that one process runs.
@@ -50,8 +50,8 @@ var errSilent = errors.New("the process ended without a result")
 // A simulationProcess runs the simulation.
 type simulationProcess struct {
 	command  []string // the test binary and its first arguments
-	dir      string   // its working directory; "": the current one
-	folder   string   // folder for its output files
+	dir      string   // working directory of the process; "": the current one
+	folder   string   // folder for output files
 	profiles string   // folder for coverage profiles; "": no profiles are written
 }
 

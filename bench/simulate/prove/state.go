@@ -46,7 +46,7 @@ type failure struct {
 	Seed   uint64 `json:"seed"`
 	Commit string `json:"commit"`
 	What   string `json:"what"`
-	Mended string `json:"mended,omitempty"` // the first commit on which it did not fail
+	Mended string `json:"mended,omitempty"` // first commit on which the seed did not fail
 }
 
 // loadState returns the state in the file at path, or a new state if the file does not exist.

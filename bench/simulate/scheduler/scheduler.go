@@ -73,10 +73,10 @@ type Scheduler struct {
 	wake     chan struct{}        // receives a value when a turn was added
 	failure  error
 
-	FaultFree   bool // no further faults happen
+	FaultFree   bool // true when no further faults happen
 	Steps       int
 	Faulted     int
-	FaultNumber int   // number of the last fault drawn, including those left out
+	FaultNumber int   // number of the last fault drawn, including faults that were left out
 	Happened    []int // numbers of the injected faults
 	Trace       Trace
 
@@ -331,7 +331,7 @@ func (s *Scheduler) BeginFault() bool {
 	return true
 }
 
-// canTimePass reports whether no turn is urgent.
+// canTimePass reports whether time may pass: this is so if no turn is urgent.
 func (s *Scheduler) canTimePass() bool {
 	settle()
 	s.mu.Lock()
@@ -381,7 +381,7 @@ func (s *Scheduler) IsFaultFree() bool {
 	return s.FaultFree
 }
 
-// Pause takes no turn of the process who for the duration d.
+// Pause stops the scheduler from taking turns of a process for the duration d.
 func (s *Scheduler) Pause(who string, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

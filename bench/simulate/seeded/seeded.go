@@ -17,7 +17,7 @@
 // GOROOT is not modified: the flag -overlay of the go command substitutes the changed files.
 //
 // If a version of Go does not contain the expected lines, [Overlay] returns an error. A simulation built without the
-// overlay does the same, and most of its traces are repeatable, but not all.
+// overlay checks the same rules, and most of its traces are repeatable, but not all.
 package seeded
 
 import (
