@@ -17,16 +17,16 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Generate implements [parser.IDs], for the library.
+// Generate implements parser.IDs of goldmark.
 func (h headingIDs) Generate(heading []byte, _ ast.NodeKind) []byte {
 	return []byte(h.nextID(string(heading)))
 }
 
-// Put implements [parser.IDs].
+// Put implements parser.IDs of goldmark.
 func (h headingIDs) Put([]byte) {}
 
-// renderByLibrary returns a Markdown text in HTML, rendered by a library for
-// all of Markdown.
+// renderByLibrary returns the HTML of a Markdown text, rendered by goldmark, which supports all of
+// Markdown.
 func renderByLibrary(t *testing.T, markdown string) string {
 	t.Helper()
 	library := goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
@@ -65,7 +65,7 @@ func TestRender_EqualsALibraryOnEachForm(t *testing.T) {
 
 var hrefPattern = regexp.MustCompile(`href="([^"]*)"`)
 
-// get returns the answer of a site to a request.
+// get returns the response of a site to a request.
 func get(t *testing.T, s *Site, name string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	answer, request := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/docs/"+name, http.NoBody)

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// consume consumes until all steps of the hub are used and a further request
-// waits for data. It returns the ids of the completely received bundles.
+// consume runs a consumer until the hub has used all its steps and a further request waits for
+// data. It returns the ids of the bundles that were received completely.
 func (h *faultyHub) consume(handle hubclient.Handler) (got []string) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())

@@ -18,7 +18,7 @@ import (
 
 const redirectURL = "http://hub.example/console/sign-in/callback"
 
-// A testPerson is a user of an issuer, with the claims of the ID token.
+// A testPerson is a user of an issuer, with the claims of the user's ID token.
 type testPerson struct {
 	*mockoidc.MockUser
 	claims map[string]any
@@ -64,8 +64,8 @@ func noRedirects(transport http.RoundTripper) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// signIn signs in at the issuer, and returns the query with which it redirects
-// the browser back.
+// signIn signs a user in at the issuer. It returns the query with which the issuer redirects the
+// browser back.
 func signIn(t *testing.T, address string) url.Values {
 	t.Helper()
 	transport := &http.Transport{}

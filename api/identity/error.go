@@ -3,26 +3,26 @@ package identity
 // A Kind is the reason why the sender of a request could not be authenticated.
 type Kind int
 
-// The kinds of errors.
+// The kinds of authentication errors.
 const (
 	Missing     Kind = iota // the request has no token and no certificate
-	Ambiguous               // the request has a token in a wrong place or more than one
-	Invalid                 // the token or the certificate is not valid
-	Unavailable             // the keys of the issuer are not known, because it cannot be reached
+	Ambiguous               // the request has more than one token, or a token in the wrong place
+	Invalid                 // the token or the certificate is invalid
+	Unavailable             // the keys of the issuer are unknown, because the issuer cannot be reached
 )
 
-// An Error is the reason why the sender of a request is not known. It contains
-// no text of the request.
+// An Error is the reason why the sender of a request is unknown. It contains no text of the
+// request.
 type Error struct {
 	Kind        Kind
-	Description string // one or more sentences for the client about what to do
+	Description string // one or more sentences that tell the client what to do
 }
 
 func (e *Error) Error() string { return e.Description }
 
 func invalidTokenError(description string) error { return &Error{Invalid, description} }
 
-// The errors of invalid tokens.
+// The errors whose text does not depend on the request.
 var (
 	errMissing     = &Error{Missing, "The request shows no token. Send one as Authorization: Bearer TOKEN."}
 	errTwice       = &Error{Ambiguous, "The request has more than one header Authorization; send one."}

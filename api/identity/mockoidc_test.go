@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// This issuer uses another library for signatures than the hub.
+// The mockoidc issuer signs with another library than the one that the hub uses.
 func TestToken_OfAnotherImplementationIsAccepted(t *testing.T) {
 	issuer, err := mockoidc.Run()
 	require.NoError(t, err)

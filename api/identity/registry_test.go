@@ -21,7 +21,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// certificate returns a certificate for an actor, with the end of its validity.
+// certificate returns a client certificate for the DNS name of an actor. end is the end of its
+// validity period.
 func certificate(t *testing.T, name string, end time.Time) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -37,8 +38,8 @@ func certificate(t *testing.T, name string, end time.Time) *x509.Certificate {
 	return cert
 }
 
-// overTLS returns the TLS state of a connection with a client certificate,
-// which was verified or not.
+// overTLS returns the TLS state of a connection with a client certificate. isVerified reports
+// whether the certificate was verified.
 func overTLS(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
 	state := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
 	if isVerified {
@@ -47,8 +48,8 @@ func overTLS(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
 	return state
 }
 
-// showWith sends a request with a token, "" for none, over TLS with a client
-// certificate.
+// showWith sends a request with a token over TLS with a client certificate. If token is "", the
+// request has no token.
 func (f *tokenFixture) showWith(token string, state *tls.ConnectionState) (*identity.Principal, error) {
 	r := request(f.t, "/")
 	if token != "" {

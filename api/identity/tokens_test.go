@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rsaKey is slow to generate, so the tests share one.
+// rsaKey returns a key that all tests share, because generating an RSA key is slow.
 var rsaKey = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -70,7 +70,7 @@ func (f *tokenFixture) advance(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
-// show sends a request with a token.
+// show authenticates a request with a token.
 func (f *tokenFixture) show(token string) (*identity.Principal, error) {
 	return f.auth.Authenticate(request(f.t, "/", "Bearer "+token))
 }
@@ -93,25 +93,24 @@ func kindOf(t *testing.T, err error) (identity.Kind, string) {
 	return e.Kind, e.Description
 }
 
-// unsigned returns a token with a header, claims, and an invalid signature.
+// unsigned returns a token with a header, claims and an invalid signature.
 func unsigned(header, claims string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 }
 
-// withSecret returns a token that is signed by HS256 with the public key of the
-// issuer as the secret.
+// withSecret returns a token that is signed by HS256. Its secret is the public key of the issuer.
 func withSecret(f *tokenFixture) string {
 	public, err := x509.MarshalPKIXPublicKey(&f.issuer.Key().Key.(*ecdsa.PrivateKey).PublicKey)
 	require.NoError(f.t, err)
 	return f.issuer.Sign(jose.JSONWebKey{Key: public, Algorithm: "HS256", KeyID: f.issuer.Key().KeyID}, f.issuer.Claims(nil), nil)
 }
 
-// All invalid tokens get the same answer.
+// The errors for all invalid tokens have the same kind.
 func TestInvalidToken_AlwaysHasTheSameAnswer(t *testing.T) {
 	seconds := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	for name, tc := range map[string]struct {
 		token func(f *tokenFixture) string
-		want  string // substring of the description
+		want  string // expected substring of the description
 	}{
 		"a text":                     {func(*tokenFixture) string { return "text" }, "is not a signed JSON Web Token"},
 		"a long text":                {func(*tokenFixture) string { return strings.Repeat("a.", 20<<10) }, "too long"},
@@ -218,7 +217,7 @@ func TestToken_BeginsAtMostAMinuteAhead(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Entra has two versions of tokens, each with its own issuer.
+// Entra has two versions of tokens, and each version has a different issuer.
 func TestToken_OfEntraCountsInBothVersions(t *testing.T) {
 	second := identitytest.Start(t)
 	f := newFixture(t, func(o *identity.Options) {
@@ -258,7 +257,7 @@ func TestKeys_AreFetchedOnceForManyForgedTokens(t *testing.T) {
 	forger := identitytest.Start(t)
 	var forging sync.WaitGroup
 	for range 50 {
-		forger.Rotate() // so that each token names an unknown key
+		forger.Rotate() // each token names an unknown key
 		token := forger.Token(identitytest.Claims{"iss": f.issuer.URL})
 		forging.Go(func() {
 			if _, err := f.show(token); err == nil {
@@ -289,7 +288,7 @@ func TestKeys_AreRotatedWhileRequestsRun(t *testing.T) {
 	require.ErrorContains(t, err, "not by a key of its issuer", "a token that was remembered is forgotten with its key")
 }
 
-// The issuer answers something else, or nothing.
+// The issuer sends a wrong response, or none.
 func TestKeys_AreUsedForADayDuringAnOutageOfTheIssuer(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"500":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
@@ -334,8 +333,8 @@ func TestKeys_AreUsedForADayDuringAnOutageOfTheIssuer(t *testing.T) {
 	}
 }
 
-// A client that disconnects does not cancel the fetch for which others wait,
-// and stops waiting itself.
+// A client that disconnects stops waiting, but does not cancel the fetch for which other clients
+// wait.
 func TestKeys_AreFetchedForAllWhoWait(t *testing.T) {
 	f := newFixture(t)
 	asked, release := make(chan struct{}), make(chan struct{})

@@ -73,7 +73,7 @@ func noticesOf(t testing.TB, n *embedded.Namespace, count int) []*azservicebus.R
 	return got
 }
 
-// A notice has, byte for byte, the format for which domains were built.
+// A notice has, byte for byte, the format that domains were built for.
 func TestANoticeIsWhatTheContractSays(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
@@ -129,8 +129,7 @@ func TestABusThatKnowsIDsTakesANoticeOnce(t *testing.T) {
 	})(t)
 }
 
-// The order is kept even if connections are lost; then a notice may be
-// duplicated.
+// The order is kept even if connections are lost. After a loss, a notice may arrive twice.
 func TestNoticesKeepTheOrderOfTheirCalls(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const many = 50
@@ -218,8 +217,7 @@ func TestNoticesContinueAfterAnOutageAndAfterAKeyIsCorrected(t *testing.T) {
 	})(t)
 }
 
-// silence lets the requests of a client through. Once it is on, it lets nothing
-// back.
+// A silencedConn lets the requests of a client through. While on is true, it blocks the replies.
 type silence struct {
 	net.Conn
 	on *atomic.Bool
@@ -234,7 +232,7 @@ func (s *silence) Read(b []byte) (int, error) {
 	}
 }
 
-// The bus has accepted the notice, and its answer is lost.
+// The bus has accepted the notice, but its reply is lost.
 func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := embedded.Open(embedded.Options{Entities: bustest.Entities()})
@@ -298,8 +296,8 @@ func TestNoticesAreCountedByOutcome(t *testing.T) {
 	})(t)
 }
 
-// A client renews its tokens in the background even if it is not used, and
-// retries at once unless its options make it wait.
+// A client renews its tokens in the background even if it is not used. It retries immediately
+// unless its options specify a delay.
 func TestAnIdleConnectionWaitsQuietlyForAnUnavailableBus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
@@ -325,7 +323,7 @@ func TestAnIdleConnectionWaitsQuietlyForAnUnavailableBus(t *testing.T) {
 		n.DropConnections()
 		select {
 		case <-ctx.Done():
-		case <-time.After(3 * time.Hour): // tokens are valid for two hours
+		case <-time.After(3 * time.Hour): // longer than the two hours for which a token is valid
 		}
 		tries := dialled.Load()
 		away.Store(false)

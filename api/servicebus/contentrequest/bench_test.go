@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// instant runs a domain that answers at once. Its queue has no sessions, so it
-// adds almost nothing to the measured time.
+// runInstantDomain runs a domain that replies immediately. The queue of the domain has no sessions,
+// so the domain adds almost nothing to the measured time.
 func instant(b *testing.B, open func() (*azservicebus.Client, error)) {
 	b.Helper()
 	client, err := open()

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// amply is the time limit of requests that are answered. It never passes.
+// longTimeout is the time limit of requests that receive a reply. No test waits that long.
 const amply = 2 * time.Minute
 
 var (
@@ -38,7 +38,7 @@ func aRequest() hub.ContentRequest {
 	}
 }
 
-// newRequests makes Requests of the bus n that end with the test.
+// newRequests creates Requests on the bus n and closes them at the end of the test.
 func newRequests(t testing.TB, n *embedded.Namespace, change ...func(*contentrequest.Options)) *contentrequest.Requests {
 	t.Helper()
 	o := contentrequest.Options{Open: bustest.Clients(n), Queues: bustest.QueuesOf(bustest.Origins...)}
@@ -50,7 +50,7 @@ func newRequests(t testing.TB, n *embedded.Namespace, change ...func(*contentreq
 	return r
 }
 
-// ask sends a request with enough time for an answer.
+// sendRequest sends a request with enough time for a reply.
 func ask(t testing.TB, r *contentrequest.Requests, q hub.ContentRequest) (hub.Reply, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), amply)
@@ -58,7 +58,7 @@ func ask(t testing.TB, r *contentrequest.Requests, q hub.ContentRequest) (hub.Re
 	return r.Request(ctx, q)
 }
 
-// A simulated domain receives requests, and answers them as the test wants.
+// A simulatedDomain receives requests and replies as the test specifies.
 type simulated struct {
 	client  *azservicebus.Client
 	queues  contract.Queues
@@ -67,7 +67,7 @@ type simulated struct {
 	seen    map[string]bool // ids of received requests
 }
 
-// asked is a request as a domain receives it.
+// A receivedRequest is a request as a domain receives it.
 type asked struct {
 	*contract.DataBundleRequestContract
 	message *azservicebus.ReceivedMessage
@@ -88,15 +88,14 @@ func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simul
 	return d
 }
 
-// serve is serveAs for domain.TimeSeries.
+// serve calls serveAs for domain.TimeSeries.
 func serve(t testing.TB, n *embedded.Namespace, answer func(asked) []*azservicebus.Message) *simulated {
 	t.Helper()
 	return serveAs(t, n, domain.TimeSeries, answer)
 }
 
-// serveAs lets a domain answer each request with the messages that answer
-// returns, in one batch, until the test ends. Any number of requests are
-// answered concurrently.
+// serveAs runs a domain that replies to each request with the messages that answer returns, sent in
+// one batch, until the test ends. The domain replies to any number of requests concurrently.
 func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer func(asked) []*azservicebus.Message) *simulated {
 	t.Helper()
 	d := newDomain(t, n, origin)
@@ -122,8 +121,8 @@ func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer f
 	return d
 }
 
-// take receives the next request, even if connections are lost. It skips
-// redelivered and repeated requests. It returns false when ctx has ended.
+// receiveRequest receives the next request, even if connections are lost. It skips redelivered and
+// repeated requests. It returns false when ctx has ended.
 func (d *simulated) take(ctx context.Context) (asked, bool) {
 	for ctx.Err() == nil {
 		session, err := d.client.AcceptNextSessionForQueue(ctx, d.queues.Request, nil)
@@ -151,7 +150,7 @@ func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
 	if len(replies) == 0 {
 		return
 	}
-	d.sending.Lock() // if several open the link at the same time, the client forgets every link except one
+	d.sending.Lock() // if several goroutines open the link at the same time, the client loses track of all links except one
 	defer d.sending.Unlock()
 	batch, err := d.replies.NewMessageBatch(context.Background(), nil)
 	if !assert.NoError(t, err) {
@@ -163,7 +162,7 @@ func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
 	assert.NoError(t, d.replies.SendMessageBatch(context.Background(), batch, nil))
 }
 
-// nextRequest receives the next request in a test that answers itself.
+// nextRequest receives the next request, for a test that sends the reply itself.
 func (d *simulated) nextRequest(t testing.TB) asked {
 	t.Helper()
 	q, ok := d.take(t.Context())
@@ -171,7 +170,7 @@ func (d *simulated) nextRequest(t testing.TB) asked {
 	return q
 }
 
-// deadReply waits for a message in the dead letters of the reply queue.
+// deadReply waits for a message in the dead-letter queue of the reply queue.
 func (d *simulated) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
 	t.Helper()
 	r, err := d.client.NewReceiverForQueue(d.queues.Reply, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
@@ -187,7 +186,7 @@ func (d *simulated) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
 	}
 }
 
-// reply returns a message for the session in a request.
+// reply returns a message for the session that the request names.
 func (q asked) reply(r *contract.DataBundleResponseContract) *azservicebus.Message {
 	return q.raw(bustest.Must(proto.Marshal(r)))
 }
@@ -197,7 +196,7 @@ func (q asked) raw(body []byte) *azservicebus.Message {
 	return &azservicebus.Message{Body: body, SessionID: q.message.ReplyToSessionID, TimeToLive: &ttl}
 }
 
-// content returns a reply that says that the content is at uri.
+// content returns a reply that reports that the content is at uri.
 func (q asked) content(uri string) *azservicebus.Message {
 	return q.reply(&contract.DataBundleResponseContract{
 		RequestId: q.RequestId, RequestIdempotencyId: q.IdempotencyId, Reply: success(uri),
@@ -214,14 +213,14 @@ func failure(reason int32, text string) *contract.DataBundleResponseContract_Fai
 	}}
 }
 
-// asking is a request under way.
+// A backgroundRequest is a request that runs in another goroutine.
 type asking struct {
 	reply hub.Reply
 	err   error
 	done  chan struct{}
 }
 
-// begin sends a request in the background.
+// startRequest sends a request in the background.
 func begin(ctx context.Context, r *contentrequest.Requests, q hub.ContentRequest) *asking {
 	a := &asking{done: make(chan struct{})}
 	go func() {
@@ -236,7 +235,7 @@ func (a *asking) wait() (hub.Reply, error) {
 	return a.reply, a.err
 }
 
-// A patient context exceeds its deadline only when the test ends it.
+// A manualContext exceeds its deadline only when the test calls end.
 type patient struct {
 	context.Context
 	mu    sync.Mutex
@@ -248,8 +247,8 @@ func newPatient() *patient {
 	return &patient{Context: context.Background(), over: make(chan struct{})}
 }
 
-// end ends the context once all goroutines wait: the bus may not have accepted
-// a request yet that the domain has already received.
+// end makes the context exceed its deadline once all goroutines wait. Otherwise the domain may have
+// received a request that the bus has not accepted yet.
 func (p *patient) end() {
 	synctest.Wait()
 	p.mu.Lock()

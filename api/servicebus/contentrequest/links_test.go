@@ -16,13 +16,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// refuses reports whether a frame ends a link because its queue is disabled.
+// isRefusal reports whether a frame ends a link because its queue is disabled.
 func refuses(frame string) bool {
 	return strings.Contains(frame, " -> ") && strings.Contains(frame, " detach ") && strings.Contains(frame, "com.microsoft:entity-disabled")
 }
 
-// The bus refuses the first link. All requests that have waited for it then
-// need a link, and only one of them may open it.
+// The bus refuses the first link. All requests that waited for this link then need another link,
+// and only one of these requests may open it.
 func TestConcurrentRequestsOpenOneLink(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const queue, many = "timeseries", 100

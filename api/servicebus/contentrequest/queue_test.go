@@ -35,16 +35,15 @@ func TestAQueueThatIsMissingIsNamedAndUsedOnceItIsThere(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, uri, reply.URI)
 			}
-			answered(domain.Aggregations) // other domains are served meanwhile
+			answered(domain.Aggregations) // other domains reply while the queue is missing
 			bustest.NewOperator(t, n).CreateWithSessions(missing)
 			answered(domain.TimeSeries)
 		})
 	}
 }
 
-// The bus ends the link to a queue that is deleted. The simulation found that
-// hubs kept using that link, and sent no request to a domain until they were
-// restarted.
+// The bus ends the link to a queue that is deleted. The simulation found that hubs kept using the
+// ended link, and sent no request to the domain until they were restarted.
 func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
 	for _, queue := range []string{"timeseries", "timeseries-reply"} {
 		t.Run(queue, bustest.InBubble(func(t *testing.T) {

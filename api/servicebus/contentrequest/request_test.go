@@ -65,8 +65,7 @@ func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
 	}
 }
 
-// The original's domains omit the idempotency id, and .NET writes a GUID in
-// five formats.
+// The original's domains omit the idempotency id, and .NET writes a GUID in five formats.
 func TestARequestIsRecognisedInAnyFormOfItsGUID(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		forms := map[string]func(d, n string) string{
@@ -83,7 +82,7 @@ func TestARequestIsRecognisedInAnyFormOfItsGUID(t *testing.T) {
 			},
 		}
 		n := bustest.Open(t, embedded.Options{})
-		form := forms["D"] // changed only between requests
+		form := forms["D"] // assigned only while no request is in flight
 		serve(t, n, func(q asked) []*azservicebus.Message {
 			id := form(q.RequestId, strings.ReplaceAll(q.RequestId, "-", ""))
 			return one(q.reply(&contract.DataBundleResponseContract{RequestId: id, Reply: success(uri)}))
@@ -128,7 +127,7 @@ func TestAReplyToAnotherRequestIsRefused(t *testing.T) {
 			dead := d.deadReply(t)
 			require.Equal(t, tc.reason, *dead.DeadLetterReason)
 			require.Contains(t, *dead.DeadLetterErrorDescription, tc.description)
-			d.send(t, q.content(uri)) // the reply that is still awaited
+			d.send(t, q.content(uri)) // the reply to the current request
 			reply, err := a.wait()
 			require.NoError(t, err)
 			require.Equal(t, uri, reply.URI)
@@ -165,7 +164,7 @@ func TestAReplyThatCannotBeReadIsAFailureOfTheDomain(t *testing.T) {
 	}
 }
 
-// Some clients send a body in parts.
+// Some clients send a body in several parts.
 func TestABodyInPartsIsOne(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
@@ -227,9 +226,9 @@ func TestALateReplyIsNotThatOfTheNextRequest(t *testing.T) {
 	})(t)
 }
 
-// heardOut waits until the request listens to its session and the domain has
-// received it, and returns it.
-func heardOut(t *testing.T, d *simulated) asked {
+// waitForRequest waits until the domain has received the request and the request listens to its
+// session. It returns the received request.
+func waitForRequest(t *testing.T, d *simulated) asked {
 	t.Helper()
 	q := d.nextRequest(t)
 	d.send(t, q.reply(&contract.DataBundleResponseContract{RequestId: "none"}))
@@ -244,7 +243,7 @@ func TestADomainThatNeverAnswersIsNotReportedAsABusFailure(t *testing.T) {
 		d := newDomain(t, n, domain.TimeSeries)
 		ctx := newPatient()
 		a := begin(ctx, newRequests(t, n), aRequest())
-		heardOut(t, d)
+		waitForRequest(t, d)
 		ctx.end()
 		_, err := a.wait()
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -259,7 +258,7 @@ func TestAnAnswerInAnotherSessionIsIgnored(t *testing.T) {
 		d := newDomain(t, n, domain.TimeSeries)
 		ctx := newPatient()
 		a := begin(ctx, newRequests(t, n), aRequest())
-		q := heardOut(t, d)
+		q := waitForRequest(t, d)
 		elsewhere, session := q.content(uri), "elsewhere"
 		elsewhere.SessionID = &session
 		d.send(t, elsewhere)

@@ -26,7 +26,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// oneConnection is an option for tests about sessions that share a connection.
+// oneConnection is an option for tests in which sessions share a connection.
 func oneConnection(o *contentrequest.Options) { o.Connections = 1 }
 
 func TestAReplyIsReceivedAfterConnectionsWereLost(t *testing.T) {
@@ -37,19 +37,19 @@ func TestAReplyIsReceivedAfterConnectionsWereLost(t *testing.T) {
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), amply)
 			a := begin(ctx, r, aRequest())
-			q := heardOut(t, d)
+			q := waitForRequest(t, d)
 			n.DropConnections()
 			d.send(t, q.content(uri))
 			reply, err := a.wait()
 			cancel()
 			require.NoError(t, err)
 			require.Equal(t, uri, reply.URI)
-			n.DropConnections() // the sender of the next request is dead then
+			n.DropConnections() // the loss of the connections also breaks the sender of the next request
 		}
 	})(t)
 }
 
-// Connections are lost repeatedly while many requests are under way.
+// Connections are lost repeatedly while many requests are in flight.
 func TestRequestsSurviveThatConnectionsAreLostAtAnyTime(t *testing.T) {
 	bustest.WithoutLeaks(t)
 	n := bustest.Open(t, embedded.Options{})
@@ -78,13 +78,13 @@ func TestRequestsSurviveThatConnectionsAreLostAtAnyTime(t *testing.T) {
 	}
 	asking.Wait()
 	require.Positive(t, answered.Load())
-	reply, err := ask(t, r, aRequest()) // afterwards requests succeed
+	reply, err := ask(t, r, aRequest()) // once the connections are stable, requests succeed
 	require.NoError(t, err)
 	require.Equal(t, uri, reply.URI)
 	t.Logf("%d answered, %d failed", answered.Load(), failed.Load())
 }
 
-// The client panics on properties of a type that it does not expect.
+// The client panics on a property of a type that it does not expect.
 func TestAReplyAtWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
 	for _, property := range []string{"DeadLetterReason", "DeadLetterErrorDescription"} {
 		t.Run(property, bustest.InBubble(func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestAClientThatCannotBeMadeIsNoFaultOfTheDomain(t *testing.T) {
 	})(t)
 }
 
-// The bus answers nothing, and the caller does not wait longer than its time.
+// The bus sends no reply, and the caller does not wait longer than its deadline.
 func TestABusThatDoesNotAnswerIsReportedInsteadOfTheDomain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var far []net.Conn
@@ -212,7 +212,7 @@ func TestABusThatDoesNotAnswerIsReportedInsteadOfTheDomain(t *testing.T) {
 	})
 }
 
-// Callers that leave while links are opened do not disturb other callers.
+// Callers that cancel their requests while links are being opened do not affect other callers.
 func TestCancelledRequestsDoNotAffectOthers(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
@@ -223,7 +223,7 @@ func TestCancelledRequestsDoNotAffectOthers(t *testing.T) {
 		q := aRequest()
 		q.Recipient = bustest.Must(domain.ParseActorID("patient"))
 		a := begin(ctx, r, q)
-		waiting := heardOut(t, d)
+		waiting := waitForRequest(t, d)
 		for range 20 {
 			ctx, leave := context.WithTimeout(t.Context(), amply)
 			hasty := begin(ctx, r, aRequest())
@@ -257,7 +257,7 @@ func TestASessionWhoseLockIsLostIsOpenedAgain(t *testing.T) {
 		defer cancel()
 		a := begin(ctx, r, aRequest())
 		d := newDomain(t, n, domain.TimeSeries)
-		q := heardOut(t, d)
+		q := waitForRequest(t, d)
 		<-time.After(20 * time.Second)
 		d.send(t, q.content(uri))
 		reply, err := a.wait()
@@ -294,7 +294,7 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 		}
 		ctx := newPatient()
 		a := begin(ctx, r, aRequest())
-		heardOut(t, d)
+		waitForRequest(t, d)
 		ctx.end()
 		_, err := a.wait()
 		require.Error(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A request has, byte for byte, the format for which domains were built.
+// A request has, byte for byte, the format that domains were built for.
 func TestARequestIsWhatTheContractSays(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)

@@ -85,8 +85,7 @@ func TestRead_ReturnsBodyAndProperties(t *testing.T) {
 	})(t)
 }
 
-// A list also reads the body of each message. The bus answers with as many
-// messages as fit.
+// Peek also reads the body of each message. The bus returns as many messages as fit into one reply.
 func TestRead_CutsNothingThatFits(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)

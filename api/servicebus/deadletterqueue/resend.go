@@ -30,8 +30,8 @@ func (b *Bus) Delete(ctx context.Context, queue string, numbers []int64) (delete
 	})
 }
 
-// resend sends a copy of a dead letter that r has locked, and then deletes the
-// dead letter. A crash in between leaves both.
+// resend sends a copy of a dead letter that r has locked, and then deletes the dead letter. A crash
+// between the two steps leaves the copy and the dead letter.
 func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage, who string) error {
 	if err := b.send(ctx, queue, b.copyOf(m, who)); err != nil {
 		b.abandon(ctx, r, m)
@@ -61,8 +61,8 @@ func (b *Bus) send(ctx context.Context, queue string, m *azservicebus.AMQPAnnota
 	return asDomainError(queue, err)
 }
 
-// remove deletes a dead letter that r has locked. If the bus does not answer,
-// it peeks to find out whether the dead letter is gone.
+// remove deletes a dead letter that r has locked. If the bus does not reply, remove peeks at the
+// queue to find out whether the dead letter was deleted.
 func (b *Bus) remove(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 	err := callClient(ctx, func(ctx context.Context) error { return r.CompleteMessage(ctx, m, nil) })
 	if err == nil {
@@ -84,7 +84,7 @@ func (b *Bus) isThere(ctx context.Context, queue string, number int64) (isThere 
 	return isThere, err
 }
 
-// copyOf returns the message that is sent in place of a dead letter.
+// copyOf returns the message that replaces a dead letter.
 func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.AMQPAnnotatedMessage {
 	properties := maps.Clone(m.ApplicationProperties)
 	if properties == nil {
@@ -105,14 +105,14 @@ func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.
 	}
 	raw := m.RawAMQPMessage
 	message.Body, message.Footer = raw.Body, raw.Footer
-	if p := raw.Properties; p != nil { // without the properties for its expiry
+	if p := raw.Properties; p != nil { // the copy omits the properties that describe the expiry
 		message.Properties = &azservicebus.AMQPAnnotatedMessageProperties{
 			MessageID: id, ContentEncoding: p.ContentEncoding, ContentType: p.ContentType, CorrelationID: p.CorrelationID,
 			GroupID: p.GroupID, GroupSequence: p.GroupSequence, ReplyTo: p.ReplyTo, ReplyToGroupID: p.ReplyToGroupID,
 			Subject: p.Subject, To: p.To, UserID: p.UserID,
 		}
 	}
-	for name, value := range raw.MessageAnnotations { // annotations that the sender has set
+	for name, value := range raw.MessageAnnotations { // the copy has only the annotations that the sender set
 		if text, ok := name.(string); !ok || text == partitionKey || !strings.HasPrefix(text, busAnnotation) {
 			message.MessageAnnotations[name] = value
 		}
@@ -120,17 +120,17 @@ func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.
 	return message
 }
 
-// Names that the bus uses.
+// Names that Service Bus defines.
 const (
 	propertyReason      = "DeadLetterReason"
 	propertyDescription = "DeadLetterErrorDescription"
-	busAnnotation       = "x-opt-"              // prefix of the annotations of the bus
-	partitionKey        = "x-opt-partition-key" // an annotation of the sender in spite of the prefix
+	busAnnotation       = "x-opt-"              // prefix of the annotations that the bus sets
+	partitionKey        = "x-opt-partition-key" // set by the sender, in spite of the prefix
 )
 
-// copyID returns the message id of the copy of a dead letter: always the same,
-// and different from that of any other message. A message id has up to 128
-// characters.
+// copyID returns the message id of the copy of a dead letter. Each dead letter has one id for its
+// copies, which differs from the ids of all other messages. It is shorter than 128 characters, the
+// limit for a message id.
 func copyID(number int64, former string) string {
 	sum := sha256.Sum256([]byte(former))
 	return "resent-" + strconv.FormatInt(number, 10) + "-" + hex.EncodeToString(sum[:8])

@@ -44,8 +44,7 @@ func TestResend_SendsTheMessageAsItWas(t *testing.T) {
 	})
 }
 
-// The bus would drop a copy with the same message id, and the message would be
-// lost.
+// The bus would drop a copy with the same message id, so the message would be lost.
 func TestResend_LosesNothingToDuplicateDetection(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.letters(fetchesAny)
@@ -60,7 +59,7 @@ func TestResend_LosesNothingToDuplicateDetection(t *testing.T) {
 			}
 			_, err = b.Resend(s.Context(), dedup, []int64{found[0].Number}, who)
 			require.NoError(s, err)
-			s.deadLetter(dedup, "", "damaged again", &azservicebus.Message{Body: []byte("b"), MessageID: to.Ptr("id-a")}) // a duplicate of its id, so that the copy would be dropped without a new id
+			s.deadLetter(dedup, "", "damaged again", &azservicebus.Message{Body: []byte("b"), MessageID: to.Ptr("id-a")}) // has the same message id, so the bus would drop a copy that kept the id
 		}
 	})
 }
@@ -79,7 +78,7 @@ func TestOrder_IsAboutTheDeadLettersThatItNames(t *testing.T) {
 		require.Equal(s, []int64{3, 6}, s.numbers(b, plain))
 		require.Zero(s, s.bus.Stats().Active)
 
-		// The locks of the passed-over dead letters are released.
+		// The locks of the passed-over dead letters were released.
 		n, err = b.Delete(s.Context(), plain, []int64{3, 6})
 		require.NoError(s, err)
 		require.Equal(s, 2, n)
@@ -117,7 +116,7 @@ func TestOrder_FailsWithBusyForWhatAnotherHasLocked(t *testing.T) {
 		n, err := b.Delete(s.Context(), plain, []int64{2})
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
-		<-time.After(2 * time.Minute) // on the clock of the bubble: the lock ends
+		<-time.After(2 * time.Minute) // the clock of the bubble advances until the lock expires
 		n, err = b.Delete(s.Context(), plain, []int64{1})
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
@@ -158,7 +157,7 @@ func TestResend_LeavesBothWhenItCannotRemove(t *testing.T) {
 		require.Zero(s, n)
 		require.Equal(s, []int64{1}, s.numbers(b, plain))
 
-		<-time.After(2 * time.Minute) // on the clock of the bubble: the lock ends
+		<-time.After(2 * time.Minute) // the clock of the bubble advances until the lock expires
 		n, err = s.letters(fetchesAny).Resend(s.Context(), plain, []int64{1}, who)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
@@ -169,7 +168,7 @@ func TestResend_LeavesBothWhenItCannotRemove(t *testing.T) {
 	})
 }
 
-// The second copy has the message id of the first one.
+// The second copy has the same message id as the first copy.
 func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
@@ -179,7 +178,7 @@ func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 		s.deadLetter(dedup, "", "damaged", texts("a")...)
 		_, err := b.Resend(t.Context(), dedup, []int64{1}, who)
 		require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
-		<-time.After(2 * time.Minute) // on the clock of the bubble: the lock ends
+		<-time.After(2 * time.Minute) // the clock of the bubble advances until the lock expires
 		_, err = s.letters(true).Resend(t.Context(), dedup, []int64{1}, who)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, s.bus.Stats().Active)
@@ -189,7 +188,7 @@ func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 
 func TestOrder_IsCarriedOutWhenTheReplyIsLost(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		var cut atomic.Bool // one connection was cut
+		var cut atomic.Bool // true once a connection was cut
 		b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
 			o.Open = s.open(func(conn net.Conn) net.Conn {
 				if cut.Swap(true) {
@@ -207,8 +206,7 @@ func TestOrder_IsCarriedOutWhenTheReplyIsLost(t *testing.T) {
 	})
 }
 
-// The client itself sends a second time, and the copies have the same message
-// id.
+// The client itself sends the copy a second time, with the same message id.
 func TestResend_LosesNothingWhenTheBusDoesNotAnswer(t *testing.T) {
 	for _, always := range []bool{false, true} {
 		inBothWays(t, func(s *busSite, fetchesAny bool) {

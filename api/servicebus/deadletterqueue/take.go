@@ -17,13 +17,13 @@ import (
 const (
 	maxPassed      = 1_000
 	maxPassedBytes = 64 << 20
-	receiveTimeout = 3 * time.Second  // a dead letter that is not received by then is locked by another receiver, or gone
-	abandonTimeout = 10 * time.Second // a lock that is not released by then ends by itself
+	receiveTimeout = 3 * time.Second  // a dead letter that is not received in this time is deleted or locked by another receiver
+	abandonTimeout = 10 * time.Second // a lock that is not released in this time expires later
 )
 
-// carryOut locks the dead letters with numbers one after another, and settles
-// each with act. It returns the number of settled ones, and stops at the first
-// failure. It skips numbers without a dead letter.
+// executeOrder locks the dead letters with the given sequence numbers one after another, and
+// settles each with act. It returns how many it settled, and stops at the first failure. It skips a
+// number that belongs to no dead letter.
 func (b *Bus) carryOut(ctx context.Context, queue string, numbers []int64, act func(*azservicebus.Receiver, *azservicebus.ReceivedMessage) error) (n int, err error) {
 	order := b.orderOf(queue)
 	if err := order.Acquire(ctx, 1); err != nil {
@@ -49,7 +49,7 @@ func (b *Bus) carryOut(ctx context.Context, queue string, numbers []int64, act f
 	return n, err
 }
 
-// orderOf returns the semaphore of orders about a queue.
+// orderOf returns the semaphore for orders about a queue.
 func (b *Bus) orderOf(queue string) *semaphore.Weighted {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,22 +59,23 @@ func (b *Bus) orderOf(queue string) *semaphore.Weighted {
 	return b.orders[queue]
 }
 
-// A taking locks and settles dead letters of one queue with one receiver.
+// An execution locks and settles the dead letters of one order, which are in one queue, with one
+// receiver.
 type taking struct {
 	*Bus
 	queue    string
 	receiver *azservicebus.Receiver
 	settle   func(*azservicebus.ReceivedMessage) error
 
-	wanted  []int64 // numbers that are not settled yet, ascending
+	wanted  []int64 // sequence numbers of the dead letters that are not settled yet, ascending
 	settled int
 
-	passed      []*azservicebus.ReceivedMessage // locked, but not requested
+	passed      []*azservicebus.ReceivedMessage // dead letters that are locked but not wanted
 	passedBytes int64
 }
 
-// receiveWanted receives dead letters and settles the wanted ones, until no
-// more come.
+// receiveWanted receives dead letters in order and settles the wanted ones, until it receives no
+// more.
 func (t *taking) receiveWanted(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -91,7 +92,7 @@ func (t *taking) receiveWanted(ctx context.Context) error {
 		if !isWanted {
 			t.passed, t.passedBytes = append(t.passed, m), t.passedBytes+sizeOf(m)
 			if numberOf(m) > t.wanted[len(t.wanted)-1] {
-				return nil // the wanted ones are locked by another receiver, deferred, or gone
+				return nil // the remaining wanted dead letters are deleted, deferred, or locked by another receiver
 			}
 			continue
 		}
@@ -111,7 +112,7 @@ func (t *taking) settleOne(at int, m *azservicebus.ReceivedMessage) error {
 	return nil
 }
 
-// receiveNext locks the next unlocked dead letter, or returns nil.
+// receiveNext locks the next unlocked dead letter. It returns nil if it receives none in time.
 func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage, error) {
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiveTimeout)
 	defer cancel()
@@ -128,8 +129,7 @@ func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage
 	}
 }
 
-// fetchWanted fetches the wanted dead letters by their numbers, and settles
-// them.
+// fetchWanted fetches the wanted dead letters by their sequence numbers, and settles them.
 func (t *taking) fetchWanted(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -157,7 +157,8 @@ func (t *taking) fetchWanted(ctx context.Context) error {
 	return nil
 }
 
-// fetch locks the dead letter with a number. It returns nil if the bus does not return it.
+// fetch locks the dead letter with a sequence number. It returns nil if the bus does not return the
+// dead letter.
 func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.ReceivedMessage, err error) {
 	err = callClient(ctx, func(ctx context.Context) error {
 		found, err := t.receiver.ReceiveDeferredMessages(ctx, []int64{number}, nil)
@@ -172,7 +173,7 @@ func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.Recei
 	return m, err
 }
 
-// abandonPassed releases the locks of the messages that were passed over.
+// abandonPassed releases the locks of the dead letters that were passed over.
 func (t *taking) abandonPassed(ctx context.Context) {
 	if len(t.passed) == 0 {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// An exampleHub is a hub for one event in an example. An example is not a test,
-// so it panics if something fails.
+// An exampleHub is a hub that handles one event in an example. An example has no testing.T, so the
+// hub panics if something fails.
 type exampleHub struct {
 	*market
 	connect  domainclient.Connect
@@ -23,7 +23,7 @@ type exampleHub struct {
 	end      *ending
 }
 
-// An ending takes the place of a test for the hub of an example.
+// An exampleTB replaces the testing.TB for the hub of an example.
 type ending struct {
 	testing.TB
 	last []func()
@@ -48,7 +48,8 @@ func (h *exampleHub) close() {
 	}
 }
 
-// peek requests the content of a bundle with the announced event of an actor.
+// peek requests the content of a bundle with the announced event of an actor, as the actor's Peek
+// would.
 func (h *exampleHub) peek(actor string) string {
 	var e contract.DataAvailableNotificationContract
 	require.NoError(h.end, proto.Unmarshal(h.received(actor, 1)[0].Body, &e))
@@ -56,5 +57,5 @@ func (h *exampleHub) peek(actor string) string {
 	return string(h.content(h.ask(testBundle{process: process, events: []uuid.UUID{uuid.MustParse(e.GetUUID())}}), process))
 }
 
-// dequeue notifies that the actor has confirmed the bundle.
+// dequeue notifies the domain that the actor has confirmed the bundle.
 func (h *exampleHub) dequeue(actor string) { h.notify("bundle_"+actor, actor) }

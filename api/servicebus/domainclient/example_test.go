@@ -13,10 +13,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// A domain announces data to the hub, makes the content when it is requested,
-// and gets a notice when the actor has confirmed it. The hub, the bus and the
-// exchange are stand-ins within the process; with ConnectionString and Azure's
-// container client the code is the same.
+// A domain announces data to the hub, produces the content when the hub requests it, and receives a
+// notice when the actor has confirmed the bundle. The hub, the bus and the exchange run within the
+// process. With Azure, only the connection string and the container client change.
 func Example() {
 	hub := openExampleHub()
 	defer hub.close()

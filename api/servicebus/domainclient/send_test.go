@@ -177,8 +177,8 @@ func TestPermanentErrorsAreReturnedAtOnce(t *testing.T) {
 	}
 }
 
-// A forgetfulConn loses the acknowledgement of events and breaks, a number of
-// times.
+// A forgetfulConn loses the acknowledgement of sent events and breaks. It does so as often as the
+// test specifies.
 type forgetfulConn struct {
 	net.Conn
 	sent atomic.Bool
@@ -204,7 +204,7 @@ func (c *forgetfulConn) Read(p []byte) (int, error) {
 func TestABatchWhoseFateIsUnknownIsSentAgainWithTheSameIDs(t *testing.T) {
 	bus := openBus(t)
 	var lose atomic.Int32
-	lose.Store(2) // Microsoft's client gives up after the second loss, and Send does not
+	lose.Store(2) // Microsoft's client gives up after the second loss, but Send continues
 	domain := newClient(t, domainclient.Options{EventsPerMessage: 2, Form: domainclient.JSON, Connect: func() (*azservicebus.Client, error) {
 		return azservicebus.NewClientFromConnectionString(bus.ConnectionString(""), &azservicebus.ClientOptions{
 			NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
@@ -237,7 +237,7 @@ func TestSendTriesUntilItsContextEnds(t *testing.T) {
 	require.Zero(t, taken)
 }
 
-// inside passes requests to a handler without a network.
+// A handlerTransport passes requests to a handler without a network.
 type inside struct{ handler http.Handler }
 
 func (i inside) Do(r *http.Request) (*http.Response, error) {

@@ -28,7 +28,7 @@ func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
 			assert.Equal(t, DatasetNotAvailable, a.Failure.Reason)
 		})
 		<-began
-		holding, cancel := context.WithTimeout(t.Context(), time.Second) // ends as the lock would
+		holding, cancel := context.WithTimeout(t.Context(), time.Second) // ends when the lock would expire
 		defer cancel()
 		_, ok := s.makeContent(holding, new(Request), 20*time.Second)
 		require.False(t, ok)

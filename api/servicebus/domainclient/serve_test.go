@@ -20,15 +20,15 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// drained waits until the bus has no message: every request was completed.
+// drained waits until the bus has no active message, which means that every message was completed.
 func (m *market) drained() {
 	m.t.Helper()
 	require.Eventually(m.t, func() bool { return m.bus.Stats().Active == 0 }, patience, 5*time.Millisecond)
 	require.Zero(m.t, m.bus.Stats().DeadLetters)
 }
 
-// startServing starts to serve and returns when a first request was answered, so that
-// opening the connection does not use up the time of later requests.
+// startServing starts Serve and returns once the reply to a first request was sent. Otherwise later
+// requests would lose time while the connection is opened.
 func (m *market) startServing(o domainclient.Options, h domainclient.Handler) {
 	m.t.Helper()
 	serve(m.t, o, func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
@@ -234,9 +234,8 @@ func TestAttemptsForOneBundleShareTheWork(t *testing.T) {
 	first := m.ask(testBundle{process: "b1_a1"})
 	await(t, began)
 	second := m.ask(testBundle{process: "b1_a1"})
-	// Whether the second attempt has joined the first by now or comes a moment
-	// later, each gets its answer, and no attempt deletes the blocks of
-	// another.
+	// The second request either has joined the first one or arrives a moment later. In both cases
+	// each request gets its reply, and no request deletes the uploaded blocks of the other.
 	close(finish)
 	m.content(first, "b1_a1")
 	m.content(second, "b1_a1")

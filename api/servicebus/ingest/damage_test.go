@@ -16,8 +16,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A damagedStore is a store with some mailboxes that are damaged, or that fail
-// in another way.
+// A damagedStore is a store that returns an error for the mailboxes of some recipients.
 type damagedStore struct {
 	*memory.Store
 
@@ -43,7 +42,7 @@ func (d *damagedStore) has(trouble error, recipients ...domain.ActorID) {
 	}
 }
 
-// damageMailboxes makes mailboxes of a site damaged.
+// damageMailboxes makes the store report that the mailboxes of recipients are damaged.
 func (s *ingestSite) damageMailboxes(recipients ...domain.ActorID) *damagedStore {
 	d := &damagedStore{Store: s.store, trouble: map[domain.ActorID]error{}}
 	d.has(domain.Errorf(domain.Damaged, "the head makes no sense"), recipients...)
@@ -88,7 +87,7 @@ func TestOnThePlainQueueADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 	})
 }
 
-// Reports of damage between other errors do not count as damage.
+// A report of damage does not count if a different error follows it.
 func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
@@ -114,7 +113,7 @@ func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 	})
 }
 
-// The message is retried as long as some of its events may still be stored.
+// A message is retried while the hub may still store some of its events.
 func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -133,7 +132,7 @@ func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
 	})
 }
 
-// damagedSessions returns sessions that together could fill the budget.
+// damagedSessions returns sessions with enough messages to fill the budget of held messages.
 func damagedSessions() (ill []domain.ActorID, sent [][]domain.Event, change func(*ingest.Options)) {
 	for range 6 {
 		ill = append(ill, rt.NewActor())
@@ -167,8 +166,8 @@ func TestSessionsWithDamagedMailboxesDoNotAffectOthers(t *testing.T) {
 	})
 }
 
-// Even if that takes long, no message becomes a dead letter, because that would
-// be a gap, and the store is not called all the time.
+// A damaged mailbox produces no dead letter, however long its repair takes, because a dead letter
+// would be a gap in the session. The pauses between calls of the store grow.
 func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 2))

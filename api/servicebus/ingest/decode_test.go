@@ -115,13 +115,12 @@ func TestEventsKeepNothingOfTheMessage(t *testing.T) {
 	}
 }
 
-// A wrongMessage is a message that is rejected, with the text of its dead
-// letter.
+// A wrongMessage is a message that is rejected, with the expected text of its dead letter.
 type wrongMessage struct {
 	name    string
 	message *azservicebus.ReceivedMessage
 	reason  string
-	says    []string // substrings of the description
+	says    []string // expected substrings of the description
 }
 
 func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
@@ -215,7 +214,7 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 	}
 }
 
-// requireFits requires that the bus accepts a rejection.
+// requireFits requires that the bus accepts the texts of a rejection.
 func requireFits(t testing.TB, r *rejection) {
 	t.Helper()
 	require.NotEmpty(t, r.Reason)
@@ -299,7 +298,7 @@ func TestADescriptionOfManyFaultsIsCutToWhatTheBusKeeps(t *testing.T) {
 	requireFits(t, rejected)
 }
 
-// withPayload returns a valid event with a payload.
+// withPayload returns the JSON of a valid event with a payload.
 func withPayload(text string) string {
 	event, err := json.Marshal(validFields())
 	if err != nil {

@@ -19,7 +19,7 @@ func actor(t *testing.T, name string) domain.ActorID {
 	return id
 }
 
-// numbered returns a message with one event for each recipient.
+// numbered returns a message with the given sequence number and one event for each recipient.
 func numbered(number int64, recipients ...domain.ActorID) *busMessage {
 	m := &busMessage{ReceivedMessage: &azservicebus.ReceivedMessage{SequenceNumber: &number}}
 	for _, r := range recipients {
@@ -60,8 +60,8 @@ func TestDelaysGrowUpToALimit(t *testing.T) {
 	}
 }
 
-// One session above the limit shows that others wait. Then some sessions make
-// way, but not all at the same time.
+// When the number of served sessions exceeds the limit by one, another session is waiting. Some
+// sessions then yield their slots, but not all of them at the same time.
 func TestSessionsMakeWayWhenEveryPlaceIsTaken(t *testing.T) {
 	p := newSessionSlots(2, 1)
 	for range 2 {

@@ -11,8 +11,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// With a maximum of two deliveries, a message that was delivered more often would
-// become a dead letter.
+// The maximum is two deliveries, so a message whose waits were counted as deliveries would become a
+// dead letter.
 func TestAMailboxOfANewerFormat_KeepsItsMessagesWaitingUncounted(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t, locking("PT20S", 2))
@@ -49,7 +49,7 @@ func TestAMailboxOfANewerFormat_KeepsItsMessagesWaitingUncounted(t *testing.T) {
 	})
 }
 
-// When too many messages wait, the whole queue waits.
+// When the parked messages reach their limit, the whole queue waits.
 func TestAMailboxOfANewerFormat_TakesHalfTheRoomOfTheQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 2))

@@ -21,15 +21,15 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// panickingMessage returns a message on which the client panics, because it assumes
-// that this property is a text.
+// panickingMessage returns a message on which the client panics, because the client assumes that
+// the property DeadLetterReason is a text.
 func panickingMessage(m *azservicebus.Message) *azservicebus.Message {
 	m.ApplicationProperties = map[string]any{"DeadLetterReason": int64(1)}
 	return m
 }
 
-// If this test fails one day, the client has been fixed, and receiving no
-// longer needs a guard.
+// If this test ever fails, the client has been fixed, and a receiver need not recover panics any
+// more.
 func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -41,8 +41,8 @@ func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 	})
 }
 
-// The message becomes a dead letter after the maximum number of deliveries.
-// Until then only its own session waits.
+// The message becomes a dead letter after the maximum number of deliveries. Until then, only the
+// session of the message waits.
 func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
 	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
@@ -143,8 +143,8 @@ func TestOnlyTheMessageThatCanNeverBeStoredIsADeadLetter(t *testing.T) {
 	}
 }
 
-// heldUp lets the first save wait until n more messages have arrived, so that
-// these are saved together.
+// holdFirstSave makes the first save wait until n more messages have arrived, so that these
+// messages are saved together.
 func (s *ingestSite) heldUp(n float64) {
 	f := func(context.Context, []domain.Event) error {
 		s.hub.before.Store(nil)
@@ -197,8 +197,8 @@ func TestTheOtherEventsOfAMessageWithAConflictAreStored(t *testing.T) {
 	})
 }
 
-// A pickyStore never stores the events of one recipient, and those of others
-// only later.
+// A pickyStore always refuses the events of one recipient. It stores the events of other recipients
+// only after some failures.
 type pickyStore struct {
 	*memory.Store
 	refused domain.ActorID
@@ -251,8 +251,8 @@ func TestAMessageWithoutEventsIsCompleted(t *testing.T) {
 	})
 }
 
-// Only those who may read the queue may see the payload of a dead letter, not
-// those who read logs.
+// The payload of a dead letter may be visible to readers of the queue, but not to readers of the
+// log.
 func TestThePayloadOfADeadLetterIsNotLogged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// doubtful is how often in a row a link may end before a message comes
-	// without a fault of the session: connections are lost now and then.
+	// doubtful is the number of consecutive setbacks that are not attributed to the session: a link
+	// may be lost without a fault of the session.
 	doubtful = 2
 
-	// watchedSessions is the number of sessions in a backoff. The count of a
-	// forgotten session starts at zero.
+	// watchedSessions is the maximum number of sessions that a backoff tracks. The count of a
+	// session that was dropped starts at zero again.
 	watchedSessions = 10_000
 )
 
-// A backoff counts, for each session, how often in a row it could not be served
-// because of the session itself, and makes it wait, longer each time. A
-// receiver that accepts the session too early parks it.
+// A backoff counts the consecutive setbacks of each session: how often it could not be served
+// because of a fault of the session. After each setback the session must wait longer. A receiver
+// that accepts the session before the end of its wait parks the session.
 type backoff struct {
 	delay func(count int) time.Duration
 
@@ -27,19 +27,18 @@ type backoff struct {
 
 type setbacks struct {
 	count int
-	until time.Time // the session is not served before
+	until time.Time // end of the session's wait
 }
 
 func newBackoff(delay func(count int) time.Duration) *backoff {
 	return &backoff{delay: delay, bySession: make(map[string]setbacks)}
 }
 
-// addSuspected counts a setback that may not be caused by the session. Like
-// addCertain it returns the number of consecutive setbacks, minus the doubtful
-// ones.
+// addSuspected counts a setback that the session may not have caused. Like addCertain, it returns
+// the number of consecutive setbacks minus the first doubtful ones.
 func (b *backoff) addSuspected(session string) int { return b.addSetback(session, 0) }
 
-// addCertain counts a setback that is certainly caused by the session.
+// addCertain counts a setback that the session certainly caused.
 func (b *backoff) addCertain(session string) int { return b.addSetback(session, doubtful) }
 
 func (b *backoff) addSetback(session string, least int) int {
@@ -61,14 +60,15 @@ func (b *backoff) addSetback(session string, least int) int {
 	return counted
 }
 
-// waitTime returns how long a session should still not be served.
+// waitTime returns the remaining wait of a session. It is zero or negative for a session that can
+// be served.
 func (b *backoff) waitTime(session string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return time.Until(b.bySession[session].until)
 }
 
-// forget resets the count of a session that works.
+// forget resets the count of a session that was served.
 func (b *backoff) forget(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

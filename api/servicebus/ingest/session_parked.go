@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// parkSession keeps the link of a session open for a while, so that no receiver
-// accepts the session, and then closes it. Meanwhile the session leaves its
-// slot to others.
+// parkSession keeps the link of a session open for a while, so that no receiver accepts the
+// session, and then closes the link. If the limit of parked sessions permits, the session returns
+// its slot first.
 func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[messageEvents], wait time.Duration) {
 	select {
 	case s.parked <- struct{}{}:
@@ -19,14 +19,14 @@ func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[messageEven
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		<-s.parked
-	default: // too many are parked: this one keeps its slot
+	default: // too many sessions are parked, so this session keeps its slot
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		s.slots.returnSlot(l.MadeWay())
 	}
 }
 
-// recordResult records whether a session can be served.
+// recordResult records whether a session could be served.
 func (s *sessions) recordResult(id string, store *eventStore, err error) {
 	received := store.loop.Received()
 	switch {
@@ -50,6 +50,6 @@ func (s *sessions) recordResult(id string, store *eventStore, err error) {
 	}
 }
 
-// isLogged reports whether the n-th setback is logged: the first, the second,
-// the fourth and so on.
+// isLogged reports whether the setback with number n is logged. Setbacks 1, 2, 4, 8 and so on are
+// logged.
 func isLogged(n int) bool { return n > 0 && n&(n-1) == 0 }

@@ -12,8 +12,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A session with one message does not wait until sessions with many messages
-// are done.
+// A session with one message does not wait until the sessions with many messages are empty.
 func TestABusySessionMakesWayForOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const busy, turn = 200, 10
@@ -33,7 +32,7 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 		s.waitUntilStored(3*busy + 1)
 		stop()
 		stored := slices.Concat(s.hub.saves...)
-		done := 0 // messages of the other actors that are stored before
+		done := 0 // number of busy actors whose last event was stored before the event of the quiet actor
 		for _, events := range loads {
 			if slices.Index(stored, events[busy-1].ID) < slices.Index(stored, quiet.ID) {
 				done++
@@ -45,8 +44,8 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 	})
 }
 
-// If there are not more sessions than may be served, they stay where they are:
-// returning and accepting them again costs more than serving them.
+// If the number of sessions does not exceed the limit, no session yields its slot: closing sessions
+// and accepting them again costs more than serving them.
 func TestSessionsAreNotReturnedWithoutNeed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const sessions = 4
@@ -70,7 +69,7 @@ func TestSessionsAreNotReturnedWithoutNeed(t *testing.T) {
 	})
 }
 
-// With a slow store, messages wait in the bus, where they cost nothing.
+// With a slow store, messages wait in the bus and use no memory of the hub.
 func TestHeldMessagesAreBounded(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -81,7 +80,7 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 		{"the messages of a lane", ingest.Limits{ReceiverMessages: 7}, 1, 7},
 		{"the bytes of a lane", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400 bytes
 		{"the messages of all", ingest.Limits{Messages: 20}, 8, 20},
-		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each loop may exceed it by one event
+		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each loop may exceed the limit by one event
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -113,7 +112,7 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// Messages that arrive during a save are saved together.
+// Messages that arrive during a save are stored together in the next save.
 func TestMessagesThatComeDuringASaveAreSavedTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)

@@ -17,11 +17,12 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// asDecimal is a number that arrives as a decimal. Clients of the embedded bus
-// cannot send a decimal, but those of another broker can.
+// asDecimal is a number that a tampering connection converts to a decimal. Clients of the embedded
+// bus cannot send a decimal, but clients of another broker can.
 const asDecimal = int64(0x7EC17A1B0A7DECAF)
 
-// A tampering connection turns that number into a decimal where it is received.
+// A tampering connection replaces the number asDecimal with a decimal in the bytes that its reader
+// receives.
 type tampering struct {
 	net.Conn
 	rest []byte
@@ -31,7 +32,7 @@ func (c *tampering) Read(b []byte) (int, error) {
 	const long, decimal64, frames = 0x81, 0x84, 1 << 20
 	number := func(code byte) []byte { return binary.BigEndian.AppendUint64([]byte{code}, uint64(asDecimal)) }
 	if len(c.rest) == 0 {
-		whole := make([]byte, frames) // large enough for everything that the bus writes at once
+		whole := make([]byte, frames) // large enough for everything that the bus writes in one call
 		n, err := c.Conn.Read(whole)
 		if err != nil {
 			return 0, err
@@ -43,8 +44,8 @@ func (c *tampering) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// sendsUndecodable sends an announcement that the client of the hub cannot
-// decode, so that the client ends its link.
+// sendsUndecodable sends an announcement that the hub's client cannot decode, so that the client
+// ends its link.
 func (s *ingestSite) sendsUndecodable(queue string, e domain.Event) {
 	s.Helper()
 	s.wire = func(near net.Conn) net.Conn { return &tampering{Conn: near} }
@@ -56,7 +57,8 @@ func (s *ingestSite) sendsUndecodable(queue string, e domain.Event) {
 	out.sendMessage(m)
 }
 
-// receives returns a receiver that gets the same messages as the hub.
+// receives returns a receiver whose connection tampers with messages like the connection of the
+// hub.
 func (s *ingestSite) receives(queue string) *azservicebus.Receiver {
 	s.Helper()
 	c, err := s.client()
@@ -67,8 +69,8 @@ func (s *ingestSite) receives(queue string) *azservicebus.Receiver {
 	return r
 }
 
-// If this test fails one day, the client has been fixed, and no session has to
-// be parked for this reason.
+// If this test ever fails, the client has been fixed, and no session needs to be parked because of
+// a decimal.
 func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -82,8 +84,8 @@ func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
 	})
 }
 
-// Other messages of the plain queue are received. The message comes again when
-// its lock has ended, until it becomes a dead letter.
+// The other messages of the queue without sessions are received. The undecodable message is
+// delivered again each time its lock expires, until it becomes a dead letter.
 func TestAMessageThatCannotBeDecodedDoesNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 3))
@@ -114,9 +116,8 @@ func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
 	})
 }
 
-// No message of the session can be received before an operator has removed the
-// undecodable one. The session waits ever longer between attempts, and then
-// continues.
+// No message of the session can be received until an operator has removed the undecodable message.
+// The pauses between attempts grow. After the removal, the other messages are received.
 func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 3))
@@ -137,7 +138,7 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 		require.Less(t, time.Since(sent), 2*time.Second)
 
 		stop()
-		<-time.After(20 * time.Second) // the lock of a session whose link was lost ends
+		<-time.After(20 * time.Second) // the lock of a session whose link was lost expires
 		s.takesOne(stricken)
 		stop = s.startIngestion(func(o *ingest.Options) { o.Registerer = nil })
 		s.waitUntilStored(len(others) + len(events))
@@ -149,12 +150,12 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 	})
 }
 
-// takesOne removes the first message of a session from its queue.
+// takesOne removes the first message of a session from the queue.
 func (s *ingestSite) takesOne(session domain.ActorID) {
 	s.Helper()
 	r, err := s.newClient().AcceptSessionForQueue(s.Context(), fifo, session.String(), &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)
 	_, err = r.ReceiveMessages(s.Context(), 1, nil)
 	require.NoError(s, err)
-	_ = r.Close(s.Context()) // its link is lost already
+	_ = r.Close(s.Context()) // the link is lost already
 }

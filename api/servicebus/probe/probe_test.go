@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newBus returns a client of a namespace, with a key that has rights.
+// newBus returns a client of a namespace. The key of the client has the given rights.
 func newBus(t *testing.T, rights embedded.Key) *azservicebus.Client {
 	t.Helper()
 	var entities embedded.Entities

@@ -24,7 +24,7 @@ func TestTheLockThatEndsFirstIsRenewedFirst(t *testing.T) {
 
 		var want []*Message[string]
 		for range 20 {
-			want = append(want, add(30*time.Second)) // of locks that end at the same time, the first that came is due first
+			want = append(want, add(30*time.Second)) // if several locks expire at the same time, the lock of the first received message is due first
 		}
 		want = append([]*Message[string]{add(20 * time.Second)}, want...)
 		first, _, wait = locks.nextDue()

@@ -24,10 +24,10 @@ const (
 	session         = "s"
 )
 
-// A meterReading is the content of a message: a number.
+// A meterReading is the content of a message, which is a number.
 type meterReading int
 
-// A meterStore stores readings.
+// A meterStore is a Handler that stores meter readings.
 type meterStore struct {
 	loop *Loop[meterReading]
 
@@ -35,8 +35,8 @@ type meterStore struct {
 	stored []meterReading
 	dead   []string
 	stores int
-	gate   chan struct{} // if not nil, Store waits until it is closed
-	fails  error         // if not nil, Store abandons its messages and fails the loop with it
+	gate   chan struct{} // if not nil, Store waits until gate is closed
+	fails  error         // if not nil, Store abandons its messages and fails the loop with this error
 }
 
 func (r *meterStore) Decode(m *azservicebus.ReceivedMessage) (meterReading, int, *Rejection) {
@@ -71,7 +71,7 @@ func (r *meterStore) DeadLettered(m *Message[meterReading]) {
 	r.dead = append(r.dead, m.Rejection.Reason)
 }
 
-// A polite session makes way as soon as it may.
+// A yieldingSession is a Fairness whose session always yields.
 type polite struct{}
 
 func (polite) Wanted() <-chan struct{} {
@@ -82,14 +82,14 @@ func (polite) Wanted() <-chan struct{} {
 
 func (polite) MakeWay() bool { return true }
 
-// alone is the fairness of the only session.
+// An onlySession is a Fairness for a session without other sessions.
 type alone struct{}
 
 func (alone) Wanted() <-chan struct{} { return nil }
 
 func (alone) MakeWay() bool { return false }
 
-// A bench is a bus with a queue of each kind.
+// A busSite is a bus with a queue with sessions and a queue without sessions.
 type bench struct {
 	*testing.T
 	bus    *embedded.Namespace
@@ -123,7 +123,7 @@ func (b *bench) sendMessages(queue string, bodies ...string) {
 	require.NoError(b, s.Close(b.Context()))
 }
 
-// loopOf returns a loop over one of the queues that stores in m.
+// newLoopOf returns a loop for one of the queues. m stores its messages.
 func (b *bench) loopOf(queue string, m *meterStore, fairness Fairness) *Loop[meterReading] {
 	b.Helper()
 	o := Options[meterReading]{
@@ -143,8 +143,7 @@ func (b *bench) loopOf(queue string, m *meterStore, fairness Fairness) *Loop[met
 	return m.loop
 }
 
-// runLoop runs a loop until its context ends, and finishes the held messages after
-// that.
+// runLoop runs a loop until ctx ends. The loop then finishes the held messages.
 func (b *bench) runLoop(ctx context.Context, l *Loop[meterReading]) (err error) {
 	err = l.Run(ctx, context.WithoutCancel(ctx))
 	l.Close(context.Background())
@@ -163,7 +162,7 @@ func onBoth(t *testing.T, test func(b *bench, queue string)) {
 func TestALoopStoresMessagesThatAreNoEventsInTheirOrder(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
 		var want []meterReading
-		for n := range 30 { // more than the loop may hold
+		for n := range 30 { // more messages than the loop may hold
 			want = append(want, meterReading(n))
 			b.sendMessages(queue, strconv.Itoa(n))
 		}
@@ -201,12 +200,12 @@ func TestWhatComesDuringAStoreIsTheNextBatchWithinItsLimits(t *testing.T) {
 		done := make(chan error, 1)
 		l := b.loopOf(queue, m, alone{})
 		go func() { done <- b.runLoop(ctx, l) }()
-		<-time.After(2 * time.Second) // on the clock of the bubble: the first store waits at the gate
+		<-time.After(2 * time.Second) // on the clock of the bubble; the first store waits at the gate
 		for n := range 14 {
 			b.sendMessages(queue, strconv.Itoa(n+1))
 		}
 		<-time.After(2 * time.Second)
-		stop() // held messages are stored nevertheless
+		stop() // the loop still stores the messages that it holds
 		close(m.gate)
 		require.NoError(b, <-done)
 		require.Len(b, m.stored, 10, "as many as may be in hand")
@@ -221,7 +220,7 @@ func TestWhatIsAbandonedIsDeliveredAgain(t *testing.T) {
 		errBroken := errors.New("broken")
 		require.ErrorIs(b, b.runLoop(b.Context(), b.loopOf(queue, &meterStore{fails: errBroken}, alone{})), errBroken)
 		m := &meterStore{}
-		ctx, stop := context.WithTimeout(b.Context(), 2*time.Minute) // the locks of messages have to end
+		ctx, stop := context.WithTimeout(b.Context(), 2*time.Minute) // long enough for the locks of the messages to expire
 		defer stop()
 		stopAt := time.AfterFunc(90*time.Second, stop)
 		defer stopAt.Stop()
