@@ -20,7 +20,7 @@ func (r *renderer) renderInline(text string) {
 		n := 0
 		switch text[0] {
 		case '`':
-			n = r.codeSpan(text)
+			n = r.renderCodeSpan(text)
 		case '[':
 			n = r.renderLink(text)
 		case '*':
@@ -36,9 +36,9 @@ func (r *renderer) renderInline(text string) {
 	}
 }
 
-// codeSpan renders the code span at the beginning of text and returns its length. It returns 0 if
+// renderCodeSpan renders the code span at the beginning of text and returns its length. It returns 0 if
 // the code span has no end.
-func (r *renderer) codeSpan(text string) int {
+func (r *renderer) renderCodeSpan(text string) int {
 	end := strings.IndexByte(text[1:], '`')
 	if end < 0 {
 		return 0

@@ -55,11 +55,11 @@ func (c *Client) AnnounceJSON(ctx context.Context, body []byte) (*Announced, err
 		return nil, err
 	}
 	a := new(Announced)
-	return a, decodeAnswer(answer, a)
+	return a, decodeResponse(answer, a)
 }
 
-// decodeAnswer decodes the response of a hub into v.
-func decodeAnswer(answer []byte, v any) error {
+// decodeResponse decodes the response of a hub into v.
+func decodeResponse(answer []byte, v any) error {
 	if err := json.Unmarshal(answer, v); err != nil {
 		return fmt.Errorf("hubclient: the answer cannot be read; is this a hub? %w", err)
 	}

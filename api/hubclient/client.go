@@ -65,7 +65,7 @@ const (
 	defaultTimeout   = 40 * time.Second
 	defaultMaxBundle = 1 << 30
 	idleConnections  = 64
-	maxAnswer        = 8 << 20 // maximum size in bytes of a response that is not a bundle
+	maxResponse        = 8 << 20 // maximum size in bytes of a response that is not a bundle
 )
 
 // A Client sends requests to a hub. It is safe for concurrent use.
@@ -256,25 +256,25 @@ func causeOf(ctx context.Context, err error) error {
 // temporary failures.
 func (c *Client) sendRepeatedly(ctx context.Context, method, path, actor string, body []byte) (answer []byte, err error) {
 	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
-		answer, err = c.fetchAnswer(ctx, method, path, actor, body)
+		answer, err = c.fetchResponse(ctx, method, path, actor, body)
 		return err
 	})
 	return answer, err
 }
 
-// fetchAnswer sends a request once and returns the body of its response.
-func (c *Client) fetchAnswer(ctx context.Context, method, path, actor string, body []byte) ([]byte, error) {
+// fetchResponse sends a request once and returns the body of its response.
+func (c *Client) fetchResponse(ctx context.Context, method, path, actor string, body []byte) ([]byte, error) {
 	conn, err := c.startRequest(ctx, method, path, actor, body, nil, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.close()
-	answer, err := io.ReadAll(io.LimitReader(conn, maxAnswer+1))
+	answer, err := io.ReadAll(io.LimitReader(conn, maxResponse+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("hubclient: the answer broke off: %w", err)
-	case len(answer) > maxAnswer:
-		return nil, &Problem{Status: conn.StatusCode, Title: "The answer is too long", Detail: fmt.Sprintf("Want up to %d bytes.", maxAnswer)}
+	case len(answer) > maxResponse:
+		return nil, &Problem{Status: conn.StatusCode, Title: "The answer is too long", Detail: fmt.Sprintf("Want up to %d bytes.", maxResponse)}
 	}
 	return answer, nil
 }

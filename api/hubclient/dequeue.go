@@ -39,7 +39,7 @@ func (c *Client) Dequeue(ctx context.Context, actor, id string) error {
 // the response to an attempt was lost, so that the attempt may have dequeued the bundle.
 func (c *Client) dequeueOnce(ctx context.Context, actor, id string, mayBeDequeued *bool) error {
 	return c.repeatUntilDone(ctx, c.opts.Budget, func() error {
-		_, err := c.fetchAnswer(ctx, http.MethodDelete, "/v1/dequeue/"+url.PathEscape(id), actor, nil)
+		_, err := c.fetchResponse(ctx, http.MethodDelete, "/v1/dequeue/"+url.PathEscape(id), actor, nil)
 		if p, ok := errors.AsType[*Problem](err); ok && p.isGone() {
 			return &NotOpenError{id, *mayBeDequeued, p}
 		}

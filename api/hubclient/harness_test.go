@@ -163,19 +163,19 @@ func taggedBundle(id, tag, body string, n int) hubStep {
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(rest[:min(n, len(rest))]))
 		if n < len(rest) {
-			breakOff(w, r)
+			abortBody(w, r)
 		}
 	}
 }
 
-// breakOff closes the connection after the data that was written.
-func breakOff(w http.ResponseWriter, _ *http.Request) {
+// abortBody closes the connection after the data that was written.
+func abortBody(w http.ResponseWriter, _ *http.Request) {
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
 }
 
-// noAnswer closes the connection without a response.
-func noAnswer(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+// dropConnection closes the connection without a response.
+func dropConnection(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func ok(http.ResponseWriter, *http.Request) {}
 

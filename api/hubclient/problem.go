@@ -81,7 +81,7 @@ func (p *Problem) isGone() bool {
 }
 
 const (
-	maxProblem = maxAnswer
+	maxProblem = maxResponse
 	// maxRetryAfter is the maximum pause that is accepted in Retry-After.
 	maxRetryAfter = 24 * time.Hour
 )

@@ -31,6 +31,6 @@ func (c *Client) Queues(ctx context.Context, actor string) ([]Queue, error) {
 	var q struct {
 		Queues []Queue `json:"queues"`
 	}
-	err = decodeAnswer(answer, &q)
+	err = decodeResponse(answer, &q)
 	return q.Queues, err
 }

@@ -55,7 +55,7 @@ func New(opts Options) *Authenticator {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Authenticator{opts: opts, issuers: make(map[string]*keySet), memory: newMemory(maxRemembered)}
+	a := &Authenticator{opts: opts, issuers: make(map[string]*keySet), memory: newTokenCache(maxRemembered)}
 	for _, issuer := range opts.Issuers {
 		a.issuers[issuer] = newKeySet(issuer, func(ctx context.Context) ([]jose.JSONWebKey, error) {
 			return fetchKeys(ctx, opts.Client, issuer)

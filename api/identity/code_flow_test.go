@@ -94,7 +94,7 @@ func TestCodeFlow_ReturnsTheAccountWithItsRoles(t *testing.T) {
 	require.Equal(t, mockoidc.DefaultUser().Subject, account.Principal().Subject)
 }
 
-func TestCodeFlow_RefusesWhatIsNotOfTheAttempt(t *testing.T) {
+func TestCodeFlow_RejectsAResponseToAnotherAttempt(t *testing.T) {
 	for name, c := range map[string]struct {
 		claims map[string]any
 		change func(*identity.Attempt, url.Values)

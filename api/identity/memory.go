@@ -20,7 +20,7 @@ type hash = [sha256.Size]byte
 
 const maxRemembered = 10_000
 
-func newMemory(limit int) *tokenCache {
+func newTokenCache(limit int) *tokenCache {
 	return &tokenCache{limit: limit, tokens: make(map[hash]*verifiedToken)}
 }
 

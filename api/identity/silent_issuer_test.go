@@ -34,20 +34,20 @@ func (i *silentIssuer) Do(r *http.Request) (*http.Response, error) {
 		i.ServeHTTP(answer, r)
 		return answer.Result(), nil
 	case i.sendsHeader.Load():
-		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(silence{r.Context()})}, nil
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(silentBody{r.Context()})}, nil
 	}
 	<-r.Context().Done()
 	return nil, context.Cause(r.Context())
 }
 
-type silence struct{ ctx context.Context }
+type silentBody struct{ ctx context.Context }
 
-func (s silence) Read([]byte) (int, error) {
+func (s silentBody) Read([]byte) (int, error) {
 	<-s.ctx.Done()
 	return 0, context.Cause(s.ctx)
 }
 
-func TestSilentIssuer_CostsOneRequestTenSecondsAndTheOthersNothing(t *testing.T) {
+func TestSilentIssuer_DelaysOnlyRequestsWithUnknownKeys(t *testing.T) {
 	for name, sendsHeader := range map[string]bool{"sends nothing": false, "sends no body": true} {
 		issuer := &silentIssuer{Issuer: identitytest.Start(t)}
 		issuer.sendsHeader.Store(sendsHeader)

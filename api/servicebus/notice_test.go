@@ -74,7 +74,7 @@ func noticesOf(t testing.TB, n *embedded.Namespace, count int) []*azservicebus.R
 }
 
 // A notice has, byte for byte, the format that domains were built for.
-func TestANoticeIsWhatTheContractSays(t *testing.T) {
+func TestNotice_HasTheBytesOfTheContract(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
 		n := bustest.Open(t, embedded.Options{})
@@ -100,7 +100,7 @@ func TestANoticeIsWhatTheContractSays(t *testing.T) {
 	})(t)
 }
 
-func TestANoticeThatComesAgainHasTheSameID(t *testing.T) {
+func TestNotice_HasTheSameIDWhenItIsRepeated(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		s := newNotices(t, n)
@@ -113,7 +113,7 @@ func TestANoticeThatComesAgainHasTheSameID(t *testing.T) {
 	})(t)
 }
 
-func TestABusThatKnowsIDsTakesANoticeOnce(t *testing.T) {
+func TestNotice_IsStoredOnceByABusThatDetectsDuplicates(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		entities := bustest.Entities()
 		for i := range entities.Queues {
@@ -163,7 +163,7 @@ func TestManyNoticesShareAConnection(t *testing.T) {
 	noticesOf(t, n, 100)
 }
 
-func TestANoticeThatTheBusRefusesIsNotAccepted(t *testing.T) {
+func TestNotice_FailsIfTheBusRefusesIt(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		entities := bustest.Entities()
 		for i := range entities.Queues {
@@ -218,12 +218,12 @@ func TestNoticesContinueAfterAnOutageAndAfterAKeyIsCorrected(t *testing.T) {
 }
 
 // A silencedConn lets the requests of a client through. While on is true, it blocks the replies.
-type silence struct {
+type silencedConn struct {
 	net.Conn
 	on *atomic.Bool
 }
 
-func (s *silence) Read(b []byte) (int, error) {
+func (s *silencedConn) Read(b []byte) (int, error) {
 	for {
 		k, err := s.Conn.Read(b)
 		if err != nil || !s.on.Load() {
@@ -233,7 +233,7 @@ func (s *silence) Read(b []byte) (int, error) {
 }
 
 // The bus has accepted the notice, but its reply is lost.
-func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
+func TestNotice_IsUncertainIfTheReplyIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := embedded.Open(embedded.Options{Entities: bustest.Entities()})
 		require.NoError(t, err)
@@ -241,7 +241,7 @@ func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
 		s := servicebus.NewNotices(servicebus.NoticeOptions{Queues: bustest.QueuesOf(domain.TimeSeries), Open: func() (*azservicebus.Client, error) {
 			return bustest.NewClient(n.ConnectionString(""), func(ctx context.Context) (net.Conn, error) {
 				c, err := n.Dial(ctx)
-				return &silence{c, &on}, err
+				return &silencedConn{c, &on}, err
 			})
 		}})
 		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
@@ -258,7 +258,7 @@ func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
 	})
 }
 
-func TestAfterClosingNoNoticeIsSent(t *testing.T) {
+func TestNotices_SendNothingAfterClose(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		s := newNotices(t, n)

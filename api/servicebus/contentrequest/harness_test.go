@@ -22,7 +22,7 @@ import (
 )
 
 // longTimeout is the time limit of requests that receive a reply. No test waits that long.
-const amply = 2 * time.Minute
+const longTimeout = 2 * time.Minute
 
 var (
 	bundle    = bustest.Must(domain.ParseBundleID("0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"))
@@ -34,7 +34,7 @@ func aRequest() hub.ContentRequest {
 	return hub.ContentRequest{
 		Recipient: recipient, Origin: domain.TimeSeries, Bundle: bundle,
 		ContentType: bustest.Must(domain.ParseContentType("RSM012")), Format: domain.XML, Version: "1.2",
-		List: "ab/0001/" + process + "_1-7", By: time.Now().Add(amply),
+		List: "ab/0001/" + process + "_1-7", By: time.Now().Add(longTimeout),
 	}
 }
 
@@ -51,15 +51,15 @@ func newRequests(t testing.TB, n *embedded.Namespace, change ...func(*contentreq
 }
 
 // sendRequest sends a request with enough time for a reply.
-func ask(t testing.TB, r *contentrequest.Requests, q hub.ContentRequest) (hub.Reply, error) {
+func sendRequest(t testing.TB, r *contentrequest.Requests, q hub.ContentRequest) (hub.Reply, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), amply)
+	ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 	defer cancel()
 	return r.Request(ctx, q)
 }
 
 // A simulatedDomain receives requests and replies as the test specifies.
-type simulated struct {
+type simulatedDomain struct {
 	client  *azservicebus.Client
 	queues  contract.Queues
 	sending sync.Mutex
@@ -68,20 +68,20 @@ type simulated struct {
 }
 
 // A receivedRequest is a request as a domain receives it.
-type asked struct {
+type receivedRequest struct {
 	*contract.DataBundleRequestContract
 	message *azservicebus.ReceivedMessage
 }
 
 // newDomain returns a domain that does not receive requests yet.
-func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simulated {
+func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simulatedDomain {
 	t.Helper()
 	client, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
 		RetryOptions:     azservicebus.RetryOptions{MaxRetries: 100, RetryDelay: time.Millisecond, MaxRetryDelay: 50 * time.Millisecond},
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return n.Dial(ctx) },
 	})
 	require.NoError(t, err)
-	d := &simulated{client: client, queues: contract.DefaultQueues(origin.String()), seen: make(map[string]bool)}
+	d := &simulatedDomain{client: client, queues: contract.DefaultQueues(origin.String()), seen: make(map[string]bool)}
 	d.replies, err = client.NewSender(d.queues.Reply, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
@@ -89,21 +89,21 @@ func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simul
 }
 
 // serve calls serveAs for domain.TimeSeries.
-func serve(t testing.TB, n *embedded.Namespace, answer func(asked) []*azservicebus.Message) *simulated {
+func serve(t testing.TB, n *embedded.Namespace, answer func(receivedRequest) []*azservicebus.Message) *simulatedDomain {
 	t.Helper()
 	return serveAs(t, n, domain.TimeSeries, answer)
 }
 
 // serveAs runs a domain that replies to each request with the messages that answer returns, sent in
 // one batch, until the test ends. The domain replies to any number of requests concurrently.
-func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer func(asked) []*azservicebus.Message) *simulated {
+func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer func(receivedRequest) []*azservicebus.Message) *simulatedDomain {
 	t.Helper()
 	d := newDomain(t, n, origin)
 	ctx, stop := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	working.Go(func() {
 		for {
-			q, ok := d.take(ctx)
+			q, ok := d.receiveRequest(ctx)
 			if !ok {
 				return
 			}
@@ -123,7 +123,7 @@ func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer f
 
 // receiveRequest receives the next request, even if connections are lost. It skips redelivered and
 // repeated requests. It returns false when ctx has ended.
-func (d *simulated) take(ctx context.Context) (asked, bool) {
+func (d *simulatedDomain) receiveRequest(ctx context.Context) (receivedRequest, bool) {
 	for ctx.Err() == nil {
 		session, err := d.client.AcceptNextSessionForQueue(ctx, d.queues.Request, nil)
 		if err != nil {
@@ -140,13 +140,13 @@ func (d *simulated) take(ctx context.Context) (asked, bool) {
 		_ = session.Close(context.Background())
 		if isRequest && !d.seen[q.RequestId] {
 			d.seen[q.RequestId] = true
-			return asked{&q, messages[0]}, true
+			return receivedRequest{&q, messages[0]}, true
 		}
 	}
-	return asked{}, false
+	return receivedRequest{}, false
 }
 
-func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
+func (d *simulatedDomain) send(t testing.TB, replies ...*azservicebus.Message) {
 	if len(replies) == 0 {
 		return
 	}
@@ -163,15 +163,15 @@ func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
 }
 
 // nextRequest receives the next request, for a test that sends the reply itself.
-func (d *simulated) nextRequest(t testing.TB) asked {
+func (d *simulatedDomain) nextRequest(t testing.TB) receivedRequest {
 	t.Helper()
-	q, ok := d.take(t.Context())
+	q, ok := d.receiveRequest(t.Context())
 	require.True(t, ok)
 	return q
 }
 
 // deadReply waits for a message in the dead-letter queue of the reply queue.
-func (d *simulated) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
+func (d *simulatedDomain) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
 	t.Helper()
 	r, err := d.client.NewReceiverForQueue(d.queues.Reply, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 	require.NoError(t, err)
@@ -187,17 +187,17 @@ func (d *simulated) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
 }
 
 // reply returns a message for the session that the request names.
-func (q asked) reply(r *contract.DataBundleResponseContract) *azservicebus.Message {
+func (q receivedRequest) reply(r *contract.DataBundleResponseContract) *azservicebus.Message {
 	return q.raw(bustest.Must(proto.Marshal(r)))
 }
 
-func (q asked) raw(body []byte) *azservicebus.Message {
+func (q receivedRequest) raw(body []byte) *azservicebus.Message {
 	ttl := contract.ReplyWithin
 	return &azservicebus.Message{Body: body, SessionID: q.message.ReplyToSessionID, TimeToLive: &ttl}
 }
 
 // content returns a reply that reports that the content is at uri.
-func (q asked) content(uri string) *azservicebus.Message {
+func (q receivedRequest) content(uri string) *azservicebus.Message {
 	return q.reply(&contract.DataBundleResponseContract{
 		RequestId: q.RequestId, RequestIdempotencyId: q.IdempotencyId, Reply: success(uri),
 	})
@@ -214,15 +214,15 @@ func failure(reason int32, text string) *contract.DataBundleResponseContract_Fai
 }
 
 // A backgroundRequest is a request that runs in another goroutine.
-type asking struct {
+type backgroundRequest struct {
 	reply hub.Reply
 	err   error
 	done  chan struct{}
 }
 
 // startRequest sends a request in the background.
-func begin(ctx context.Context, r *contentrequest.Requests, q hub.ContentRequest) *asking {
-	a := &asking{done: make(chan struct{})}
+func startRequest(ctx context.Context, r *contentrequest.Requests, q hub.ContentRequest) *backgroundRequest {
+	a := &backgroundRequest{done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
 		a.reply, a.err = r.Request(ctx, q)
@@ -230,26 +230,26 @@ func begin(ctx context.Context, r *contentrequest.Requests, q hub.ContentRequest
 	return a
 }
 
-func (a *asking) wait() (hub.Reply, error) {
+func (a *backgroundRequest) wait() (hub.Reply, error) {
 	<-a.done
 	return a.reply, a.err
 }
 
 // A manualContext exceeds its deadline only when the test calls end.
-type patient struct {
+type manualContext struct {
 	context.Context
 	mu    sync.Mutex
 	over  chan struct{}
 	ended bool
 }
 
-func newPatient() *patient {
-	return &patient{Context: context.Background(), over: make(chan struct{})}
+func newManualContext() *manualContext {
+	return &manualContext{Context: context.Background(), over: make(chan struct{})}
 }
 
 // end makes the context exceed its deadline once all goroutines wait. Otherwise the domain may have
 // received a request that the bus has not accepted yet.
-func (p *patient) end() {
+func (p *manualContext) end() {
 	synctest.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -257,9 +257,9 @@ func (p *patient) end() {
 	close(p.over)
 }
 
-func (p *patient) Done() <-chan struct{} { return p.over }
+func (p *manualContext) Done() <-chan struct{} { return p.over }
 
-func (p *patient) Err() error {
+func (p *manualContext) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended {

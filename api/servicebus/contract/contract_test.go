@@ -125,7 +125,7 @@ func failure(reason contract.DataBundleResponseContract_RequestFailure_Reason, d
 	}
 }
 
-func TestMessagesAreTheBytesOfTheOriginal(t *testing.T) {
+func TestMessages_HaveTheBytesOfTheOriginal(t *testing.T) {
 	for _, tc := range golden {
 		t.Run(tc.name, func(t *testing.T) {
 			want := fromText(t, tc.bytes)
@@ -156,14 +156,14 @@ func fromText(t *testing.T, text string) []byte {
 	return b
 }
 
-func TestAFieldOfALaterVersionIsNoFault(t *testing.T) {
+func TestMessages_MayHaveFieldsOfALaterVersion(t *testing.T) {
 	var notice contract.DequeueContract
 	require.NoError(t, proto.Unmarshal(fromText(t, `0a 01 "a" 7a 03 "new" 12 01 "b"`), &notice))
 	require.Equal(t, "a", notice.GetDataAvailableNotificationReferenceId())
 	require.Equal(t, "b", notice.GetMarketOperator())
 }
 
-func TestAReasonOfALaterVersionKeepsItsNumber(t *testing.T) {
+func TestReply_KeepsTheNumberOfALaterReason(t *testing.T) {
 	var reply contract.DataBundleResponseContract
 	require.NoError(t, proto.Unmarshal(fromText(t, `22 02 08 63`), &reply))
 	require.Equal(t, "99", reply.GetFailure().GetReason().String())

@@ -69,8 +69,8 @@ func (s *busSite) open(wire func(net.Conn) net.Conn) func() (*azservicebus.Clien
 	}
 }
 
-// letters returns the Bus under test.
-func (s *busSite) letters(fetchesAny bool, change ...func(*deadletterqueue.Options)) *deadletterqueue.Bus {
+// newBus returns the Bus under test.
+func (s *busSite) newBus(fetchesAny bool, change ...func(*deadletterqueue.Options)) *deadletterqueue.Bus {
 	s.Helper()
 	o := deadletterqueue.Options{Open: s.open(nil), FetchesAny: fetchesAny, Clock: bustest.ClockAt(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	for _, c := range change {
@@ -140,7 +140,7 @@ func (s *busSite) deadLetter(queue, session, reason string, messages ...*azservi
 
 // addExpired adds n dead letters to a queue by sending messages that expire. The test must run in a
 // bubble.
-func (s *busSite) expired(queue string, n int) {
+func (s *busSite) addExpired(queue string, n int) {
 	s.Helper()
 	const atOnce = 100
 	sender, err := s.client.NewSender(queue, nil)
@@ -159,8 +159,8 @@ func (s *busSite) expired(queue string, n int) {
 	require.EqualValues(s, n, s.bus.Stats().DeadLetters)
 }
 
-// texts returns messages with the given bodies.
-func texts(bodies ...string) (messages []*azservicebus.Message) {
+// newMessages returns messages with the given bodies.
+func newMessages(bodies ...string) (messages []*azservicebus.Message) {
 	for _, b := range bodies {
 		messages = append(messages, &azservicebus.Message{Body: []byte(b), MessageID: to.Ptr("id-" + b)})
 	}

@@ -18,14 +18,14 @@ import (
 
 // Resend implements deadletters.Bus.
 func (b *Bus) Resend(ctx context.Context, queue string, numbers []int64, who string) (resent int, err error) {
-	return b.carryOut(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+	return b.executeOrder(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 		return b.resend(ctx, queue, r, m, who)
 	})
 }
 
 // Delete implements deadletters.Bus.
 func (b *Bus) Delete(ctx context.Context, queue string, numbers []int64) (deleted int, err error) {
-	return b.carryOut(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+	return b.executeOrder(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 		return b.remove(ctx, queue, r, m)
 	})
 }

@@ -24,14 +24,14 @@ const (
 // executeOrder locks the dead letters with the given sequence numbers one after another, and
 // settles each with act. It returns how many it settled, and stops at the first failure. It skips a
 // number that belongs to no dead letter.
-func (b *Bus) carryOut(ctx context.Context, queue string, numbers []int64, act func(*azservicebus.Receiver, *azservicebus.ReceivedMessage) error) (n int, err error) {
+func (b *Bus) executeOrder(ctx context.Context, queue string, numbers []int64, act func(*azservicebus.Receiver, *azservicebus.ReceivedMessage) error) (n int, err error) {
 	order := b.orderOf(queue)
 	if err := order.Acquire(ctx, 1); err != nil {
 		return 0, domain.Errorf(domain.Busy, "another order about dead letters of queue %s is being carried out; repeat this one afterwards: %w", queue, err)
 	}
 	defer order.Release(1)
 	err = b.withReceiver(ctx, queue, func(r *azservicebus.Receiver) error {
-		t := &taking{
+		t := &execution{
 			Bus: b, queue: queue, receiver: r, wanted: slices.Sorted(slices.Values(numbers)),
 			settle: func(m *azservicebus.ReceivedMessage) error { return act(r, m) },
 		}
@@ -61,7 +61,7 @@ func (b *Bus) orderOf(queue string) *semaphore.Weighted {
 
 // An execution locks and settles the dead letters of one order, which are in one queue, with one
 // receiver.
-type taking struct {
+type execution struct {
 	*Bus
 	queue    string
 	receiver *azservicebus.Receiver
@@ -76,7 +76,7 @@ type taking struct {
 
 // receiveWanted receives dead letters in order and settles the wanted ones, until it receives no
 // more.
-func (t *taking) receiveWanted(ctx context.Context) error {
+func (t *execution) receiveWanted(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
 			return domain.Errorf(domain.Busy, "the time is over while there are dead letters of queue %s to receive; repeat the order: %w", t.queue, err)
@@ -103,7 +103,7 @@ func (t *taking) receiveWanted(ctx context.Context) error {
 	return nil
 }
 
-func (t *taking) settleOne(at int, m *azservicebus.ReceivedMessage) error {
+func (t *execution) settleOne(at int, m *azservicebus.ReceivedMessage) error {
 	if err := t.settle(m); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (t *taking) settleOne(at int, m *azservicebus.ReceivedMessage) error {
 }
 
 // receiveNext locks the next unlocked dead letter. It returns nil if it receives none in time.
-func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage, error) {
+func (t *execution) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage, error) {
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiveTimeout)
 	defer cancel()
 	m, err := busclient.ReceiveOne(waiting, t.receiver)
@@ -130,7 +130,7 @@ func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage
 }
 
 // fetchWanted fetches the wanted dead letters by their sequence numbers, and settles them.
-func (t *taking) fetchWanted(ctx context.Context) error {
+func (t *execution) fetchWanted(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
 			return domain.Errorf(domain.Busy, "the time is over while there are dead letters of queue %s to fetch; repeat the order: %w", t.queue, err)
@@ -159,7 +159,7 @@ func (t *taking) fetchWanted(ctx context.Context) error {
 
 // fetch locks the dead letter with a sequence number. It returns nil if the bus does not return the
 // dead letter.
-func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.ReceivedMessage, err error) {
+func (t *execution) fetch(ctx context.Context, number int64) (m *azservicebus.ReceivedMessage, err error) {
 	err = callClient(ctx, func(ctx context.Context) error {
 		found, err := t.receiver.ReceiveDeferredMessages(ctx, []int64{number}, nil)
 		if len(found) > 0 {
@@ -174,7 +174,7 @@ func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.Recei
 }
 
 // abandonPassed releases the locks of the dead letters that were passed over.
-func (t *taking) abandonPassed(ctx context.Context) {
+func (t *execution) abandonPassed(ctx context.Context) {
 	if len(t.passed) == 0 {
 		return
 	}

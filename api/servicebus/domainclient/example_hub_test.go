@@ -20,24 +20,24 @@ type exampleHub struct {
 	*market
 	connect  domainclient.Connect
 	exchange *container.Client
-	end      *ending
+	end      *exampleTB
 }
 
 // An exampleTB replaces the testing.TB for the hub of an example.
-type ending struct {
+type exampleTB struct {
 	testing.TB
 	last []func()
 }
 
-func (*ending) Helper()                      {}
-func (*ending) Context() context.Context     { return context.Background() }
-func (e *ending) Cleanup(f func())           { e.last = append(e.last, f) }
-func (*ending) Errorf(text string, a ...any) { panic(fmt.Sprintf(text, a...)) }
-func (*ending) FailNow()                     { panic("the example failed") }
-func (*ending) Fatalf(text string, a ...any) { panic(fmt.Sprintf(text, a...)) }
+func (*exampleTB) Helper()                      {}
+func (*exampleTB) Context() context.Context     { return context.Background() }
+func (e *exampleTB) Cleanup(f func())           { e.last = append(e.last, f) }
+func (*exampleTB) Errorf(text string, a ...any) { panic(fmt.Sprintf(text, a...)) }
+func (*exampleTB) FailNow()                     { panic("the example failed") }
+func (*exampleTB) Fatalf(text string, a ...any) { panic(fmt.Sprintf(text, a...)) }
 
 func openExampleHub() *exampleHub {
-	e := &ending{}
+	e := &exampleTB{}
 	m := newMarket(e)
 	return &exampleHub{m, connectTo(m.bus), m.exchange, e}
 }
@@ -52,9 +52,9 @@ func (h *exampleHub) close() {
 // would.
 func (h *exampleHub) peek(actor string) string {
 	var e contract.DataAvailableNotificationContract
-	require.NoError(h.end, proto.Unmarshal(h.received(actor, 1)[0].Body, &e))
+	require.NoError(h.end, proto.Unmarshal(h.receiveEvents(actor, 1)[0].Body, &e))
 	process := "bundle_" + actor
-	return string(h.content(h.ask(testBundle{process: process, events: []uuid.UUID{uuid.MustParse(e.GetUUID())}}), process))
+	return string(h.receiveContent(h.requestContent(testBundle{process: process, events: []uuid.UUID{uuid.MustParse(e.GetUUID())}}), process))
 }
 
 // dequeue notifies the domain that the actor has confirmed the bundle.

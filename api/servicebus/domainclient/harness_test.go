@@ -79,8 +79,8 @@ func newHub(t testing.TB, n *embedded.Namespace) *busHub {
 	return &busHub{t, client}
 }
 
-// received receives count messages of a recipient from the queue for events, and completes them.
-func (h *busHub) received(recipient string, count int) []*azservicebus.ReceivedMessage {
+// receiveEvents receives count messages of a recipient from the queue for events, and completes them.
+func (h *busHub) receiveEvents(recipient string, count int) []*azservicebus.ReceivedMessage {
 	h.t.Helper()
 	return h.takeSession(contract.DataAvailableFIFO, recipient, count)
 }

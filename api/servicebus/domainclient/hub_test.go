@@ -86,7 +86,7 @@ type testBundle struct {
 }
 
 // requestContent requests the content of a bundle, and returns the id of the request.
-func (m *market) ask(b testBundle) (request string) {
+func (m *market) requestContent(b testBundle) (request string) {
 	m.t.Helper()
 	request, list := uuid.NewString(), b.process+"_ids"
 	_, err := m.exchange.NewBlockBlobClient(list).UploadBuffer(m.t.Context(), contract.EncodeIDs(b.events), nil)
@@ -111,7 +111,7 @@ func (m *market) ask(b testBundle) (request string) {
 }
 
 // receiveReply waits for the reply to a request.
-func (m *market) answer(request string) *contract.DataBundleResponseContract {
+func (m *market) receiveReply(request string) *contract.DataBundleResponseContract {
 	m.t.Helper()
 	reply := m.takeSession("charges-reply", request, 1)[0]
 	require.Equal(m.t, 30*time.Second, *reply.TimeToLive)
@@ -124,17 +124,17 @@ func (m *market) answer(request string) *contract.DataBundleResponseContract {
 }
 
 // receiveFailure waits for the reply to a request, and requires that the reply is a failure.
-func (m *market) failure(request string) (reason, description string) {
+func (m *market) receiveFailure(request string) (reason, description string) {
 	m.t.Helper()
-	got := m.answer(request)
+	got := m.receiveReply(request)
 	require.NotNil(m.t, got.GetFailure(), "%v", got)
 	return got.GetFailure().GetReason().String(), got.GetFailure().GetFailureDescription()
 }
 
 // receiveContent waits for the reply to a request, and returns the content at the URI in the reply.
-func (m *market) content(request, process string) []byte {
+func (m *market) receiveContent(request, process string) []byte {
 	m.t.Helper()
-	got := m.answer(request)
+	got := m.receiveReply(request)
 	blob := m.exchange.NewBlobClient(process + "_data")
 	require.Equal(m.t, blob.URL(), got.GetSuccess().GetContentUri(), "%v", got)
 	resp, err := blob.DownloadStream(m.t.Context(), nil)

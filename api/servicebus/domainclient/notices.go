@@ -46,7 +46,7 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 		return err
 	}
 	defer closeClient(ctx, client, &err)
-	l := &listening{c: c, tell: h, client: client}
+	l := &noticeLoop{c: c, tell: h, client: client}
 	p := c.newPatience()
 	for ctx.Err() == nil {
 		err := l.drainQueue(ctx, &p)
@@ -61,14 +61,14 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 }
 
 // A noticeLoop is one call of Notices.
-type listening struct {
+type noticeLoop struct {
 	c      *Client
 	tell   func(ctx context.Context, n *Notice) error
 	client *azservicebus.Client
 }
 
 // drainQueue opens a receiver and uses it until the receiver fails.
-func (l *listening) drainQueue(ctx context.Context, p *patience) error {
+func (l *noticeLoop) drainQueue(ctx context.Context, p *patience) error {
 	from, err := l.client.NewReceiverForQueue(l.c.o.Queues.Dequeue, nil)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (l *listening) drainQueue(ctx context.Context, p *patience) error {
 
 // handleNotice passes one notice to the handler until the handler returns nil. It keeps the lock of
 // the notice during the pauses, so that retries do not count as deliveries.
-func (l *listening) handleNotice(ctx context.Context, from *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+func (l *noticeLoop) handleNotice(ctx context.Context, from *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 	n, err := l.c.parseNotice(m)
 	if err != nil {
 		return l.c.deadLetter(ctx, from, m, err)

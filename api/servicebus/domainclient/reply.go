@@ -13,7 +13,7 @@ import (
 func (r *Request) contentName() string { return contract.ContentName(r.IdempotencyID) }
 
 // sendReply sends the reply to a request to the hub.
-func (s *serving) sendReply(ctx context.Context, a *Answer) error {
+func (s *serveLoop) sendReply(ctx context.Context, a *Answer) error {
 	m, err := s.c.replyMessage(a)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 		return err
 	}
 	defer closeClient(ctx, requests, &err)
-	s := &serving{c: c, make: h, requests: requests, replies: newSenders(&c.o, c.o.Queues.Reply)}
+	s := &serveLoop{c: c, make: h, requests: requests, replies: newSenders(&c.o, c.o.Queues.Reply)}
 	defer func() {
 		closing, cancel := closingContext(ctx)
 		defer cancel()
@@ -57,7 +57,7 @@ func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
 }
 
 // A serveLoop is one call of Serve.
-type serving struct {
+type serveLoop struct {
 	c        *Client
 	make     Handler
 	requests *azservicebus.Client
@@ -70,7 +70,7 @@ type serving struct {
 const acceptFor = time.Minute
 
 // answerRequests replies to one request after another.
-func (s *serving) answerRequests(ctx context.Context) error {
+func (s *serveLoop) answerRequests(ctx context.Context) error {
 	p := s.c.newPatience()
 	for ctx.Err() == nil {
 		err := s.answerNextSession(ctx)
@@ -90,7 +90,7 @@ func (s *serving) answerRequests(ctx context.Context) error {
 
 // answerNextSession waits for a session and replies to the requests in it. The hub uses a new
 // session for each attempt.
-func (s *serving) answerNextSession(ctx context.Context) error {
+func (s *serveLoop) answerNextSession(ctx context.Context) error {
 	accepting, cancel := context.WithTimeout(ctx, acceptFor)
 	defer cancel()
 	session, err := s.requests.AcceptNextSessionForQueue(accepting, s.c.o.Queues.Request, nil)
@@ -127,7 +127,7 @@ func (s *serving) answerNextSession(ctx context.Context) error {
 }
 
 // answerRequest sends the reply to a request, and then completes the request.
-func (s *serving) answerRequest(ctx context.Context, session *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage) error {
+func (s *serveLoop) answerRequest(ctx context.Context, session *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage) error {
 	began := s.c.o.Now()
 	r, err := s.c.parseRequest(m)
 	if err != nil {
@@ -155,13 +155,13 @@ func (s *serving) answerRequest(ctx context.Context, session *azservicebus.Sessi
 // for one bundle share the work: the handler is called for one request, and all requests get the
 // content. If the time of that request ends first, another request calls the handler within its own
 // time. makeContent returns false if ctx ended first.
-func (s *serving) makeContent(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
+func (s *serveLoop) makeContent(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
 	key := fmt.Sprintf("%q %q %s %g", r.IdempotencyID, r.List, r.Format, r.Version)
 	inTime, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	for ctx.Err() == nil {
 		shared, late, _ := s.making.Do(key, func() (any, error) {
-			uri, size, err := s.makeAndPut(inTime, r)
+			uri, size, err := s.produceContent(inTime, r)
 			if err != nil && ctx.Err() != nil {
 				return nil, ctx.Err() // the request that called the handler has ended
 			}
@@ -178,7 +178,7 @@ func (s *serving) makeContent(ctx context.Context, r *Request, left time.Duratio
 	return Answer{}, false
 }
 
-func (s *serving) makeAndPut(ctx context.Context, r *Request) (uri string, size int64, err error) {
+func (s *serveLoop) produceContent(ctx context.Context, r *Request) (uri string, size int64, err error) {
 	var content io.Reader
 	err = recoverPanic(func() (err error) {
 		content, err = s.make(ctx, r)
@@ -197,7 +197,7 @@ func (s *serving) makeAndPut(ctx context.Context, r *Request) (uri string, size 
 }
 
 // newFailure returns the failure to send to the hub for an error, or nil for a nil error.
-func (s *serving) newFailure(ctx context.Context, r *Request, err error) *Failure {
+func (s *serveLoop) newFailure(ctx context.Context, r *Request, err error) *Failure {
 	if err == nil {
 		return nil
 	}

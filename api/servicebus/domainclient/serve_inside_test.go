@@ -13,10 +13,10 @@ import (
 )
 
 // The next receiver of the request starts a new attempt with a new time limit.
-func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
+func TestMakeContent_ReturnsFalseWhenTheLockIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := make(chan struct{})
-		s := &serving{make: func(ctx context.Context, _ *Request) (io.Reader, error) {
+		s := &serveLoop{make: func(ctx context.Context, _ *Request) (io.Reader, error) {
 			close(began)
 			<-ctx.Done()
 			return nil, ctx.Err()

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPausesGrowAndTheirJitterComesFromTheInjectedRandomness(t *testing.T) {
+func TestPatience_PausesGrowWithInjectedJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pauses := func(random io.Reader) (all []time.Duration) {
 			c, err := New(Options{Connect: ConnectionString(""), Random: random})

@@ -84,7 +84,7 @@ const pastLocks = 61 * time.Second
 
 // A loop that loses its lock during a save neither loses nor duplicates events, even if another
 // receiver processes the session after that.
-func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
+func TestIngest_LosesAndDuplicatesNothingWhenLocksExpire(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		clock := &jumpyClock{}
 		s := newSite(t, func(o *embedded.Options) { o.Clock = clock })
@@ -106,7 +106,7 @@ func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 			s.hub.after.Store(late(func() { s.hub.after.Store(nil) }))
 		}))
 		stop := s.startIngestion(func(o *ingest.Options) { o.Clock = clock.Now })
-		s.announcesByNewClient(queue, events)
+		s.sendByNewClient(queue, events)
 		s.waitUntilStored(len(events))
 		eventually(t, "redeliveries", func() bool { return s.metric("events_duplicates_total") > 0 })
 		stop()
@@ -138,7 +138,7 @@ func (s *ingestSite) serveOnPort() func() (*azservicebus.Client, error) {
 // Two consumers run over TCP with 64 sessions and faults of every kind. Each event is stored once,
 // and the events of each cabinet are stored in order. The environment variable MESSAGEHUB_CHAOS is
 // the number of seeds.
-func TestTwoConsumersWithFaultsStoreEachEventOnceAndInOrder(t *testing.T) {
+func TestTwoConsumers_StoreEventsOnceAndInOrderInSpiteOfFaults(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("MESSAGEHUB_CHAOS"))
 	if err != nil {
 		seeds = 1
@@ -152,9 +152,9 @@ func chaos(t *testing.T, seed uint64) {
 	const actors, each, disasters = 64, 24, 10
 	random := rand.New(rand.NewPCG(seed, 64))
 	clock := &jumpyClock{}
-	s := newSite(t, locking("PT1M", 1000), func(o *embedded.Options) { o.Clock = clock })
+	s := newSite(t, withLocks("PT1M", 1000), func(o *embedded.Options) { o.Clock = clock })
 	open := s.serveOnPort()
-	s.hub.failsAtRandom(seed)
+	s.hub.failAtRandom(seed)
 
 	var stops [2]func()
 	starts := func() func() {
@@ -180,7 +180,7 @@ func chaos(t *testing.T, seed uint64) {
 		}
 	}
 	var sending sync.WaitGroup
-	sending.Go(func() { s.sendsInTurn(open, sent) })
+	sending.Go(func() { s.sendInTurn(open, sent) })
 
 	for disaster := range disasters {
 		s.waitUntilStored(actors * each * (disaster + 1) / (disasters + 1))
@@ -205,8 +205,8 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// sendsInTurn sends events to the actors in turn. It repeats an event that may not have arrived.
-func (s *ingestSite) sendsInTurn(open func() (*azservicebus.Client, error), sent [][]domain.Event) {
+// sendInTurn sends events to the actors in turn. It repeats an event that may not have arrived.
+func (s *ingestSite) sendInTurn(open func() (*azservicebus.Client, error), sent [][]domain.Event) {
 	client, err := open()
 	require.NoError(s, err)
 	defer client.Close(context.Background())
@@ -222,8 +222,8 @@ func (s *ingestSite) sendsInTurn(open func() (*azservicebus.Client, error), sent
 	}
 }
 
-// failsAtRandom makes one call of Ingest in eight fail, before or after it stores the events.
-func (h *faultyHub) failsAtRandom(seed uint64) {
+// failAtRandom makes one call of Ingest in eight fail, before or after it stores the events.
+func (h *faultyHub) failAtRandom(seed uint64) {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 128))
 	f := func(context.Context, []domain.Event) error {

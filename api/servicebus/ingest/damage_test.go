@@ -50,7 +50,7 @@ func (s *ingestSite) damageMailboxes(recipients ...domain.ActorID) *damagedStore
 	return d
 }
 
-func TestOnThePlainQueueADamagedMailboxDoesNotAffectOthers(t *testing.T) {
+func TestPlainQueue_ADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, well := rt.NewActor(), rt.NewActor()
@@ -88,7 +88,7 @@ func TestOnThePlainQueueADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 }
 
 // A report of damage does not count if a different error follows it.
-func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
+func TestDamage_ThatIsTemporaryMakesNoDeadLetter(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		tries := 0
@@ -102,7 +102,7 @@ func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
-		s.announcesByNewClient(queue, events)
+		s.sendByNewClient(queue, events)
 		<-time.After(5 * time.Minute)
 		require.EqualValues(t, len(events), s.metric("messages_received_total"), "none was delivered again")
 		s.hub.before.Store(nil)
@@ -114,7 +114,7 @@ func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 }
 
 // A message is retried while the hub may still store some of its events.
-func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
+func TestMessage_ForADamagedAndABusyMailboxIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, busy := rt.NewActor(), rt.NewActor()
@@ -170,7 +170,7 @@ func TestSessionsWithDamagedMailboxesDoNotAffectOthers(t *testing.T) {
 // would be a gap in the session. The pauses between calls of the store grow.
 func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT20S", 2))
+		s := newSite(t, withLocks("PT20S", 2))
 		ill, sent, change := damagedSessions()
 		d := s.damageMailboxes(ill...)
 		out := s.sender(fifo)

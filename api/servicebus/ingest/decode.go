@@ -59,7 +59,7 @@ func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event
 	if rejected != nil {
 		return nil, nil, rejected
 	}
-	if rejected := d.judgeEvents(sent); rejected != nil {
+	if rejected := d.rejectFaultyEvents(sent); rejected != nil {
 		return nil, nil, rejected
 	}
 	if rejected := checkSession(m.SessionID, sent.events); rejected != nil {
@@ -162,7 +162,7 @@ func rejectUnreadable(err error, media string) *rejection {
 
 // rejectFaultyEvents returns a rejection that lists all faults if an event has a fault or the hub would
 // refuse it.
-func (d *decoder) judgeEvents(a *decodedBody) *rejection {
+func (d *decoder) rejectFaultyEvents(a *decodedBody) *rejection {
 	faults, total, reason := a.faults, a.total, reasonInvalid
 	err := d.check(a.events)
 	if refused, ok := errors.AsType[*hub.RejectionError](err); ok {

@@ -75,8 +75,8 @@ func (s *ingestSite) waitUntilStored(events int) {
 	}
 }
 
-// failing returns a fault that always returns err.
-func failing(err error) *storeFault {
+// failWith returns a fault that always returns err.
+func failWith(err error) *storeFault {
 	f := func(context.Context, []domain.Event) error { return err }
 	return &f
 }

@@ -64,9 +64,9 @@ func queues() (e embedded.Entities) {
 	return e
 }
 
-// locking sets the duration of locks, and the number of deliveries after which the bus dead-letters
+// withLocks sets the duration of locks, and the number of deliveries after which the bus dead-letters
 // a message.
-func locking(duration string, deliveries uint32) func(*embedded.Options) {
+func withLocks(duration string, deliveries uint32) func(*embedded.Options) {
 	return func(o *embedded.Options) {
 		for i := range o.Entities.Queues {
 			o.Entities.Queues[i].Properties.LockDuration = duration
@@ -240,11 +240,11 @@ func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	return sum
 }
 
-// A deadLettered is the text of a dead letter that an operator reads.
-type deadLettered struct{ body, reason, description string }
+// A deadLetterText is the text of a dead letter that an operator reads.
+type deadLetterText struct{ body, reason, description string }
 
 // deadLetters receives and removes count dead letters of a queue.
-func (s *ingestSite) deadLetters(queue string, count int) (dead []deadLettered) {
+func (s *ingestSite) deadLetters(queue string, count int) (dead []deadLetterText) {
 	s.Helper()
 	r, err := s.newClient().NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter, ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)
@@ -252,7 +252,7 @@ func (s *ingestSite) deadLetters(queue string, count int) (dead []deadLettered) 
 		got, err := r.ReceiveMessages(s.Context(), 1, nil)
 		require.NoError(s, err)
 		for _, m := range got {
-			dead = append(dead, deadLettered{string(m.Body), value(m.DeadLetterReason), value(m.DeadLetterErrorDescription)})
+			dead = append(dead, deadLetterText{string(m.Body), value(m.DeadLetterReason), value(m.DeadLetterErrorDescription)})
 		}
 	}
 	require.NoError(s, r.Close(s.Context()))

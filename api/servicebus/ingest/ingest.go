@@ -127,7 +127,7 @@ func New(o Options) *Ingestion {
 		opts: o, limits: limits,
 		decoder: newDecoder(o.Message, o.Hub.Check),
 		metrics: newIngestMetrics(o.Registerer, o.queueNames()),
-		order:   newOrder(),
+		order:   newOrderMonitor(),
 		inHand:  receiver.NewBudget(limits.Messages, limits.Bytes),
 		saves:   semaphore.NewWeighted(int64(limits.Saves)),
 		tracer:  tracing.New(o.Traces, "api/servicebus/ingest"),

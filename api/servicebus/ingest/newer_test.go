@@ -13,9 +13,9 @@ import (
 
 // The maximum is two deliveries, so a message whose waits were counted as deliveries would become a
 // dead letter.
-func TestAMailboxOfANewerFormat_KeepsItsMessagesWaitingUncounted(t *testing.T) {
+func TestAMailboxOfANewerFormat_HoldsItsMessagesWithoutDeliveries(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
-		s := newSite(t, locking("PT20S", 2))
+		s := newSite(t, withLocks("PT20S", 2))
 		newer, known := rt.NewActor(), rt.NewActor()
 		d := s.damageMailboxes()
 		d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)
@@ -50,9 +50,9 @@ func TestAMailboxOfANewerFormat_KeepsItsMessagesWaitingUncounted(t *testing.T) {
 }
 
 // When the parked messages reach their limit, the whole queue waits.
-func TestAMailboxOfANewerFormat_TakesHalfTheRoomOfTheQueue(t *testing.T) {
+func TestAMailboxOfANewerFormat_UsesHalfTheCapacityOfTheQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT20S", 2))
+		s := newSite(t, withLocks("PT20S", 2))
 		newer, known := rt.NewActor(), rt.NewActor()
 		d := s.damageMailboxes()
 		d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)

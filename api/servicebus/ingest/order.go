@@ -30,7 +30,7 @@ type mark struct {
 	highest   int64
 }
 
-func newOrder() *orderMonitor {
+func newOrderMonitor() *orderMonitor {
 	return &orderMonitor{marks: make(map[domain.ActorID]*list.Element), byUsage: list.New()}
 }
 

@@ -63,8 +63,8 @@ func copyDelayed(to, from net.Conn, away time.Duration) {
 	_ = from.Close()
 }
 
-// bursts sends events to an actor, three at a time, with pauses between them.
-func bursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
+// sendBursts sends events to an actor, three at a time, with pauses between them.
+func sendBursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
 	random := rand.New(rand.NewPCG(1, 2))
 	out := s.sender(fifo)
 	events := rt.Events(count, actor)
@@ -81,7 +81,7 @@ const burstEvents = 300
 
 // A receive call for several messages returns the messages of a session in the wrong order. If this
 // test ever fails, the client has been fixed, and a loop may receive several messages in one call.
-func TestTheClientReordersASessionWhenAskedForMoreThanOneMessage(t *testing.T) {
+func TestClient_ReordersASessionInOneCallForSeveralMessages(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var lines sync.WaitGroup
 		defer lines.Wait()
@@ -93,7 +93,7 @@ func TestTheClientReordersASessionWhenAskedForMoreThanOneMessage(t *testing.T) {
 		actor := rt.NewActor()
 		var sending sync.WaitGroup
 		defer sending.Wait()
-		sending.Go(func() { bursts(s, actor, burstEvents) })
+		sending.Go(func() { sendBursts(s, actor, burstEvents) })
 		r, err := client.AcceptSessionForQueue(t.Context(), fifo, actor.String(), nil)
 		require.NoError(t, err)
 		inversions, highest := 0, int64(0)
@@ -122,7 +122,7 @@ func TestASessionKeepsItsOrderOverASlowConnection(t *testing.T) {
 	s.wire = delayConnections(5*time.Millisecond, &lines)
 	stop := s.startIngestion()
 	actor := rt.NewActor()
-	events := bursts(s, actor, burstEvents/5)
+	events := sendBursts(s, actor, burstEvents/5)
 	s.waitUntilStored(len(events))
 	stop()
 	s.has(actor, events...)
@@ -131,9 +131,9 @@ func TestASessionKeepsItsOrderOverASlowConnection(t *testing.T) {
 
 // A message is stored after a message of the same recipient that was sent later. It is reported and
 // stored. This can happen in a queue without sessions.
-func TestAnEventThatWasOvertakenRaisesAnAlarm(t *testing.T) {
+func TestOrderMonitor_ReportsALateEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT30S", 10))
+		s := newSite(t, withLocks("PT30S", 10))
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
 		out := s.sender(plainRecipient)
@@ -153,7 +153,7 @@ func TestAnEventThatWasOvertakenRaisesAnAlarm(t *testing.T) {
 	})
 }
 
-func TestARedeliveryRaisesNoAlarm(t *testing.T) {
+func TestOrderMonitor_DoesNotReportARedelivery(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		actor := rt.NewActor()

@@ -30,7 +30,7 @@ func panickingMessage(m *azservicebus.Message) *azservicebus.Message {
 
 // If this test ever fails, the client has been fixed, and a receiver need not recover panics any
 // more.
-func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
+func TestClient_PanicsOnAPropertyOfAnotherType(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		out := s.sender(plainRecipient)
@@ -47,7 +47,7 @@ func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
 	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				s := newSite(t, locking("PT20S", 3))
+				s := newSite(t, withLocks("PT20S", 3))
 				stop := s.startIngestion()
 				out := s.sender(queue)
 				stricken, other := rt.NewActor(), rt.NewActor()
@@ -80,7 +80,7 @@ func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
 	}
 }
 
-func TestOnlyTheMessageThatCanNeverBeStoredIsADeadLetter(t *testing.T) {
+func TestIngest_DeadLettersOnlyAnInvalidMessage(t *testing.T) {
 	actor, stranger := rt.NewActor(), rt.NewActor()
 	stored := rt.Event(actor)
 	changed := stored
@@ -145,7 +145,7 @@ func TestOnlyTheMessageThatCanNeverBeStoredIsADeadLetter(t *testing.T) {
 
 // holdFirstSave makes the first save wait until n more messages have arrived, so that these
 // messages are saved together.
-func (s *ingestSite) heldUp(n float64) {
+func (s *ingestSite) holdFirstSave(n float64) {
 	f := func(context.Context, []domain.Event) error {
 		s.hub.before.Store(nil)
 		eventually(s.T, "messages in hand", func() bool { return s.metric("messages_in_hand") >= n })
@@ -154,7 +154,7 @@ func (s *ingestSite) heldUp(n float64) {
 	s.hub.before.Store(&f)
 }
 
-func TestOfTwoContentsWithOneIDTheFirstIsStored(t *testing.T) {
+func TestIngest_StoresTheFirstOfTwoContentsWithOneID(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		actor := rt.NewActor()
@@ -166,7 +166,7 @@ func TestOfTwoContentsWithOneIDTheFirstIsStored(t *testing.T) {
 		for _, e := range sent {
 			out.sendEvents(e)
 		}
-		s.heldUp(float64(len(sent)))
+		s.holdFirstSave(float64(len(sent)))
 		stop := s.startIngestion()
 		s.waitUntilStored(len(events))
 		dead := s.deadLetters(fifo, 1)
@@ -177,7 +177,7 @@ func TestOfTwoContentsWithOneIDTheFirstIsStored(t *testing.T) {
 	})
 }
 
-func TestTheOtherEventsOfAMessageWithAConflictAreStored(t *testing.T) {
+func TestIngest_StoresTheOtherEventsOfAConflictingMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		actor := rt.NewActor()
@@ -215,7 +215,7 @@ func (p *pickyStore) Save(ctx context.Context, to domain.ActorID, events []domai
 	return p.Store.Save(ctx, to, events)
 }
 
-func TestAMessageIsNoDeadLetterWhileSomeOfItMayStillBeStored(t *testing.T) {
+func TestIngest_RetriesAMessageWhileEventsMayBeStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		picky := &pickyStore{Store: s.store, refused: rt.NewActor()}

@@ -51,7 +51,7 @@ type sessions struct {
 func (s *sessions) acceptSessions(ctx, work context.Context) {
 	const shortWait = 5 * time.Second // used until the bus has replied once; long enough for a machine under load
 	wait := shortWait
-	for failures := 0; s.slots.takeSlot(ctx) == nil; {
+	for failures := 0; s.slots.takeSearchSlot(ctx) == nil; {
 		client, err := s.bus.Acquire()
 		if err == nil {
 			var r *azservicebus.SessionReceiver
@@ -66,7 +66,7 @@ func (s *sessions) acceptSessions(ctx, work context.Context) {
 			}
 		}
 		if err != nil {
-			s.slots.giveBack()
+			s.slots.returnSearchSlot()
 		}
 		switch {
 		case err == nil || busclient.ReasonOf(err) == busclient.Timeout:
@@ -88,7 +88,7 @@ func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, 
 	deadline := time.Now().Add(wait)
 	patient, cancel := context.WithDeadline(ctx, deadline.Add(forTheAnswer))
 	defer cancel()
-	return client.AcceptNextSessionForQueue(earlier{patient, deadline}, s.queue, nil) //nolint:contextcheck // it is that of the caller
+	return client.AcceptNextSessionForQueue(earlierDeadline{patient, deadline}, s.queue, nil) //nolint:contextcheck // it is that of the caller
 }
 
 // An earlierDeadline is a context whose Deadline method returns a time before its real deadline.
@@ -96,13 +96,13 @@ func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, 
 // If the client stopped waiting at the same time, it could not distinguish an empty queue from a
 // lost bus. Shortly before the earlier time, and after it, Deadline returns the real deadline, so
 // that the client can still write.
-type earlier struct {
+type earlierDeadline struct {
 	context.Context //nolint:containedctx // it is one
 	deadline        time.Time
 }
 
 // Deadline implements context.Context.
-func (e earlier) Deadline() (time.Time, bool) {
+func (e earlierDeadline) Deadline() (time.Time, bool) {
 	const moment = 250 * time.Millisecond // time that a write may take
 	if time.Until(e.deadline) > moment {
 		return e.deadline, true
@@ -132,5 +132,5 @@ func (s *sessions) serveSession(ctx, work context.Context, r *azservicebus.Sessi
 	if err != nil && !errors.Is(err, busclient.ErrLinkLost) {
 		busclient.Sleep(ctx, s.retryDelay(1)) // otherwise a session that cannot be served would be accepted again immediately
 	}
-	s.slots.returnSlot(store.loop.MadeWay())
+	s.slots.returnSessionSlot(store.loop.MadeWay())
 }

@@ -41,7 +41,7 @@ func TestASessionWithADamagedMailboxWaitsFromTheFirstTimeOn(t *testing.T) {
 	})
 }
 
-func TestABackoffRemembersSoManySessions(t *testing.T) {
+func TestBackoff_LimitsTheTrackedSessions(t *testing.T) {
 	b := newTestBackoff()
 	for n := range watchedSessions + 10 {
 		b.addCertain(strconv.Itoa(n))

@@ -15,14 +15,14 @@ import (
 func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[messageEvents], wait time.Duration) {
 	select {
 	case s.parked <- struct{}{}:
-		s.slots.returnSlot(l.MadeWay())
+		s.slots.returnSessionSlot(l.MadeWay())
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		<-s.parked
 	default: // too many sessions are parked, so this session keeps its slot
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
-		s.slots.returnSlot(l.MadeWay())
+		s.slots.returnSessionSlot(l.MadeWay())
 	}
 }
 

@@ -24,8 +24,8 @@ func newSessionSlots(sessions, maxMoving int) *sessionSlots {
 	return &sessionSlots{all: sessions + 1, maxMoving: maxMoving, free: make(chan struct{}), scarce: make(chan struct{})}
 }
 
-// takeSlot waits for a free slot and takes it for the search for a session.
-func (p *sessionSlots) takeSlot(ctx context.Context) error {
+// takeSearchSlot waits for a free slot and takes it for the search for a session.
+func (p *sessionSlots) takeSearchSlot(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.mu.Lock()
 		if p.taken < p.all {
@@ -43,8 +43,8 @@ func (p *sessionSlots) takeSlot(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// giveBack returns the slot of a search that found no session.
-func (p *sessionSlots) giveBack() {
+// returnSearchSlot returns the slot of a search that found no session.
+func (p *sessionSlots) returnSearchSlot() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.freeSlot()
@@ -60,9 +60,9 @@ func (p *sessionSlots) occupySlot() {
 	}
 }
 
-// returnSlot returns the slot of a session. moved reports whether MakeWay returned true for the
+// returnSessionSlot returns the slot of a session. moved reports whether MakeWay returned true for the
 // session.
-func (p *sessionSlots) returnSlot(moved bool) {
+func (p *sessionSlots) returnSessionSlot(moved bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.served == p.all {

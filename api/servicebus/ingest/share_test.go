@@ -13,7 +13,7 @@ import (
 )
 
 // A session with one message does not wait until the sessions with many messages are empty.
-func TestABusySessionMakesWayForOthers(t *testing.T) {
+func TestBusySession_YieldsToOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const busy, turn = 200, 10
 		s := newSite(t)
@@ -46,7 +46,7 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 
 // If the number of sessions does not exceed the limit, no session yields its slot: closing sessions
 // and accepting them again costs more than serving them.
-func TestSessionsAreNotReturnedWithoutNeed(t *testing.T) {
+func TestSessions_DoNotYieldWithoutNeed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const sessions = 4
 		s := newSite(t)
@@ -85,7 +85,7 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := newSite(t)
-				s.hub.before.Store(failing(errBroken))
+				s.hub.before.Store(failWith(errBroken))
 				out := s.sender(fifo)
 				var sent [][]domain.Event
 				for range tc.sessions {
@@ -113,12 +113,12 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 }
 
 // Messages that arrive during a save are stored together in the next save.
-func TestMessagesThatComeDuringASaveAreSavedTogether(t *testing.T) {
+func TestMessages_ThatArriveDuringASaveAreSavedTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		events := rt.Events(50, rt.NewActor())
-		s.announcesByNewClient(queue, events)
-		s.heldUp(50)
+		s.sendByNewClient(queue, events)
+		s.holdFirstSave(50)
 		stop := s.startIngestion()
 		s.waitUntilStored(50)
 		stop()

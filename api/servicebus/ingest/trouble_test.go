@@ -32,8 +32,8 @@ func sessionOf(queue string, actor domain.ActorID) string {
 	return ""
 }
 
-// kinds are errors that may be temporary.
-var kinds = []error{
+// temporaryErrors are errors that may be temporary.
+var temporaryErrors = []error{
 	domain.Errorf(domain.Busy, "throttled"),
 	domain.Errorf(domain.Unavailable, "not there"),
 	domain.Errorf(domain.Uncertain, "no answer"),
@@ -46,9 +46,9 @@ var kinds = []error{
 // and no deliveries are counted. When the store works again, the messages are stored.
 func TestMessagesAreHeldWhileTheStoreFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
-		for _, trouble := range kinds {
-			s := newSite(t, locking("PT1M", 2))
-			s.hub.before.Store(failing(trouble))
+		for _, trouble := range temporaryErrors {
+			s := newSite(t, withLocks("PT1M", 2))
+			s.hub.before.Store(failWith(trouble))
 			stop := s.startIngestion()
 			actor := rt.NewActor()
 			events := rt.Events(5, actor)
@@ -122,9 +122,9 @@ func (c *farBus) Read(b []byte) (int, error) {
 
 // The renewal of a lock waits while the message is settled, and then finds that the lock no longer
 // exists.
-func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.T) {
+func TestRenewal_OfASettledMessageIsNotALoss(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT1M", 2))
+		s := newSite(t, withLocks("PT1M", 2))
 		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
 		s.hub.before.Store(new(func(context.Context, []domain.Event) error {
 			<-time.After(14900 * time.Millisecond) // shortly before the lock is renewed, after 15 s
@@ -173,10 +173,10 @@ func (s *ingestSite) connectedMetric() (values []float64) {
 
 // A process that is stopped while the store fails returns its messages to the bus, and their
 // deliveries are not counted.
-func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
+func TestRun_ReturnsUnstoredMessagesAfterItsGrace(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.hub.before.Store(failing(errBroken))
+		s.hub.before.Store(failWith(errBroken))
 		const grace = 10 * time.Second
 		stop := s.startIngestion(func(o *ingest.Options) { o.Grace = grace })
 		actor := rt.NewActor()
@@ -199,10 +199,10 @@ func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
 	})
 }
 
-func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
+func TestRun_DoesNotWaitForTheStoreAfterErrAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.hub.before.Store(failing(errBroken))
+		s.hub.before.Store(failWith(errBroken))
 		end := s.runIngestion(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient, Grace: time.Hour})
 		s.sender(fifo).sendEvents(rt.Event(rt.NewActor()))
 		<-time.After(time.Minute)
@@ -213,7 +213,7 @@ func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
 }
 
 // The store stores events but reports an error. The retry skips these events.
-func TestALostAnswerOfTheStoreDuplicatesNothing(t *testing.T) {
+func TestIngest_DuplicatesNothingIfTheStoresReplyIsLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		random := rand.New(rand.NewPCG(3, 4))
@@ -274,7 +274,7 @@ func TestAnUnavailableBusIsRetried(t *testing.T) {
 		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(20, actor)
-		s.announcesByNewClient(queue, events[:10])
+		s.sendByNewClient(queue, events[:10])
 		s.waitUntilStored(10)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		require.NoError(t, s.bus.Load().Close())
@@ -282,7 +282,7 @@ func TestAnUnavailableBusIsRetried(t *testing.T) {
 		<-time.After(10 * time.Minute)
 		require.True(t, s.logs.has("the queue cannot be received from; trying again"))
 		s.openNamespace()
-		s.announcesByNewClient(queue, events[10:])
+		s.sendByNewClient(queue, events[10:])
 		s.waitUntilStored(20)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		require.True(t, s.logs.has("the queue can be received from again"))
@@ -292,8 +292,8 @@ func TestAnUnavailableBusIsRetried(t *testing.T) {
 	})
 }
 
-// announcesByNewClient sends events one by one over a new connection.
-func (s *ingestSite) announcesByNewClient(queue string, events []domain.Event) {
+// sendByNewClient sends events one by one over a new connection.
+func (s *ingestSite) sendByNewClient(queue string, events []domain.Event) {
 	s.Helper()
 	out := s.sender(queue)
 	for _, e := range events {
@@ -303,14 +303,14 @@ func (s *ingestSite) announcesByNewClient(queue string, events []domain.Event) {
 
 // The keys of a namespace are changed while the namespace is in use. A new client gets the new
 // keys. Until then, the log reports that the bus refuses the key.
-func TestNewKeysAreFound(t *testing.T) {
+func TestIngest_UsesChangedKeys(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })
 		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(2, actor)
-		s.announcesByNewClient(queue, events[:1])
+		s.sendByNewClient(queue, events[:1])
 		s.waitUntilStored(1)
 
 		require.NoError(t, s.bus.Load().Close())
@@ -320,7 +320,7 @@ func TestNewKeysAreFound(t *testing.T) {
 		eventually(t, "a complaint", func() bool { return s.logs.has("credentials") && s.metric("connected", queue) == 0 })
 
 		s.key.Store(&rotated)
-		s.announcesByNewClient(queue, events[1:])
+		s.sendByNewClient(queue, events[1:])
 		s.waitUntilStored(2)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		stop()
@@ -328,7 +328,7 @@ func TestNewKeysAreFound(t *testing.T) {
 	})
 }
 
-func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
+func TestIngest_UsesAMissingQueueOnceItIsCreated(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir, o.Entities = dir, embedded.Entities{} })
@@ -339,14 +339,14 @@ func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
 		s.openNamespace()
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
-		s.announcesByNewClient(queue, events)
+		s.sendByNewClient(queue, events)
 		s.waitUntilStored(3)
 		stop()
 		s.has(actor, events...)
 	})
 }
 
-func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
+func TestIngest_LosesAndDuplicatesNothingWhenConnectionsDrop(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		stop := s.startIngestion()
@@ -359,7 +359,7 @@ func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
 				s.bus.Load().DropConnections()
 			}
 			for i := range sent {
-				s.announcesByNewClient(fifo, sent[i][n:n+1])
+				s.sendByNewClient(fifo, sent[i][n:n+1])
 			}
 			<-time.After(time.Millisecond)
 		}

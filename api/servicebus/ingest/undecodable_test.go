@@ -21,14 +21,14 @@ import (
 // bus cannot send a decimal, but clients of another broker can.
 const asDecimal = int64(0x7EC17A1B0A7DECAF)
 
-// A tampering connection replaces the number asDecimal with a decimal in the bytes that its reader
+// A tamperingConn connection replaces the number asDecimal with a decimal in the bytes that its reader
 // receives.
-type tampering struct {
+type tamperingConn struct {
 	net.Conn
 	rest []byte
 }
 
-func (c *tampering) Read(b []byte) (int, error) {
+func (c *tamperingConn) Read(b []byte) (int, error) {
 	const long, decimal64, frames = 0x81, 0x84, 1 << 20
 	number := func(code byte) []byte { return binary.BigEndian.AppendUint64([]byte{code}, uint64(asDecimal)) }
 	if len(c.rest) == 0 {
@@ -44,11 +44,11 @@ func (c *tampering) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// sendsUndecodable sends an announcement that the hub's client cannot decode, so that the client
+// sendUndecodable sends an announcement that the hub's client cannot decode, so that the client
 // ends its link.
-func (s *ingestSite) sendsUndecodable(queue string, e domain.Event) {
+func (s *ingestSite) sendUndecodable(queue string, e domain.Event) {
 	s.Helper()
-	s.wire = func(near net.Conn) net.Conn { return &tampering{Conn: near} }
+	s.wire = func(near net.Conn) net.Conn { return &tamperingConn{Conn: near} }
 	raw, err := s.newClient().NewSender(queue, nil)
 	require.NoError(s, err)
 	out := &queueSender{s.T, raw, queue == fifo}
@@ -57,9 +57,9 @@ func (s *ingestSite) sendsUndecodable(queue string, e domain.Event) {
 	out.sendMessage(m)
 }
 
-// receives returns a receiver whose connection tampers with messages like the connection of the
+// newTamperedReceiver returns a receiver whose connection tampers with messages like the connection of the
 // hub.
-func (s *ingestSite) receives(queue string) *azservicebus.Receiver {
+func (s *ingestSite) newTamperedReceiver(queue string) *azservicebus.Receiver {
 	s.Helper()
 	c, err := s.client()
 	require.NoError(s, err)
@@ -71,11 +71,11 @@ func (s *ingestSite) receives(queue string) *azservicebus.Receiver {
 
 // If this test ever fails, the client has been fixed, and no session needs to be parked because of
 // a decimal.
-func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
+func TestClient_EndsItsLinkOnADecimal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.sendsUndecodable(plainRecipient, rt.Event(rt.NewActor()))
-		r := s.receives(plainRecipient)
+		s.sendUndecodable(plainRecipient, rt.Event(rt.NewActor()))
+		r := s.newTamperedReceiver(plainRecipient)
 		got, err := r.ReceiveMessages(t.Context(), 1, nil)
 		require.NoError(t, err)
 		require.Empty(t, got, "so it says that the link is lost")
@@ -88,13 +88,13 @@ func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
 // delivered again each time its lock expires, until it becomes a dead letter.
 func TestAMessageThatCannotBeDecodedDoesNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT20S", 3))
+		s := newSite(t, withLocks("PT20S", 3))
 		actor := rt.NewActor()
 		events := rt.Events(5, actor)
-		s.sendsUndecodable(plainRecipient, rt.Event(actor))
+		s.sendUndecodable(plainRecipient, rt.Event(actor))
 		stop := s.startIngestion()
 		began := time.Now()
-		s.announcesByNewClient(plainRecipient, events)
+		s.sendByNewClient(plainRecipient, events)
 		s.waitUntilStored(len(events))
 		require.Less(t, time.Since(began), 2*time.Second)
 		<-time.After(2 * time.Minute)
@@ -104,11 +104,11 @@ func TestAMessageThatCannotBeDecodedDoesNotDelayOthers(t *testing.T) {
 	})
 }
 
-func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
+func TestPeek_BehindTheLastMessageReturnsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.sendsUndecodable(plainRecipient, rt.Event(rt.NewActor()))
-		r := s.receives(plainRecipient)
+		s.sendUndecodable(plainRecipient, rt.Event(rt.NewActor()))
+		r := s.newTamperedReceiver(plainRecipient)
 		last := int64(math.MaxInt64)
 		got, err := r.PeekMessages(t.Context(), 1, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &last})
 		require.NoError(t, err)
@@ -120,11 +120,11 @@ func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
 // The pauses between attempts grow. After the removal, the other messages are received.
 func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT20S", 3))
+		s := newSite(t, withLocks("PT20S", 3))
 		stricken, other := rt.NewActor(), rt.NewActor()
-		s.sendsUndecodable(fifo, rt.Event(stricken))
+		s.sendUndecodable(fifo, rt.Event(stricken))
 		events, others := rt.Events(5, stricken), rt.Events(5, other)
-		s.announcesByNewClient(fifo, events)
+		s.sendByNewClient(fifo, events)
 		stop := s.startIngestion()
 		<-time.After(time.Minute)
 		require.True(t, s.logs.has("a session cannot be received from"))
@@ -133,13 +133,13 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 		require.LessOrEqual(t, s.metric("locks_lost_total")-began, 10*60/5.0)
 		require.Positive(t, s.metric("locks_lost_total")-began, "it is still tried")
 		sent := time.Now()
-		s.announcesByNewClient(fifo, others)
+		s.sendByNewClient(fifo, others)
 		s.waitUntilStored(len(others))
 		require.Less(t, time.Since(sent), 2*time.Second)
 
 		stop()
 		<-time.After(20 * time.Second) // the lock of a session whose link was lost expires
-		s.takesOne(stricken)
+		s.removeFirstMessage(stricken)
 		stop = s.startIngestion(func(o *ingest.Options) { o.Registerer = nil })
 		s.waitUntilStored(len(others) + len(events))
 		stop()
@@ -150,8 +150,8 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 	})
 }
 
-// takesOne removes the first message of a session from the queue.
-func (s *ingestSite) takesOne(session domain.ActorID) {
+// removeFirstMessage removes the first message of a session from the queue.
+func (s *ingestSite) removeFirstMessage(session domain.ActorID) {
 	s.Helper()
 	r, err := s.newClient().AcceptSessionForQueue(s.Context(), fifo, session.String(), &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)

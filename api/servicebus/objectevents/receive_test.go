@@ -199,7 +199,7 @@ func TestEventsOfAQueueAreStored(t *testing.T) {
 	})
 }
 
-func TestAMessageWithNothingToStoreIsADeadLetter(t *testing.T) {
+func TestAMessageWithoutAValidEventIsADeadLetter(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		s.sendMessages(
 			records(`{}`, `{"eventName":"ObjectCreated:Put"}`), // message 0
@@ -308,7 +308,7 @@ func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing
 	})
 }
 
-func TestADamagedObjectIsADeadLetterOnceThatIsCertain(t *testing.T) {
+func TestADamagedObjectIsADeadLetterAfterRepeatedReports(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		s.setFailure("a", domain.Errorf(domain.Damaged, "two documents contradict each other"))
 		s.sendMessages(record("a"), record("b"))
@@ -336,7 +336,7 @@ func TestAnObjectOfANewerFormatDoesNotHoldTheQueue(t *testing.T) {
 	})
 }
 
-func TestARunThatEndsGivesItsMessagesBack(t *testing.T) {
+func TestRun_ReturnsItsMessagesWhenItEnds(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		s.setFailure("a", domain.Errorf(domain.Unavailable, "down"))
 		s.sendMessages(record("a"))

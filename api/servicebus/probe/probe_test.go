@@ -45,7 +45,7 @@ func outcomes(t *testing.T, client *azservicebus.Client, links ...probe.Link) (a
 	return all
 }
 
-func TestRun_TellsRightsFromMissingQueuesAndOtherSessions(t *testing.T) {
+func TestRun_DistinguishesRightsQueuesAndSessions(t *testing.T) {
 	client := newBus(t, embedded.Key{Rights: embedded.All})
 	require.Equal(t, []probe.Outcome{probe.Granted, probe.Granted, probe.Granted, probe.Missing, probe.Missing, probe.OtherSessions, probe.OtherSessions},
 		outcomes(t, client,

@@ -157,7 +157,7 @@ func TestAClosedConnectionHasNoClients(t *testing.T) {
 	})
 }
 
-func TestARetiredClientIsClosedAlsoAfterItsConnection(t *testing.T) {
+func TestARetiredClientIsClosedEvenAfterItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBus(t)
 		c := busclient.NewConnection(busclient.Options{Open: b.client})
@@ -226,7 +226,7 @@ func TestASenderThatFailsReplacesItsClient(t *testing.T) {
 	}
 }
 
-func TestSendersShareALinkOrHaveOneEach(t *testing.T) {
+func TestSenders_UseTheConfiguredNumberOfLinks(t *testing.T) {
 	for name, tc := range map[string]struct{ limit, links int }{
 		"one":            {0, 1},
 		"up to a limit":  {3, 3},

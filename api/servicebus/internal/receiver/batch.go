@@ -95,8 +95,8 @@ func (l *Loop[T]) nextOfQueue(ctx context.Context, received <-chan *Message[T]) 
 	}
 }
 
-// awaitRoom waits until another message can be parked, or ctx ends.
-func (l *Loop[T]) awaitRoom(ctx context.Context) {
+// waitForRoom waits until another message can be parked, or ctx ends.
+func (l *Loop[T]) waitForRoom(ctx context.Context) {
 	for l.Parker != nil && l.Parker.IsFull() && ctx.Err() == nil {
 		at, _ := l.Parker.RetryAt()
 		busclient.Sleep(ctx, time.Until(at))

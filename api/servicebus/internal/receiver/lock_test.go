@@ -42,7 +42,7 @@ func TestTheLockThatEndsFirstIsRenewedFirst(t *testing.T) {
 	})
 }
 
-func TestALockThatCannotBeToldIsRenewedSoon(t *testing.T) {
+func TestLock_OfUnknownDurationIsRenewedSoon(t *testing.T) {
 	require.Equal(t, time.Minute, lockDuration(time.Minute))
 	require.Equal(t, time.Second, lockDuration(-time.Hour), "the bus's clock is behind")
 	require.Equal(t, 5*time.Minute, lockDuration(time.Hour), "it is ahead")

@@ -136,7 +136,7 @@ func (l *Loop[T]) Run(ctx, work context.Context) error {
 		l.storeBatch(holding, batch)
 		l.EndStore()
 		l.handled += len(batch)
-		l.awaitRoom(holding)
+		l.waitForRoom(holding)
 		l.endTurn()
 	}
 	if l.Parker != nil {
