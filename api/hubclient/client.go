@@ -65,7 +65,7 @@ const (
 	defaultTimeout   = 40 * time.Second
 	defaultMaxBundle = 1 << 30
 	idleConnections  = 64
-	maxResponse        = 8 << 20 // maximum size in bytes of a response that is not a bundle
+	maxResponse      = 8 << 20 // maximum size in bytes of a response that is not a bundle
 )
 
 // A Client sends requests to a hub. It is safe for concurrent use.

@@ -109,7 +109,7 @@ func (a *Authenticator) readClaims(payload []byte, now time.Time) (t *verifiedTo
 	case !now.Before(t.expires):
 		return nil, expiredError(now)
 	case begins.After(now.Add(maxTimeAhead)):
-		return nil, invalidTokenError("The token does not count yet. Compare the clocks: that of the hub says " + clockText(now) + ".")
+		return nil, invalidTokenError("The token is not valid yet. Compare the clocks: the hub's clock says " + clockText(now) + ".")
 	}
 	roles, err := c.listClaim(a.opts.RolesClaim)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c claims) certificateHash() (string, error) {
 }
 
 func expiredError(now time.Time) error {
-	return invalidTokenError("The token has expired; ask the issuer for a new one. If it is new, compare the clocks: that of the hub says " + clockText(now) + ".")
+	return invalidTokenError("The token has expired; ask the issuer for a new one. If it is new, compare the clocks: the hub's clock says " + clockText(now) + ".")
 }
 
 func clockText(now time.Time) string { return now.UTC().Format(time.RFC3339) }

@@ -102,10 +102,10 @@ func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address strin
 
 // The errors of attempts to sign in that fail.
 var (
-	errState   = invalidTokenError("The answer of the issuer is not to this attempt to sign in; another browser may have begun it. Sign in again.")
-	errDenied  = invalidTokenError("The issuer did not sign you in. Sign in again, or ask those who manage it.")
-	errCode    = invalidTokenError("The issuer does not accept its code; it was used before, or is too old. Sign in again.")
-	errIDToken = invalidTokenError("The issuer has sent no ID token; its client of this console must have the scope openid.")
+	errState   = invalidTokenError("The issuer's response belongs to another attempt to sign in, perhaps from another browser. Sign in again.")
+	errDenied  = invalidTokenError("The issuer did not sign you in. Sign in again, or ask the administrator of the issuer.")
+	errCode    = invalidTokenError("The issuer does not accept the code; it was used before, or is too old. Sign in again.")
+	errIDToken = invalidTokenError("The issuer has sent no ID token; the issuer must grant this console's client the scope openid.")
 	errNonce   = invalidTokenError("The token of the issuer is not for this attempt to sign in. Sign in again.")
 )
 

@@ -67,7 +67,7 @@ func requireFixedWords(t *testing.T, err error) {
 	}
 	e, ok := errors.AsType[*identity.Error](err)
 	require.True(t, ok, "%v", err)
-	text, _, _ := strings.Cut(e.Description, "that of the hub says")
+	text, _, _ := strings.Cut(e.Description, "the hub's clock says")
 	if !slices.Contains(known, text) {
 		known = append(known, text)
 	}

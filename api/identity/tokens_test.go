@@ -132,7 +132,7 @@ func TestInvalidToken_FailsWithKindInvalid(t *testing.T) {
 		"exp is beyond all calendars":  {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"exp": 1e300}) }, "wrong form"},
 		"nbf ahead by two minutes": {func(f *tokenFixture) string {
 			return f.issuer.Token(identitytest.Claims{"nbf": seconds(2 * time.Minute)})
-		}, "does not count yet"},
+		}, "is not valid yet"},
 		"a clock an hour ahead": {func(f *tokenFixture) string {
 			return f.issuer.Token(identitytest.Claims{"nbf": seconds(time.Hour), "exp": seconds(2 * time.Hour)})
 		}, "Compare the clocks"},

@@ -132,7 +132,7 @@ func (n *Notices) sendNotice(ctx context.Context, notice domain.Notice, queue st
 	tracing.AddToProperties(properties, domain.TraceContextOf(ctx))
 	message := &azservicebus.Message{Body: body, MessageID: &process, CorrelationID: &process, ApplicationProperties: properties}
 	if err := ctx.Err(); err != nil {
-		return domain.Errorf(domain.Unavailable, "no time was left for it: %w", err)
+		return domain.Errorf(domain.Unavailable, "no time is left for the call: %w", err)
 	}
 	sent := make(chan error, 1)
 	if !n.tasks.Go(func() { sent <- n.send(queue, message) }) { //nolint:contextcheck // a send outlasts its caller
@@ -142,7 +142,7 @@ func (n *Notices) sendNotice(ctx context.Context, notice domain.Notice, queue st
 	case err := <-sent:
 		return err
 	case <-ctx.Done():
-		return domain.Errorf(domain.Uncertain, "the bus has not said in time whether it accepts the notice: %w", ctx.Err())
+		return domain.Errorf(domain.Uncertain, "the bus has not confirmed in time whether it accepts the notice: %w", ctx.Err())
 	}
 }
 

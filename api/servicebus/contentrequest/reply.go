@@ -52,10 +52,10 @@ func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classificatio
 		return newMalformed("its body is no DataBundleResponseContract")
 	}
 	if !isGUID(r.GetRequestId(), a.id) {
-		return newRefused(foreignRequest, fmt.Sprintf("its RequestId is %q; want that of the request in whose session it is, %s", busclient.Printable(r.GetRequestId()), a.id))
+		return newRefused(foreignRequest, fmt.Sprintf("its RequestId is %q; want the RequestId of the session's request, %s", busclient.Printable(r.GetRequestId()), a.id))
 	}
 	if id := r.GetRequestIdempotencyId(); id != "" && id != a.process {
-		return newRefused(foreignBundle, fmt.Sprintf("its RequestIdempotencyId is %q; want that of the request, %q, or none", busclient.Printable(id), a.process))
+		return newRefused(foreignBundle, fmt.Sprintf("its RequestIdempotencyId is %q; want the id in the request, %q, or no id", busclient.Printable(id), a.process))
 	}
 	switch said := r.GetReply().(type) {
 	case *contract.DataBundleResponseContract_Success:

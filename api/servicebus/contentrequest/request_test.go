@@ -112,7 +112,7 @@ func TestReply_ToAnotherRequestIsDeadLettered(t *testing.T) {
 		{"of no id", "foreign-request", `its RequestId is ""`, func(q receivedRequest) *azservicebus.Message {
 			return other(q, &contract.DataBundleResponseContract{})
 		}},
-		{"of another bundle", "foreign-bundle", `its RequestIdempotencyId is "another_bundle"; want that of the request, "` + process, func(q receivedRequest) *azservicebus.Message {
+		{"of another bundle", "foreign-bundle", `its RequestIdempotencyId is "another_bundle"; want the id in the request, "` + process, func(q receivedRequest) *azservicebus.Message {
 			return other(q, &contract.DataBundleResponseContract{RequestId: q.RequestId, RequestIdempotencyId: "another_bundle"})
 		}},
 	} {

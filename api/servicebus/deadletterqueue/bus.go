@@ -97,7 +97,7 @@ func callClient(ctx context.Context, f func(ctx context.Context) error) (err err
 // withReceiver calls f with a receiver of the dead letters of a queue.
 func (b *Bus) withReceiver(ctx context.Context, queue string, f func(*azservicebus.Receiver) error) error {
 	if err := ctx.Err(); err != nil {
-		return domain.Errorf(domain.Unavailable, "no time was left for it: %w", err)
+		return domain.Errorf(domain.Unavailable, "no time is left for the call: %w", err)
 	}
 	client, err := b.bus.Acquire()
 	if err != nil {

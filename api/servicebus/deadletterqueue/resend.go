@@ -38,7 +38,7 @@ func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver
 		return err
 	}
 	if err := b.remove(ctx, queue, r, m); err != nil {
-		return domain.Errorf(domain.Uncertain, "a copy of dead letter %d of queue %s was sent, and the dead letter may still be there; delete it if a list shows it: %w", numberOf(m), queue, err)
+		return domain.Errorf(domain.Uncertain, "a copy of dead letter %d of queue %s was sent, and the dead letter may still exist; delete it if a list shows it: %w", numberOf(m), queue, err)
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func (b *Bus) send(ctx context.Context, queue string, m *azservicebus.AMQPAnnota
 		})
 	})
 	if failed, ok := errors.AsType[*callError](err); ok && isSending && failed.failure.Retry && !failed.failure.RetryOnce {
-		return domain.Errorf(domain.Uncertain, "the bus has not said whether it accepts the copy of the dead letter, which is still there: %w", err)
+		return domain.Errorf(domain.Uncertain, "the bus has not confirmed whether it accepts the copy of the dead letter, which still exists: %w", err)
 	}
 	if failed, ok := errors.AsType[*callError](err); ok && failed.failure.Reason == busclient.Unauthorized {
 		return domain.Errorf(domain.Conflict, "the hub may not send to queue %s; grant it the role Azure Service Bus Data Sender there, or have the sender send the message again: %w", queue, err)

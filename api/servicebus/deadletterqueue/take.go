@@ -79,7 +79,7 @@ type execution struct {
 func (t *execution) receiveWanted(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
-			return domain.Errorf(domain.Busy, "the time is over while there are dead letters of queue %s to receive; repeat the order: %w", t.queue, err)
+			return domain.Errorf(domain.Busy, "the time limit ended before all dead letters were received from queue %s; repeat the order: %w", t.queue, err)
 		}
 		if len(t.passed) >= maxPassed || t.passedBytes >= maxPassedBytes {
 			return domain.Errorf(domain.Conflict, "queue %s has more than %d dead letters in front of number %d, and Service Bus returns them in order; send those again or delete them first", t.queue, len(t.passed), t.wanted[0])
@@ -133,7 +133,7 @@ func (t *execution) receiveNext(ctx context.Context) (*azservicebus.ReceivedMess
 func (t *execution) fetchWanted(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
-			return domain.Errorf(domain.Busy, "the time is over while there are dead letters of queue %s to fetch; repeat the order: %w", t.queue, err)
+			return domain.Errorf(domain.Busy, "the time limit ended before all dead letters were fetched from queue %s; repeat the order: %w", t.queue, err)
 		}
 		m, err := t.fetch(ctx, t.wanted[0])
 		if err != nil {

@@ -139,11 +139,11 @@ func (c *Client) parseNotice(m *azservicebus.ReceivedMessage) (*Notice, error) {
 	}
 	switch {
 	case m.MessageID == "":
-		return nil, errors.New("the message id is missing, so it is not known which bundle this is")
+		return nil, errors.New("the message id is missing, so the bundle is unknown")
 	case d.GetDataAvailableNotificationReferenceId() == "":
-		return nil, errors.New("DataAvailableNotificationReferenceId is missing, so it is not known for which events")
+		return nil, errors.New("DataAvailableNotificationReferenceId is missing, so the events are unknown")
 	case d.GetMarketOperator() == "":
-		return nil, errors.New("marketOperator is missing, so it is not known who has the bundle")
+		return nil, errors.New("marketOperator is missing, so the actor is unknown")
 	}
 	parent, state := traceOf(m)
 	return &Notice{

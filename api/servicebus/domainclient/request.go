@@ -103,11 +103,11 @@ func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error)
 	format, known := formats[cmp.Or(r.GetResponseFormatRequested(), contract.FormatXML)]
 	switch {
 	case r.GetRequestId() == "":
-		return nil, errors.New("RequestId is missing, so there is no session to answer to")
+		return nil, errors.New("RequestId is missing, so the session for the reply is unknown")
 	case r.GetIdempotencyId() == "":
 		return nil, errors.New("IdempotencyId is missing, so the content has no name")
 	case r.GetDataAvailableNotificationReferenceId() == "":
-		return nil, errors.New("DataAvailableNotificationReferenceId is missing, so it is not known for which events")
+		return nil, errors.New("DataAvailableNotificationReferenceId is missing, so the events are unknown")
 	case !known:
 		return nil, fmt.Errorf("ResponseFormatRequested: want Xml or Json, got %q", r.GetResponseFormatRequested())
 	}

@@ -211,6 +211,6 @@ func (s *serveLoop) newFailure(ctx context.Context, r *Request, err error) *Fail
 		s.c.o.Logger.Error("the handler panicked", "idempotency_id", r.IdempotencyID, "error", p, "stack", string(p.stack))
 		return &Failure{InternalError, "the program that makes the content panicked; its log says more"}
 	}
-	s.c.o.Logger.Error("there is no content", "idempotency_id", r.IdempotencyID, "error", err)
+	s.c.o.Logger.Error("the content could not be produced", "idempotency_id", r.IdempotencyID, "error", err)
 	return &Failure{InternalError, err.Error()}
 }

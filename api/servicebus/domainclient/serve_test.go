@@ -286,7 +286,7 @@ func TestServe_DeadLettersOnlyAnUnreadableRequest(t *testing.T) {
 	}
 	require.NoError(t, dead.Close(t.Context()))
 	require.Contains(t, why["garbage"], "no DataBundleRequestContract")
-	require.Equal(t, "RequestId is missing, so there is no session to answer to", why["nothing"])
+	require.Equal(t, "RequestId is missing, so the session for the reply is unknown", why["nothing"])
 	require.Equal(t, "66560 bytes are not a request", why["too much"])
 	m.waitUntilDrained()
 }

@@ -13,7 +13,7 @@ func isDamage(err error) bool { return err != nil && domain.KindOf(err) == domai
 
 // rejectDamaged returns the rejection of a message whose recipient has a damaged mailbox.
 func rejectDamaged(err error) *rejection {
-	return reject(reasonDamaged, "The mailbox of a recipient is damaged, so its events are not stored: %v. Those of others are. "+
+	return reject(reasonDamaged, "The mailbox of a recipient is damaged, so its events are not stored: %v. The events of other recipients are stored. "+
 		"Repair the mailbox (messagehub check shows its damage), then send this message again: events that are stored are skipped.", err)
 }
 

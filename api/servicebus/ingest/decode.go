@@ -174,13 +174,13 @@ func (d *decoder) rejectFaultyEvents(a *decodedBody) *rejection {
 		}
 		total += len(refused.Faults)
 	} else if err != nil {
-		return reject(reasonInvalid, "The hub does not take the events: %v.", err)
+		return reject(reasonInvalid, "The hub does not accept the events: %v.", err)
 	}
 	if total == 0 {
 		return nil
 	}
 	slices.SortStableFunc(faults, func(a, b eventjson.Fault) int { return a.Index - b.Index })
-	text := "Nothing of the message was taken, because of " + countedFaults(total) + ". Correct it and send the message again."
+	text := "No event of the message was stored, because of " + countedFaults(total) + ". Correct it and send the message again."
 	for _, f := range faults {
 		text += fmt.Sprintf("\n%s: %s", cmp.Or(f.Pointer, "the body"), f.Detail)
 		if len(text) > receiver.MaxDescription {
@@ -221,7 +221,7 @@ func checkOrigin(origin domain.Origin, events []domain.Event) *rejection {
 	}
 	for i := range events {
 		if other := events[i].Origin; other != origin {
-			return reject(reasonWrongOrigin, "This queue is for events of %s, and event %s is of %s. Nothing of the message was taken; send each event by a queue that is for its domain.",
+			return reject(reasonWrongOrigin, "This queue is for events of %s, and event %s is of %s. No event of the message was stored; send each event by a queue that is for its domain.",
 				origin, events[i].ID, other)
 		}
 	}

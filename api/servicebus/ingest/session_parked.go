@@ -42,7 +42,7 @@ func (s *sessions) recordResult(id string, store *eventStore, err error) {
 		}
 	case errors.Is(err, busclient.ErrLinkLost) && received == 0:
 		if n := s.backoff.addSuspected(id); isLogged(n) {
-			store.logger.Error("a session cannot be received from: its link ends before a message comes, each time; it is tried again after pauses",
+			store.logger.Error("a session cannot be received from: its link always ends before a message arrives; it is retried after pauses",
 				"failures", n, "hint", "its first message may be one that the client cannot decode, with a decimal or a char; take that out of the queue with another client while no hub runs")
 		}
 	case err == nil || received > 0:

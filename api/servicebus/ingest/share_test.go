@@ -78,7 +78,7 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 		most     int
 	}{
 		{"the messages of a lane", ingest.Limits{ReceiverMessages: 7}, 1, 7},
-		{"the bytes of a lane", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400 bytes
+		{"the bytes of a session", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400 bytes
 		{"the messages of all", ingest.Limits{Messages: 20}, 8, 20},
 		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each loop may exceed the limit by one event
 	} {

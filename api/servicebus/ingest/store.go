@@ -190,12 +190,12 @@ func logLevel(err error) slog.Level {
 // rejectionOf returns the rejection of a message for the hub's refusal of its events.
 func rejectionOf(err error) *rejection {
 	if domain.KindOf(err) == domain.Conflict {
-		return reject(reasonConflict, "Nothing of the message was taken: %v.", err)
+		return reject(reasonConflict, "No event of the message was stored: %v.", err)
 	}
 	if _, all := errors.AsType[*hub.RejectionError](err); all {
-		return reject(reasonInvalid, "Nothing of the message was taken: %v.", err)
+		return reject(reasonInvalid, "No event of the message was stored: %v.", err)
 	}
-	return reject(reasonInvalid, "The events of some recipient were not taken: %v. Those of others are stored.", err)
+	return reject(reasonInvalid, "The events of one recipient or more were not stored: %v. The events of other recipients are stored.", err)
 }
 
 // finishStored settles messages after a successful save.

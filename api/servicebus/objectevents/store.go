@@ -199,7 +199,7 @@ func (s *eventStore) rejectMessage(t *task, r *ledger.Report, reason string, err
 	s.receiver.metrics.events.WithLabelValues("refused").Inc()
 	s.receiver.metrics.refused.WithLabelValues(reason).Inc()
 	if t.Rejection == nil {
-		t.Rejection = receiver.Reject(reason, "An event of the object with the key %q in %q is not stored: %v. The others of the message are, unless they have the same fault. "+
-			"Send the message again when that is repaired; nothing is stored twice.", domain.Clip(r.Name.Key()), r.Name.Bucket(), err)
+		t.Rejection = receiver.Reject(reason, "An event of the object with the key %q in %q is not stored: %v. The other events of the message are stored, unless they have the same fault. "+
+			"Send the message again after the repair; no event is stored twice.", domain.Clip(r.Name.Key()), r.Name.Bucket(), err)
 	}
 }
