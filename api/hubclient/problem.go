@@ -35,7 +35,8 @@ type Fault struct {
 	Detail  string `json:"detail"`
 }
 
-// Index returns the index of the faulty element if the body is a list, or -1.
+// Index returns the index of the faulty element in a body that is a list. It returns -1 if the
+// Pointer does not begin with an index.
 func (f *Fault) Index() int {
 	first, _, _ := strings.Cut(strings.TrimPrefix(f.Pointer, "/"), "/")
 	index, err := strconv.Atoi(first)

@@ -20,7 +20,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// waitUntilDrained waits until the bus has no active message, which means that every message was completed.
+// waitUntilDrained waits until the bus has no active message, which means that every message was
+// completed.
 func (m *market) waitUntilDrained() {
 	m.t.Helper()
 	require.Eventually(m.t, func() bool { return m.bus.Stats().Active == 0 }, patience, 5*time.Millisecond)

@@ -197,8 +197,8 @@ func TestIngest_StoresTheOtherEventsOfAConflictingMessage(t *testing.T) {
 	})
 }
 
-// A pickyStore always refuses the events of one recipient. It stores the events of other recipients
-// only after some failures.
+// A pickyStore always refuses the events of one recipient. While away is true, saving the events of
+// other recipients fails with Unavailable.
 type pickyStore struct {
 	*memory.Store
 	refused domain.ActorID

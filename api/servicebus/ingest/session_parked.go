@@ -10,8 +10,8 @@ import (
 )
 
 // parkSession keeps the link of a session open for a while, so that no receiver accepts the
-// session, and then closes the link. If the limit of parked sessions permits, the session returns
-// its slot first.
+// session, and then closes the link. The session does not use a slot during this time, unless too
+// many sessions are parked.
 func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[messageEvents], wait time.Duration) {
 	select {
 	case s.parked <- struct{}{}:

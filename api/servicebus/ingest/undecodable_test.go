@@ -21,7 +21,7 @@ import (
 // bus cannot send a decimal, but clients of another broker can.
 const asDecimal = int64(0x7EC17A1B0A7DECAF)
 
-// A tamperingConn connection replaces the number asDecimal with a decimal in the bytes that its reader
+// A tamperingConn replaces the number asDecimal with a decimal in the bytes that its reader
 // receives.
 type tamperingConn struct {
 	net.Conn

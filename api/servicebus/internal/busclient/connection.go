@@ -15,7 +15,7 @@ import (
 // Time limits for a single call of the client.
 const (
 	SendTimeout  = 20 * time.Second // for opening a link and sending a message
-	CloseTimeout = 5 * time.Second  // for closing; if the time is exceeded, the bus closes the rest a little later
+	CloseTimeout = 5 * time.Second  // for closing; after this time, the bus closes links and connections itself
 )
 
 // Retries returns the retry options for clients of a Connection. The client retries only once,

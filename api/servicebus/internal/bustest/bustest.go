@@ -111,7 +111,7 @@ func ServeTCP(b testing.TB, n *embedded.Namespace) func() (*azservicebus.Client,
 }
 
 // WithoutLeaks fails the test if goroutines outlive it. A test in a bubble does not need it,
-// because the bubble fails as well.
+// because a bubble fails if goroutines outlive the test.
 func WithoutLeaks(t testing.TB) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()

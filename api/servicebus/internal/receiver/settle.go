@@ -35,8 +35,8 @@ func (l *Loop[T]) settleAll() {
 	}
 }
 
-// settleMessage completes a message or dead-letters it. It first removes the message's lock from
-// messageLocks, so that the lock is no longer renewed.
+// settleMessage completes a message or dead-letters it. It removes the lock of a settled message
+// from messageLocks before it releases linkCalls, so that the lock is not renewed again.
 func (l *Loop[T]) settleMessage(m *Message[T]) (err error) {
 	ctx, cancel := context.WithTimeout(l.owned, l.Limits.Settle)
 	defer cancel()
