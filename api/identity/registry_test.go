@@ -48,8 +48,8 @@ func newTLSState(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
 	return state
 }
 
-// authenticateOverTLS sends a request with a token over TLS with a client certificate. If token is "", the
-// request has no token.
+// authenticateOverTLS authenticates a request over TLS with a client certificate. If token is "",
+// the request has no token.
 func (f *tokenFixture) authenticateOverTLS(token string, state *tls.ConnectionState) (*identity.Principal, error) {
 	r := request(f.t, "/")
 	if token != "" {

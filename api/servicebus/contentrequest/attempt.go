@@ -30,8 +30,8 @@ type attempt struct {
 	sent   chan error // receives nil once the bus has accepted the request
 	result chan replyResult
 
-	mu  sync.Mutex
-	why error // reason why the session is not open; nil while it is open
+	mu           sync.Mutex
+	interruption error // reason why the session is not open; nil while it is open
 }
 
 // A replyResult is the reply, or the reason why no reply can arrive.
@@ -80,7 +80,7 @@ func (a *attempt) awaitReply(ctx context.Context) (hub.Reply, error) {
 // the request, the error blames neither.
 func (a *attempt) overdueError(end error, isSent bool) error {
 	a.mu.Lock()
-	why := a.why
+	why := a.interruption
 	a.mu.Unlock()
 	switch {
 	case errors.Is(end, context.Canceled):
@@ -97,7 +97,7 @@ func (a *attempt) overdueError(end error, isSent bool) error {
 func (a *attempt) setInterruption(why error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.why = why
+	a.interruption = why
 }
 
 // listenForReply opens the session, and opens it again each time it is lost.

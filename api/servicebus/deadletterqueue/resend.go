@@ -17,9 +17,9 @@ import (
 )
 
 // Resend implements deadletters.Bus.
-func (b *Bus) Resend(ctx context.Context, queue string, numbers []int64, who string) (resent int, err error) {
+func (b *Bus) Resend(ctx context.Context, queue string, numbers []int64, operator string) (resent int, err error) {
 	return b.executeOrder(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
-		return b.resend(ctx, queue, r, m, who)
+		return b.resend(ctx, queue, r, m, operator)
 	})
 }
 
@@ -32,8 +32,8 @@ func (b *Bus) Delete(ctx context.Context, queue string, numbers []int64) (delete
 
 // resend sends a copy of a dead letter that r has locked, and then deletes the dead letter. A crash
 // between the two steps leaves the copy and the dead letter.
-func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage, who string) error {
-	if err := b.send(ctx, queue, b.copyOf(m, who)); err != nil {
+func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage, operator string) error {
+	if err := b.send(ctx, queue, b.copyOf(m, operator)); err != nil {
 		b.abandon(ctx, r, m)
 		return err
 	}
@@ -85,7 +85,7 @@ func (b *Bus) isThere(ctx context.Context, queue string, number int64) (isThere 
 }
 
 // copyOf returns the message that replaces a dead letter.
-func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.AMQPAnnotatedMessage {
+func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, operator string) *azservicebus.AMQPAnnotatedMessage {
 	properties := maps.Clone(m.ApplicationProperties)
 	if properties == nil {
 		properties = make(map[string]any)
@@ -93,7 +93,7 @@ func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.
 	delete(properties, propertyReason)
 	delete(properties, propertyDescription)
 	former := formerID(m)
-	properties[contract.PropertyResentBy] = who
+	properties[contract.PropertyResentBy] = operator
 	properties[contract.PropertyResentAt] = b.opts.Clock().UTC().Format("2006-01-02T15:04:05Z")
 	properties[contract.PropertyFormerMessageID] = former
 

@@ -37,12 +37,12 @@ func (b *Bus) executeOrder(ctx context.Context, queue string, numbers []int64, a
 		}
 		defer t.abandonPassed(ctx)
 		if !b.opts.FetchesAny {
-			if err := t.receiveWanted(ctx); err != nil {
+			if err := t.settleReceived(ctx); err != nil {
 				n = t.settled
 				return err
 			}
 		}
-		err := t.fetchWanted(ctx)
+		err := t.settleFetched(ctx)
 		n = t.settled
 		return err
 	})
@@ -74,9 +74,9 @@ type execution struct {
 	passedBytes int64
 }
 
-// receiveWanted receives dead letters in order and settles the wanted ones, until it receives no
+// settleReceived receives dead letters in order and settles the wanted ones, until it receives no
 // more.
-func (t *execution) receiveWanted(ctx context.Context) error {
+func (t *execution) settleReceived(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
 			return domain.Errorf(domain.Busy, "the time limit ended before all dead letters were received from queue %s; repeat the order: %w", t.queue, err)
@@ -129,8 +129,8 @@ func (t *execution) receiveNext(ctx context.Context) (*azservicebus.ReceivedMess
 	}
 }
 
-// fetchWanted fetches the wanted dead letters by their sequence numbers, and settles them.
-func (t *execution) fetchWanted(ctx context.Context) error {
+// settleFetched fetches the wanted dead letters by their sequence numbers, and settles them.
+func (t *execution) settleFetched(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
 			return domain.Errorf(domain.Busy, "the time limit ended before all dead letters were fetched from queue %s; repeat the order: %w", t.queue, err)

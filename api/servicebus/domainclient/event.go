@@ -64,7 +64,7 @@ type recipientMessages struct {
 
 // encodeEvents encodes events into messages. It keeps the order of the events of each recipient.
 func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
-	var lanes []recipientMessages
+	var byRecipient []recipientMessages
 	number := make(map[string]int) // recipient → index of its messages in the result
 	grouped := make([][]*Event, 0)
 	for i := range events {
@@ -74,19 +74,19 @@ func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
 		}
 		n, ok := number[e.Recipient]
 		if !ok {
-			n = len(lanes)
+			n = len(byRecipient)
 			number[e.Recipient] = n
-			lanes, grouped = append(lanes, recipientMessages{recipient: e.Recipient}), append(grouped, nil)
+			byRecipient, grouped = append(byRecipient, recipientMessages{recipient: e.Recipient}), append(grouped, nil)
 		}
 		grouped[n] = append(grouped[n], &e)
 	}
-	for n := range lanes {
+	for n := range byRecipient {
 		var err error
-		if lanes[n].messages, err = c.writeMessages(lanes[n].recipient, grouped[n]); err != nil {
+		if byRecipient[n].messages, err = c.writeMessages(byRecipient[n].recipient, grouped[n]); err != nil {
 			return nil, err
 		}
 	}
-	return lanes, nil
+	return byRecipient, nil
 }
 
 // completeEvent sets the optional fields that an event omits. It rejects an event that every hub

@@ -49,10 +49,10 @@ func Example() {
 			log.Fatal(err)
 		}
 	})
-	heard := make(chan string)
+	notices := make(chan string)
 	running.Go(func() {
 		err := domain.Notices(ctx, func(_ context.Context, n *domainclient.Notice) error {
-			heard <- n.Recipient + " holds " + n.ID
+			notices <- n.Recipient + " has confirmed " + n.ID
 			return nil
 		})
 		if err != nil {
@@ -61,22 +61,22 @@ func Example() {
 	})
 
 	for id := range prices {
-		taken, err := domain.Send(ctx, []domainclient.Event{{
+		accepted, err := domain.Send(ctx, []domainclient.Event{{
 			ID: id, Recipient: "5790001330552", ContentType: "PriceList", SupportsBundling: true, Weight: 1,
 		}})
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println("told:", taken)
+		fmt.Println("announced:", accepted)
 	}
 	fmt.Println("peeked:", hub.peek("5790001330552"))
 	hub.dequeue("5790001330552")
-	fmt.Println("heard:", <-heard)
+	fmt.Println("notice:", <-notices)
 
 	stop() // stops the domain and waits for its goroutines
 	running.Wait()
 	// Output:
-	// told: 1
+	// announced: 1
 	// peeked: 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41: 0.25 DKK
-	// heard: 5790001330552 holds bundle_5790001330552
+	// notice: 5790001330552 has confirmed bundle_5790001330552
 }

@@ -46,7 +46,7 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 		return err
 	}
 	defer closeClient(ctx, client, &err)
-	l := &noticeLoop{c: c, tell: h, client: client}
+	l := &noticeLoop{c: c, handler: h, client: client}
 	p := c.newPatience()
 	for ctx.Err() == nil {
 		err := l.drainQueue(ctx, &p)
@@ -62,9 +62,9 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 
 // A noticeLoop is one call of Notices.
 type noticeLoop struct {
-	c      *Client
-	tell   func(ctx context.Context, n *Notice) error
-	client *azservicebus.Client
+	c       *Client
+	handler func(ctx context.Context, n *Notice) error
+	client  *azservicebus.Client
 }
 
 // drainQueue opens a receiver and uses it until the receiver fails.
@@ -111,7 +111,7 @@ func (l *noticeLoop) handleNotice(ctx context.Context, from *azservicebus.Receiv
 	defer release()
 	p := l.c.newPatience()
 	for {
-		err := recoverPanic(func() error { return l.tell(holding, n) })
+		err := recoverPanic(func() error { return l.handler(holding, n) })
 		if err == nil {
 			break
 		}

@@ -67,9 +67,9 @@ func (c *Client) deadLetter(ctx context.Context, at settler, m *azservicebus.Rec
 
 // clipText shortens a text and removes what a message cannot contain.
 func clipText(text string) string {
-	const most = 1000
-	if len(text) > most {
-		text = text[:most] + "…"
+	const limit = 1000
+	if len(text) > limit {
+		text = text[:limit] + "…"
 	}
 	return strings.ToValidUTF8(text, "\ufffd")
 }

@@ -19,14 +19,14 @@ import (
 // After an error, the caller may send all events again: the hub stores each event once, and the
 // order is kept.
 func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error) {
-	lanes, err := c.encodeEvents(events)
-	if err != nil || len(lanes) == 0 {
+	byRecipient, err := c.encodeEvents(events)
+	if err != nil || len(byRecipient) == 0 {
 		return 0, err
 	}
 	var sum atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxSends) // limits the recipients that are served concurrently; one batch of each recipient is in flight, which keeps the order
-	for _, l := range lanes {
+	for _, l := range byRecipient {
 		g.Go(func() error {
 			for rest := l.messages; len(rest) > 0; {
 				n, err := c.sendSome(ctx, rest)

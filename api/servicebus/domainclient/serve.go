@@ -30,7 +30,7 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 		return err
 	}
 	defer closeClient(ctx, requests, &err)
-	s := &serveLoop{c: c, make: h, requests: requests, replies: newSenders(&c.o, c.o.Queues.Reply)}
+	s := &serveLoop{c: c, handler: h, requests: requests, replies: newSenders(&c.o, c.o.Queues.Reply)}
 	defer func() {
 		closing, cancel := closingContext(ctx)
 		defer cancel()
@@ -59,11 +59,11 @@ func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
 // A serveLoop is one call of Serve.
 type serveLoop struct {
 	c        *Client
-	make     Handler
+	handler  Handler
 	requests *azservicebus.Client
 	replies  *senders
 
-	making singleflight.Group // keyed by bundle, so that two requests for one bundle share the work
+	content singleflight.Group // keyed by bundle, so that two requests for one bundle share the work
 }
 
 // acceptFor is the time limit for accepting a session. After it, the worker tries again.
@@ -160,7 +160,7 @@ func (s *serveLoop) makeContent(ctx context.Context, r *Request, left time.Durat
 	inTime, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	for ctx.Err() == nil {
-		shared, late, _ := s.making.Do(key, func() (any, error) {
+		shared, late, _ := s.content.Do(key, func() (any, error) {
 			uri, size, err := s.produceContent(inTime, r)
 			if err != nil && ctx.Err() != nil {
 				return nil, ctx.Err() // the request that called the handler has ended
@@ -181,7 +181,7 @@ func (s *serveLoop) makeContent(ctx context.Context, r *Request, left time.Durat
 func (s *serveLoop) produceContent(ctx context.Context, r *Request) (uri string, size int64, err error) {
 	var content io.Reader
 	err = recoverPanic(func() (err error) {
-		content, err = s.make(ctx, r)
+		content, err = s.handler(ctx, r)
 		return err
 	})
 	if closer, ok := content.(io.Closer); ok {

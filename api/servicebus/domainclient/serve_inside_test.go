@@ -16,7 +16,7 @@ import (
 func TestMakeContent_ReturnsFalseWhenTheLockIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := make(chan struct{})
-		s := &serveLoop{make: func(ctx context.Context, _ *Request) (io.Reader, error) {
+		s := &serveLoop{handler: func(ctx context.Context, _ *Request) (io.Reader, error) {
 			close(began)
 			<-ctx.Done()
 			return nil, ctx.Err()

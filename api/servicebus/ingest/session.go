@@ -43,7 +43,7 @@ type sessions struct {
 	bus     *receiver.Connection
 	slots   *sessionSlots
 	parked  chan struct{} // holds a token for each parked session
-	backoff *backoff
+	backoff *sessionBackoff
 	loops   sync.WaitGroup
 }
 

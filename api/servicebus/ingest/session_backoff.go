@@ -10,15 +10,15 @@ const (
 	// may be lost without a fault of the session.
 	doubtful = 2
 
-	// watchedSessions is the maximum number of sessions that a backoff tracks. The count of a
+	// watchedSessions is the maximum number of sessions that a sessionBackoff tracks. The count of a
 	// session that was dropped starts at zero again.
 	watchedSessions = 10_000
 )
 
-// A backoff counts the consecutive setbacks of each session: how often it could not be served
+// A sessionBackoff counts the consecutive setbacks of each session: how often it could not be served
 // because of a fault of the session. After each setback the session must wait longer. A receiver
 // that accepts the session before the end of its wait parks the session.
-type backoff struct {
+type sessionBackoff struct {
 	delay func(count int) time.Duration
 
 	mu        sync.Mutex
@@ -30,18 +30,18 @@ type setbacks struct {
 	until time.Time // end of the session's wait
 }
 
-func newBackoff(delay func(count int) time.Duration) *backoff {
-	return &backoff{delay: delay, bySession: make(map[string]setbacks)}
+func newBackoff(delay func(count int) time.Duration) *sessionBackoff {
+	return &sessionBackoff{delay: delay, bySession: make(map[string]setbacks)}
 }
 
 // addSuspected counts a setback that the session may not have caused. Like addCertain, it returns
 // the number of consecutive setbacks minus the first doubtful ones.
-func (b *backoff) addSuspected(session string) int { return b.addSetback(session, 0) }
+func (b *sessionBackoff) addSuspected(session string) int { return b.addSetback(session, 0) }
 
 // addCertain counts a setback that the session certainly caused.
-func (b *backoff) addCertain(session string) int { return b.addSetback(session, doubtful) }
+func (b *sessionBackoff) addCertain(session string) int { return b.addSetback(session, doubtful) }
 
-func (b *backoff) addSetback(session string, least int) int {
+func (b *sessionBackoff) addSetback(session string, least int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r, known := b.bySession[session]
@@ -62,14 +62,14 @@ func (b *backoff) addSetback(session string, least int) int {
 
 // waitTime returns the remaining wait of a session. It is zero or negative for a session that can
 // be served.
-func (b *backoff) waitTime(session string) time.Duration {
+func (b *sessionBackoff) waitTime(session string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return time.Until(b.bySession[session].until)
 }
 
 // forget resets the count of a session that was served.
-func (b *backoff) forget(session string) {
+func (b *sessionBackoff) forget(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.bySession, session)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func newTestBackoff() *backoff {
+func newTestBackoff() *sessionBackoff {
 	return newBackoff(func(count int) time.Duration { return time.Duration(count) * time.Minute })
 }
 

@@ -69,16 +69,16 @@ func (s *eventStore) DeadLettered(m *busMessage) {
 // Store implements receiver.Handler. When it returns, each message is stored, rejected or parked,
 // or has returned to the bus.
 func (s *eventStore) Store(ctx context.Context, ms []*busMessage) {
-	sound := make([]*busMessage, 0, len(ms))
+	storable := make([]*busMessage, 0, len(ms))
 	for _, m := range ms {
 		if s.parked.waitsBehind(m) {
 			s.parkMessage(m, nil)
 			continue
 		}
-		sound = append(sound, m)
+		storable = append(storable, m)
 	}
-	if len(sound) > 0 {
-		s.save(ctx, sound, damagePatience)
+	if len(storable) > 0 {
+		s.save(ctx, storable, damagePatience)
 	}
 }
 
@@ -225,10 +225,10 @@ func (s *eventStore) finishStored(ms []*busMessage, ingested hub.Ingested) {
 
 // recipientsForLog returns up to five recipients of events, for the log.
 func recipientsForLog(events []domain.Event) []string {
-	const most = 5
+	const limit = 5
 	var to []string
 	for i := range events {
-		if r := events[i].Recipient.String(); len(to) < most && !slices.Contains(to, r) {
+		if r := events[i].Recipient.String(); len(to) < limit && !slices.Contains(to, r) {
 			to = append(to, r)
 		}
 	}

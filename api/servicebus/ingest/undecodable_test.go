@@ -57,8 +57,8 @@ func (s *ingestSite) sendUndecodable(queue string, e domain.Event) {
 	out.sendMessage(m)
 }
 
-// newTamperedReceiver returns a receiver whose connection tampers with messages like the connection of the
-// hub.
+// newTamperedReceiver returns a receiver whose connection tampers with messages like the connection
+// of the hub.
 func (s *ingestSite) newTamperedReceiver(queue string) *azservicebus.Receiver {
 	s.Helper()
 	c, err := s.client()

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// parked are messages with events that the store cannot store at present. They stay locked, so that
+// parkedTasks are messages with events that the store cannot store at present. They stay locked, so that
 // their deliveries are not counted, and later messages are stored.
-type parked struct {
+type parkedTasks struct {
 	tasks    []*task
 	weight   int
 	failures int // number of consecutive attempts after which messages were still parked
@@ -40,7 +40,7 @@ func (s *eventStore) Retry(ctx context.Context) {
 		return
 	}
 	tasks := p.tasks
-	*p = parked{failures: p.failures}
+	*p = parkedTasks{failures: p.failures}
 	held := tasks[:0]
 	for _, t := range tasks {
 		if s.loop.IsLost(t.busMessage) || ctx.Err() != nil { // the bus delivers the message again
@@ -67,5 +67,5 @@ func (s *eventStore) AbandonParked() {
 	for _, t := range s.parked.tasks {
 		s.loop.Abandon(t.busMessage)
 	}
-	s.parked = parked{}
+	s.parked = parkedTasks{}
 }

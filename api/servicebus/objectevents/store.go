@@ -38,7 +38,7 @@ type busMessage = receiver.Message[messageContent]
 type eventStore struct {
 	receiver *Receiver
 	loop     *receiver.Loop[messageContent]
-	parked   parked
+	parked   parkedTasks
 }
 
 // Decode implements receiver.Handler.

@@ -70,9 +70,9 @@ type Loop[T any] struct {
 	inHand    *Budget
 	unsettled chan *Message[T] // messages that were passed to Settle
 
-	// linkCalls is acquired for each settlement and renewal, because these calls open a lost link again. Two
-	// concurrent calls would both open a link, and the client would lose track of one link,
-	// together with its goroutines.
+	// linkCalls is acquired for each settlement and renewal, because these calls open a lost link
+	// again. Two concurrent calls would both open a link, and the client would lose track of one
+	// link, together with its goroutines.
 	linkCalls *semaphore.Weighted
 
 	mu  sync.Mutex
