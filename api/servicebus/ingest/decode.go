@@ -19,7 +19,7 @@ import (
 
 // MessageLimits are the limits of one announcement. Zero means the default of a limit.
 type MessageLimits struct {
-	Body          int // bytes; default 32 MB
+	Body          int // bytes of the whole message; default 32 MB
 	Payload       int // bytes of one payload, without insignificant white space; default 1 MB
 	PayloadDepth  int // levels of nesting in one payload; default 64
 	PayloadNumber int // characters of a number in a payload; default 400

@@ -83,7 +83,7 @@ func (s *eventStore) recordIgnored(m *azservicebus.ReceivedMessage, sent message
 	if sent.Ignored > 0 {
 		r.opts.Logger.Debug("events are ignored because of their names", "message_id", m.MessageID, "events", sent.Ignored, "first_names", sent.IgnoredNames)
 	}
-	if n := len(sent.Faults); n > 0 && n < sent.Count { // a message without a valid event is logged as a dead letter
+	if n := len(sent.Faults); n > 0 && n < sent.Count { // if no event is valid, DeadLettered logs the message
 		r.opts.Logger.Error("events of a message cannot be stored; the others are", "message_id", m.MessageID, "events", n, "faults", describeFaults(sent.Faults[:min(n, 10)]))
 	}
 }

@@ -200,9 +200,9 @@ func (l *Loop[T]) renewMessages(ctx context.Context) {
 // LockDuration returns the duration of the lock of the session.
 func (l *Loop[T]) LockDuration() time.Duration { return l.session.duration }
 
-// lockDuration limits the measured duration of a lock to the range from 1 second to 5 minutes. left
-// is the difference between the clocks of the bus and the process, so it may be wrong. No lock
-// lasts longer than 5 minutes.
+// lockDuration limits the remaining time of a lock to the range from 1 second to 5 minutes. left
+// may be wrong, because it was measured with the clocks of the bus and of the process, which may
+// differ. No lock lasts longer than 5 minutes.
 func lockDuration(left time.Duration) time.Duration {
 	return min(max(left, time.Second), 5*time.Minute)
 }
