@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A renderer turns one page into HTML.
+// A renderer converts one Markdown page to HTML.
 type renderer struct {
 	out strings.Builder
 	ids headingIDs
 
-	// resolve returns the address of the target of a link, and whether the site
-	// has it. A link to a page that the site does not have becomes its text.
+	// resolve returns the address to which a link leads, and reports whether the target exists in
+	// the site. If it does not exist, only the text of the link is rendered.
 	resolve func(target string) (address string, exists bool)
 }
 
-// renderPage returns a page in HTML.
+// renderPage returns the Markdown text as HTML.
 func renderPage(text string, resolve func(target string) (address string, exists bool)) string {
 	r := &renderer{ids: make(headingIDs), resolve: resolve}
 	r.renderBlocks(strings.Split(strings.TrimRight(text, "\n"), "\n"), false)
@@ -31,8 +31,8 @@ var (
 
 const fence = "```"
 
-// renderBlocks renders lines. Paragraphs in an item of a tight list have no <p>
-// element.
+// renderBlocks renders lines. If isTight is true, lines are an item of a tight list, whose
+// paragraphs have no <p> element.
 func (r *renderer) renderBlocks(lines []string, isTight bool) {
 	for len(lines) > 0 {
 		n := 1
@@ -58,7 +58,7 @@ func isTable(lines []string) bool {
 	return len(lines) > 1 && strings.HasPrefix(lines[0], "|") && rulerPattern.MatchString(lines[1])
 }
 
-// beginsBlock reports whether a line ends the paragraph before it.
+// beginsBlock reports whether a line begins a new block, so that it ends the paragraph before it.
 func beginsBlock(line string) bool {
 	return line == "" || strings.HasPrefix(line, fence) || headingPattern.MatchString(line) || itemPattern.MatchString(line)
 }
@@ -71,7 +71,7 @@ func (r *renderer) renderHeading(line string) {
 	fmt.Fprintf(&r.out, "</h%d>\n", level)
 }
 
-// renderParagraph renders the paragraph at the beginning of lines and returns how many lines it has.
+// renderParagraph renders the paragraph at the beginning of lines and returns its number of lines.
 func (r *renderer) renderParagraph(lines []string, isTight bool) int {
 	n := 1
 	for n < len(lines) && !beginsBlock(lines[n]) {
@@ -94,7 +94,7 @@ func (r *renderer) renderParagraph(lines []string, isTight bool) int {
 	return n
 }
 
-// renderCode renders the fenced code at the beginning of lines and returns how many lines it has.
+// renderCode renders the fenced code at the beginning of lines and returns its number of lines.
 func (r *renderer) renderCode(lines []string) int {
 	r.out.WriteString("<pre><code")
 	if language := strings.TrimPrefix(lines[0], fence); language != "" {
@@ -111,7 +111,7 @@ func (r *renderer) renderCode(lines []string) int {
 	return len(lines)
 }
 
-// renderTable renders the table at the beginning of lines and returns how many lines it has.
+// renderTable renders the table at the beginning of lines and returns its number of lines.
 func (r *renderer) renderTable(lines []string) int {
 	r.out.WriteString("<table>\n<thead>\n")
 	r.renderRow(lines[0], "th")
@@ -136,7 +136,7 @@ func (r *renderer) renderRow(line, element string) {
 	r.out.WriteString("</tr>\n")
 }
 
-// renderList renders the list at the beginning of lines and returns how many lines it has.
+// renderList renders the list at the beginning of lines and returns its number of lines.
 func (r *renderer) renderList(lines []string) int {
 	items, n, isTight := readItems(lines)
 	element := "ul"
@@ -156,9 +156,9 @@ func (r *renderer) renderList(lines []string) int {
 	return n
 }
 
-// readItems returns the items of the list at the beginning of lines, each
-// without its marker and its indentation, the number of their lines, and
-// whether the list is tight: it has no blank line, except in code.
+// readItems returns the items of the list at the beginning of lines, without markers and
+// indentation, and the number n of lines of the list. isTight reports whether the list is tight,
+// which means that it has no blank line outside code.
 func readItems(lines []string) (items [][]string, n int, isTight bool) {
 	isOrdered := lines[0][0] != '-'
 	isTight = true
@@ -190,7 +190,7 @@ func readItems(lines []string) (items [][]string, n int, isTight bool) {
 	return append(items, trimBlank(item)), n, isTight
 }
 
-// trimBlank returns lines without the blank ones at their end.
+// trimBlank returns lines without the blank lines at the end.
 func trimBlank(lines []string) []string {
 	for len(lines) > 0 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]

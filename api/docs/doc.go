@@ -1,13 +1,14 @@
-// Package docs shows the pages of the handbook and of the guide: as text for a terminal, and as
+// Package docs returns the pages of the handbook and of the guide, as text for a terminal and as
 // HTML for a browser.
 //
-// The pages are Markdown, so that they can be read in the tree as well. [Pages] returns all of
-// them. A [Site] has a part of them as HTML, rendered once, on the server: without scripts, and
-// without anything from another host. A link to what the site does not have becomes text.
+// The pages are Markdown, so that they can also be read in the tree. [Pages] returns all pages. A
+// [Site] serves some of the pages as HTML. Each page is rendered once, on the server. It contains
+// no scripts and loads nothing from another host. A link to a target outside the site is rendered
+// as text.
 //
-// The pages use a part of Markdown: headings, paragraphs, fenced code, lists, tables, code,
-// emphasis and links. A library for all of it would add 650 KB to the command. The tests render
-// each page with such a library as well, and compare.
+// The pages use only a part of Markdown: headings, paragraphs, fenced code, lists, tables, code,
+// emphasis and links. A library for all of Markdown would add 650 KB to the command. The tests
+// also render each page with such a library, and compare the results.
 //
-// Who may see which page is decided by package api.
+// Package api decides which clients may read which pages.
 package docs

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// headingIDs generates the ids of headings as GitHub does, so that a link to a
-// heading works in the tree and on the site: lower case, without punctuation,
-// with hyphens for spaces, and numbered if a page has the heading more than
-// once. The value is how often an id was used.
+// headingIDs generates the ids of the headings of a page. The ids are those of GitHub, so that a
+// link to a heading works both in the tree and on the site: lower case, without punctuation, and
+// with hyphens instead of spaces. If a page has the same heading several times, the later ids have
+// numbers. The map has the number of uses of each id.
 type headingIDs map[string]int
 
 var notInID = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)

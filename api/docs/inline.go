@@ -7,20 +7,20 @@ var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "
 
 func escapeHTML(text string) string { return escaper.Replace(text) }
 
-// renderText returns the text of a paragraph in HTML, without links.
+// renderText returns the HTML of a paragraph, with the texts of links instead of links.
 func renderText(text string) string {
 	r := &renderer{resolve: func(string) (string, bool) { return "", false }}
 	r.renderInline(text)
 	return r.out.String()
 }
 
-// renderInline renders text with its code, emphasis and links.
+// renderInline renders text, including its code, emphasis and links.
 func (r *renderer) renderInline(text string) {
 	for text != "" {
 		n := 0
 		switch text[0] {
 		case '`':
-			n = r.codeSpan(text)
+			n = r.renderCodeSpan(text)
 		case '[':
 			n = r.renderLink(text)
 		case '*':
@@ -36,8 +36,9 @@ func (r *renderer) renderInline(text string) {
 	}
 }
 
-// codeSpan renders the code at the beginning of text and returns its length, 0 if it does not end.
-func (r *renderer) codeSpan(text string) int {
+// renderCodeSpan renders the code span at the beginning of text and returns its length. It returns 0 if
+// the code span has no end.
+func (r *renderer) renderCodeSpan(text string) int {
 	end := strings.IndexByte(text[1:], '`')
 	if end < 0 {
 		return 0
@@ -46,8 +47,8 @@ func (r *renderer) codeSpan(text string) int {
 	return end + 2
 }
 
-// renderEmphasis renders the text between two marks at the beginning of text
-// and returns its length, 0 if the marks do not mark an emphasis.
+// renderEmphasis renders the text between two marks at the beginning of text and returns its
+// length. It returns 0 if the marks do not enclose an emphasis.
 func (r *renderer) renderEmphasis(text, mark, element string) int {
 	inner, isMarked := strings.CutPrefix(text, mark)
 	end := strings.Index(inner, mark)
@@ -60,7 +61,8 @@ func (r *renderer) renderEmphasis(text, mark, element string) int {
 	return end + 2*len(mark)
 }
 
-// renderLink renders the link at the beginning of text and returns its length, 0 if there is no link.
+// renderLink renders the link at the beginning of text and returns its length. It returns 0 if text
+// does not begin with a link.
 func (r *renderer) renderLink(text string) int {
 	middle := strings.Index(text, "](")
 	if middle < 0 {

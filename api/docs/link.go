@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// resolveLink returns the page to which a link of p leads, nil if there is
-// none, and the heading in it.
+// resolveLink returns the page to which a link of p leads, and the heading in the link. page is nil
+// if the target is not a page.
 func (p *Page) resolveLink(target string) (page *Page, heading string) {
 	if strings.Contains(target, "://") {
 		return nil, ""

@@ -14,16 +14,16 @@ import (
 
 // A Page is a page of the handbook or of the guide.
 type Page struct {
-	Topic       string // name of its file, without .md
+	Topic       string // name of the page's file, without .md
 	Title       string
 	Summary     string // first paragraph, as plain text
-	ForOperator bool   // a page of the handbook; the pages of the guide are for clients
+	ForOperator bool   // true for a page of the handbook, false for a page of the guide, which is for clients
 
-	file string // path from the top of the tree, with slashes
+	file string // path of the page's file from the top of the tree, with slashes
 	text string // Markdown
 }
 
-// Pages returns all pages: those of the guide, then those of the handbook.
+// Pages returns all pages, first the pages of the guide, then the pages of the handbook.
 func Pages() []Page { return slices.Clone(allPages()) }
 
 var allPages = sync.OnceValue(func() []Page {
@@ -35,7 +35,7 @@ var allPages = sync.OnceValue(func() []Page {
 	return pages
 })
 
-// Find returns the page about a topic.
+// Find returns the page with the given topic.
 func Find(topic string) (page Page, exists bool) {
 	for _, p := range allPages() {
 		if p.Topic == topic {
@@ -45,7 +45,7 @@ func Find(topic string) (page Page, exists bool) {
 	return Page{}, false
 }
 
-// readPages returns the pages of an embedded folder.
+// readPages returns the pages in an embedded folder.
 func readPages(folder string, files embed.FS, order []string) []Page {
 	entries, err := files.ReadDir(".")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // linkPattern matches a link of Markdown.
 var linkPattern = regexp.MustCompile(`\[([^\]\n]+)\]\(([^)\s]+)\)`)
 
-// Plain returns the page for a terminal: its Markdown, in which each link is
-// replaced by a text that says how to open its target.
+// Plain returns the Markdown of the page for a terminal. Each link is replaced by a text that says
+// how to open its target.
 func (p *Page) Plain() string {
 	var b strings.Builder
 	isCode := false

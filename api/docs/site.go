@@ -13,26 +13,26 @@ import (
 	"sync"
 )
 
-// The names of the index: for the address with a slash at the end, which is the
-// prefix of the pages, and for the address without it.
+// The two names of the index: IndexAbove for the address without a slash at the end, and Index for
+// the address with a slash, which is the prefix of the pages.
 const (
 	Index      = ""
 	IndexAbove = "/"
 )
 
-// styleSheet is the name of the style sheet below the address of the site.
+// styleSheet is the name of the style sheet, relative to the address of the site.
 const styleSheet = "style.css"
 
 //go:embed style.css
 var styles []byte
 
-// policy permits only the style sheet of the site.
+// policy is a Content-Security-Policy that permits only the style sheet of the site.
 const policy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// A Site is a set of pages in HTML. All of its links are relative, so that it may be served below
-// any path. It is safe for concurrent use.
+// A Site is a set of pages in HTML. All its links are relative, so that it can be served below any
+// path. It is safe for concurrent use.
 type Site struct {
-	files map[string]siteFile // files by name
+	files map[string]siteFile // name → file
 }
 
 type siteFile struct {
@@ -47,7 +47,7 @@ func ForOperators() *Site { return siteForOperators() }
 // ForClients returns the site with the pages of the guide.
 func ForClients() *Site { return siteForClients() }
 
-// The sites are rendered at their first use.
+// Each site is rendered when it is first used.
 var (
 	siteForOperators = sync.OnceValue(func() *Site { return newSite(allPages()) })
 	siteForClients   = sync.OnceValue(func() *Site {
@@ -61,7 +61,7 @@ var (
 	})
 )
 
-// newSite renders pages.
+// newSite returns a site with the given pages.
 func newSite(pages []Page) *Site {
 	s := &Site{files: make(map[string]siteFile)}
 	s.addFile(styleSheet, "text/css; charset=utf-8", styles)
@@ -82,7 +82,9 @@ func (s *Site) addFile(name, contentType string, body []byte) {
 	s.files[name] = siteFile{contentType: contentType, body: body, etag: `"` + hex.EncodeToString(digest[:16]) + `"`}
 }
 
-// Serve answers a request for a file of the site: a topic, an index, or its style sheet. It returns false, and does nothing, if the site does not have the file.
+// Serve replies to a request for a file of the site. name is a topic, a name of the index, or the
+// name of the style sheet. If the site does not have the file, Serve writes nothing and returns
+// false.
 func (s *Site) Serve(w http.ResponseWriter, r *http.Request, name string) bool {
 	f, exists := s.files[name]
 	if !exists {
@@ -95,19 +97,18 @@ func (s *Site) Serve(w http.ResponseWriter, r *http.Request, name string) bool {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("ETag", f.etag)
-	if strings.Contains(r.Header.Get("If-None-Match"), f.etag) { // the tag has 128 bits, so no other tag contains it
+	if strings.Contains(r.Header.Get("If-None-Match"), f.etag) { // a tag has 128 bits, so it is never a part of another tag
 		w.WriteHeader(http.StatusNotModified)
 		return true
 	}
 	h.Set("Content-Length", strconv.Itoa(len(f.body)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(f.body) // fails if the client has disconnected
+		_, _ = w.Write(f.body) // the write fails if the client has disconnected
 	}
 	return true
 }
 
-// addressOf returns the address of the target of a link of p, in a site of
-// pages.
+// addressOf returns the address to which a link of p leads in a site with the given pages.
 func addressOf(p *Page, target string, pages []Page) (address string, exists bool) {
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "#") {
 		return target, true
@@ -127,7 +128,8 @@ func addressOf(p *Page, target string, pages []Page) (address string, exists boo
 	return "", false
 }
 
-// indexOf returns the index of pages in HTML. below is the path of the pages.
+// indexOf returns the HTML of the index of pages. below is the path of the pages, relative to the
+// index.
 func indexOf(pages []Page, below string) string {
 	var b strings.Builder
 	b.WriteString("<h1>MessageHub</h1>\n<p>The same pages on a terminal: <code>messagehub help TOPIC</code>.\nThe HTTP API: <a href=\"" + path.Join(below, "../openapi.yaml") + "\">openapi.yaml</a>.</p>\n")
@@ -148,7 +150,7 @@ type siteSection struct {
 	pages []Page
 }
 
-// sectionsOf returns the sections that have pages.
+// sectionsOf returns the sections that have at least one of the pages.
 func sectionsOf(pages []Page) []siteSection {
 	parts := []siteSection{{name: "For actors and domains"}, {name: "For operators"}}
 	for i := range pages {
@@ -164,8 +166,8 @@ func sectionsOf(pages []Page) []siteSection {
 	return parts
 }
 
-// renderFrame returns a whole document: a list of pages, whose path is below
-// and whose current one is topic, and a body.
+// renderFrame returns a complete HTML document with a list of pages and a body. below is the path
+// of the pages, and topic is the topic of the current page.
 func renderFrame(title, topic, below string, pages []Page, body string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<!DOCTYPE html>
@@ -195,8 +197,8 @@ func renderFrame(title, topic, below string, pages []Page, body string) []byte {
 	return b.Bytes()
 }
 
-// currentAttribute returns the attribute that marks the link to the current
-// page.
+// currentAttribute returns the attribute for the link to the current page, or "" if the link leads
+// to another page.
 func currentAttribute(isPresent bool) string {
 	if isPresent {
 		return ` aria-current="page"`

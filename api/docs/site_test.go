@@ -17,16 +17,16 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Generate implements [parser.IDs], for the library.
+// Generate implements parser.IDs of goldmark.
 func (h headingIDs) Generate(heading []byte, _ ast.NodeKind) []byte {
 	return []byte(h.nextID(string(heading)))
 }
 
-// Put implements [parser.IDs].
+// Put implements parser.IDs of goldmark.
 func (h headingIDs) Put([]byte) {}
 
-// renderByLibrary returns a Markdown text in HTML, rendered by a library for
-// all of Markdown.
+// renderByLibrary returns the HTML of a Markdown text, rendered by goldmark, which supports all of
+// Markdown.
 func renderByLibrary(t *testing.T, markdown string) string {
 	t.Helper()
 	library := goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
@@ -36,15 +36,15 @@ func renderByLibrary(t *testing.T, markdown string) string {
 	return b.String()
 }
 
-func asItIs(target string) (string, bool) { return target, true }
+func rawTarget(target string) (string, bool) { return target, true }
 
 func TestRender_EqualsALibraryOnEachPage(t *testing.T) {
 	for _, p := range Pages() {
-		require.Equal(t, renderByLibrary(t, p.text), renderPage(p.text, asItIs), "%s uses Markdown that package docs does not render", p.file)
+		require.Equal(t, renderByLibrary(t, p.text), renderPage(p.text, rawTarget), "%s uses Markdown that package docs does not render", p.file)
 	}
 }
 
-func TestRender_EqualsALibraryOnEachForm(t *testing.T) {
+func TestRender_EqualsALibraryOnEachElement(t *testing.T) {
 	for _, markdown := range []string{
 		"# One\n\nText of\ntwo lines.\n\n## Two `code`\n### Two `code`\n",
 		"a < b && \"c\" > d\n",
@@ -59,13 +59,13 @@ func TestRender_EqualsALibraryOnEachForm(t *testing.T) {
 		"Text:\n- one\n- two\n",
 		"| a | b |\n| --- | --- |\n| `x` | **y** |\n| | [z](w.md) |\n\nAfter.\n",
 	} {
-		require.Equal(t, renderByLibrary(t, markdown), renderPage(markdown, asItIs), "%q", markdown)
+		require.Equal(t, renderByLibrary(t, markdown), renderPage(markdown, rawTarget), "%q", markdown)
 	}
 }
 
 var hrefPattern = regexp.MustCompile(`href="([^"]*)"`)
 
-// get returns the answer of a site to a request.
+// get returns the response of a site to a request.
 func get(t *testing.T, s *Site, name string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	answer, request := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/docs/"+name, http.NoBody)
@@ -76,7 +76,7 @@ func get(t *testing.T, s *Site, name string, header ...string) *httptest.Respons
 	return answer
 }
 
-func TestSite_HasWhatItsPagesLinkTo(t *testing.T) {
+func TestSite_HasTheTargetsOfItsLinks(t *testing.T) {
 	for _, s := range []*Site{ForOperators(), ForClients()} {
 		for name, f := range s.files {
 			for _, match := range hrefPattern.FindAllStringSubmatch(string(f.body), -1) {
@@ -130,7 +130,7 @@ func TestSite_SendsAPageOnce(t *testing.T) {
 	require.Empty(t, again.Body.String())
 }
 
-func TestPages_HaveTitlesSummariesAndTopicsOfTheirOwn(t *testing.T) {
+func TestPages_HaveUniqueTitlesSummariesAndTopics(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, p := range Pages() {
 		require.False(t, seen[p.Topic], "two pages about %s", p.Topic)
@@ -141,7 +141,7 @@ func TestPages_HaveTitlesSummariesAndTopicsOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestPlain_SaysHowToGetToAnotherPage(t *testing.T) {
+func TestPlain_SaysHowToOpenAnotherPage(t *testing.T) {
 	page := Page{Topic: "actors", file: "api/guide/actors.md", text: "[Errors](errors.md), [one](errors.md#busy), [here](#top), [site](https://example.org/) and [code](../doc.go).\n```\n[x](errors.md)\n```\n"}
 	require.Equal(t, "Errors (messagehub help errors), one (messagehub help errors, busy), here, site (https://example.org/) and code.\n```\n[x](errors.md)\n```\n", page.Plain())
 }

@@ -10,9 +10,9 @@ import (
 
 // An Event announces that data is available for a recipient.
 type Event struct {
-	ID               string          `json:"id"` // a UUID; the hub stores each only once for its recipient
+	ID               string          `json:"id"` // a UUID; the hub stores each ID once for its recipient
 	Recipient        string          `json:"recipient"`
-	Origin           string          `json:"origin"` // the domain of the data
+	Origin           string          `json:"origin"` // the name of the domain that announces the data
 	ContentType      string          `json:"contentType"`
 	DocumentType     string          `json:"documentType"`
 	SupportsBundling bool            `json:"supportsBundling"`
@@ -20,21 +20,20 @@ type Event struct {
 	Payload          json.RawMessage `json:"payload,omitempty"`
 }
 
-// Announced counts the events that are stored.
+// Announced has the numbers of events that the hub has stored.
 type Announced struct {
-	Accepted   int `json:"accepted"`   // events that are stored now
-	Duplicates int `json:"duplicates"` // events that were stored before, with the same content
+	Accepted   int `json:"accepted"`   // number of events that this call stored
+	Duplicates int `json:"duplicates"` // number of events that were already stored, with the same content
 }
 
-// Announce stores events. Events of one recipient keep their order. If it
-// returns nil, all of them are stored durably.
+// Announce sends events to the hub, which stores them. Events of one recipient keep their order. If
+// the error is nil, all events are stored durably.
 //
-// If some are refused and the others are stored, it returns the counts and a
-// [*Problem] whose Errors name the refused events: they were stored before with
-// other content, or their recipient is at a limit. If it returns no counts, a
-// Problem whose status is below 500 and not 429 means that no event is stored.
-// After any other error some may be stored, and announcing all of them again is
-// safe.
+// If the hub refuses some events and stores the others, Announce returns the counts and a
+// [*Problem] whose Errors name the refused events: they were stored before with other content, or
+// their recipient is at a limit. If Announce returns no counts, a Problem whose status is below 500
+// and not 429 means that no event is stored. After any other error, some events may be stored, and
+// the caller may announce all of them again.
 func (c *Client) Announce(ctx context.Context, events []Event) (*Announced, error) {
 	if events == nil {
 		events = []Event{}
@@ -46,7 +45,7 @@ func (c *Client) Announce(ctx context.Context, events []Event) (*Announced, erro
 	return c.AnnounceJSON(ctx, body)
 }
 
-// AnnounceJSON stores events in a JSON array, as [Client.Announce] does.
+// AnnounceJSON is [Client.Announce] for events in a JSON array.
 func (c *Client) AnnounceJSON(ctx context.Context, body []byte) (*Announced, error) {
 	answer, err := c.sendRepeatedly(ctx, http.MethodPost, "/v1/data-available", "", body)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Accepted != nil && p.Duplicates != nil {
@@ -56,11 +55,11 @@ func (c *Client) AnnounceJSON(ctx context.Context, body []byte) (*Announced, err
 		return nil, err
 	}
 	a := new(Announced)
-	return a, decodeAnswer(answer, a)
+	return a, decodeResponse(answer, a)
 }
 
-// decodeAnswer decodes the answer of a hub.
-func decodeAnswer(answer []byte, v any) error {
+// decodeResponse decodes the response of a hub into v.
+func decodeResponse(answer []byte, v any) error {
 	if err := json.Unmarshal(answer, v); err != nil {
 		return fmt.Errorf("hubclient: the answer cannot be read; is this a hub? %w", err)
 	}

@@ -11,37 +11,34 @@ import (
 	"time"
 )
 
-// A Bundle is a bundle of an actor with a stream of its body. It belongs to one
-// goroutine.
+// A Bundle is a bundle of an actor, with a stream of its body. Only one goroutine may use it.
 type Bundle struct {
 	ID          string
-	Type        string // type of the messages in it
+	Type        string // type of the messages in the bundle
 	ContentType string // media type of the body
 	Size        int64  // size of the body in bytes
-	// Backlog is the number of events that wait behind the bundle, and
-	// BacklogAge how long the oldest of them has waited, rounded up to seconds;
-	// -1: not known.
+	// Backlog is the number of events that wait behind the bundle. BacklogAge is the age of the
+	// oldest of these events, rounded up to seconds. A negative value means that the number or the
+	// age is unknown.
 	Backlog    int64
 	BacklogAge time.Duration
 
-	// Interrupted, if it is set, is called each time when the body is
-	// interrupted, or the rest of it cannot be fetched, before the next
-	// attempt.
+	// Interrupted, if set, is called before each attempt to fetch the rest of the body, after the
+	// body was interrupted or the previous attempt has failed.
 	Interrupted func(err error, received int64)
 
 	client *Client
 	ctx    context.Context //nolint:containedctx // the stream ends with it, as that of http.Response does
 	actor  string
 	tag    string      // ETag of the body
-	conn   *connection // nil: the rest of the body must be fetched
+	conn   *connection // nil if the rest of the body must be fetched
 	got    int64       // bytes received
-	err    error       // error with which Read ended
+	err    error       // error that Read returns from now on
 
-	mayBeDequeued bool // an attempt whose answer is lost may have dequeued it
+	mayBeDequeued bool // true if a dequeue request had no response, so that it may have dequeued the bundle
 }
 
-// newBundle returns the bundle in an answer. It fails if the answer is not that
-// of a hub.
+// newBundle returns the bundle in a response. It fails if the response does not come from a hub.
 func newBundle(ctx context.Context, conn *connection, actor string) (*Bundle, error) {
 	h := conn.Header
 	b := &Bundle{
@@ -76,8 +73,8 @@ func parseNumber(text string) int64 {
 	return n
 }
 
-// Read reads the body. If the connection breaks, Read fetches the rest. It returns io.EOF only after the
-// whole body; it fails with a [*BrokenBodyError] if the rest cannot be fetched.
+// Read reads the body. If the connection is lost, Read fetches the rest of the body. It returns
+// io.EOF only after the whole body, and a [*BrokenBodyError] if the rest cannot be fetched.
 func (b *Bundle) Read(p []byte) (n int, err error) {
 	if b.err != nil || len(p) == 0 {
 		return 0, b.err
@@ -92,13 +89,13 @@ func (b *Bundle) Read(p []byte) (n int, err error) {
 		}
 	}
 	if b.conn != nil {
-		_, _ = b.conn.Read(p[:1]) // reads the end, after which the connection can be reused
+		_, _ = b.conn.Read(p[:1]) // reads the end of the body, so that the connection can be used again
 	}
 	b.endStream(io.EOF)
 	return 0, b.err
 }
 
-// readSome reads at least one byte, or fails.
+// readSome reads at least one byte, or returns an error.
 func (b *Bundle) readSome(p []byte) (n int, err error) {
 	err = b.client.repeatUntilDone(b.ctx, b.client.opts.Resume, func() error {
 		n, err = b.readOnce(p)
@@ -110,8 +107,8 @@ func (b *Bundle) readSome(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readOnce reads at least one byte from the connection, or from a new one if
-// that is closed. It closes the connection if it fails.
+// readOnce reads at least one byte from the connection. If the connection is closed, it opens a new
+// one. After an error it closes the connection.
 func (b *Bundle) readOnce(p []byte) (n int, err error) {
 	if b.conn == nil {
 		if b.conn, err = b.resumeBody(); err != nil {
@@ -122,19 +119,19 @@ func (b *Bundle) readOnce(p []byte) (n int, err error) {
 		n, err = b.conn.Read(p)
 	}
 	if b.got += int64(n); n > 0 {
-		return n, nil // the next read returns the error again
+		return n, nil // the next read returns the same error
 	}
 	b.closeConnection()
 	if err == io.EOF { //nolint:errorlint // a Reader returns it itself
 		err = io.ErrUnexpectedEOF
 	}
 	if b.tag == "" {
-		err = &finalError{err} // the rest could belong to another body
+		err = &finalError{err} // the rest may belong to another body
 	}
 	return 0, err
 }
 
-// resumeBody fetches the rest of the body.
+// resumeBody requests the rest of the body.
 func (b *Bundle) resumeBody() (*connection, error) {
 	header := identityCoding()
 	header.Set("Range", fmt.Sprintf("bytes=%d-", b.got))
@@ -159,7 +156,7 @@ func (b *Bundle) resumeBody() (*connection, error) {
 		conn.close()
 		return nil, &finalError{err}
 	}
-	if conn.StatusCode == http.StatusOK { // the whole body again
+	if conn.StatusCode == http.StatusOK { // the response has the whole body instead of the rest
 		if _, err := io.CopyN(io.Discard, conn, b.got); err != nil {
 			conn.close()
 			return nil, err
@@ -168,7 +165,7 @@ func (b *Bundle) resumeBody() (*connection, error) {
 	return conn, nil
 }
 
-// endStream ends the stream with err.
+// endStream ends the stream; Read then returns err.
 func (b *Bundle) endStream(err error) {
 	b.closeConnection()
 	if b.err = err; err != io.EOF { //nolint:errorlint // it is set here
@@ -176,7 +173,7 @@ func (b *Bundle) endStream(err error) {
 	}
 }
 
-// A BrokenBodyError reports that the body of a bundle was not received to its end.
+// A BrokenBodyError reports that only a part of the body of a bundle was received.
 type BrokenBodyError struct {
 	BundleID       string
 	Received, Size int64 // bytes
@@ -188,7 +185,7 @@ func (e *BrokenBodyError) Error() string {
 	return fmt.Sprintf("hubclient: bundle %s broke off after %d of %d bytes: %v", e.BundleID, e.Received, e.Size, e.Err)
 }
 
-// Unwrap returns the reason.
+// Unwrap returns the error that interrupted the body.
 func (e *BrokenBodyError) Unwrap() error { return e.Err }
 
 func (b *Bundle) closeConnection() {
@@ -198,7 +195,7 @@ func (b *Bundle) closeConnection() {
 	}
 }
 
-// Close ends the stream. The bundle stays open at the hub until it is dequeued.
+// Close ends the stream. The bundle stays open in the hub until it is dequeued.
 func (b *Bundle) Close() error {
 	b.closeConnection()
 	if b.err == nil {

@@ -17,48 +17,46 @@ import (
 	"time"
 )
 
-// A TokenSource returns the token of a request. It is called for each request,
-// and is safe for concurrent use.
+// A TokenSource returns the token for a request. It is called for each request, and must be safe
+// for concurrent use.
 type TokenSource func(ctx context.Context) (string, error)
 
-// Options of a Client.
+// Options are the options of a Client. URL is required.
 type Options struct {
-	URL string // URL of the hub, such as https://hub.example.org (required); a user and password in it are sent if there is no token
+	URL string // URL of the hub, such as https://hub.example.org. A user and password in the URL are sent if Token is nil.
 
-	// Token returns the token of the caller. Default: none, for a hub without
-	// an issuer, which trusts the actor that a request names.
+	// Token returns the token of the caller. Default: no token, for a hub without an issuer, which
+	// trusts the actor id in a request.
 	Token TokenSource
 
-	// TLS has the accepted authorities and the client certificate. Default: the
+	// TLS has the accepted certificate authorities and the client certificate. Default: the
 	// authorities of the system, and no client certificate.
 	TLS *tls.Config
-	// Transport sends the requests, in place of a transport with TLS. It must
-	// not decompress bodies.
+	// Transport, if set, sends the requests; TLS is then ignored. It must not decompress bodies.
 	Transport http.RoundTripper
 
-	// Budget is the time in which a request can be repeated: later no
-	// repetition begins. Default: 1 minute; negative: no request is repeated.
+	// Budget is the time after the first attempt during which a failed request is repeated.
+	// Default: 1 minute. If negative, no request is repeated.
 	Budget time.Duration
-	// Resume is the time after the last received piece of a download in which
-	// the download can be resumed. Default: 1 minute; negative: it is not
-	// resumed.
+	// Resume is the time after the last received data of a download during which the download is
+	// resumed. Default: 1 minute. If negative, no download is resumed.
 	Resume time.Duration
-	// OnRetry, if it is set, is called before each pause that precedes a repeated request or a
-	// repeated handling of a bundle. If it returns false, the repetition is canceled. It is
-	// safe for concurrent use.
+	// OnRetry, if set, is called before the pause that precedes a repeated request or a repeated
+	// handling of a bundle. If it returns false, the operation fails with err. It must be safe for
+	// concurrent use.
 	OnRetry func(err error, pause time.Duration) bool
-	// Timeout limits the time without any received data. Default: 40 seconds,
-	// which is longer than a hub takes for an answer.
+	// Timeout limits the time during which no data arrives. Default: 40 seconds, which is longer
+	// than a hub needs for a response.
 	Timeout time.Duration
-	// MaxBundle is the limit for the body of a bundle in bytes. Default: 1 GB.
+	// MaxBundle is the maximum size of the body of a bundle in bytes. Default: 1 GB.
 	MaxBundle int64
 
 	Clock Clock // default: the clock of the system
-	// Jitter returns numbers in [0, 1) that vary the pauses. It is safe for
-	// concurrent use. Default: random numbers.
+	// Jitter returns numbers in [0, 1) that vary the pauses. It must be safe for concurrent use.
+	// Default: random numbers.
 	Jitter func() float64
-	// NewID returns new UUIDs for bundles. It is safe for concurrent use.
-	// Default: random UUIDs.
+	// NewID returns new UUIDs for bundles. It must be safe for concurrent use. Default: random
+	// UUIDs.
 	NewID func() string
 }
 
@@ -67,7 +65,7 @@ const (
 	defaultTimeout   = 40 * time.Second
 	defaultMaxBundle = 1 << 30
 	idleConnections  = 64
-	maxAnswer        = 8 << 20 // bytes of an answer that is not a bundle
+	maxResponse      = 8 << 20 // maximum size in bytes of a response that is not a bundle
 )
 
 // A Client sends requests to a hub. It is safe for concurrent use.
@@ -78,10 +76,10 @@ type Client struct {
 	http *http.Client
 }
 
-// errURL does not contain the URL, which may have a password.
+// errURL reports an invalid URL. It does not contain the URL, which may contain a password.
 var errURL = errors.New("hubclient: want the URL of a hub, such as https://hub.example.org")
 
-// New returns a Client. It makes no request.
+// New returns a Client without sending a request.
 func New(opts Options) (*Client, error) {
 	base, err := url.Parse(opts.URL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
@@ -92,7 +90,7 @@ func New(opts Options) (*Client, error) {
 	if opts.Transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConnsPerHost = idleConnections
-		t.DisableCompression = true // a download is resumed by positions in the uncompressed body
+		t.DisableCompression = true // a download is resumed at a position in the uncompressed body
 		if opts.TLS != nil {
 			t.TLSClientConfig = opts.TLS
 		}
@@ -119,34 +117,34 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// newUUID returns a random UUID of version 4, RFC 9562.
+// newUUID returns a random UUID of version 4 (RFC 9562).
 func newUUID() string {
 	var id [16]byte
-	_, _ = crand.Read(id[:]) // Read never fails
+	_, _ = crand.Read(id[:]) // crypto/rand.Read never fails
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// With returns a Client with other options, which shares the connections of c.
-// URL, TLS and Transport cannot be changed.
+// With returns a copy of the Client with changed options, which shares the connections of c.
+// Changes of URL, TLS and Transport have no effect.
 func (c *Client) With(change func(*Options)) *Client {
 	other := *c
 	change(&other.opts)
 	return &other
 }
 
-// URL returns the URL of the hub, without a slash at its end, and without a user.
+// URL returns the URL of the hub, without a trailing slash and without a user.
 func (c *Client) URL() string { return strings.TrimRight(c.base.String(), "/") }
 
-// HTTP returns the client that sends the requests. It adds no token.
+// HTTP returns the HTTP client that sends the requests. It adds no token to a request.
 func (c *Client) HTTP() *http.Client { return c.http }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// NewRequest returns a request to a route of the hub for [Client.Send]. Path
-// begins with a slash and may have a query. A nil body has no content type,
-// others are JSON. Without an actor, the header X-Actor-Id is not set.
+// NewRequest returns a request to a route of the hub, for [Client.Send]. path begins with a slash
+// and may contain a query. A body that is not nil has the content type JSON. If actor is "", the
+// header X-Actor-Id is not set.
 func (c *Client) NewRequest(ctx context.Context, method, path, actor string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.URL()+path, bytes.NewReader(body))
 	if err != nil {
@@ -174,14 +172,14 @@ func (c *Client) NewRequest(ctx context.Context, method, path, actor string, bod
 	return req, nil
 }
 
-// A tokenError is an error of a TokenSource.
+// A tokenError reports that a TokenSource failed.
 type tokenError struct{ err error }
 
 func (e *tokenError) Error() string { return "hubclient: get a token: " + e.err.Error() }
 func (e *tokenError) Unwrap() error { return e.err }
 
-// Send sends a request once. It fails with a [*Problem] if the status is not 2xx. Otherwise the caller
-// closes the body of the response.
+// Send sends a request once. It fails with a [*Problem] if the status is not 2xx. Otherwise the
+// caller must close the body of the response.
 func (c *Client) Send(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -194,11 +192,10 @@ func (c *Client) Send(req *http.Request) (*http.Response, error) {
 	return nil, ReadProblem(resp)
 }
 
-// errSilent is the reason why a request without received data is cancelled.
+// errSilent is the cause of cancelling a request for which no data arrives.
 var errSilent = errors.New("hubclient: nothing has arrived in time")
 
-// A connection is a response whose request is cancelled if no data arrives for
-// Options.Timeout.
+// A connection is a response whose request is cancelled if no data arrives for Options.Timeout.
 type connection struct {
 	*http.Response
 
@@ -207,8 +204,8 @@ type connection struct {
 	ctx    context.Context
 }
 
-// startRequest sends a request once and waits for the beginning of its answer,
-// for up to wait longer than usual. The caller closes the connection.
+// startRequest sends a request once and waits for the header of its response, for up to
+// Options.Timeout plus wait. The caller must close the connection.
 func (c *Client) startRequest(ctx context.Context, method, path, actor string, body []byte, header http.Header, wait time.Duration) (*connection, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := c.opts.Clock.AfterFunc(c.opts.Timeout+wait, func() { cancel(errSilent) })
@@ -231,7 +228,7 @@ func (c *Client) sendOnce(ctx context.Context, method, path, actor string, body 
 	return c.Send(req)
 }
 
-// Read reads the body.
+// Read reads the body of the response.
 func (c *connection) Read(p []byte) (int, error) {
 	stop := c.client.opts.Clock.AfterFunc(c.client.opts.Timeout, func() { c.cancel(errSilent) })
 	defer stop()
@@ -244,10 +241,10 @@ func (c *connection) Read(p []byte) (int, error) {
 
 func (c *connection) close() {
 	c.cancel(nil)
-	_ = c.Body.Close() // nothing more is read from it
+	_ = c.Body.Close() // no more data is read from the body
 }
 
-// causeOf returns errSilent if that has cancelled ctx, and err otherwise.
+// causeOf returns errSilent if errSilent is the cause of the end of ctx, and otherwise err.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
 		return cause
@@ -255,29 +252,29 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// sendRepeatedly sends a request, repeats it as long as it may succeed, and
-// returns the body of its answer.
+// sendRepeatedly sends a request and returns the body of its response. It repeats the request after
+// temporary failures.
 func (c *Client) sendRepeatedly(ctx context.Context, method, path, actor string, body []byte) (answer []byte, err error) {
 	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
-		answer, err = c.fetchAnswer(ctx, method, path, actor, body)
+		answer, err = c.fetchResponse(ctx, method, path, actor, body)
 		return err
 	})
 	return answer, err
 }
 
-// fetchAnswer sends a request once, and returns the body of its answer.
-func (c *Client) fetchAnswer(ctx context.Context, method, path, actor string, body []byte) ([]byte, error) {
+// fetchResponse sends a request once and returns the body of its response.
+func (c *Client) fetchResponse(ctx context.Context, method, path, actor string, body []byte) ([]byte, error) {
 	conn, err := c.startRequest(ctx, method, path, actor, body, nil, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.close()
-	answer, err := io.ReadAll(io.LimitReader(conn, maxAnswer+1))
+	answer, err := io.ReadAll(io.LimitReader(conn, maxResponse+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("hubclient: the answer broke off: %w", err)
-	case len(answer) > maxAnswer:
-		return nil, &Problem{Status: conn.StatusCode, Title: "The answer is too long", Detail: fmt.Sprintf("Want up to %d bytes.", maxAnswer)}
+	case len(answer) > maxResponse:
+		return nil, &Problem{Status: conn.StatusCode, Title: "The answer is too long", Detail: fmt.Sprintf("Want up to %d bytes.", maxResponse)}
 	}
 	return answer, nil
 }

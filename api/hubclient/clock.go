@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// A Clock measures durations and waits. It has no time of day, so setting the
-// system's clock has no effect.
+// A Clock measures durations and waits. It does not return the time of day, so changing the time of
+// the system does not affect it.
 type Clock interface {
 	// Elapsed returns the time since a fixed moment. It never decreases.
 	Elapsed() time.Duration
-	// Sleep returns nil after d, or the error of ctx once that has ended.
+	// Sleep returns nil after d. If ctx ends first, it returns the error of ctx.
 	Sleep(ctx context.Context, d time.Duration) error
-	// AfterFunc calls f in a new goroutine after d, unless stop is called
-	// before.
+	// AfterFunc calls f in a new goroutine after d, unless stop is called first.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 

@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// A Handler handles a bundle. When it returns nil, the data must be stored
-// safely; the bundle is dequeued then. If it fails or panics, the bundle stays
-// open and is delivered again. Only io.EOF means that the whole body was
-// received.
+// A Handler handles a bundle. It must store the data safely before it returns nil, because the
+// bundle is then dequeued. If the Handler returns an error or panics, the bundle stays open and is
+// delivered again. Only io.EOF means that the whole body was received.
 //
-// A handler may get a bundle more than once: if its process ends before the
-// bundle is dequeued, and if the actor has more than one process that consumes.
+// A Handler may get the same bundle more than once: if its process ends before the bundle is
+// dequeued, or if several processes consume the bundles of the actor.
 type Handler func(ctx context.Context, b *Bundle) error
 
-// A PanicError is the panic of a [Handler].
+// A PanicError reports a panic of a [Handler].
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -32,58 +31,54 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("hubclient: the handler panicked: %v", e.Value)
 }
 
-// Consume runs a [Consumer] of all groups of an actor with its default
-// settings.
+// Consume runs a [Consumer] with default settings for all groups of an actor.
 func (c *Client) Consume(ctx context.Context, actor string, handle Handler) error {
 	return (&Consumer{Client: c, Actor: actor}).Run(ctx, handle)
 }
 
 // A Consumer fetches the bundles of an actor one after another.
 //
-// Any number of consumers of one actor may run, also in other processes. They
-// do not share the data: an actor has one open bundle in each group, and a
-// consumer that finds one that it has not opened takes it, because the other
-// consumer may have ended. So the same bundle may be handled twice at the same
-// time, and the second consumer notices that when it dequeues the bundle. One
-// is the standby of the other; for more throughput, run one consumer for each
-// group.
+// Any number of consumers of one actor may run, also in several processes. They do not divide the
+// data between them, because an actor has one open bundle in each group. A consumer handles the
+// open bundle even if another consumer opened it, because that consumer may have ended. Two
+// consumers may therefore handle the same bundle at the same time; the second one gets an error
+// when it dequeues the bundle. A second consumer is a standby. For more throughput, run one
+// consumer for each group.
 type Consumer struct {
 	Client *Client // required
-	Actor  string  // "": the actor of the token
-	Group  string  // group of domains; "": all groups
-	Format string  // format of content that a domain makes: json or xml; "": json
+	Actor  string  // "" for the actor of the token
+	Group  string  // group of domains; "" for all groups
+	Format string  // format of content that a domain produces: json or xml; "" for json
 
-	// Wait is how long a request waits for data, up to a minute. Default: 30 seconds.
+	// Wait is how long a request waits for data, up to 1 minute. Default: 30 seconds.
 	Wait time.Duration
-	// MaxPause limits the pauses after failed attempts without Retry-After.
-	// Default: 1 minute.
+	// MaxPause limits the pauses after failed attempts; a longer Retry-After of the hub still
+	// applies. Default: 1 minute.
 	MaxPause time.Duration
-	// Patience is how long attempts may fail without a success before Run
-	// returns the last error. Default: no limit.
+	// Patience is how long all attempts may fail before Run returns the last error. Default: no
+	// limit.
 	Patience time.Duration
 
-	// Dequeued, if it is set, is called for each dequeued bundle, whose body
-	// was read.
+	// Dequeued, if set, is called for each bundle that was read and dequeued.
 	Dequeued func(b *Bundle)
 
-	Logger *slog.Logger // log of failed attempts; default: discards
+	Logger *slog.Logger // for failed attempts; default: no log
 }
 
 const (
 	defaultWait      = 30 * time.Second
 	defaultMaxPause  = time.Minute
-	maxConsumerPause = 10 * time.Minute // even if the hub asks for more, so that the consumer does not sleep too long
-	dequeueGrace     = 10 * time.Second // time to dequeue a bundle that was handled when ctx ended
+	maxConsumerPause = 10 * time.Minute // also limits the Retry-After of the hub, so that the consumer does not sleep too long
+	dequeueGrace     = 10 * time.Second // time limit for dequeuing a bundle that was being handled when ctx ended
 )
 
-// Run fetches bundles and passes them to handle until ctx ends, and returns nil
-// then. No goroutine that it starts outlives it. A bundle that was handled when
-// ctx ends is dequeued first.
+// Run fetches bundles and passes them to handle until ctx ends, and then returns nil. If a bundle
+// is being handled when ctx ends, Run dequeues it first. All goroutines that Run starts end before
+// it returns.
 //
-// A failed attempt is repeated after pauses that grow: if the hub is busy or
-// cannot be reached, or the handler failed. Run fails if the hub refuses the
-// request permanently, such as for a missing right, if Patience is exhausted,
-// or if Options.OnRetry returns false.
+// Run repeats a failed attempt after a growing pause if the hub is busy, the hub cannot be reached,
+// or the handler has failed. Run returns an error if the hub refuses the request permanently, for
+// example for a missing right, if Patience is exhausted, or if Options.OnRetry returns false.
 func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	r := &consumerRun{Consumer: *c, handle: handle, client: c.Client}
 	r.Wait = cmp.Or(r.Wait, defaultWait)
@@ -110,9 +105,9 @@ type consumerRun struct {
 	clock  Clock
 	handle Handler
 
-	id       string        // id that the next bundle must have; "": a new one
+	id       string        // id of the next bundle; "" for a new id
 	pauses   backoff       // pauses between failures
-	idle     backoff       // pauses after answers without data that came too early
+	idle     backoff       // pauses after responses without data that arrived before the end of the wait
 	lastGood time.Duration // time of the last success
 }
 
@@ -121,8 +116,8 @@ func (r *consumerRun) recordSuccess() {
 	r.lastGood = r.clock.Elapsed()
 }
 
-// waitForRetry waits before the attempt that failed with err is repeated. It
-// returns an error if the attempt is not repeated.
+// waitForRetry waits before an attempt that failed with err is repeated. It returns an error if the
+// attempt must not be repeated.
 func (r *consumerRun) waitForRetry(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // Run sees that ctx has ended
@@ -142,11 +137,11 @@ func (r *consumerRun) waitForRetry(ctx context.Context, err error) error {
 		attributes = append(attributes, "stack", string(p.Stack))
 	}
 	r.Logger.WarnContext(ctx, "an attempt to consume a bundle failed; it is repeated", attributes...)
-	_ = r.clock.Sleep(ctx, pause) // Run checks whether ctx has ended
+	_ = r.clock.Sleep(ctx, pause) // Run then checks ctx
 	return nil
 }
 
-// A redeliveryError is the reason why a fetched bundle is delivered again.
+// A redeliveryError is the reason why the hub delivers a fetched bundle again.
 type redeliveryError struct {
 	bundle string
 	err    error
@@ -157,16 +152,15 @@ func (e *redeliveryError) Error() string {
 }
 func (e *redeliveryError) Unwrap() error { return e.err }
 
-// isRepeated reports whether an attempt that failed with err is repeated. A
-// failed TokenSource may succeed later.
+// isRepeated reports whether an attempt that failed with err is repeated. That includes a failure
+// of the TokenSource, which may succeed later.
 func isRepeated(err error) bool {
 	_, isDeliveredAgain := errors.AsType[*redeliveryError](err)
 	_, isOfToken := errors.AsType[*tokenError](err)
 	return isDeliveredAgain || isOfToken || isTemporary(err)
 }
 
-// consumeNext fetches, handles and dequeues a bundle. It returns nil if there
-// was no data.
+// consumeNext fetches, handles and dequeues one bundle. It returns nil if no data waits.
 func (r *consumerRun) consumeNext(ctx context.Context) error {
 	began := r.clock.Elapsed()
 	b, err := r.peekBundle(ctx)
@@ -175,7 +169,7 @@ func (r *consumerRun) consumeNext(ctx context.Context) error {
 		if waited := r.clock.Elapsed() - began; waited >= r.Wait/2 {
 			r.idle.reset()
 		} else { // the hub is about to stop, or another consumer has dequeued the open bundle
-			_ = r.clock.Sleep(ctx, r.idle.nextPause(nil)) // Run checks whether ctx has ended
+			_ = r.clock.Sleep(ctx, r.idle.nextPause(nil)) // Run then checks ctx
 		}
 		return nil
 	case err != nil:
@@ -189,8 +183,8 @@ func (r *consumerRun) consumeNext(ctx context.Context) error {
 	return err
 }
 
-// peekBundle returns the next bundle. It sends a new bundle id, so that an attempt whose answer
-// is lost is repeated for the same bundle.
+// peekBundle returns the next bundle. Its request names the id for the bundle, so that a request
+// whose response is lost can be repeated for the same bundle.
 func (r *consumerRun) peekBundle(ctx context.Context) (*Bundle, error) {
 	if r.id == "" {
 		r.id = r.client.opts.NewID()
@@ -198,8 +192,7 @@ func (r *consumerRun) peekBundle(ctx context.Context) (*Bundle, error) {
 	opts := PeekOptions{Group: r.Group, Format: r.Format, BundleID: r.id, Wait: r.Wait}
 	b, err := r.client.peekOnce(ctx, r.Actor, opts.path(), r.Wait)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
-		// Another bundle is open, or the bundle with this id was dequeued
-		// meanwhile.
+		// A bundle with another id is open, or a bundle with this id was already dequeued.
 		r.id = r.client.opts.NewID()
 		opts.BundleID, opts.Wait = "", 0
 		b, err = r.client.peekOnce(ctx, r.Actor, opts.path(), 0)
@@ -225,7 +218,7 @@ func (r *consumerRun) consumeBundle(ctx context.Context, b *Bundle) error {
 	}
 	err = r.dequeueBundle(ctx, b)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
-		return &redeliveryError{b.ID, p} // its content was deleted and made again since it was fetched
+		return &redeliveryError{b.ID, p} // since the bundle was fetched, its content was deleted and produced again
 	}
 	if err != nil {
 		return err
@@ -237,15 +230,14 @@ func (r *consumerRun) consumeBundle(ctx context.Context, b *Bundle) error {
 	return nil
 }
 
-// dequeueBundle dequeues a handled bundle, even if ctx has ended. It repeats
-// failed attempts as long as Run would, so that the bundle is not handled
-// again.
+// dequeueBundle dequeues a handled bundle, even if ctx has ended. It retries for as long as Run
+// would, so that the bundle is not handled again.
 func (r *consumerRun) dequeueBundle(ctx context.Context, b *Bundle) error {
 	closing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
-		_ = r.clock.Sleep(closing, dequeueGrace) // ends early once the bundle is dequeued
+		_ = r.clock.Sleep(closing, dequeueGrace) // Sleep ends early once the bundle is dequeued
 		cancel()
 	})
 	defer func() {
@@ -265,7 +257,7 @@ func (r *consumerRun) dequeueBundle(ctx context.Context, b *Bundle) error {
 	}
 }
 
-// callHandler returns the error or the panic of a handler.
+// callHandler calls a handler, and returns its error or its panic as an error.
 func callHandler(ctx context.Context, handle Handler, b *Bundle) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// consume consumes until all steps of the hub are used and a further request
-// waits for data. It returns the ids of the completely received bundles.
+// consume runs a consumer until the hub has used all its steps and a further request waits for
+// data. It returns the ids of the bundles that were received completely.
 func (h *faultyHub) consume(handle hubclient.Handler) (got []string) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
@@ -40,14 +40,14 @@ func (h *faultyHub) consume(handle hubclient.Handler) (got []string) {
 
 const peekFirst = "GET /v1/peek?bundleId=bundle-1&wait=30s"
 
-func TestConsume_AsksAgainForTheBundleWhoseAnswerWasLost(t *testing.T) {
-	h := newFaultyHub(t, noAnswer, bundle("bundle-1", body, len(body)), ok)
+func TestConsume_RepeatsAPeekWhoseResponseWasLost(t *testing.T) {
+	h := newFaultyHub(t, dropConnection, bundle("bundle-1", body, len(body)), ok)
 	got := h.consume(nil)
 	require.Equal(t, []string{"bundle-1"}, got)
 	require.Equal(t, []string{peekFirst, peekFirst, "DELETE /v1/dequeue/bundle-1"}, h.requests()[:3])
 }
 
-func TestConsume_TakesTheBundleThatIsOpen(t *testing.T) {
+func TestConsume_HandlesTheOpenBundle(t *testing.T) {
 	h := newFaultyHub(t, problem(409), bundle("other", body, len(body)), ok)
 	got := h.consume(nil)
 	require.Equal(t, []string{"other"}, got)
@@ -60,7 +60,7 @@ func TestConsume_FailsIfTheOpenBundleHasAnotherFormat(t *testing.T) {
 	require.True(t, isStatus(err, 409))
 }
 
-func TestConsume_ContinuesIfAnotherHasDequeuedTheBundle(t *testing.T) {
+func TestConsume_ContinuesIfAnotherConsumerDequeuedTheBundle(t *testing.T) {
 	t.Run("before it does", func(t *testing.T) {
 		h := newFaultyHub(t, bundle("bundle-1", body, len(body)), problem(404), problem(409))
 		h.consume(nil)
@@ -73,7 +73,7 @@ func TestConsume_ContinuesIfAnotherHasDequeuedTheBundle(t *testing.T) {
 	})
 }
 
-func TestConsume_DequeuesNoBundleThatWasNotReceivedWhole(t *testing.T) {
+func TestConsume_DequeuesOnlyCompletelyReceivedBundles(t *testing.T) {
 	h := newFaultyHub(t, bundle("bundle-1", body, 5), taggedBundle("bundle-1", `"u"`, body, len(body)), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	h.steps[2] = func(w http.ResponseWriter, r *http.Request) { noData(w, r); cancel() }
@@ -90,7 +90,7 @@ func TestConsume_HonoursRetryAfter(t *testing.T) {
 	}
 }
 
-func TestConsume_FailsIfTheHubRefusesIt(t *testing.T) {
+func TestConsume_FailsIfTheHubRefusesTheRequest(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 410, 500} {
 		h := newFaultyHub(t, problem(status))
 		err := h.client.Consume(t.Context(), actor, nil)
@@ -136,7 +136,7 @@ func TestConsume_ReportsAPanicAndLeavesTheBundleOpen(t *testing.T) {
 	require.Equal(t, []string{peekFirst}, h.requests())
 }
 
-func TestConsume_PausesWhenThereIsNoDataTooSoon(t *testing.T) {
+func TestConsume_PausesIfAnEmptyResponseArrivesEarly(t *testing.T) {
 	h := newFaultyHub(t, noData, noData, nil, noData)
 	h.steps[2] = func(w http.ResponseWriter, r *http.Request) {
 		h.clock.jump(30 * time.Second)
@@ -146,7 +146,7 @@ func TestConsume_PausesWhenThereIsNoDataTooSoon(t *testing.T) {
 	require.Equal(t, []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond}, h.clock.pauses())
 }
 
-func TestConsume_AClockThatJumpsDelaysNothing(t *testing.T) {
+func TestConsume_IsNotDelayedByAClockJump(t *testing.T) {
 	h := newFaultyHub(t, nil, nil, bundle("bundle-1", body, len(body)), ok)
 	for i, jump := range []time.Duration{1000 * time.Hour, -1000 * time.Hour} {
 		h.steps[i] = func(w http.ResponseWriter, r *http.Request) {
@@ -191,7 +191,7 @@ func TestConsume_EndsIfOnRetryReturnsFalse(t *testing.T) {
 	require.Len(t, failures, 3)
 }
 
-func TestConsume_ReportsWhatItHasDequeued(t *testing.T) {
+func TestConsume_ReportsDequeuedBundles(t *testing.T) {
 	h := newFaultyHub(t, bundle("bundle-1", body, len(body)), problem(404), bundle("bundle-2", body, len(body)), ok, problem(403))
 	var dequeued []string
 	c := &hubclient.Consumer{Client: h.client, Actor: actor, Dequeued: func(b *hubclient.Bundle) { dequeued = append(dequeued, b.ID) }}
@@ -199,7 +199,7 @@ func TestConsume_ReportsWhatItHasDequeued(t *testing.T) {
 	require.Equal(t, []string{"bundle-2"}, dequeued, "another has dequeued the first")
 }
 
-func TestConsume_FetchesABundleAgainWhoseContentWasMadeAgain(t *testing.T) {
+func TestConsume_FetchesABundleAgainIfItsContentChanged(t *testing.T) {
 	whole := bundle("bundle-1", body, len(body))
 	h := newFaultyHub(t, whole, problem(409), whole, ok)
 	require.Equal(t, []string{"bundle-1", "bundle-1"}, h.consume(nil))

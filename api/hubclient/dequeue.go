@@ -11,7 +11,7 @@ import (
 // A NotOpenError reports that a bundle cannot be dequeued because it is not open for the actor.
 type NotOpenError struct {
 	BundleID string
-	// MayBeDequeued is true if an earlier attempt of the same call may have dequeued it.
+	// MayBeDequeued is true if an earlier attempt of the same call may have dequeued the bundle.
 	MayBeDequeued bool
 	Problem       *Problem
 }
@@ -24,22 +24,22 @@ func (e *NotOpenError) Error() string {
 	return fmt.Sprintf("hubclient: bundle %s is not open: %v", e.BundleID, e.Problem)
 }
 
-// Unwrap returns the problem.
+// Unwrap returns the problem that the hub reported.
 func (e *NotOpenError) Unwrap() error { return e.Problem }
 
-// Dequeue confirms that an actor has stored a bundle. Its events are never
-// delivered again. It fails with a [*NotOpenError] if the bundle is not open:
-// it never was, another process of the actor has dequeued it, or an earlier
-// attempt has. Dequeue does not know whether the bundle was open before;
-// [Bundle.Dequeue] does.
+// Dequeue confirms that an actor has stored a bundle, whose events are never delivered again. It
+// fails with a [*NotOpenError] if the bundle is not open: it never was open, another process of the
+// actor has dequeued it, or an earlier attempt of this call has dequeued it. [Bundle.Dequeue] can
+// exclude the first of these causes, because it knows that the bundle was open.
 func (c *Client) Dequeue(ctx context.Context, actor, id string) error {
 	return c.dequeueOnce(ctx, actor, id, new(bool))
 }
 
-// dequeueOnce sets mayBeDequeued if an attempt whose answer is lost may have dequeued the bundle.
+// dequeueOnce sends the request, and repeats it after temporary failures. It sets *mayBeDequeued if
+// the response to an attempt was lost, so that the attempt may have dequeued the bundle.
 func (c *Client) dequeueOnce(ctx context.Context, actor, id string, mayBeDequeued *bool) error {
 	return c.repeatUntilDone(ctx, c.opts.Budget, func() error {
-		_, err := c.fetchAnswer(ctx, http.MethodDelete, "/v1/dequeue/"+url.PathEscape(id), actor, nil)
+		_, err := c.fetchResponse(ctx, http.MethodDelete, "/v1/dequeue/"+url.PathEscape(id), actor, nil)
 		if p, ok := errors.AsType[*Problem](err); ok && p.isGone() {
 			return &NotOpenError{id, *mayBeDequeued, p}
 		}
@@ -48,11 +48,10 @@ func (c *Client) dequeueOnce(ctx context.Context, actor, id string, mayBeDequeue
 	})
 }
 
-// Dequeue confirms that the actor has stored the bundle. It may be repeated.
-// The bundle was open when it was fetched: so if it is not open, and an earlier
-// attempt may have reached the hub, Dequeue has succeeded. It fails with a
-// [*NotOpenError] if another process of the actor has dequeued the bundle, or
-// an operator has closed it.
+// Dequeue confirms that the actor has stored the bundle. It may be called again after an error. The
+// bundle was open when it was fetched. So if it is no longer open, and an earlier attempt may have
+// reached the hub, Dequeue returns nil. It fails with a [*NotOpenError] if another process of the
+// actor has dequeued the bundle, or an operator has closed it.
 func (b *Bundle) Dequeue(ctx context.Context) error {
 	err := b.client.dequeueOnce(ctx, b.actor, b.ID, &b.mayBeDequeued)
 	if e, ok := errors.AsType[*NotOpenError](err); ok && e.MayBeDequeued {

@@ -17,7 +17,7 @@ func (h *faultyHub) peek() *hubclient.Bundle {
 	return b
 }
 
-func TestDequeue_TakesNotFoundForSuccessAfterALostAnswerOnly(t *testing.T) {
+func TestDequeue_ReturnsNilForNotFoundOnlyAfterALostResponse(t *testing.T) {
 	for name, tc := range map[string]struct {
 		steps    []hubStep
 		succeeds bool
@@ -25,8 +25,8 @@ func TestDequeue_TakesNotFoundForSuccessAfterALostAnswerOnly(t *testing.T) {
 		"answer":                          {[]hubStep{ok}, true},
 		"not open":                        {[]hubStep{problem(404)}, false},
 		"gone":                            {[]hubStep{problem(410)}, false},
-		"not open after a lost answer":    {[]hubStep{noAnswer, problem(404)}, true},
-		"gone after a lost answer":        {[]hubStep{noAnswer, problem(410)}, true},
+		"not open after a lost answer":    {[]hubStep{dropConnection, problem(404)}, true},
+		"gone after a lost answer":        {[]hubStep{dropConnection, problem(410)}, true},
 		"not open after an unsure answer": {[]hubStep{problem(503), problem(404)}, true},
 		"not open after a refusal":        {[]hubStep{problem(429), problem(404)}, false},
 	} {
@@ -44,8 +44,8 @@ func TestDequeue_TakesNotFoundForSuccessAfterALostAnswerOnly(t *testing.T) {
 	}
 }
 
-func TestDequeue_OfAnIDNeverTakesNotFoundForSuccess(t *testing.T) {
-	h := newFaultyHub(t, noAnswer, problem(404))
+func TestDequeue_OfAnIDAlwaysReportsNotFound(t *testing.T) {
+	h := newFaultyHub(t, dropConnection, problem(404))
 	e, ok := errors.AsType[*hubclient.NotOpenError](h.client.Dequeue(t.Context(), actor, "b"))
 	require.True(t, ok, "nothing says that the bundle was ever open")
 	require.True(t, e.MayBeDequeued)

@@ -25,7 +25,7 @@ func (h *faultyHub) read() (string, error) {
 	return string(text), err
 }
 
-func TestBundle_FetchesTheRestWhereItBrokeOff(t *testing.T) {
+func TestBundle_FetchesTheRestAfterAnInterruption(t *testing.T) {
 	h := newFaultyHub(t,
 		bundle("b", body, 5),
 		func(w http.ResponseWriter, r *http.Request) {
@@ -43,9 +43,9 @@ func TestBundle_FetchesTheRestWhereItBrokeOff(t *testing.T) {
 	require.GreaterOrEqual(t, h.clock.Elapsed(), 7*time.Second)
 }
 
-func TestBundle_SkipsWhatItHasIfTheWholeComesAgain(t *testing.T) {
+func TestBundle_SkipsReceivedBytesOfAWholeBody(t *testing.T) {
 	h := newFaultyHub(t, bundle("b", body, 5), func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Del("Range") // a proxy may remove it
+		r.Header.Del("Range") // a proxy may remove the header
 		bundle("b", body, len(body))(w, r)
 	})
 	text, err := h.read()
@@ -85,7 +85,7 @@ func TestBundle_WithoutATagIsNotResumed(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-func TestBundle_GivesUpWhenNothingArrivesForTheBudget(t *testing.T) {
+func TestBundle_FailsIfNothingArrivesWithinTheBudget(t *testing.T) {
 	h := newFaultyHubWith(t, hubclient.Options{Resume: 10 * time.Second}, bundle("b", body, 5), problem(503, "Retry-After", "5"), problem(429, "Retry-After", "6"))
 	_, err := h.read()
 	require.True(t, isStatus(err, 429))
@@ -113,7 +113,7 @@ func TestBundle_EndsItsRequestIfNothingArrives(t *testing.T) {
 	require.Equal(t, body, string(first)+string(rest))
 }
 
-func TestPeek_RefusesAnswersThatAreNoBundle(t *testing.T) {
+func TestPeek_RejectsAResponseThatIsNoBundle(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer hubStep
 		want   string
@@ -150,8 +150,8 @@ func TestPeek_HonoursRetryAfter(t *testing.T) {
 		want    time.Duration
 	}{
 		"seconds": {[]string{"Retry-After", "9"}, 9 * time.Second},
-		// The clock of this machine may be wrong by years, so a date is
-		// compared with that of the answer.
+		// The clock of this machine may be wrong by years, so a date in Retry-After is compared
+		// with the Date of the response.
 		"date":      {[]string{"Retry-After", "Tue, 01 Jan 2019 00:00:09 GMT", "Date", "Tue, 01 Jan 2019 00:00:00 GMT"}, 9 * time.Second},
 		"past":      {[]string{"Retry-After", "Tue, 01 Jan 2019 00:00:00 GMT", "Date", "Tue, 01 Jan 2019 00:00:09 GMT"}, 0},
 		"negative":  {[]string{"Retry-After", "-9"}, 0},
@@ -167,7 +167,7 @@ func TestPeek_HonoursRetryAfter(t *testing.T) {
 	}
 }
 
-func TestPeek_FailsAtOnceIfARepetitionDoesNotHelp(t *testing.T) {
+func TestPeek_FailsImmediatelyAfterAPermanentError(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 409, 410, 500} {
 		h := newFaultyHub(t, problem(status))
 		_, err := h.read()
@@ -176,15 +176,15 @@ func TestPeek_FailsAtOnceIfARepetitionDoesNotHelp(t *testing.T) {
 	}
 }
 
-func TestPeek_RepeatsAnAnswerThatNeverCame(t *testing.T) {
-	h := newFaultyHub(t, noAnswer, noAnswer, bundle("b", body, len(body)))
+func TestPeek_RepeatsARequestWithoutAResponse(t *testing.T) {
+	h := newFaultyHub(t, dropConnection, dropConnection, bundle("b", body, len(body)))
 	text, err := h.read()
 	require.NoError(t, err)
 	require.Equal(t, body, text)
 	require.Equal(t, []time.Duration{50 * time.Millisecond, 100 * time.Millisecond}, h.clock.pauses(), "pauses grow")
 }
 
-func TestRequests_ShowTheTokenOfTheSource(t *testing.T) {
+func TestRequests_CarryTheTokenOfTheSource(t *testing.T) {
 	tokens := []string{"one", "two"}
 	check := func(want string, then hubStep) hubStep {
 		return func(w http.ResponseWriter, r *http.Request) {

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// A domain announces data. An event that was announced before is a duplicate,
-// so announcing again is safe.
+// A domain announces data. The hub counts an event that was announced before as a duplicate, so the
+// domain may announce events again.
 func ExampleClient_Announce() {
 	client, err := hubclient.New(hubclient.Options{URL: "https://hub.example.org", Token: tokenFromFile})
 	if err != nil {
@@ -52,15 +52,14 @@ func ExampleClient_Consume() {
 		if err := json.NewDecoder(b).Decode(&events); err != nil {
 			return err
 		}
-		return store(b.ID, len(events)) // skips events with known ids: a bundle may come twice
+		return store(b.ID, len(events)) // skips events with known ids, because a bundle may be delivered twice
 	})
 	if err != nil {
 		panic(err)
 	}
 }
 
-// A Consumer of one group of domains logs failures, and gives up after an hour
-// of failures.
+// A Consumer of one group of domains logs failures, and gives up after an hour of failures.
 func ExampleConsumer() {
 	client, err := hubclient.New(hubclient.Options{URL: "https://hub.example.org", Token: tokenFromFile})
 	if err != nil {
@@ -75,7 +74,7 @@ func ExampleConsumer() {
 	}
 }
 
-// tokenFromFile returns the token that another process keeps fresh in a file.
+// tokenFromFile returns the token in a file that another process updates.
 func tokenFromFile(context.Context) (string, error) {
 	token, err := os.ReadFile("/run/secrets/messagehub-token")
 	return strings.TrimSpace(string(token)), err

@@ -22,13 +22,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const actor = "5790001330552"
 
-// A testClock does not wait when it sleeps. Its timers expire only when a test
-// lets them.
+// A testClock advances immediately when it sleeps. Its timers expire only if a test calls
+// expireNext.
 type testClock struct {
 	mu      sync.Mutex
 	now     time.Duration
 	slept   []time.Duration
-	expires bool // let the next timer expire
+	expires bool // if true, the next timer expires immediately
 }
 
 func (c *testClock) Elapsed() time.Duration {
@@ -57,7 +57,7 @@ func (c *testClock) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
 	return func() bool { return true }
 }
 
-// expireNext lets only the next timer expire at once.
+// expireNext makes the next timer expire as soon as it is started.
 func (c *testClock) expireNext() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,20 +70,21 @@ func (c *testClock) pauses() []time.Duration {
 	return append([]time.Duration(nil), c.slept...)
 }
 
-// A faultyHub answers each request with the next of its steps. A further
-// request fails the test.
+// A faultyHub handles each request with the next of its steps. A request after the last step fails
+// the test.
 type faultyHub struct {
 	t      *testing.T
 	client *hubclient.Client
 	clock  *testClock
 	steps  []hubStep
-	seen   []string // method and path of each request
+	seen   []string // method and URI of each request
 	mu     sync.Mutex
 }
 
 type hubStep func(w http.ResponseWriter, r *http.Request)
 
-// newFaultyHub starts a hub with steps. Its client has ids bundle-1, bundle-2 and so on, and no jitter.
+// newFaultyHub starts a hub with steps. Its client creates the ids bundle-1, bundle-2 and so on,
+// and has no jitter.
 func newFaultyHub(t *testing.T, steps ...hubStep) *faultyHub {
 	return newFaultyHubWith(t, hubclient.Options{}, steps...)
 }
@@ -120,14 +121,14 @@ func (h *faultyHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(w, r)
 }
 
-// requests returns the requests up to now.
+// requests returns the method and URI of each request so far.
 func (h *faultyHub) requests() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]string(nil), h.seen...)
 }
 
-// problem answers with a problem and headers.
+// problem returns a step that sends a problem with headers.
 func problem(status int, headers ...string) hubStep {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {
@@ -139,8 +140,8 @@ func problem(status int, headers ...string) hubStep {
 	}
 }
 
-// bundle answers with the first n bytes of a body, and breaks off if that is
-// not the whole body.
+// bundle returns a step that sends the first n bytes of a body. If n is less than the size of the
+// body, the step then closes the connection.
 func bundle(id, body string, n int) hubStep { return taggedBundle(id, `"t"`, body, n) }
 
 func taggedBundle(id, tag, body string, n int) hubStep {
@@ -162,31 +163,31 @@ func taggedBundle(id, tag, body string, n int) hubStep {
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(rest[:min(n, len(rest))]))
 		if n < len(rest) {
-			breakOff(w, r)
+			abortBody(w, r)
 		}
 	}
 }
 
-// breakOff closes the connection after what was written.
-func breakOff(w http.ResponseWriter, _ *http.Request) {
+// abortBody closes the connection after the data that was written.
+func abortBody(w http.ResponseWriter, _ *http.Request) {
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
 }
 
-// noAnswer closes the connection before an answer.
-func noAnswer(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+// dropConnection closes the connection without a response.
+func dropConnection(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func ok(http.ResponseWriter, *http.Request) {}
 
 func noData(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 
-// isStatus reports whether err is a problem with a status.
+// isStatus reports whether err is a problem with the given status.
 func isStatus(err error, status int) bool {
 	p, ok := errors.AsType[*hubclient.Problem](err)
 	return ok && p.Status == status
 }
 
-// jump moves the clock, which cannot happen to a monotonic clock.
+// jump moves the clock by d. A real monotonic clock never jumps.
 func (c *testClock) jump(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// PeekOptions select the bundle of a Peek. The zero value selects the next one
-// of any group.
+// PeekOptions select the bundle of a Peek. The zero value selects the next bundle of any group.
 type PeekOptions struct {
-	Group    string        // group of domains, such as timeseries; "": all groups
-	BundleID string        // id of a newly opened bundle, a UUID that is new to the actor; "": the hub chooses one
-	Format   string        // format of content that a domain makes: json or xml; "": json
-	Version  string        // version of that format; "": 1.0
-	Wait     time.Duration // how long the hub waits for data, up to a minute
+	Group    string        // group of domains, such as timeseries; "" for all groups
+	BundleID string        // id for a newly opened bundle, a UUID that is new to the actor; "" if the hub chooses the id
+	Format   string        // format of content that a domain produces: json or xml; "" for json
+	Version  string        // version of the format; "" for 1.0
+	Wait     time.Duration // how long the hub waits for data, up to 1 minute
 }
 
-// path returns the path of a Peek, with its query.
+// path returns the path and the query of a Peek.
 func (o *PeekOptions) path() string {
 	path, query := "/v1/peek", make(url.Values)
 	if o.Group != "" {
@@ -41,13 +40,12 @@ func (o *PeekOptions) path() string {
 // ErrNoData reports that no data waits for an actor.
 var ErrNoData = errors.New("hubclient: no data waits for the actor")
 
-// Peek returns the open bundle of an actor or, if none is open, opens the next
-// one. It fails with [ErrNoData] if no data waits. The caller closes the
-// bundle; its body also ends with ctx. Until it is dequeued, Peek returns it
-// again.
+// Peek returns the open bundle of an actor. If no bundle is open, it opens the next one. It fails
+// with [ErrNoData] if no data waits. The caller must close the bundle; its body also ends when ctx
+// ends. Until the bundle is dequeued, Peek returns it again.
 //
-// Peek fails with a [*Problem] of status 409 if a bundle is open with another
-// id than PeekOptions.BundleID or in another format.
+// Peek fails with a [*Problem] of status 409 if the open bundle has another id than
+// PeekOptions.BundleID, or another format.
 func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (b *Bundle, err error) {
 	path, wait := opts.path(), opts.Wait
 	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
@@ -57,7 +55,7 @@ func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (b *B
 	return b, err
 }
 
-// peekOnce is a Peek without repetitions.
+// peekOnce sends the request of a Peek once.
 func (c *Client) peekOnce(ctx context.Context, actor, path string, wait time.Duration) (*Bundle, error) {
 	conn, err := c.startRequest(ctx, http.MethodGet, path, actor, nil, identityCoding(), wait)
 	if err != nil {
@@ -70,9 +68,9 @@ func (c *Client) peekOnce(ctx context.Context, actor, path string, wait time.Dur
 	return newBundle(ctx, conn, actor)
 }
 
-// Download returns an open bundle of an actor by its id, and opens none. It
-// fails with a [*Problem] of status 404 if the bundle is not open. The caller
-// closes the bundle.
+// Download returns the open bundle of an actor that has the given id. It never opens a bundle. It
+// fails with a [*Problem] of status 404 if the bundle is not open. The caller must close the
+// bundle.
 func (c *Client) Download(ctx context.Context, actor, id string) (b *Bundle, err error) {
 	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
 		conn, err := c.startRequest(ctx, http.MethodGet, bundlePath(id), actor, nil, identityCoding(), 0)
@@ -87,5 +85,6 @@ func (c *Client) Download(ctx context.Context, actor, id string) (b *Bundle, err
 
 func bundlePath(id string) string { return "/v1/bundles/" + url.PathEscape(id) }
 
-// identityCoding requests an uncompressed body, whose bytes can be counted.
+// identityCoding returns a header that requests an uncompressed body, so that a download can be
+// resumed at a byte position.
 func identityCoding() http.Header { return http.Header{"Accept-Encoding": {"identity"}} }

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// A Problem is the answer of a hub to a request that it refuses.
+// A Problem is the response of a hub to a request that it refuses.
 type Problem struct { //nolint:errname // problem is the word of RFC 9457
 	Status   int     `json:"status"`
 	Type     string  `json:"type"`
 	Title    string  `json:"title"`
 	Detail   string  `json:"detail"`
-	Instance string  `json:"instance"` // id of the request for the operators of the hub
+	Instance string  `json:"instance"` // id of the request, for the operators of the hub
 	Errors   []Fault `json:"errors"`
 
 	// Accepted and Duplicates are set if the hub has stored all events except
@@ -26,16 +26,17 @@ type Problem struct { //nolint:errname // problem is the word of RFC 9457
 	Accepted   *int `json:"accepted"`
 	Duplicates *int `json:"duplicates"`
 
-	RetryAfter time.Duration `json:"-"` // 0: not in the answer
+	RetryAfter time.Duration `json:"-"` // pause that the hub requests; 0 if the response has no Retry-After
 }
 
-// A Fault says what is wrong at one position of the body of a request.
+// A Fault describes what is wrong at one position in the body of a request.
 type Fault struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Detail  string `json:"detail"`
 }
 
-// Index returns the index of the faulty element of the body, or -1.
+// Index returns the index of the faulty element in a body that is a list. It returns -1 if the
+// Pointer does not begin with an index.
 func (f *Fault) Index() int {
 	first, _, _ := strings.Cut(strings.TrimPrefix(f.Pointer, "/"), "/")
 	index, err := strconv.Atoi(first)
@@ -45,7 +46,7 @@ func (f *Fault) Index() int {
 	return index
 }
 
-// shownFaults is the number of faults in the text of an error.
+// shownFaults is the maximum number of faults in the text of an error.
 const shownFaults = 10
 
 // Error returns the problem in one line.
@@ -75,19 +76,19 @@ func (p *Problem) IsTemporary() bool {
 	return false
 }
 
-// isGone reports whether the bundle in a request is not open.
+// isGone reports whether the problem means that the bundle of a request is not open.
 func (p *Problem) isGone() bool {
 	return p.Status == http.StatusNotFound || p.Status == http.StatusGone
 }
 
 const (
-	maxProblem = maxAnswer
-	// maxRetryAfter is the maximum Retry-After that is accepted.
+	maxProblem = maxResponse
+	// maxRetryAfter is the maximum pause that is accepted in Retry-After.
 	maxRetryAfter = 24 * time.Hour
 )
 
-// ReadProblem returns the problem in the body of a response, which it does not
-// close. If the body is not a problem, the result describes the response.
+// ReadProblem returns the problem in the body of a response. It does not close the body. If the
+// body is not a problem, the result describes the response.
 func ReadProblem(resp *http.Response) *Problem {
 	p := new(Problem)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
@@ -104,9 +105,9 @@ func ReadProblem(resp *http.Response) *Problem {
 	return p
 }
 
-// retryAfter returns the pause in a header: a number of seconds or a date. A
-// date is compared with that of the answer, so that the clock of this machine
-// does not matter.
+// retryAfter returns the pause in the header Retry-After, which contains a number of seconds or a
+// date. A date is compared with the Date of the response, because the clock of this machine may be
+// wrong.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	seconds, err := strconv.Atoi(text)

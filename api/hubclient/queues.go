@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A Queue has the data that waits for an actor in a group of domains.
+// A Queue describes the data that waits for an actor in a group of domains.
 type Queue struct {
 	Group      string      `json:"group"`
-	Waiting    int64       `json:"waiting"`              // events, including those of the open bundle
-	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // age of the oldest event; nil: not known
+	Waiting    int64       `json:"waiting"`              // number of events, including the events of the open bundle
+	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // age of the oldest event; nil if the age is unknown
 	Open       *OpenBundle `json:"open,omitempty"`       // nil: none
 }
 
-// An OpenBundle is a bundle that was fetched and not dequeued.
+// An OpenBundle is a bundle that was fetched but not dequeued.
 type OpenBundle struct {
 	ID     string    `json:"bundleId"`
 	Events int       `json:"events"`
 	Opened time.Time `json:"opened"`
 }
 
-// Queues returns the queues of an actor, one for each group, in the order of
-// their names. It opens no bundle.
+// Queues returns the queues of an actor, one for each group, sorted by the names of the groups. It
+// opens no bundle.
 func (c *Client) Queues(ctx context.Context, actor string) ([]Queue, error) {
 	answer, err := c.sendRepeatedly(ctx, http.MethodGet, "/v1/queues", actor, nil)
 	if err != nil {
@@ -31,6 +31,6 @@ func (c *Client) Queues(ctx context.Context, actor string) ([]Queue, error) {
 	var q struct {
 		Queues []Queue `json:"queues"`
 	}
-	err = decodeAnswer(answer, &q)
+	err = decodeResponse(answer, &q)
 	return q.Queues, err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestReadme_LinksToFilesThatAreThere(t *testing.T) {
+func TestReadme_LinksToExistingFiles(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	links := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`).FindAllSubmatch(readme, -1)

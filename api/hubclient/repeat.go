@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The pauses between repetitions, without Retry-After.
+// Limits of the pauses between attempts, to which a Retry-After is added.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
@@ -20,10 +20,10 @@ const (
 type backoff struct {
 	client *Client
 	limit  time.Duration
-	next   time.Duration // 0: the first pause
+	next   time.Duration // 0 before the first pause
 }
 
-// nextPause returns the next pause: a random one, plus the pause in err.
+// nextPause returns the next pause: a random time, plus the Retry-After if err is a Problem.
 func (b *backoff) nextPause(err error) time.Duration {
 	b.next = min(max(b.next, minPause), b.limit)
 	pause := b.next/2 + time.Duration(b.client.opts.Jitter()*float64(b.next/2))
@@ -36,8 +36,7 @@ func (b *backoff) nextPause(err error) time.Duration {
 
 func (b *backoff) reset() { b.next = 0 }
 
-// repeatUntilDone calls try until it succeeds, fails permanently, or the budget
-// is spent.
+// repeatUntilDone calls try until it succeeds, fails permanently, or the budget is exhausted.
 func (c *Client) repeatUntilDone(ctx context.Context, budget time.Duration, try func() error) error {
 	end := c.opts.Clock.Elapsed() + budget
 	pauses := backoff{client: c, limit: maxPause}
@@ -62,7 +61,7 @@ func (c *Client) repeatUntilDone(ctx context.Context, budget time.Duration, try 
 	}
 }
 
-// isTemporary reports whether the same request may succeed later.
+// isTemporary reports whether err is temporary, so that the same request may succeed later.
 func isTemporary(err error) bool {
 	if _, ok := errors.AsType[*finalError](err); ok {
 		return false
@@ -76,7 +75,7 @@ func isTemporary(err error) bool {
 	if _, ok := errors.AsType[*tokenError](err); ok {
 		return false
 	}
-	if errors.Is(err, http.ErrSchemeMismatch) { // https was used for a server of http
+	if errors.Is(err, http.ErrSchemeMismatch) { // the URL has the scheme https, but the server uses http
 		return false
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
@@ -85,7 +84,7 @@ func isTemporary(err error) bool {
 	return true
 }
 
-// isUncertain reports whether the hub may have executed a failed request.
+// isUncertain reports whether the hub may have executed a request that failed with err.
 func isUncertain(err error) bool {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p.Status >= 500
@@ -97,7 +96,7 @@ func isUncertain(err error) bool {
 	return !isOfToken
 }
 
-// A finalError is an error that a repetition would not change.
+// A finalError is an error after which the request is not repeated.
 type finalError struct{ err error }
 
 func (e *finalError) Error() string { return e.err.Error() }

@@ -17,14 +17,14 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Options of an Authenticator. Issuers, Audiences and Client are required.
+// Options are the options of an Authenticator. Issuers, Audiences and Client are required.
 type Options struct {
 	Issuers    []string
-	Audiences  []string         // a token must be for one of them
-	Tenants    []string         // a token must be of one of them; empty: tenants are not checked
+	Audiences  []string         // a token must have at least one of these audiences
+	Tenants    []string         // a token must have one of these tenants; if empty, the tenant is not checked
 	RolesClaim string           // default: roles
 	ActorClaim string           // default: actor
-	Registry   func() *Registry // called for each request; default: empty
+	Registry   func() *Registry // called for each request; default: an empty registry
 	Client     Doer
 	Clock      func() time.Time // default: time.Now
 	Logger     *slog.Logger     // default: discards
@@ -37,7 +37,7 @@ type Authenticator struct {
 	memory  *tokenCache
 }
 
-// New returns an Authenticator. It makes no call.
+// New returns an Authenticator without connecting to an issuer.
 func New(opts Options) *Authenticator {
 	if opts.RolesClaim == "" {
 		opts.RolesClaim = "roles"
@@ -55,7 +55,7 @@ func New(opts Options) *Authenticator {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Authenticator{opts: opts, issuers: make(map[string]*keySet), memory: newMemory(maxRemembered)}
+	a := &Authenticator{opts: opts, issuers: make(map[string]*keySet), memory: newTokenCache(maxRemembered)}
 	for _, issuer := range opts.Issuers {
 		a.issuers[issuer] = newKeySet(issuer, func(ctx context.Context) ([]jose.JSONWebKey, error) {
 			return fetchKeys(ctx, opts.Client, issuer)
@@ -64,8 +64,8 @@ func New(opts Options) *Authenticator {
 	return a
 }
 
-// Run fetches the keys of all issuers periodically until ctx ends, so that
-// requests seldom wait for keys.
+// Run fetches the keys of all issuers periodically until ctx ends, so that requests rarely wait for
+// keys.
 func (a *Authenticator) Run(ctx context.Context) {
 	var issuers sync.WaitGroup
 	for _, keys := range a.issuers {
@@ -76,7 +76,7 @@ func (a *Authenticator) Run(ctx context.Context) {
 
 func (s *keySet) runRefresh(ctx context.Context) {
 	for {
-		_ = s.refreshKeys(ctx) // it fails if ctx has ended
+		_ = s.refreshKeys(ctx) // the only error is the end of ctx
 		pause := refreshEvery
 		if s.isUnreachable() {
 			pause = fetchPause
@@ -91,7 +91,7 @@ func (s *keySet) runRefresh(ctx context.Context) {
 	}
 }
 
-// maxToken is the limit of a token in bytes.
+// maxToken is the maximum size of a token in bytes.
 const maxToken = 16 << 10
 
 // Authenticate returns the sender of a request. It fails with an [Error] if the
@@ -126,8 +126,8 @@ func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 	return p, nil
 }
 
-// ofCertificate returns the sender of a request without a token, if its
-// certificate is in the registry.
+// ofCertificate returns the sender of a request that has a client certificate and no token. The
+// certificate must be in the registry.
 func (a *Authenticator) ofCertificate(cert *x509.Certificate) (*Principal, error) {
 	if cert == nil {
 		return nil, errMissing
@@ -142,7 +142,7 @@ func (a *Authenticator) ofCertificate(cert *x509.Certificate) (*Principal, error
 	return p, nil
 }
 
-// Bearer returns the bearer token of a request, "" if it has none.
+// Bearer returns the bearer token of a request, or "" if the request has no token.
 func Bearer(r *http.Request) (string, error) {
 	values := r.Header["Authorization"]
 	switch {
@@ -160,13 +160,12 @@ func Bearer(r *http.Request) (string, error) {
 	return raw, nil
 }
 
-// IsSigned reports whether a token has the format of a signed one: three parts
-// with dots between them.
+// IsSigned reports whether a token has the format of a signed token: three parts separated by dots.
 func IsSigned(raw string) bool { return strings.Count(raw, ".") == 2 }
 
-// clientCertificate returns the client certificate of a request, nil if it has
-// none. It was verified when the connection began, which may be long ago, so
-// its validity is checked again.
+// clientCertificate returns the client certificate of a request, or nil if the request has none.
+// The certificate was verified when the connection was opened, which may be long ago, so its
+// validity period is checked again.
 func clientCertificate(r *http.Request, now time.Time) (*x509.Certificate, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return nil, nil
@@ -178,15 +177,15 @@ func clientCertificate(r *http.Request, now time.Time) (*x509.Certificate, error
 	return cert, nil
 }
 
-// Remembers reports whether the token of a request was verified before, or the
-// request has none.
+// Remembers reports whether the token of a request is in the cache of verified tokens. It also
+// returns true for a request without a token.
 func (a *Authenticator) Remembers(r *http.Request) bool {
 	raw, err := Bearer(r)
 	return err == nil && (raw == "" || len(raw) <= maxToken && a.memory.findToken(sha256.Sum256([]byte(raw))) != nil)
 }
 
-// resolveToken returns the claims of a token, which it verifies unless the
-// cache has them.
+// resolveToken returns the claims of a token. It verifies the token if the token is not in the
+// cache.
 func (a *Authenticator) resolveToken(ctx context.Context, raw string, now time.Time) (*verifiedToken, error) {
 	if len(raw) > maxToken {
 		return nil, errTooLong
@@ -206,7 +205,7 @@ func (a *Authenticator) resolveToken(ctx context.Context, raw string, now time.T
 	return t, nil
 }
 
-// verifyToken verifies a token.
+// verifyToken verifies a token and returns its claims.
 func (a *Authenticator) verifyToken(ctx context.Context, raw string, now time.Time) (*verifiedToken, error) {
 	unverified, err := readUnverified(raw)
 	if err != nil {
@@ -218,8 +217,8 @@ func (a *Authenticator) verifyToken(ctx context.Context, raw string, now time.Ti
 	}
 	signed := &signature{keys: keys}
 	verifier := oidc.NewVerifier(unverified.Issuer, signed, &oidc.Config{
-		SupportedSigningAlgs: algorithmNames, SkipClientIDCheck: true, // a hub may have several audiences
-		SkipExpiryCheck: true, // readClaims checks it with less tolerance
+		SupportedSigningAlgs: algorithmNames, SkipClientIDCheck: true, // the library accepts only one audience, but a hub may have several
+		SkipExpiryCheck: true, // readClaims checks the expiry, with less tolerance than the library
 	})
 	found, err := verifier.Verify(ctx, raw)
 	switch {
@@ -245,8 +244,8 @@ func (a *Authenticator) verifyToken(ctx context.Context, raw string, now time.Ti
 
 var algorithmNames = []string{string(jose.RS256), string(jose.PS256), string(jose.ES256)}
 
-// A signature is the key set of one verification. It stores the error, of which
-// the library returns only the text.
+// A signature is an oidc.KeySet for one verification. It stores the error of the verification,
+// because the library returns only the text of the error.
 type signature struct {
 	keys *keySet
 
@@ -261,12 +260,12 @@ func (s *signature) VerifySignature(ctx context.Context, raw string) ([]byte, er
 	return s.payload, s.err
 }
 
-// unverified has the claims of a token that is not verified yet.
+// unverified has the claims of a token that are read before the token is verified.
 type unverified struct {
 	Issuer string `json:"iss"`
 }
 
-// readUnverified returns the claims of a token without verification.
+// readUnverified returns the claims of a token that is not verified yet.
 func readUnverified(raw string) (u unverified, err error) {
 	if !IsSigned(raw) {
 		return u, errMalformed

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// CheckIssuer fetches the document of an issuer and its keys, as an
-// [Authenticator] does, and returns the number of keys that may sign tokens.
-// Its error says what is wrong.
+// CheckIssuer fetches the discovery document and the keys of an issuer, as an [Authenticator] does.
+// It returns the number of keys that may sign tokens. Its error describes the fault for an
+// operator.
 func CheckIssuer(ctx context.Context, client Doer, issuer string) (keys int, err error) {
 	found, err := fetchKeys(ctx, client, issuer)
 	if err == nil && len(found) == 0 {

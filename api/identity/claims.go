@@ -15,22 +15,22 @@ type verifiedToken struct {
 	roles       []Role
 	origins     []domain.Origin
 	actors      []domain.ActorID
-	certificate string // SHA-256 of the client certificate to which it is bound, in base64url; "": not bound
+	certificate string // SHA-256 of the client certificate to which the token is bound, in base64url; "" for a token that is not bound
 	expires     time.Time
 
-	generation int // generation of the keys that verified it
+	generation int // generation of the key set that verified the token
 }
 
-// claims are the members of a token.
+// claims are the members of the JSON object in a token.
 type claims map[string]json.RawMessage
 
-// findClaim returns a claim, and whether it exists and is not null.
+// findClaim returns a claim. isThere reports whether the claim exists and is not null.
 func (c claims) findClaim(name string) (raw json.RawMessage, isThere bool) {
 	raw, isThere = c[name]
 	return raw, isThere && raw[0] != 'n'
 }
 
-// textClaim returns a claim that must be a text, "" if it is missing.
+// textClaim returns a claim that must be a text. A missing claim is "".
 func (c claims) textClaim(name string) (text string, err error) {
 	raw, ok := c.findClaim(name)
 	if !ok {
@@ -42,7 +42,7 @@ func (c claims) textClaim(name string) (text string, err error) {
 	return text, nil
 }
 
-// firstText returns the first existing claim.
+// firstText returns the first of the named claims that is not empty.
 func (c claims) firstText(names ...string) (string, error) {
 	for _, name := range names {
 		if text, err := c.textClaim(name); text != "" || err != nil {
@@ -52,7 +52,7 @@ func (c claims) firstText(names ...string) (string, error) {
 	return "", nil
 }
 
-// listClaim returns a claim that must be a list of texts, nil if it is missing.
+// listClaim returns a claim that must be a list of texts. A missing claim is nil.
 func (c claims) listClaim(name string) (texts []string, err error) {
 	raw, ok := c.findClaim(name)
 	if !ok {
@@ -64,8 +64,7 @@ func (c claims) listClaim(name string) (texts []string, err error) {
 	return texts, nil
 }
 
-// timeClaim returns a claim that must be a time, the zero time if it is
-// missing.
+// timeClaim returns a claim that must be a time. A missing claim is the zero time.
 func (c claims) timeClaim(name string) (time.Time, error) {
 	raw, ok := c.findClaim(name)
 	if !ok {
@@ -73,13 +72,13 @@ func (c claims) timeClaim(name string) (time.Time, error) {
 	}
 	var seconds float64
 	if json.Unmarshal(raw, &seconds) != nil || math.Abs(seconds) > 1<<40 {
-		return time.Time{}, errClaims // not a number, or not a time in a calendar
+		return time.Time{}, errClaims // the claim is not a number, or not a valid time
 	}
 	whole, fraction := math.Modf(seconds)
 	return time.Unix(int64(whole), int64(fraction*1e9)), nil
 }
 
-// maxTimeAhead is how far ahead of the clock the claim nbf may be.
+// maxTimeAhead is how far the claim nbf may be ahead of the hub's clock.
 const maxTimeAhead = time.Minute
 
 // readClaims returns the claims in the payload of a token with a verified
@@ -110,7 +109,7 @@ func (a *Authenticator) readClaims(payload []byte, now time.Time) (t *verifiedTo
 	case !now.Before(t.expires):
 		return nil, expiredError(now)
 	case begins.After(now.Add(maxTimeAhead)):
-		return nil, invalidTokenError("The token does not count yet. Compare the clocks: that of the hub says " + clockText(now) + ".")
+		return nil, invalidTokenError("The token is not valid yet. Compare the clocks: the hub's clock says " + clockText(now) + ".")
 	}
 	roles, err := c.listClaim(a.opts.RolesClaim)
 	if err != nil {
@@ -124,7 +123,7 @@ func (a *Authenticator) readClaims(payload []byte, now time.Time) (t *verifiedTo
 	return t, err
 }
 
-// actorsClaim returns the actors in a claim, which is an id or a list of ids.
+// actorsClaim returns the actors in a claim that is an id or a list of ids.
 func (c claims) actorsClaim(name string) ([]domain.ActorID, error) {
 	texts := []string{""}
 	var err error
@@ -145,8 +144,8 @@ func (c claims) actorsClaim(name string) ([]domain.ActorID, error) {
 	return actors, nil
 }
 
-// certificateHash returns the hash of the certificate to which a token is bound
-// (RFC 8705), "" for none.
+// certificateHash returns the hash of the certificate to which a token is bound (RFC 8705), or ""
+// for a token that is not bound.
 func (c claims) certificateHash() (string, error) {
 	raw, ok := c.findClaim("cnf")
 	if !ok {
@@ -158,13 +157,13 @@ func (c claims) certificateHash() (string, error) {
 	}
 	hash, err := confirmation.textClaim("x5t#S256")
 	if err == nil && hash == "" {
-		return "", errCertificate // it is bound to something that the hub cannot verify
+		return "", errCertificate // the token is bound to something that the hub cannot verify
 	}
 	return hash, err
 }
 
 func expiredError(now time.Time) error {
-	return invalidTokenError("The token has expired; ask the issuer for a new one. If it is new, compare the clocks: that of the hub says " + clockText(now) + ".")
+	return invalidTokenError("The token has expired; ask the issuer for a new one. If it is new, compare the clocks: the hub's clock says " + clockText(now) + ".")
 }
 
 func clockText(now time.Time) string { return now.UTC().Format(time.RFC3339) }

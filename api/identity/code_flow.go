@@ -19,32 +19,31 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// CodeFlowOptions of a CodeFlow. Issuer, ClientID and Client are required.
+// CodeFlowOptions are the options of a CodeFlow. Issuer, ClientID and Client are required.
 type CodeFlowOptions struct {
 	Issuer       string
 	ClientID     string
-	ClientSecret string           // "": a public client
-	Tenants      []string         // an account must be from one of them; none: from any, or without a tenant
+	ClientSecret string           // "" for a public client
+	Tenants      []string         // an account must have one of these tenants; if empty, any tenant or no tenant
 	RolesClaim   string           // default: roles
-	Client       *http.Client     // it must not follow redirects
+	Client       *http.Client     // must not follow redirects
 	Clock        func() time.Time // default: time.Now
 	Logger       *slog.Logger     // default: discards
 }
 
-// A CodeFlow signs people in with the code flow of OpenID Connect, with PKCE,
-// state and nonce. It stores nothing about attempts: the caller keeps the
-// Attempt. It is safe for concurrent use.
+// A CodeFlow signs people in with the authorization code flow of OpenID Connect, with PKCE, state
+// and nonce. It does not store attempts: the caller stores the Attempt. A CodeFlow is safe for
+// concurrent use.
 type CodeFlow struct {
 	opts   CodeFlowOptions
-	tokens *Authenticator // verifies tokens of the issuer for the client
+	tokens *Authenticator // verifies the issuer's ID tokens for this client
 
 	mu        sync.Mutex
 	endpoints *endpoints
 	fetched   time.Time // time of the last attempt to fetch the endpoints
 }
 
-// endpoints are the addresses in the document of an issuer at which people sign
-// in.
+// endpoints are the addresses for signing in, from the discovery document of an issuer.
 type endpoints struct {
 	Issuer    string   `json:"issuer"`
 	Authorize string   `json:"authorization_endpoint"`
@@ -52,8 +51,7 @@ type endpoints struct {
 	Methods   []string `json:"token_endpoint_auth_methods_supported"`
 }
 
-// An Attempt is one attempt to sign in. It is a secret of the browser that has
-// started it.
+// An Attempt is one attempt to sign in. It is a secret of the browser that started the attempt.
 type Attempt struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
@@ -64,16 +62,16 @@ type Attempt struct {
 type Account struct {
 	Issuer  string `json:"issuer"`
 	Subject string `json:"subject"`
-	Name    string `json:"name,omitempty"` // the name that people know
+	Name    string `json:"name,omitempty"` // the name that a person recognizes
 	Roles   []Role `json:"roles"`
 }
 
-// Principal returns the sender of requests of the account.
+// Principal returns the account as the sender of requests.
 func (a *Account) Principal() *Principal {
 	return &Principal{Issuer: a.Issuer, Subject: a.Subject, roles: a.Roles}
 }
 
-// NewCodeFlow returns a CodeFlow. It makes no call.
+// NewCodeFlow returns a CodeFlow without connecting to the issuer.
 func NewCodeFlow(opts CodeFlowOptions) *CodeFlow {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -90,9 +88,9 @@ func NewCodeFlow(opts CodeFlowOptions) *CodeFlow {
 // Issuer returns the issuer at which people sign in.
 func (f *CodeFlow) Issuer() string { return f.opts.Issuer }
 
-// Begin returns the address of the issuer to which the browser is redirected,
-// and the attempt, which Finish needs. It fails with an [Error] of kind
-// Unavailable if the issuer cannot be reached.
+// Begin returns the issuer's address to which the browser is redirected, and the attempt, which
+// must be passed to Finish. It fails with an [Error] of kind Unavailable if the issuer cannot be
+// reached.
 func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address string, a Attempt, err error) {
 	config, err := f.clientConfig(ctx, redirectURL)
 	if err != nil {
@@ -102,18 +100,18 @@ func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address strin
 	return config.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)), a, nil
 }
 
-// The answers to invalid attempts.
+// The errors of attempts to sign in that fail.
 var (
-	errState   = invalidTokenError("The answer of the issuer is not to this attempt to sign in; another browser may have begun it. Sign in again.")
-	errDenied  = invalidTokenError("The issuer did not sign you in. Sign in again, or ask those who manage it.")
-	errCode    = invalidTokenError("The issuer does not accept its code; it was used before, or is too old. Sign in again.")
-	errIDToken = invalidTokenError("The issuer has sent no ID token; its client of this console must have the scope openid.")
+	errState   = invalidTokenError("The issuer's response belongs to another attempt to sign in, perhaps from another browser. Sign in again.")
+	errDenied  = invalidTokenError("The issuer did not sign you in. Sign in again, or ask the administrator of the issuer.")
+	errCode    = invalidTokenError("The issuer does not accept the code; it was used before, or is too old. Sign in again.")
+	errIDToken = invalidTokenError("The issuer has sent no ID token; the issuer must grant this console's client the scope openid.")
 	errNonce   = invalidTokenError("The token of the issuer is not for this attempt to sign in. Sign in again.")
 )
 
-// Finish returns the account that has signed in. query is the query with which
-// the issuer has redirected the browser. It fails with an [Error]. An attempt
-// can be finished only once, because the issuer accepts a code only once.
+// Finish returns the account that has signed in. query is the query of the request with which the
+// issuer redirected the browser back. Finish fails with an [Error]. An attempt can be finished only
+// once, because the issuer accepts a code only once.
 func (f *CodeFlow) Finish(ctx context.Context, redirectURL string, a Attempt, query url.Values) (*Account, error) {
 	switch {
 	case a.State == "" || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1:
@@ -139,7 +137,7 @@ func (f *CodeFlow) Finish(ctx context.Context, redirectURL string, a Attempt, qu
 	return f.verifyAccount(ctx, raw, a.Nonce)
 }
 
-// verifyAccount verifies an ID token, and returns its account.
+// verifyAccount verifies an ID token and returns its account.
 func (f *CodeFlow) verifyAccount(ctx context.Context, raw, nonce string) (*Account, error) {
 	if len(raw) > maxToken {
 		return nil, errTooLong
@@ -168,7 +166,7 @@ func (f *CodeFlow) verifyAccount(ctx context.Context, raw, nonce string) (*Accou
 	return &Account{Issuer: t.issuer, Subject: t.subject, Name: domain.Clip(name), Roles: t.roles}, nil
 }
 
-// claimsOf returns the claims of a verified token.
+// claimsOf returns the claims of a token that is already verified.
 func claimsOf(raw string) (c claims, err error) {
 	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(raw, ".")[1])
 	if err != nil || json.Unmarshal(payload, &c) != nil {
@@ -177,7 +175,7 @@ func claimsOf(raw string) (c claims, err error) {
 	return c, nil
 }
 
-// clientConfig returns the configuration of the client at the issuer.
+// clientConfig returns the OAuth configuration of the client at the issuer.
 func (f *CodeFlow) clientConfig(ctx context.Context, redirectURL string) (*oauth2.Config, error) {
 	e, err := f.discoverEndpoints(ctx)
 	if err != nil {
@@ -193,12 +191,11 @@ func (f *CodeFlow) clientConfig(ctx context.Context, redirectURL string) (*oauth
 	}, nil
 }
 
-// endpointsAge is how long the endpoints of an issuer are used before they are
-// fetched again.
+// endpointsAge is how long the endpoints of an issuer are used before they are fetched again.
 const endpointsAge = time.Hour
 
-// discoverEndpoints returns the endpoints of the issuer. It asks the issuer at
-// most once in fetchPause, however many browsers sign in.
+// discoverEndpoints returns the endpoints of the issuer. It sends at most one request to the issuer
+// in each fetchPause, however many browsers sign in.
 func (f *CodeFlow) discoverEndpoints(ctx context.Context) (*endpoints, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -212,7 +209,7 @@ func (f *CodeFlow) discoverEndpoints(ctx context.Context) (*endpoints, error) {
 	var found endpoints
 	err := fetchDocument(ctx, f.opts.Client, strings.TrimSuffix(f.opts.Issuer, "/")+"/.well-known/openid-configuration", &found)
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // the browser has disconnected, which says nothing about the issuer
+		return nil, ctx.Err() // the browser has disconnected, so the issuer may still be reachable
 	}
 	f.fetched = f.opts.Clock()
 	if err == nil && (found.Issuer != f.opts.Issuer || !f.isEndpoint(found.Authorize) || !f.isEndpoint(found.Token)) {
@@ -229,8 +226,8 @@ func (f *CodeFlow) discoverEndpoints(ctx context.Context) (*endpoints, error) {
 	return f.endpoints, nil
 }
 
-// isEndpoint reports whether an address in the document is as safe as that of
-// the issuer itself.
+// isEndpoint reports whether an address in the discovery document has the scheme https or the
+// scheme of the issuer.
 func (f *CodeFlow) isEndpoint(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || strings.HasPrefix(f.opts.Issuer, u.Scheme+"://"))

@@ -18,7 +18,7 @@ import (
 
 const redirectURL = "http://hub.example/console/sign-in/callback"
 
-// A testPerson is a user of an issuer, with the claims of the ID token.
+// A testPerson is a user of an issuer, with the claims of the user's ID token.
 type testPerson struct {
 	*mockoidc.MockUser
 	claims map[string]any
@@ -64,8 +64,8 @@ func noRedirects(transport http.RoundTripper) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// signIn signs in at the issuer, and returns the query with which it redirects
-// the browser back.
+// signIn signs a user in at the issuer. It returns the query with which the issuer redirects the
+// browser back.
 func signIn(t *testing.T, address string) url.Values {
 	t.Helper()
 	transport := &http.Transport{}
@@ -94,18 +94,18 @@ func TestCodeFlow_ReturnsTheAccountWithItsRoles(t *testing.T) {
 	require.Equal(t, mockoidc.DefaultUser().Subject, account.Principal().Subject)
 }
 
-func TestCodeFlow_RefusesWhatIsNotOfTheAttempt(t *testing.T) {
+func TestCodeFlow_RejectsAResponseToAnotherAttempt(t *testing.T) {
 	for name, c := range map[string]struct {
 		claims map[string]any
 		change func(*identity.Attempt, url.Values)
 		want   string
 	}{
-		"state of another browser": {change: func(a *identity.Attempt, _ url.Values) { a.State = "another" }, want: "not to this attempt"},
-		"no attempt":               {change: func(a *identity.Attempt, q url.Values) { *a = identity.Attempt{}; q.Set("state", "") }, want: "not to this attempt"},
-		"wrong verifier":           {change: func(a *identity.Attempt, _ url.Values) { a.Verifier = strings.Repeat("x", 43) }, want: "does not accept its code"},
+		"state of another browser": {change: func(a *identity.Attempt, _ url.Values) { a.State = "another" }, want: "belongs to another attempt"},
+		"no attempt":               {change: func(a *identity.Attempt, q url.Values) { *a = identity.Attempt{}; q.Set("state", "") }, want: "belongs to another attempt"},
+		"wrong verifier":           {change: func(a *identity.Attempt, _ url.Values) { a.Verifier = strings.Repeat("x", 43) }, want: "does not accept the code"},
 		"wrong nonce":              {change: func(a *identity.Attempt, _ url.Values) { a.Nonce = "another" }, want: "not for this attempt"},
 		"no nonce":                 {claims: map[string]any{"nonce": nil}, want: "not for this attempt"},
-		"another code":             {change: func(_ *identity.Attempt, q url.Values) { q.Set("code", "another") }, want: "does not accept its code"},
+		"another code":             {change: func(_ *identity.Attempt, q url.Values) { q.Set("code", "another") }, want: "does not accept the code"},
 		"no code":                  {change: func(_ *identity.Attempt, q url.Values) { q.Del("code"); q.Set("error", "access_denied") }, want: "did not sign you in"},
 		"another audience":         {claims: map[string]any{"aud": "another"}, want: "another audience"},
 		"another client":           {claims: map[string]any{"azp": "another"}, want: "another audience"},
@@ -135,7 +135,7 @@ func TestCodeFlow_FinishesAnAttemptOnce(t *testing.T) {
 	_, err = flow.Finish(t.Context(), redirectURL, attempt, query)
 	require.NoError(t, err)
 	_, err = flow.Finish(t.Context(), redirectURL, attempt, query)
-	require.ErrorContains(t, err, "does not accept its code")
+	require.ErrorContains(t, err, "does not accept the code")
 }
 
 func TestCodeFlow_SendsFewRequestsDuringAnOutageOfTheIssuer(t *testing.T) {

@@ -15,15 +15,15 @@ import (
 
 // A Doer sends requests to issuers.
 type Doer interface {
-	// Do sends a request and returns its answer. It does not follow redirects.
+	// Do sends a request and returns the response. It must not follow redirects.
 	Do(*http.Request) (*http.Response, error)
 }
 
-// maxDocument is the limit of a document of an issuer, in bytes. Large issuers
-// have documents of 20 KB.
+// maxDocument is the maximum size of a document of an issuer, in bytes. Large issuers have
+// documents of 20 KB.
 const maxDocument = 1 << 20
 
-// fetchKeys fetches the keys of an issuer from the address in its document.
+// fetchKeys fetches the keys of an issuer from the address in the issuer's discovery document.
 func fetchKeys(ctx context.Context, client Doer, issuer string) ([]jose.JSONWebKey, error) {
 	var about struct {
 		Issuer string `json:"issuer"`
@@ -56,7 +56,7 @@ func fetchDocument(ctx context.Context, client Doer, address string, into any) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // the body was only read
+	defer func() { _ = resp.Body.Close() }() // an error of closing a body after reading is harmless
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers with status %d", address, resp.StatusCode)
 	}

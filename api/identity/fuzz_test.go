@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/api/identity/identitytest"
 )
 
-// FuzzToken sends arbitrary tokens, and tokens with arbitrary signed claims.
-// Only signed tokens are accepted, and a principal has only roles and actors in
-// its claims. Errors contain no text of a request.
+// FuzzToken sends arbitrary tokens, and signed tokens with arbitrary claims. Only signed tokens are
+// accepted, and a principal has only the roles and actors in its claims. Errors contain no text of
+// a request.
 func FuzzToken(f *testing.F) {
 	issuer := identitytest.Start(f)
 	client := &http.Client{Transport: &http.Transport{}}
@@ -56,11 +56,10 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// known has the texts of errors that do not depend on the request.
+// known are the texts of the errors that requireFixedWords has seen.
 var known []string
 
-// requireFixedWords requires an error of the package whose text does not depend
-// on the request.
+// requireFixedWords requires that err is an Error whose text does not depend on the request.
 func requireFixedWords(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
@@ -68,14 +67,14 @@ func requireFixedWords(t *testing.T, err error) {
 	}
 	e, ok := errors.AsType[*identity.Error](err)
 	require.True(t, ok, "%v", err)
-	text, _, _ := strings.Cut(e.Description, "that of the hub says")
+	text, _, _ := strings.Cut(e.Description, "the hub's clock says")
 	if !slices.Contains(known, text) {
 		known = append(known, text)
 	}
 	require.LessOrEqual(t, len(known), 20, "the texts quote requests")
 }
 
-// signText signs a text as claims.
+// signText returns a token that contains the text claims, signed by the issuer.
 func signText(t *testing.T, issuer *identitytest.Issuer, claims string) string {
 	t.Helper()
 	key := issuer.Key()

@@ -14,7 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// algorithms are the permitted algorithms of signatures.
+// algorithms are the permitted signature algorithms.
 var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256}
 
 const (
@@ -22,7 +22,7 @@ const (
 	fetchTimeout = 10 * time.Second
 	refreshEvery = 10 * time.Minute
 	keyLifetime  = 24 * time.Hour // how long keys are used after the last successful fetch
-	maxKeys      = 64             // keys of an issuer
+	maxKeys      = 64             // maximum number of keys of an issuer
 	minRSABits   = 2048
 )
 
@@ -33,13 +33,13 @@ type keySet struct {
 	clock  func() time.Time
 	log    *slog.Logger
 
-	fetching chan struct{} // has an element during a fetch
+	fetching chan struct{} // contains an element while a fetch is running
 
 	mu         sync.Mutex
 	keys       []jose.JSONWebKey
-	fetched    time.Time // start of the last successful fetch; zero: none
-	tried      time.Time // start of the last fetch; zero: none
-	isFailing  bool      // the last fetch failed
+	fetched    time.Time // start of the last successful fetch; zero before the first one
+	tried      time.Time // start of the last fetch; zero before the first one
+	isFailing  bool      // true if the last fetch failed
 	generation int       // incremented when a key is withdrawn
 }
 
@@ -47,8 +47,8 @@ func newKeySet(issuer string, fetch func(context.Context) ([]jose.JSONWebKey, er
 	return &keySet{issuer: issuer, fetch: fetch, clock: clock, log: log, fetching: make(chan struct{}, 1)}
 }
 
-// verifySignature returns the payload of a signed token, and the generation of
-// the keys. It fetches the keys if the token's key is not known.
+// verifySignature returns the payload of a signed token, and the generation of the keys. It fetches
+// the keys if the key of the token is unknown.
 func (s *keySet) verifySignature(ctx context.Context, raw string) (payload []byte, generation int, err error) {
 	jws, err := jose.ParseSignedCompact(raw, algorithms)
 	if err != nil || len(jws.Signatures) != 1 {
@@ -61,7 +61,7 @@ func (s *keySet) verifySignature(ctx context.Context, raw string) (payload []byt
 		return payload, generation, nil
 	}
 	if len(candidates) > 0 && header.KeyID != "" {
-		return nil, 0, errSignature // the key is known, and has not signed this
+		return nil, 0, errSignature // the issuer's key with this id did not sign the token
 	}
 	if err := s.refreshKeys(ctx); err != nil {
 		return nil, 0, err
@@ -85,7 +85,7 @@ func tryKeys(jws *jose.JSONWebSignature, keys []jose.JSONWebKey) (payload []byte
 	return nil, false
 }
 
-// findKeys returns the keys that may have made a signature.
+// findKeys returns the keys that may have signed a token with the given header.
 func (s *keySet) findKeys(header *jose.Header) (found []jose.JSONWebKey, generation int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *keySet) findKeys(header *jose.Header) (found []jose.JSONWebKey, generat
 	return found, s.generation
 }
 
-// isCurrent reports whether no key has been withdrawn since a generation.
+// isCurrent reports whether no key was withdrawn after the given generation.
 func (s *keySet) isCurrent(generation int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +114,8 @@ func (s *keySet) isUnreachable() bool {
 	return s.isFailing
 }
 
-// refreshKeys fetches the keys, unless that was tried less than fetchPause ago.
-// Concurrent requests wait for the same fetch.
+// refreshKeys fetches the keys, unless the last fetch began less than fetchPause ago. Concurrent
+// requests share one fetch.
 func (s *keySet) refreshKeys(ctx context.Context) error {
 	select {
 	case s.fetching <- struct{}{}:
@@ -126,8 +126,8 @@ func (s *keySet) refreshKeys(ctx context.Context) error {
 	if !s.mayFetch() {
 		return nil
 	}
-	// A client that disconnects must not cancel the fetch for which others
-	// wait.
+	// Other requests may wait for this fetch, so it must not end when the client of this request
+	// disconnects.
 	fetching, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
 	keys, err := s.fetch(fetching)
@@ -151,8 +151,8 @@ func (s *keySet) refreshKeys(ctx context.Context) error {
 	return nil
 }
 
-// mayFetch reports whether the pause since the last fetch has ended. If so, it
-// starts the next pause.
+// mayFetch reports whether fetchPause has passed since the start of the last fetch. If so, it
+// records the start of a fetch.
 func (s *keySet) mayFetch() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +164,7 @@ func (s *keySet) mayFetch() bool {
 	return true
 }
 
-// usableKeys returns the keys of a set that may sign tokens.
+// usableKeys returns the keys that may sign tokens, up to maxKeys.
 func usableKeys(all []jose.JSONWebKey) []jose.JSONWebKey {
 	usable := slices.DeleteFunc(slices.Clone(all), func(k jose.JSONWebKey) bool { return !isUsable(&k) })
 	return usable[:min(len(usable), maxKeys)]

@@ -5,26 +5,26 @@ import (
 	"sync"
 )
 
-// tokenCache has verified tokens by their SHA-256. If there are more than
-// limit, the one that was verified first is forgotten.
+// tokenCache stores verified tokens by their SHA-256. When the cache is full, a new token replaces
+// the token that was added first.
 type tokenCache struct {
 	limit int
 
 	mu     sync.Mutex
 	tokens map[hash]*verifiedToken
-	order  []hash // a ring, in the order of verification
-	oldest int    // index of the oldest one, once the ring is full
+	order  []hash // a ring of the hashes of tokens, in the order in which they were added
+	oldest int    // index of the token that was added first, once the ring is full
 }
 
 type hash = [sha256.Size]byte
 
 const maxRemembered = 10_000
 
-func newMemory(limit int) *tokenCache {
+func newTokenCache(limit int) *tokenCache {
 	return &tokenCache{limit: limit, tokens: make(map[hash]*verifiedToken)}
 }
 
-// findToken returns a token, nil if it is not known.
+// findToken returns a token, or nil if the cache does not have it.
 func (m *tokenCache) findToken(key hash) *verifiedToken {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 func TestMemory_ForgetsTheOldestOfTooMany(t *testing.T) {
-	m := newMemory(3)
+	m := newTokenCache(3)
 	key := func(n int) (k hash) { binary.BigEndian.PutUint64(k[:], uint64(n)); return k }
 	for n := range 10 {
 		m.addToken(key(n), &verifiedToken{})

@@ -9,13 +9,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Role is a role in a token.
+// A Role is a role of the hub in a token.
 type Role string
 
-// The roles without a name in them. The role domain:NAME contains an origin.
+// The fixed roles. The role domain:NAME also exists for each origin NAME.
 const (
 	RoleActor        Role = "actor"
-	RoleDomain       Role = "domain" // every principal with a role domain:NAME has it
+	RoleDomain       Role = "domain" // a principal with any role domain:NAME also has this role
 	RoleOperatorRead Role = "operator.read"
 	RoleOperator     Role = "operator"
 	RoleMetrics      Role = "metrics"
@@ -23,9 +23,9 @@ const (
 
 const domainPrefix = "domain:"
 
-// A Principal is the sender of a request. It must not be changed.
+// A Principal is the sender of a request. It must not be modified.
 type Principal struct {
-	Issuer  string // "": the token was not made by an issuer
+	Issuer  string // "" if no issuer made the token
 	Subject string
 	Client  string
 	Tenant  string
@@ -38,25 +38,25 @@ type Principal struct {
 // A Grant is the right of a principal to act for an actor.
 type Grant struct {
 	Actor  domain.ActorID
-	Groups []domain.Group // groups on which it may act; none: all
+	Groups []domain.Group // groups in which the principal may act for the actor; empty for all groups
 }
 
-// NewOperator returns the principal of a token in the hub's settings.
+// NewOperator returns the principal for an operator's token in the hub's settings.
 func NewOperator(name string) *Principal {
 	return &Principal{Subject: name, roles: []Role{RoleOperator}}
 }
 
-// Has reports whether p has a role. An operator also has the role for reading.
+// Has reports whether p has a role. A principal with RoleOperator also has RoleOperatorRead.
 func (p *Principal) Has(role Role) bool {
 	return slices.Contains(p.roles, role) || role == RoleOperatorRead && slices.Contains(p.roles, RoleOperator)
 }
 
-// maxRecordName is the limit of the name in a record, in characters.
+// maxRecordName is the maximum length of a name in a record, in characters.
 const maxRecordName = 200
 
-// RecordName returns the name in the records of orders: the subject of the
-// token, and in parentheses a name that its owner has typed, which proves
-// nothing.
+// RecordName returns the name of p for the records of an operator's orders: the subject of the
+// token, followed by remark in parentheses. remark is a name that the operator has entered, which
+// is not verified.
 func (p *Principal) RecordName(remark string) string {
 	who := cmp.Or(p.Subject, p.Client)
 	if remark != "" {
@@ -68,10 +68,10 @@ func (p *Principal) RecordName(remark string) string {
 	return who
 }
 
-// Grants returns the actors for which p may act.
+// Grants returns the grants of p, one for each actor.
 func (p *Principal) Grants() []Grant { return p.grants }
 
-// Grant returns the right of p to act for an actor, and whether there is one.
+// Grant returns the right of p to act for an actor, and reports whether p has that right.
 func (p *Principal) Grant(actor domain.ActorID) (Grant, bool) {
 	i := slices.IndexFunc(p.grants, func(g Grant) bool { return g.Actor == actor })
 	if i < 0 {
@@ -80,8 +80,8 @@ func (p *Principal) Grant(actor domain.ActorID) (Grant, bool) {
 	return p.grants[i], true
 }
 
-// addGrant adds a grant. Two grants for one actor are combined into one for the
-// groups of both.
+// addGrant adds a grant. If p already has a grant for the same actor, the result covers the groups
+// of both grants.
 func (p *Principal) addGrant(g Grant) {
 	i := slices.IndexFunc(p.grants, func(x Grant) bool { return x.Actor == g.Actor })
 	switch {
@@ -97,10 +97,10 @@ func (p *Principal) addGrant(g Grant) {
 // MayAnnounce reports whether p may send events of an origin.
 func (p *Principal) MayAnnounce(origin domain.Origin) bool { return slices.Contains(p.origins, origin) }
 
-// Origins returns the origins for which p may send events.
+// Origins returns the origins of which p may send events.
 func (p *Principal) Origins() []domain.Origin { return p.origins }
 
-// rolesOf returns the roles of the hub among the texts of a claim. Other texts
+// rolesOf returns the roles of the hub in the texts of a claim. It ignores all other texts, which
 // are roles in other programs.
 func rolesOf(texts []string) (roles []Role, origins []domain.Origin) {
 	for _, text := range texts {

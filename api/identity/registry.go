@@ -10,15 +10,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Entry of a registry binds a client to an actor. Each text that is not
-// empty must equal that of the request. An Entry has a Client, one of the two
-// texts of a certificate, or both.
+// An Entry binds a client to an actor. Each text of the Entry that is not empty must equal the
+// corresponding text of the request. An Entry must have a Client, a certificate name or a
+// certificate fingerprint.
 type Entry struct {
 	Issuer string // issuer of the token
-	Client string // the claim azp, appid or client_id of the token
-	Tenant string // the claim tid of the token
+	Client string // claim azp, appid or client_id of the token
+	Tenant string // claim tid of the token
 
-	CertificateName   string // a DNS name, a URI or an e-mail address of the client certificate
+	CertificateName   string // DNS name, URI or e-mail address of the client certificate
 	CertificateSHA256 string // fingerprint of the client certificate, in lower-case hexadecimal digits
 
 	Actor  domain.ActorID
@@ -28,10 +28,10 @@ type Entry struct {
 // A Registry maps clients to actors. It is safe for concurrent use.
 type Registry struct {
 	byClient    map[string][]Entry
-	certificate []Entry // entries without a client
+	certificate []Entry // entries without a Client
 }
 
-// NewRegistry returns a registry with entries.
+// NewRegistry returns a registry with the given entries.
 func NewRegistry(entries []Entry) *Registry {
 	r := &Registry{byClient: make(map[string][]Entry)}
 	for _, e := range entries {
@@ -44,7 +44,8 @@ func NewRegistry(entries []Entry) *Registry {
 	return r
 }
 
-// ofToken returns the grants of the client of a token.
+// ofToken returns the grants for the client of a token. cert is the client certificate of the
+// request, or nil.
 func (r *Registry) ofToken(t *verifiedToken, cert *x509.Certificate) (grants []Grant) {
 	for _, e := range r.byClient[t.client] {
 		if isSame(e.Issuer, t.issuer) && isSame(e.Tenant, t.tenant) && e.isOf(cert) {
@@ -54,7 +55,7 @@ func (r *Registry) ofToken(t *verifiedToken, cert *x509.Certificate) (grants []G
 	return grants
 }
 
-// ofCertificate returns the grants of a certificate without a token.
+// ofCertificate returns the grants for a client certificate without a token.
 func (r *Registry) ofCertificate(cert *x509.Certificate) (grants []Grant) {
 	for _, e := range r.certificate {
 		if e.isOf(cert) {
@@ -66,8 +67,8 @@ func (r *Registry) ofCertificate(cert *x509.Certificate) (grants []Grant) {
 
 func isSame(want, got string) bool { return want == "" || want == got }
 
-// isOf reports whether a certificate matches the entry, which need not have
-// one.
+// isOf reports whether a certificate matches the entry. An entry without a certificate matches any
+// request.
 func (e *Entry) isOf(cert *x509.Certificate) bool {
 	switch {
 	case e.CertificateName == "" && e.CertificateSHA256 == "":
@@ -83,7 +84,7 @@ func fingerprint(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// thumbprint returns the hash of a certificate in the format of tokens.
+// thumbprint returns the hash of a certificate in the format of the claim x5t#S256.
 func thumbprint(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -21,8 +21,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// certificate returns a certificate for an actor, with the end of its validity.
-func certificate(t *testing.T, name string, end time.Time) *x509.Certificate {
+// newCertificate returns a client certificate for the DNS name of an actor. end is the end of its
+// validity period.
+func newCertificate(t *testing.T, name string, end time.Time) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -37,9 +38,9 @@ func certificate(t *testing.T, name string, end time.Time) *x509.Certificate {
 	return cert
 }
 
-// overTLS returns the TLS state of a connection with a client certificate,
-// which was verified or not.
-func overTLS(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
+// newTLSState returns the TLS state of a connection with a client certificate. isVerified reports
+// whether the certificate was verified.
+func newTLSState(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
 	state := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
 	if isVerified {
 		state.VerifiedChains = [][]*x509.Certificate{{cert}}
@@ -47,9 +48,9 @@ func overTLS(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
 	return state
 }
 
-// showWith sends a request with a token, "" for none, over TLS with a client
-// certificate.
-func (f *tokenFixture) showWith(token string, state *tls.ConnectionState) (*identity.Principal, error) {
+// authenticateOverTLS authenticates a request over TLS with a client certificate. If token is "",
+// the request has no token.
+func (f *tokenFixture) authenticateOverTLS(token string, state *tls.ConnectionState) (*identity.Principal, error) {
 	r := request(f.t, "/")
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -65,27 +66,27 @@ func actorID(t *testing.T, text string) domain.ActorID {
 	return id
 }
 
-func TestToken_BoundToACertificateCountsWithItOnly(t *testing.T) {
+func TestToken_BoundToACertificateRequiresTheCertificate(t *testing.T) {
 	f := newFixture(t)
-	cert := certificate(t, "a.example", time.Now().Add(time.Hour))
+	cert := newCertificate(t, "a.example", time.Now().Add(time.Hour))
 	sum := sha256.Sum256(cert.Raw)
 	token := f.issuer.Token(identitytest.Claims{"cnf": map[string]string{"x5t#S256": base64.RawURLEncoding.EncodeToString(sum[:])}})
-	_, err := f.showWith(token, overTLS(cert, true))
+	_, err := f.authenticateOverTLS(token, newTLSState(cert, true))
 	require.NoError(t, err)
 	for name, state := range map[string]*tls.ConnectionState{
-		"no TLS": nil, "no certificate": {}, "one that is not verified": overTLS(cert, false),
-		"another one": overTLS(certificate(t, "a.example", time.Now().Add(time.Hour)), true),
+		"no TLS": nil, "no certificate": {}, "one that is not verified": newTLSState(cert, false),
+		"another one": newTLSState(newCertificate(t, "a.example", time.Now().Add(time.Hour)), true),
 	} {
-		_, err := f.showWith(token, state)
+		_, err := f.authenticateOverTLS(token, state)
 		require.ErrorContains(t, err, "client certificate", name)
 	}
 	f.advance(2 * time.Hour)
-	_, err = f.showWith(f.issuer.Token(identitytest.Claims{"exp": f.now.Add(time.Hour).Unix()}), overTLS(cert, true))
+	_, err = f.authenticateOverTLS(f.issuer.Token(identitytest.Claims{"exp": f.now.Add(time.Hour).Unix()}), newTLSState(cert, true))
 	require.ErrorContains(t, err, "has expired", "a certificate that expires while its connection is open")
 }
 
 func TestRegistry_BindsClientsAndCertificates(t *testing.T) {
-	byName, byHash, other := certificate(t, "b.example", time.Now().Add(time.Hour)), certificate(t, "c.example", time.Now().Add(time.Hour)), certificate(t, "d.example", time.Now().Add(time.Hour))
+	byName, byHash, other := newCertificate(t, "b.example", time.Now().Add(time.Hour)), newCertificate(t, "c.example", time.Now().Add(time.Hour)), newCertificate(t, "d.example", time.Now().Add(time.Hour))
 	sum := sha256.Sum256(byHash.Raw)
 	a, b, c := actorID(t, "a"), actorID(t, "b"), actorID(t, "c")
 	var registry *identity.Registry
@@ -100,9 +101,9 @@ func TestRegistry_BindsClientsAndCertificates(t *testing.T) {
 	actors := func(token string, cert *x509.Certificate) (found []string) {
 		var state *tls.ConnectionState
 		if cert != nil {
-			state = overTLS(cert, true)
+			state = newTLSState(cert, true)
 		}
-		p, err := f.showWith(token, state)
+		p, err := f.authenticateOverTLS(token, state)
 		if err != nil {
 			return []string{err.Error()[:len("The request shows no token")]}
 		}
@@ -140,10 +141,10 @@ func TestRegistry_AddsGroupsOfOneActor(t *testing.T) {
 	f := newFixture(t, func(o *identity.Options) {
 		o.Registry = func() *identity.Registry { return identity.NewRegistry(entries) }
 	})
-	p, err := f.show(f.issuer.Token(nil))
+	p, err := f.authenticate(f.issuer.Token(nil))
 	require.NoError(t, err)
 	require.Equal(t, []identity.Grant{{Actor: actorID(t, "a"), Groups: []domain.Group{timeseries, masterdata}}}, p.Grants())
-	p, err = f.show(f.issuer.Token(identitytest.Claims{"azp": "all"}))
+	p, err = f.authenticate(f.issuer.Token(identitytest.Claims{"azp": "all"}))
 	require.NoError(t, err)
 	require.Equal(t, []identity.Grant{{Actor: actorID(t, "a")}}, p.Grants())
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/api/identity/identitytest"
 )
 
-// A silentIssuer accepts requests and sends nothing, or only the header, until
+// A silentIssuer accepts requests but sends no response, or only the header of a response, until
 // the client gives up.
 type silentIssuer struct {
 	*identitytest.Issuer
@@ -34,20 +34,20 @@ func (i *silentIssuer) Do(r *http.Request) (*http.Response, error) {
 		i.ServeHTTP(answer, r)
 		return answer.Result(), nil
 	case i.sendsHeader.Load():
-		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(silence{r.Context()})}, nil
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(silentBody{r.Context()})}, nil
 	}
 	<-r.Context().Done()
 	return nil, context.Cause(r.Context())
 }
 
-type silence struct{ ctx context.Context }
+type silentBody struct{ ctx context.Context }
 
-func (s silence) Read([]byte) (int, error) {
+func (s silentBody) Read([]byte) (int, error) {
 	<-s.ctx.Done()
 	return 0, context.Cause(s.ctx)
 }
 
-func TestSilentIssuer_CostsOneRequestTenSecondsAndTheOthersNothing(t *testing.T) {
+func TestSilentIssuer_DelaysOnlyRequestsWithUnknownKeys(t *testing.T) {
 	for name, sendsHeader := range map[string]bool{"sends nothing": false, "sends no body": true} {
 		issuer := &silentIssuer{Issuer: identitytest.Start(t)}
 		issuer.sendsHeader.Store(sendsHeader)
@@ -73,20 +73,20 @@ func testSilentIssuer(t *testing.T, issuer *silentIssuer) {
 		require.Equal(t, after, took)
 	}
 
-	// At the start no key is known.
+	// At first no key is known.
 	issuer.isSilent.Store(true)
 	var waiting sync.WaitGroup
-	for range 5 { // these requests wait for the same answer
+	for range 5 { // these requests share one fetch of the keys
 		waiting.Go(func() { refuses(issuer.Actor("a"), 10*time.Second) })
 	}
 	waiting.Wait()
 	refuses(issuer.Actor("a"), 0)
 	require.EqualValues(t, 1, issuer.requests.Load())
-	<-time.After(30 * time.Second) // on the clock of the bubble
+	<-time.After(30 * time.Second) // advances the clock of the bubble
 	refuses(issuer.Actor("a"), 10*time.Second)
 
-	// Later, tokens of known keys are accepted at once, and one of a new key is
-	// not.
+	// Once the keys were fetched, tokens of known keys are accepted immediately even if the issuer
+	// is silent. A token with a new key is not accepted.
 	issuer.isSilent.Store(false)
 	<-time.After(30 * time.Second)
 	known := issuer.Actor("a")
@@ -97,7 +97,7 @@ func testSilentIssuer(t *testing.T, issuer *silentIssuer) {
 	issuer.Rotate()
 	<-time.After(30 * time.Second)
 	waiting.Go(func() { refuses(issuer.Actor("a"), 10*time.Second) })
-	synctest.Wait() // the request to the issuer is under way
+	synctest.Wait() // the request for the keys has started
 	for _, token := range []string{known, fresh} {
 		took, err := show(token)
 		require.NoError(t, err)
@@ -106,7 +106,7 @@ func testSilentIssuer(t *testing.T, issuer *silentIssuer) {
 	waiting.Wait()
 	refuses(issuer.Actor("a"), 0)
 
-	// Once the issuer answers, the hub does, too.
+	// Once the issuer responds again, the hub accepts the token.
 	issuer.isSilent.Store(false)
 	<-time.After(30 * time.Second)
 	_, err = show(issuer.Actor("a"))

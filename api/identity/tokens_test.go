@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rsaKey is slow to generate, so the tests share one.
+// rsaKey returns a key that all tests share, because generating an RSA key is slow.
 var rsaKey = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -70,8 +70,8 @@ func (f *tokenFixture) advance(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
-// show sends a request with a token.
-func (f *tokenFixture) show(token string) (*identity.Principal, error) {
+// authenticate authenticates a request with a token.
+func (f *tokenFixture) authenticate(token string) (*identity.Principal, error) {
 	return f.auth.Authenticate(request(f.t, "/", "Bearer "+token))
 }
 
@@ -93,30 +93,29 @@ func kindOf(t *testing.T, err error) (identity.Kind, string) {
 	return e.Kind, e.Description
 }
 
-// unsigned returns a token with a header, claims, and an invalid signature.
-func unsigned(header, claims string) string {
+// newUnsignedToken returns a token with a header, claims and an invalid signature.
+func newUnsignedToken(header, claims string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 }
 
-// withSecret returns a token that is signed by HS256 with the public key of the
-// issuer as the secret.
-func withSecret(f *tokenFixture) string {
+// newHS256Token returns a token that is signed by HS256. Its secret is the public key of the issuer.
+func newHS256Token(f *tokenFixture) string {
 	public, err := x509.MarshalPKIXPublicKey(&f.issuer.Key().Key.(*ecdsa.PrivateKey).PublicKey)
 	require.NoError(f.t, err)
 	return f.issuer.Sign(jose.JSONWebKey{Key: public, Algorithm: "HS256", KeyID: f.issuer.Key().KeyID}, f.issuer.Claims(nil), nil)
 }
 
-// All invalid tokens get the same answer.
-func TestInvalidToken_AlwaysHasTheSameAnswer(t *testing.T) {
+// The errors for all invalid tokens have the same kind.
+func TestInvalidToken_FailsWithKindInvalid(t *testing.T) {
 	seconds := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	for name, tc := range map[string]struct {
 		token func(f *tokenFixture) string
-		want  string // substring of the description
+		want  string // expected substring of the description
 	}{
 		"a text":                     {func(*tokenFixture) string { return "text" }, "is not a signed JSON Web Token"},
 		"a long text":                {func(*tokenFixture) string { return strings.Repeat("a.", 20<<10) }, "too long"},
-		"alg none":                   {func(f *tokenFixture) string { return unsigned(`{"alg":"none"}`, `{"iss":"`+f.issuer.URL+`"}`) }, "RS256, PS256 or ES256"},
-		"HS256 with the public key":  {withSecret, "RS256, PS256 or ES256"},
+		"alg none":                   {func(f *tokenFixture) string { return newUnsignedToken(`{"alg":"none"}`, `{"iss":"`+f.issuer.URL+`"}`) }, "RS256, PS256 or ES256"},
+		"HS256 with the public key":  {newHS256Token, "RS256, PS256 or ES256"},
 		"no signature of the issuer": {func(f *tokenFixture) string { return f.issuer.Token(nil) + "AA" }, "not by a key of its issuer"},
 		"an unknown crit": {func(f *tokenFixture) string {
 			return f.issuer.Sign(f.issuer.Key(), f.issuer.Claims(nil), map[jose.HeaderKey]any{"crit": []string{"x"}, "x": 1})
@@ -133,7 +132,7 @@ func TestInvalidToken_AlwaysHasTheSameAnswer(t *testing.T) {
 		"exp is beyond all calendars":  {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"exp": 1e300}) }, "wrong form"},
 		"nbf ahead by two minutes": {func(f *tokenFixture) string {
 			return f.issuer.Token(identitytest.Claims{"nbf": seconds(2 * time.Minute)})
-		}, "does not count yet"},
+		}, "is not valid yet"},
 		"a clock an hour ahead": {func(f *tokenFixture) string {
 			return f.issuer.Token(identitytest.Claims{"nbf": seconds(time.Hour), "exp": seconds(2 * time.Hour)})
 		}, "Compare the clocks"},
@@ -159,7 +158,7 @@ func TestInvalidToken_AlwaysHasTheSameAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, func(o *identity.Options) { o.Tenants = []string{"ours"} })
-			p, err := f.show(tc.token(f))
+			p, err := f.authenticate(tc.token(f))
 			require.Nil(t, p)
 			kind, text := kindOf(t, err)
 			require.Equal(t, identity.Invalid, kind)
@@ -168,7 +167,7 @@ func TestInvalidToken_AlwaysHasTheSameAnswer(t *testing.T) {
 	}
 }
 
-func TestRequest_ShowsOneTokenInItsHeader(t *testing.T) {
+func TestRequest_HasOneTokenInItsHeader(t *testing.T) {
 	f := newFixture(t)
 	good := "Bearer " + f.issuer.Token(nil)
 	for name, tc := range map[string]struct {
@@ -190,36 +189,36 @@ func TestRequest_ShowsOneTokenInItsHeader(t *testing.T) {
 	require.NoError(t, err, "the scheme has no case")
 }
 
-func TestToken_CountsWithEachAlgorithm(t *testing.T) {
+func TestToken_IsAcceptedWithEachAlgorithm(t *testing.T) {
 	for _, algorithm := range []string{"RS256", "PS256"} {
 		f := newFixture(t)
 		f.issuer.Use(rsaKey(), algorithm)
-		_, err := f.show(f.issuer.Token(nil))
+		_, err := f.authenticate(f.issuer.Token(nil))
 		require.NoError(t, err, algorithm)
 	}
 	f := newFixture(t)
 	f.issuer.Use(rsaKey(), "RS384")
-	_, err := f.show(f.issuer.Token(nil))
+	_, err := f.authenticate(f.issuer.Token(nil))
 	kind, _ := kindOf(t, err)
 	require.Equal(t, identity.Invalid, kind, "RS384 is not one of them")
 	short, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	require.NoError(t, err)
 	f.issuer.Use(short, "ES384")
-	_, err = f.show(f.issuer.Token(nil))
+	_, err = f.authenticate(f.issuer.Token(nil))
 	require.Error(t, err)
 }
 
-func TestToken_BeginsAtMostAMinuteAhead(t *testing.T) {
+func TestToken_MayBeginUpToAMinuteInTheFuture(t *testing.T) {
 	f := newFixture(t)
-	_, err := f.show(f.issuer.Token(identitytest.Claims{"nbf": f.now.Add(55 * time.Second).Unix()}))
+	_, err := f.authenticate(f.issuer.Token(identitytest.Claims{"nbf": f.now.Add(55 * time.Second).Unix()}))
 	require.NoError(t, err)
 	f.advance(-10 * time.Second)
-	_, err = f.show(f.issuer.Token(identitytest.Claims{"nbf": f.now.Add(65 * time.Second).Unix(), "jti": "another"}))
+	_, err = f.authenticate(f.issuer.Token(identitytest.Claims{"nbf": f.now.Add(65 * time.Second).Unix(), "jti": "another"}))
 	require.Error(t, err)
 }
 
-// Entra has two versions of tokens, each with its own issuer.
-func TestToken_OfEntraCountsInBothVersions(t *testing.T) {
+// Entra has two versions of tokens, and each version has a different issuer.
+func TestToken_OfEntraIsAcceptedInBothVersions(t *testing.T) {
 	second := identitytest.Start(t)
 	f := newFixture(t, func(o *identity.Options) {
 		o.Issuers = append(o.Issuers, second.URL)
@@ -227,24 +226,24 @@ func TestToken_OfEntraCountsInBothVersions(t *testing.T) {
 		o.Tenants = []string{"9a3d"}
 	})
 	first := identitytest.Claims{"ver": "1.0", "aud": "api://4c5e0b9f", "appid": "client-1", "azp": nil, "tid": "9a3d", "idtyp": "app", "roles": []string{"actor", "Mail.Read"}}
-	p, err := f.show(f.issuer.Token(first))
+	p, err := f.authenticate(f.issuer.Token(first))
 	require.NoError(t, err)
 	require.Equal(t, "client-1", p.Client)
 	require.Equal(t, "9a3d", p.Tenant)
 	require.True(t, p.Has(identity.RoleActor))
-	p, err = f.show(second.Token(identitytest.Claims{"ver": "2.0", "aud": "4c5e0b9f", "azp": "client-2", "tid": "9a3d", "roles": []string{"operator"}}))
+	p, err = f.authenticate(second.Token(identitytest.Claims{"ver": "2.0", "aud": "4c5e0b9f", "azp": "client-2", "tid": "9a3d", "roles": []string{"operator"}}))
 	require.NoError(t, err)
 	require.Equal(t, "client-2", p.Client)
 	require.True(t, p.Has(identity.RoleOperatorRead), "an operator may read")
 	require.False(t, p.Has(identity.RoleActor))
 	first["tid"] = "b417"
-	_, err = f.show(f.issuer.Token(first))
+	_, err = f.authenticate(f.issuer.Token(first))
 	require.ErrorContains(t, err, "oidc.tenants")
 }
 
 func TestToken_NamesOriginsAndActors(t *testing.T) {
 	f := newFixture(t, func(o *identity.Options) { o.RolesClaim, o.ActorClaim = "groups", "https://hub/actors" })
-	p, err := f.show(f.issuer.Token(identitytest.Claims{"groups": []string{"domain:Charges", "domain:", "domain:TimeSeries"}, "https://hub/actors": []string{"a", "b"}, "actor": "c"}))
+	p, err := f.authenticate(f.issuer.Token(identitytest.Claims{"groups": []string{"domain:Charges", "domain:", "domain:TimeSeries"}, "https://hub/actors": []string{"a", "b"}, "actor": "c"}))
 	require.NoError(t, err)
 	require.Len(t, p.Origins(), 2)
 	require.Len(t, p.Grants(), 2)
@@ -253,15 +252,15 @@ func TestToken_NamesOriginsAndActors(t *testing.T) {
 
 func TestKeys_AreFetchedOnceForManyForgedTokens(t *testing.T) {
 	f := newFixture(t)
-	_, err := f.show(f.issuer.Token(nil))
+	_, err := f.authenticate(f.issuer.Token(nil))
 	require.NoError(t, err)
 	forger := identitytest.Start(t)
 	var forging sync.WaitGroup
 	for range 50 {
-		forger.Rotate() // so that each token names an unknown key
+		forger.Rotate() // each token names an unknown key
 		token := forger.Token(identitytest.Claims{"iss": f.issuer.URL})
 		forging.Go(func() {
-			if _, err := f.show(token); err == nil {
+			if _, err := f.authenticate(token); err == nil {
 				t.Error("a forged token counts")
 			}
 		})
@@ -269,7 +268,7 @@ func TestKeys_AreFetchedOnceForManyForgedTokens(t *testing.T) {
 	forging.Wait()
 	require.Equal(t, 1, f.issuer.Fetches())
 	f.advance(30 * time.Second)
-	_, err = f.show(forger.Token(identitytest.Claims{"iss": f.issuer.URL, "jti": "x"}))
+	_, err = f.authenticate(forger.Token(identitytest.Claims{"iss": f.issuer.URL, "jti": "x"}))
 	require.Error(t, err)
 	require.Equal(t, 2, f.issuer.Fetches())
 }
@@ -277,19 +276,19 @@ func TestKeys_AreFetchedOnceForManyForgedTokens(t *testing.T) {
 func TestKeys_AreRotatedWhileRequestsRun(t *testing.T) {
 	f := newFixture(t)
 	before := f.issuer.Token(nil)
-	_, err := f.show(before)
+	_, err := f.authenticate(before)
 	require.NoError(t, err)
 	f.issuer.Rotate()
-	_, err = f.show(before)
+	_, err = f.authenticate(before)
 	require.NoError(t, err, "its key has not been withdrawn as far as the hub knows")
 	f.advance(30 * time.Second)
-	_, err = f.show(f.issuer.Token(nil))
+	_, err = f.authenticate(f.issuer.Token(nil))
 	require.NoError(t, err, "the new key is fetched")
-	_, err = f.show(before)
+	_, err = f.authenticate(before)
 	require.ErrorContains(t, err, "not by a key of its issuer", "a token that was remembered is forgotten with its key")
 }
 
-// The issuer answers something else, or nothing.
+// The issuer sends a wrong response, or none.
 func TestKeys_AreUsedForADayDuringAnOutageOfTheIssuer(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"500":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
@@ -312,18 +311,18 @@ func TestKeys_AreUsedForADayDuringAnOutageOfTheIssuer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.issuer.Break(answer)
-			_, err := f.show(f.issuer.Token(nil))
+			_, err := f.authenticate(f.issuer.Token(nil))
 			kind, _ := kindOf(t, err)
 			require.Equal(t, identity.Unavailable, kind, "at start")
 			f.issuer.Break(nil)
 			f.advance(time.Minute)
-			_, err = f.show(f.issuer.Token(identitytest.Claims{"exp": f.now.Add(48 * time.Hour).Unix()}))
+			_, err = f.authenticate(f.issuer.Token(identitytest.Claims{"exp": f.now.Add(48 * time.Hour).Unix()}))
 			require.NoError(t, err)
 
 			f.issuer.Break(answer)
 			f.advance(23 * time.Hour)
 			again := func() error {
-				_, err := f.show(f.issuer.Token(identitytest.Claims{"exp": f.now.Add(48 * time.Hour).Unix()}))
+				_, err := f.authenticate(f.issuer.Token(identitytest.Claims{"exp": f.now.Add(48 * time.Hour).Unix()}))
 				return err
 			}
 			require.NoError(t, again(), "a new token of a known key")
@@ -334,9 +333,9 @@ func TestKeys_AreUsedForADayDuringAnOutageOfTheIssuer(t *testing.T) {
 	}
 }
 
-// A client that disconnects does not cancel the fetch for which others wait,
-// and stops waiting itself.
-func TestKeys_AreFetchedForAllWhoWait(t *testing.T) {
+// A client that disconnects stops waiting, but does not cancel the fetch for which other clients
+// wait.
+func TestKeys_AreFetchedOnceForWaitingRequests(t *testing.T) {
 	f := newFixture(t)
 	asked, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -357,7 +356,7 @@ func TestKeys_AreFetchedForAllWhoWait(t *testing.T) {
 	}()
 	<-asked
 	go func() {
-		_, err := f.show(token)
+		_, err := f.authenticate(token)
 		results <- err
 	}()
 	leave()
@@ -371,11 +370,11 @@ func TestToken_IsRememberedUntilItExpires(t *testing.T) {
 	f := newFixture(t)
 	token := f.issuer.Token(nil)
 	for range 3 {
-		_, err := f.show(token)
+		_, err := f.authenticate(token)
 		require.NoError(t, err)
 	}
 	f.advance(time.Hour)
-	_, err := f.show(token)
+	_, err := f.authenticate(token)
 	require.ErrorContains(t, err, "has expired")
 }
 

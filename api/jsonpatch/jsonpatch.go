@@ -3,19 +3,19 @@ package jsonpatch
 
 import jsonpatch "github.com/evanphx/json-patch/v5"
 
-// maxCopied limits how much the copy operations of one call add to a document,
-// in bytes.
+// maxCopied is the maximum number of bytes that the copy operations of one call may add to a
+// document.
 const maxCopied = 64 << 10
 
-// Apply returns a document after operations, a JSON array of patch operations.
-// It fails if one of them fails.
+// Apply applies operations, a JSON array of patch operations, to a document and returns the result.
+// It fails if any operation fails.
 func Apply(document, operations []byte) ([]byte, error) {
 	patch, err := jsonpatch.DecodePatch(operations)
 	if err != nil {
 		return nil, err
 	}
 	options := jsonpatch.NewApplyOptions()
-	options.SupportNegativeIndices = false // RFC 6902 does not have negative indices
+	options.SupportNegativeIndices = false // RFC 6902 does not define negative indices
 	options.AccumulatedCopySizeLimit = maxCopied
 	options.EscapeHTML = false
 	return patch.ApplyWithOptions(document, options)

@@ -1,9 +1,9 @@
-// Package loglevel has the level of a log, which operators change for a while.
+// Package loglevel provides a log level that operators can change temporarily.
 //
-// When the time has passed, the level is the configured one again, without a
-// request or a goroutine: each reading compares the clock, and costs one load
-// from memory while no change applies. The routes decide which levels operators
-// may choose, for how long, and who they are.
+// When the time of a change has passed, the configured level applies again, without a request or a
+// goroutine. While a change applies, each read of the level compares the clock; otherwise a read is
+// only one load from memory. The package does not check who may change the level, to which level,
+// and for how long; the HTTP routes do.
 package loglevel
 
 import (
@@ -16,7 +16,7 @@ import (
 type Level struct {
 	configured slog.Level
 	clock      func() time.Time
-	change     atomic.Pointer[levelChange] // nil: no change
+	change     atomic.Pointer[levelChange] // nil if the configured level applies
 }
 
 // A levelChange is a level that applies until a time.
@@ -27,8 +27,7 @@ type levelChange struct {
 
 var _ slog.Leveler = (*Level)(nil)
 
-// New returns a Level that is configured until it is changed. clock is
-// time.Now, or a clock of a test.
+// New returns a Level with the configured level. clock is time.Now, or the clock of a test.
 func New(configured slog.Level, clock func() time.Time) *Level {
 	return &Level{configured: configured, clock: clock}
 }
@@ -39,7 +38,7 @@ func (l *Level) Level() slog.Level {
 	return level
 }
 
-// Configured returns the level without a change.
+// Configured returns the configured level, whether or not a change applies.
 func (l *Level) Configured() slog.Level { return l.configured }
 
 // Current returns the level and, while a change applies, the end of the change.
@@ -55,7 +54,8 @@ func (l *Level) Current() (level slog.Level, until time.Time) {
 	return c.level, c.until
 }
 
-// Change sets the level for a time. The configured level ends the change that applies.
+// Change sets the level for the duration span. If level is the configured level, Change ends the
+// current change.
 func (l *Level) Change(level slog.Level, span time.Duration) {
 	if level == l.configured {
 		l.change.Store(nil)

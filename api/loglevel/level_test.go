@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/loglevel"
 )
 
-func TestLevel_IsTheConfiguredOneAfterAChange(t *testing.T) {
+func TestLevel_ReturnsToTheConfiguredLevel(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	l := loglevel.New(slog.LevelInfo, func() time.Time { return now })
 	require.Equal(t, slog.LevelInfo, l.Level())

@@ -1,10 +1,10 @@
-// Package servicebus connects the message hub to domains over Service Bus: it receives their
-// events, requests content from them, and notifies them when an actor has confirmed it. Package
-// contract has the messages. The packages decide nothing about events or bundles. It does not
-// matter to them whether the bus is Azure's or the embedded one.
+// Package servicebus and its subpackages connect the message hub to domains over Service Bus.
+// They receive events from the domains, request content, and notify a domain when an actor has
+// confirmed a bundle. Package contract defines the messages. The rules for events and bundles are
+// in package domain. All packages work with Service Bus on Azure and with the embedded bus.
 //
 //	ingest               domains announce events, and the hub stores them
-//	contentrequest       the hub asks a domain for the content of a bundle
+//	contentrequest       the hub requests the content of a bundle from a domain
 //	Notices              the hub notifies a domain that an actor has confirmed a bundle
 //	internal/busclient   connections, senders and errors, for all of these
 //	internal/receiver    the loop that receives messages and passes them to a handler that stores them
@@ -13,12 +13,12 @@
 //
 // The code works around these faults of the client, azservicebus v1.11:
 //
-//   - Asked for more than one message at a time, it may return those of a session in
-//     the wrong order. So all receivers ask for one.
-//   - A property of an unexpected type makes it panic. So panics are recovered.
-//   - Concurrent calls on a lost link each open it again, and it forgets every link except one.
-//     So a receiver settles and renews one message at a time, and one sender at a time opens a
-//     link.
-//   - A client that never retries spins while it cannot renew its tokens. So clients
-//     have [ClientRetries].
+//   - A receive call for several messages may return the messages of a session in the wrong
+//     order. So each receive call requests one message.
+//   - The client panics on a property of an unexpected type. So panics are recovered.
+//   - Concurrent calls on a lost link each open a new link, and the client loses track of all
+//     new links except one. So a receiver settles and renews one message at a time, and only
+//     one sender at a time opens a link.
+//   - A client that never retries spins while it cannot renew its tokens. So clients use
+//     [ClientRetries].
 package servicebus

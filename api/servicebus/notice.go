@@ -25,18 +25,17 @@ import (
 // NoticeOptions are the options of Notices.
 type NoticeOptions struct {
 	Open       func() (*azservicebus.Client, error) // see [ClientRetries]
-	Queues     map[domain.Origin]contract.Queues    // queues of the domains that are notified
+	Queues     map[domain.Origin]contract.Queues    // queues of the domains that receive notices
 	Clock      func() time.Time                     // default time.Now
 	NewID      func() uuid.UUID                     // default uuid.New
-	Traces     trace.TracerProvider                 // for the spans of notices; default: none are recorded
+	Traces     trace.TracerProvider                 // for the spans of notices; default: no spans are recorded
 	Logger     *slog.Logger                         // default: discards
-	Registerer prometheus.Registerer                // default: no metrics
+	Registerer prometheus.Registerer                // for the metrics of notices; default: no metrics
 }
 
-// Notices notifies domains over Service Bus that an actor has confirmed their
-// content. The message id of a notice is that of its bundle, so that the bus or
-// the domain detects a duplicate. Consecutive calls reach the queue in their
-// order.
+// Notices sends notices to domains over Service Bus when an actor has confirmed a bundle. The
+// message id of a notice depends only on its bundle, so that the bus or the domain detects a
+// duplicate. The notices of consecutive calls reach the queue in order.
 type Notices struct {
 	opts  NoticeOptions
 	bus   *busclient.Connection
@@ -48,8 +47,7 @@ type Notices struct {
 
 var _ hub.Notifier = (*Notices)(nil)
 
-// NewNotices returns Notices that connect at their first use. Close closes the
-// connection.
+// NewNotices returns Notices that connect when they are first used. Close closes the connection.
 func NewNotices(opts NoticeOptions) *Notices {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Clock == nil {
@@ -73,16 +71,16 @@ func NewNotices(opts NoticeOptions) *Notices {
 	return n
 }
 
-// Close waits until the calls under way have ended, and closes the connection.
-// If ctx ends first, the remaining work ends soon after.
+// Close waits until the calls in flight have ended, and closes the connection. If ctx ends first,
+// Close returns, and the remaining work ends soon afterwards.
 func (n *Notices) Close(ctx context.Context) error {
 	err := n.tasks.Close(ctx)
-	_ = busclient.Outlast(ctx, busclient.CloseTimeout, n.bus.Close) // Close always returns nil
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, n.bus.Close) // Connection.Close always returns nil
 	return err
 }
 
-// Notify implements hub.Notifier. It fails with Unavailable if the bus has not
-// accepted the notice, and with Uncertain if it may have.
+// Notify implements hub.Notifier. It fails with Unavailable if the bus has not accepted the notice,
+// and with Uncertain if the bus may have accepted it.
 func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 	queues, ok := n.opts.Queues[notice.Origin]
 	if !ok {
@@ -100,8 +98,8 @@ func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 	return err
 }
 
-// startSpan starts the span of a notice, whose parent is the span of the Peek
-// that opened its bundle. The message to the domain has its trace context.
+// startSpan starts the span of a notice. The parent of the span is the span of the Peek that opened
+// the bundle. The message to the domain carries the trace context of the span.
 func (n *Notices) startSpan(ctx context.Context, notice *domain.Notice, queue string) (context.Context, trace.Span) {
 	start := tracing.Start{Name: "send " + queue, Kind: trace.SpanKindProducer, Parent: notice.Peeked}
 	if n.tracer.IsOn() {
@@ -134,7 +132,7 @@ func (n *Notices) sendNotice(ctx context.Context, notice domain.Notice, queue st
 	tracing.AddToProperties(properties, domain.TraceContextOf(ctx))
 	message := &azservicebus.Message{Body: body, MessageID: &process, CorrelationID: &process, ApplicationProperties: properties}
 	if err := ctx.Err(); err != nil {
-		return domain.Errorf(domain.Unavailable, "no time was left for it: %w", err)
+		return domain.Errorf(domain.Unavailable, "no time is left for the call: %w", err)
 	}
 	sent := make(chan error, 1)
 	if !n.tasks.Go(func() { sent <- n.send(queue, message) }) { //nolint:contextcheck // a send outlasts its caller
@@ -144,11 +142,11 @@ func (n *Notices) sendNotice(ctx context.Context, notice domain.Notice, queue st
 	case err := <-sent:
 		return err
 	case <-ctx.Done():
-		return domain.Errorf(domain.Uncertain, "the bus has not said in time whether it accepts the notice: %w", ctx.Err())
+		return domain.Errorf(domain.Uncertain, "the bus has not confirmed in time whether it accepts the notice: %w", ctx.Err())
 	}
 }
 
-// send sends a message. It is not cancelled when its caller leaves.
+// send sends a message. The call is not cancelled when the context of the caller ends.
 func (n *Notices) send(queue string, m *azservicebus.Message) error {
 	err := n.bus.Send(n.tasks.Context(), queue, m)
 	failed, _ := errors.AsType[*busclient.SendError](err)

@@ -73,8 +73,8 @@ func noticesOf(t testing.TB, n *embedded.Namespace, count int) []*azservicebus.R
 	return got
 }
 
-// A notice has, byte for byte, the format for which domains were built.
-func TestANoticeIsWhatTheContractSays(t *testing.T) {
+// A notice has, byte for byte, the format that domains were built for.
+func TestNotice_HasTheBytesOfTheContract(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
 		n := bustest.Open(t, embedded.Options{})
@@ -100,7 +100,7 @@ func TestANoticeIsWhatTheContractSays(t *testing.T) {
 	})(t)
 }
 
-func TestANoticeThatComesAgainHasTheSameID(t *testing.T) {
+func TestNotice_HasTheSameIDWhenItIsRepeated(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		s := newNotices(t, n)
@@ -113,7 +113,7 @@ func TestANoticeThatComesAgainHasTheSameID(t *testing.T) {
 	})(t)
 }
 
-func TestABusThatKnowsIDsTakesANoticeOnce(t *testing.T) {
+func TestNotice_IsStoredOnceByABusThatDetectsDuplicates(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		entities := bustest.Entities()
 		for i := range entities.Queues {
@@ -129,8 +129,7 @@ func TestABusThatKnowsIDsTakesANoticeOnce(t *testing.T) {
 	})(t)
 }
 
-// The order is kept even if connections are lost; then a notice may be
-// duplicated.
+// The order is kept even if connections are lost. After a loss, a notice may arrive twice.
 func TestNoticesKeepTheOrderOfTheirCalls(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const many = 50
@@ -164,7 +163,7 @@ func TestManyNoticesShareAConnection(t *testing.T) {
 	noticesOf(t, n, 100)
 }
 
-func TestANoticeThatTheBusRefusesIsNotAccepted(t *testing.T) {
+func TestNotice_FailsIfTheBusRefusesIt(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		entities := bustest.Entities()
 		for i := range entities.Queues {
@@ -218,14 +217,13 @@ func TestNoticesContinueAfterAnOutageAndAfterAKeyIsCorrected(t *testing.T) {
 	})(t)
 }
 
-// silence lets the requests of a client through. Once it is on, it lets nothing
-// back.
-type silence struct {
+// A silencedConn lets the requests of a client through. While on is true, it blocks the replies.
+type silencedConn struct {
 	net.Conn
 	on *atomic.Bool
 }
 
-func (s *silence) Read(b []byte) (int, error) {
+func (s *silencedConn) Read(b []byte) (int, error) {
 	for {
 		k, err := s.Conn.Read(b)
 		if err != nil || !s.on.Load() {
@@ -234,8 +232,8 @@ func (s *silence) Read(b []byte) (int, error) {
 	}
 }
 
-// The bus has accepted the notice, and its answer is lost.
-func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
+// The bus has accepted the notice, but its reply is lost.
+func TestNotice_IsUncertainIfTheReplyIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := embedded.Open(embedded.Options{Entities: bustest.Entities()})
 		require.NoError(t, err)
@@ -243,7 +241,7 @@ func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
 		s := servicebus.NewNotices(servicebus.NoticeOptions{Queues: bustest.QueuesOf(domain.TimeSeries), Open: func() (*azservicebus.Client, error) {
 			return bustest.NewClient(n.ConnectionString(""), func(ctx context.Context) (net.Conn, error) {
 				c, err := n.Dial(ctx)
-				return &silence{c, &on}, err
+				return &silencedConn{c, &on}, err
 			})
 		}})
 		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
@@ -260,7 +258,7 @@ func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
 	})
 }
 
-func TestAfterClosingNoNoticeIsSent(t *testing.T) {
+func TestNotices_SendNothingAfterClose(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		s := newNotices(t, n)
@@ -298,8 +296,8 @@ func TestNoticesAreCountedByOutcome(t *testing.T) {
 	})(t)
 }
 
-// A client renews its tokens in the background even if it is not used, and
-// retries at once unless its options make it wait.
+// A client renews its tokens in the background even if it is not used. It retries immediately
+// unless its options specify a delay.
 func TestAnIdleConnectionWaitsQuietlyForAnUnavailableBus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
@@ -325,7 +323,7 @@ func TestAnIdleConnectionWaitsQuietlyForAnUnavailableBus(t *testing.T) {
 		n.DropConnections()
 		select {
 		case <-ctx.Done():
-		case <-time.After(3 * time.Hour): // tokens are valid for two hours
+		case <-time.After(3 * time.Hour): // longer than the two hours for which a token is valid
 		}
 		tries := dialled.Load()
 		away.Store(false)

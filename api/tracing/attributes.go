@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The attributes of spans, by the semantic conventions of OpenTelemetry for HTTP and messaging. None has a
-// payload, a token or the id of an event.
+// The attributes of spans, named by the semantic conventions of OpenTelemetry for HTTP and
+// messaging. No attribute contains a payload, a token or the id of an event.
 const (
 	HTTPMethod = attribute.Key("http.request.method")
 	HTTPRoute  = attribute.Key("http.route")
@@ -15,9 +15,9 @@ const (
 	Resend     = attribute.Key("http.request.resend_count")
 	ErrorType  = attribute.Key("error.type")
 
-	System        = attribute.Key("messaging.system")         // servicebus, or MessageHub itself
-	OperationName = attribute.Key("messaging.operation.name") // name such as peek
-	OperationType = attribute.Key("messaging.operation.type") // send, receive, process or settle
+	System        = attribute.Key("messaging.system")         // the constant ServiceBus or Hub
+	OperationName = attribute.Key("messaging.operation.name") // name of the operation, such as peek
+	OperationType = attribute.Key("messaging.operation.type") // one of Send, Receive, Process and Settle
 	Destination   = attribute.Key("messaging.destination.name")
 	MessageID     = attribute.Key("messaging.message.id") // id of a bundle, or of a message on the bus
 	BatchSize     = attribute.Key("messaging.batch.message_count")
@@ -41,8 +41,8 @@ const (
 	Settle  = "settle"
 )
 
-// BusAttributes returns the attributes of a call of Service Bus. A message id
-// is cut, because any sender can choose a long one.
+// BusAttributes returns the attributes of a call of Service Bus. It shortens a long message id,
+// because any sender can choose one.
 func BusAttributes(name, kind, queue, message string) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{System.String(ServiceBus), OperationName.String(name), OperationType.String(kind), Destination.String(queue)}
 	if message != "" {

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	parentHeader = "Traceparent" // in the canonical form of net/http
+	parentHeader = "Traceparent" // canonical form of the header name for net/http
 	stateHeader  = "Tracestate"
 )
 
-// FromHeader returns the trace context in the headers of a request. It is zero
-// unless the headers have exactly one, and that is valid.
+// FromHeader returns the trace context in the headers of a request. The result is zero unless the
+// request has exactly one Traceparent header and its value is valid.
 func FromHeader(h http.Header) domain.TraceContext {
 	parents := h[parentHeader]
 	if len(parents) != 1 {
@@ -23,7 +23,7 @@ func FromHeader(h http.Header) domain.TraceContext {
 	return c
 }
 
-// joinStates joins several headers tracestate.
+// joinStates joins the values of several tracestate headers.
 func joinStates(states []string) string {
 	if len(states) == 1 {
 		return states[0]
@@ -31,8 +31,7 @@ func joinStates(states []string) string {
 	return strings.Join(states, ",")
 }
 
-// AddToHeader adds the trace context c to the headers of a request, if it names
-// a span.
+// AddToHeader adds the trace context c to the headers of a request. A zero c adds nothing.
 func AddToHeader(h http.Header, c domain.TraceContext) {
 	if c.IsZero() {
 		return
@@ -43,17 +42,16 @@ func AddToHeader(h http.Header, c domain.TraceContext) {
 	}
 }
 
-// The application properties of a message on Service Bus. Clients of Microsoft
-// write Diagnostic-Id, and read both.
+// The application properties of a Service Bus message with its trace context. Microsoft's clients
+// write Diagnostic-Id, and read both traceparent and Diagnostic-Id.
 const (
 	parentProperty     = "traceparent"
 	stateProperty      = "tracestate"
 	diagnosticProperty = "Diagnostic-Id"
 )
 
-// FromProperties returns the trace context in the application properties of a
-// message, zero if there is no valid one. Diagnostic-Id is used if traceparent
-// is missing.
+// FromProperties returns the trace context in the application properties of a message. It reads
+// Diagnostic-Id if traceparent is missing. The result is zero if the value is missing or invalid.
 func FromProperties(properties map[string]any) domain.TraceContext {
 	parent, found := properties[parentProperty]
 	if !found {
@@ -68,8 +66,8 @@ func FromProperties(properties map[string]any) domain.TraceContext {
 	return c
 }
 
-// AddToProperties gives the application properties of a message the context c, if it names a
-// span.
+// AddToProperties adds the trace context c to the application properties of a message. A zero c
+// adds nothing.
 func AddToProperties(properties map[string]any, c domain.TraceContext) {
 	if c.IsZero() {
 		return

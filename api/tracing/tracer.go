@@ -1,12 +1,11 @@
-// Package tracing joins the trace contexts of package domain, which travel with the calls of use
-// cases and are stored, with the spans of OpenTelemetry, which the edges record.
+// Package tracing connects two kinds of trace contexts: those of package domain, which use cases
+// pass on and store, and the spans of OpenTelemetry, which are recorded at the edges of the hub.
 //
-// It promises that a context that comes in is passed on whether or not spans are recorded, that
-// a header or property that is not valid is ignored, and that without a provider a request
-// without a context costs nothing.
+// The package passes on an incoming trace context even if no spans are recorded. It ignores an
+// invalid header or property. Without a provider, a request that has no trace context costs
+// nothing.
 //
-// Where spans go, and which of them are recorded, is decided by the program that gives the
-// provider.
+// The program that supplies the provider decides which spans are recorded and where they are sent.
 package tracing
 
 import (
@@ -18,11 +17,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Tracer starts the spans of an edge. Its zero value and a nil Tracer record nothing.
+// A Tracer starts the spans of an edge of the hub. A zero Tracer and a nil Tracer record nothing.
 type Tracer struct{ tracer trace.Tracer }
 
-// New returns a Tracer for one package, which records with provider; nil:
-// nothing is recorded.
+// New returns a Tracer for the package name, which records spans with provider. If provider is nil,
+// the Tracer records nothing.
 func New(provider trace.TracerProvider, name string) *Tracer {
 	if provider == nil {
 		return nil
@@ -30,21 +29,21 @@ func New(provider trace.TracerProvider, name string) *Tracer {
 	return &Tracer{provider.Tracer("github.com/messagehub/messagehub/" + name)}
 }
 
-// IsOn reports whether t records.
+// IsOn reports whether t records spans.
 func (t *Tracer) IsOn() bool { return t != nil && t.tracer != nil }
 
-// A Start describes a span that begins.
+// A Start describes a span that is about to start.
 type Start struct {
 	Name   string
 	Kind   trace.SpanKind
-	Parent domain.TraceContext   // of another process or an earlier time; zero: the span of ctx, or none
+	Parent domain.TraceContext   // trace context of another process or an earlier time; zero for the span of ctx, if any
 	Links  []domain.TraceContext // further causes
 	Attrs  []attribute.KeyValue
 	Extra  []trace.SpanStartOption
 }
 
-// Start starts a span, and returns a ctx with it, for child spans and for use
-// cases. If t records nothing, that ctx has the parent.
+// Start starts a span. It returns a context with the span, for child spans and for use cases. If t
+// records nothing, the returned context has s.Parent.
 func (t *Tracer) Start(ctx context.Context, s Start) (context.Context, trace.Span) {
 	if !s.Parent.IsZero() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, spanContext(s.Parent))
@@ -60,12 +59,12 @@ func (t *Tracer) Start(ctx context.Context, s Start) (context.Context, trace.Spa
 	return WithSpan(ctx, span), span
 }
 
-// WithSpan returns ctx with a span that was started before.
+// WithSpan returns ctx with a span that is already started.
 func WithSpan(ctx context.Context, span trace.Span) context.Context {
 	return domain.WithTraceContext(trace.ContextWithSpan(ctx, span), ContextOf(span))
 }
 
-// ContextOf returns the context of a span.
+// ContextOf returns the trace context of a span. It is zero if the span is not valid.
 func ContextOf(span trace.Span) domain.TraceContext {
 	c := span.SpanContext()
 	if !c.IsValid() {
@@ -76,7 +75,7 @@ func ContextOf(span trace.Span) domain.TraceContext {
 	}
 }
 
-// AddLinks adds other causes to a span, as far as they name a span.
+// AddLinks adds links to other causes to a span. It skips causes that are zero.
 func AddLinks(span trace.Span, causes ...domain.TraceContext) {
 	if !span.IsRecording() {
 		return
@@ -96,7 +95,7 @@ func spanContext(c domain.TraceContext) trace.SpanContext {
 		config.TraceFlags = trace.FlagsSampled
 	}
 	if c.State != "" {
-		config.TraceState, _ = trace.ParseTraceState(c.State) // what it does not accept is left out
+		config.TraceState, _ = trace.ParseTraceState(c.State) // a tracestate that the library rejects is omitted
 	}
 	return trace.NewSpanContext(config)
 }

@@ -39,7 +39,7 @@ func TestHeader_CarriesAContext(t *testing.T) {
 	tracing.AddToHeader(http.Header(nil), domain.TraceContext{})
 }
 
-func TestHeader_IsLeftOutUnlessValid(t *testing.T) {
+func TestHeader_IsIgnoredUnlessValid(t *testing.T) {
 	for name, parents := range map[string][]string{
 		"missing": nil, "empty": {""}, "zeros": {zeros}, "doubled": {parent, parent}, "a megabyte": {strings.Repeat("0", 1<<20)},
 	} {
@@ -59,7 +59,7 @@ func TestProperties_CarryAContext(t *testing.T) {
 	assert.Equal(t, parse(t, parent, ""), tracing.FromProperties(map[string]any{"Diagnostic-Id": other, "traceparent": parent}))
 }
 
-func TestProperties_AreLeftOutUnlessValid(t *testing.T) {
+func TestProperties_AreIgnoredUnlessValid(t *testing.T) {
 	for name, p := range map[string]map[string]any{
 		"missing": nil, "zeros": {"traceparent": zeros}, "a number": {"traceparent": 7}, "a megabyte": {"traceparent": strings.Repeat("0", 1<<20)},
 		"the older form": {"Diagnostic-Id": "|7dba9dcb-4f56f5c9efbd2e07.1."}, "bytes": {"traceparent": []byte(parent)},
@@ -68,7 +68,7 @@ func TestProperties_AreLeftOutUnlessValid(t *testing.T) {
 	}
 }
 
-func TestTracer_WithoutProviderPassesTheParentOn(t *testing.T) {
+func TestTracer_WithoutAProviderPassesOnTheParent(t *testing.T) {
 	tracer := tracing.New(nil, "api")
 	c := parse(t, parent, "a=b")
 	ctx, span := tracer.Start(t.Context(), tracing.Start{Parent: c})

@@ -1,4 +1,4 @@
-// Package identitytest has an issuer of tokens for tests, on loopback.
+// Package identitytest provides an issuer of tokens on loopback, for tests.
 package identitytest
 
 import (
@@ -21,19 +21,19 @@ import (
 // Audience is the audience of the tokens of an Issuer.
 const Audience = "api://messagehub"
 
-// An Issuer signs tokens, and serves the document of an issuer and its keys.
+// An Issuer signs tokens. It also serves its discovery document and its keys.
 type Issuer struct {
 	URL string
 	t   testing.TB
 
 	mu      sync.Mutex
-	keys    []jose.JSONWebKey // private keys; the last one signs
+	keys    []jose.JSONWebKey // private keys; the last one signs tokens
 	made    int               // number of generated keys
-	fetches int               // number of fetches of the keys
-	answer  http.HandlerFunc  // answers instead of the issuer; nil: the issuer works
+	fetches int               // number of requests for the keys
+	answer  http.HandlerFunc  // handles requests instead of the issuer; nil while the issuer works
 }
 
-// Start starts an issuer, which ends with the test.
+// Start starts an issuer. It stops at the end of the test.
 func Start(t testing.TB) *Issuer {
 	t.Helper()
 	i := &Issuer{t: t}
@@ -68,14 +68,15 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Break lets answer answer instead of the issuer; nil repairs it.
+// Break makes answer handle all requests instead of the issuer. If answer is nil, the issuer
+// handles them again.
 func (i *Issuer) Break(answer http.HandlerFunc) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.answer = answer
 }
 
-// Rotate makes the issuer sign with a new key, and withdraws the previous ones.
+// Rotate makes the issuer sign with a new key, and withdraws the previous keys.
 func (i *Issuer) Rotate() {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -84,7 +85,7 @@ func (i *Issuer) Rotate() {
 	i.Use(key, string(jose.ES256))
 }
 
-// Use makes the issuer sign with a key, which becomes its only one.
+// Use makes the issuer sign with a key, and withdraws all other keys.
 func (i *Issuer) Use(key crypto.Signer, algorithm string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -92,14 +93,14 @@ func (i *Issuer) Use(key crypto.Signer, algorithm string) {
 	i.keys = []jose.JSONWebKey{{Key: key, KeyID: "key-" + strconv.Itoa(i.made), Algorithm: algorithm, Use: "sig"}}
 }
 
-// Fetches returns the number of fetches of the keys.
+// Fetches returns the number of requests for the keys.
 func (i *Issuer) Fetches() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.fetches
 }
 
-// Key returns the key that signs.
+// Key returns the private key that signs tokens.
 func (i *Issuer) Key() jose.JSONWebKey {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -109,8 +110,8 @@ func (i *Issuer) Key() jose.JSONWebKey {
 // Claims are the claims of a token.
 type Claims map[string]any
 
-// Claims returns the claims of a token that is valid for an hour, with changes.
-// A nil value removes a claim.
+// Claims returns the claims of a token that is valid for an hour. The claims in more replace or
+// extend them; a nil value removes a claim.
 func (i *Issuer) Claims(more Claims) Claims {
 	now := time.Now()
 	claims := Claims{"iss": i.URL, "aud": Audience, "sub": "subject", "azp": "client", "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix()}
@@ -122,16 +123,16 @@ func (i *Issuer) Claims(more Claims) Claims {
 // Token returns a signed token with the claims of [Issuer.Claims].
 func (i *Issuer) Token(more Claims) string { return i.Sign(i.Key(), i.Claims(more), nil) }
 
-// Actor returns a token of an actor.
+// Actor returns a token with the role actor for the actor id.
 func (i *Issuer) Actor(id string) string {
 	return i.Token(Claims{"roles": []string{"actor"}, "actor": id})
 }
 
-// Role returns a token with roles.
+// Role returns a token with the given roles.
 func (i *Issuer) Role(roles ...string) string { return i.Token(Claims{"roles": roles}) }
 
-// Sign signs claims with a key. header has members of the header in addition to
-// alg and kid.
+// Sign returns a token with claims, signed with key. The header of the token contains alg, kid and
+// the members of header.
 func (i *Issuer) Sign(key jose.JSONWebKey, claims any, header map[jose.HeaderKey]any) string {
 	i.t.Helper()
 	payload, err := json.Marshal(claims)

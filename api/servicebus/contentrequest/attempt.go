@@ -18,30 +18,30 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// An attempt is one request and the session of its reply.
+// An attempt is one request together with the session in which its reply arrives.
 type attempt struct {
 	requests *Requests
 	origin   domain.Origin
 	queues   contract.Queues
-	id       string // id of the request, and of the session
+	id       string // id of the request, and of the session of its reply
 	process  string // process id of the bundle
 	message  *azservicebus.Message
 
-	sent   chan error // gets nil once the bus has accepted the request
+	sent   chan error // receives nil once the bus has accepted the request
 	result chan replyResult
 
-	mu  sync.Mutex
-	why error // why the session is not open; nil if it is open
+	mu           sync.Mutex
+	interruption error // reason why the session is not open; nil while it is open
 }
 
-// A replyResult is the reply, or the reason why none can come.
+// A replyResult is the reply, or the reason why no reply can arrive.
 type replyResult struct {
 	reply hub.Reply
 	err   error
 }
 
-// run sends the request and listens until it has the reply, or ctx ends. It
-// returns after everything that it received is settled.
+// run sends the request and listens until the reply arrives or ctx ends. It returns after every
+// received message is settled.
 func (a *attempt) run(ctx context.Context) {
 	a.setInterruption(errors.New("the bus has not opened the session for the reply in time; check that it is up"))
 	var sending sync.WaitGroup
@@ -50,7 +50,7 @@ func (a *attempt) run(ctx context.Context) {
 	sending.Wait()
 }
 
-// awaitReply returns the reply, or the reason why it is missing.
+// awaitReply returns the reply, or the reason why no reply arrived.
 func (a *attempt) awaitReply(ctx context.Context) (hub.Reply, error) {
 	sent, isSent := a.sent, false
 	for {
@@ -66,7 +66,7 @@ func (a *attempt) awaitReply(ctx context.Context) (hub.Reply, error) {
 			return hub.Reply{}, errClosing
 		case <-ctx.Done():
 			select {
-			case r := <-a.result: // the reply came just in time
+			case r := <-a.result: // the reply arrived at the same moment as the deadline
 				return r.reply, r.err
 			default:
 				return hub.Reply{}, a.overdueError(ctx.Err(), isSent)
@@ -75,12 +75,12 @@ func (a *attempt) awaitReply(ctx context.Context) (hub.Reply, error) {
 	}
 }
 
-// overdueError returns the error for a missing reply. It blames the bus if the bus has not
-// accepted the request or the session cannot be opened, and otherwise the domain. If the caller
-// has left, it blames neither.
+// overdueError returns the error for a missing reply. It blames the bus if the bus has not accepted
+// the request or the session cannot be opened, and otherwise the domain. If the caller cancelled
+// the request, the error blames neither.
 func (a *attempt) overdueError(end error, isSent bool) error {
 	a.mu.Lock()
-	why := a.why
+	why := a.interruption
 	a.mu.Unlock()
 	switch {
 	case errors.Is(end, context.Canceled):
@@ -92,14 +92,15 @@ func (a *attempt) overdueError(end error, isSent bool) error {
 	return fmt.Errorf("ask domain %s: no reply: %w", a.origin, end)
 }
 
-// setInterruption stores why the session is not open; nil if it is open.
+// setInterruption stores the reason why the session is not open; nil means that the session is
+// open.
 func (a *attempt) setInterruption(why error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.why = why
+	a.interruption = why
 }
 
-// listenForReply opens the session, and opens it again after each loss.
+// listenForReply opens the session, and opens it again each time it is lost.
 func (a *attempt) listenForReply(ctx context.Context) {
 	for try := 0; ; try++ {
 		if a.listenOnce(ctx, try) || !a.pauseBefore(ctx, try) {
@@ -108,8 +109,8 @@ func (a *attempt) listenForReply(ctx context.Context) {
 	}
 }
 
-// listenOnce opens the session and listens; try counts from 0. It returns true
-// if no further message is expected.
+// listenOnce opens the session and listens; try is the number of earlier tries. It returns true if
+// no further message is expected.
 func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	connection := busclient.LeastUsed(a.requests.replies)
 	client, err := connection.Acquire()
@@ -134,7 +135,7 @@ func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	}
 	a.setInterruption(nil)
 	done = a.listenTo(ctx, session)
-	_ = busclient.Outlast(ctx, busclient.CloseTimeout, session.Close) // the bus closes the session in the end
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, session.Close) // if the call fails, the bus closes the session when its lock expires
 	if !done {
 		connection.Replace(ctx, client)
 	}
@@ -147,8 +148,8 @@ func (a *attempt) acceptSession(c *busclient.Client) (*azservicebus.SessionRecei
 	return c.AcceptSessionForQueue(ctx, a.queues.Reply, a.id, nil)
 }
 
-// listenTo receives messages of the session until one is the reply, or ctx ends. It returns
-// false if the session is lost.
+// listenTo receives messages of the session until the reply arrives or ctx ends. It returns false
+// if the session is lost.
 func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver) (done bool) {
 	for ctx.Err() == nil {
 		m, err := busclient.ReceiveOne(ctx, s)
@@ -164,7 +165,7 @@ func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver)
 				a.drainReplies(ctx, s)
 				return true
 			}
-		case busclient.IsPanic(err): // any sender can set a property of a type that the client does not expect
+		case busclient.IsPanic(err): // the client panics on a property of an unexpected type, which any sender can set
 			c := newMalformed("it has a property DeadLetterReason or DeadLetterErrorDescription that is no string; leave it out")
 			a.result <- replyResult{reply: c.reply}
 			a.countRefused(c)
@@ -179,7 +180,7 @@ func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver)
 
 // drainReplies settles duplicates of the reply that have already arrived.
 func (a *attempt) drainReplies(ctx context.Context, s *azservicebus.SessionReceiver) {
-	const limit, moment = 8, 20 * time.Millisecond // moment is the time for the way to the bus and back
+	const limit, moment = 8, 20 * time.Millisecond // moment is the time for a round trip to the bus
 	for range limit {
 		var m *azservicebus.ReceivedMessage
 		_ = busclient.Outlast(ctx, moment, func(ctx context.Context) (err error) {
@@ -193,12 +194,12 @@ func (a *attempt) drainReplies(ctx context.Context, s *azservicebus.SessionRecei
 	}
 }
 
-// settleTimeout limits the settlement of a message: after that time, the
-// retries of the client become rare.
+// settleTimeout limits the settlement of a message: after 2 seconds, the client retries only
+// rarely.
 const settleTimeout = 2 * time.Second
 
-// settleReply completes a reply, and dead-letters any other message. If it fails, the message
-// stays in a session that no receiver opens again, until it expires.
+// settleReply completes a reply, and dead-letters any other message. If the settlement fails, the
+// message stays in its session, which no receiver opens again, until the message expires.
 func (a *attempt) settleReply(ctx context.Context, s *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage, c classification) {
 	settling, span := a.requests.startSettling(ctx, a.queues.Reply, m.MessageID, c.refusal)
 	defer span.End()
@@ -225,7 +226,7 @@ func (a *attempt) logger() *slog.Logger {
 	return a.requests.opts.Logger.With("domain", a.origin.String(), "queue", a.queues.Reply, "request_id", a.id, "process_id", a.process)
 }
 
-// pauseBefore waits before try n: not before try 0, and up to about 2 s before later ones. It
+// pauseBefore waits before try n: not before try 0, and up to about 2 s before later tries. It
 // returns false when ctx ends.
 func (a *attempt) pauseBefore(ctx context.Context, n int) bool {
 	const first, longest = 50 * time.Millisecond, 2 * time.Second
@@ -233,6 +234,6 @@ func (a *attempt) pauseBefore(ctx context.Context, n int) bool {
 		return ctx.Err() == nil
 	}
 	long := min(first<<min(n-1, 10), longest)
-	jitter := 0.75 + a.requests.opts.Random()/2 // so that those who have lost the same connection do not all retry at the same time
+	jitter := 0.75 + a.requests.opts.Random()/2 // so that attempts that lost the same connection do not all retry at the same time
 	return busclient.Sleep(ctx, time.Duration(float64(long)*jitter))
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// instant runs a domain that answers at once. Its queue has no sessions, so it
-// adds almost nothing to the measured time.
-func instant(b *testing.B, open func() (*azservicebus.Client, error)) {
+// runInstantDomain runs a domain that replies immediately. The queue of the domain has no sessions,
+// so the domain adds almost nothing to the measured time.
+func runInstantDomain(b *testing.B, open func() (*azservicebus.Client, error)) {
 	b.Helper()
 	client, err := open()
 	require.NoError(b, err)
@@ -40,7 +40,7 @@ func instant(b *testing.B, open func() (*azservicebus.Client, error)) {
 				answering.Go(func() {
 					var q contract.DataBundleRequestContract
 					_ = proto.Unmarshal(m.Body, &q)
-					_ = replies.SendMessage(ctx, asked{&q, m}.content(uri), nil)
+					_ = replies.SendMessage(ctx, receivedRequest{&q, m}.content(uri), nil)
 					_ = requests.CompleteMessage(ctx, m, nil)
 				})
 			}
@@ -60,9 +60,9 @@ func benchmarkRequests(b *testing.B, atOnce int) {
 	}
 	n := bustest.Open(b, embedded.Options{Dir: b.TempDir(), Entities: entities})
 	open := bustest.ServeTCP(b, n)
-	instant(b, open)
+	runInstantDomain(b, open)
 	r := newRequests(b, n, func(o *contentrequest.Options) { o.Open = open })
-	_, err := ask(b, r, aRequest())
+	_, err := sendRequest(b, r, aRequest())
 	require.NoError(b, err)
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -75,7 +75,7 @@ func benchmarkRequests(b *testing.B, atOnce int) {
 	for range atOnce {
 		all.Go(func() {
 			for range left {
-				if _, err := ask(b, r, aRequest()); err != nil {
+				if _, err := sendRequest(b, r, aRequest()); err != nil {
 					b.Error(err)
 				}
 			}

@@ -21,8 +21,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// amply is the time limit of requests that are answered. It never passes.
-const amply = 2 * time.Minute
+// longTimeout is the time limit of requests that receive a reply. No test waits that long.
+const longTimeout = 2 * time.Minute
 
 var (
 	bundle    = bustest.Must(domain.ParseBundleID("0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"))
@@ -34,11 +34,11 @@ func aRequest() hub.ContentRequest {
 	return hub.ContentRequest{
 		Recipient: recipient, Origin: domain.TimeSeries, Bundle: bundle,
 		ContentType: bustest.Must(domain.ParseContentType("RSM012")), Format: domain.XML, Version: "1.2",
-		List: "ab/0001/" + process + "_1-7", By: time.Now().Add(amply),
+		List: "ab/0001/" + process + "_1-7", By: time.Now().Add(longTimeout),
 	}
 }
 
-// newRequests makes Requests of the bus n that end with the test.
+// newRequests creates Requests on the bus n and closes them at the end of the test.
 func newRequests(t testing.TB, n *embedded.Namespace, change ...func(*contentrequest.Options)) *contentrequest.Requests {
 	t.Helper()
 	o := contentrequest.Options{Open: bustest.Clients(n), Queues: bustest.QueuesOf(bustest.Origins...)}
@@ -50,16 +50,16 @@ func newRequests(t testing.TB, n *embedded.Namespace, change ...func(*contentreq
 	return r
 }
 
-// ask sends a request with enough time for an answer.
-func ask(t testing.TB, r *contentrequest.Requests, q hub.ContentRequest) (hub.Reply, error) {
+// sendRequest sends a request with enough time for a reply.
+func sendRequest(t testing.TB, r *contentrequest.Requests, q hub.ContentRequest) (hub.Reply, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), amply)
+	ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 	defer cancel()
 	return r.Request(ctx, q)
 }
 
-// A simulated domain receives requests, and answers them as the test wants.
-type simulated struct {
+// A simulatedDomain receives requests and replies as the test specifies.
+type simulatedDomain struct {
 	client  *azservicebus.Client
 	queues  contract.Queues
 	sending sync.Mutex
@@ -67,44 +67,43 @@ type simulated struct {
 	seen    map[string]bool // ids of received requests
 }
 
-// asked is a request as a domain receives it.
-type asked struct {
+// A receivedRequest is a request as a domain receives it.
+type receivedRequest struct {
 	*contract.DataBundleRequestContract
 	message *azservicebus.ReceivedMessage
 }
 
 // newDomain returns a domain that does not receive requests yet.
-func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simulated {
+func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simulatedDomain {
 	t.Helper()
 	client, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
 		RetryOptions:     azservicebus.RetryOptions{MaxRetries: 100, RetryDelay: time.Millisecond, MaxRetryDelay: 50 * time.Millisecond},
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return n.Dial(ctx) },
 	})
 	require.NoError(t, err)
-	d := &simulated{client: client, queues: contract.DefaultQueues(origin.String()), seen: make(map[string]bool)}
+	d := &simulatedDomain{client: client, queues: contract.DefaultQueues(origin.String()), seen: make(map[string]bool)}
 	d.replies, err = client.NewSender(d.queues.Reply, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
 	return d
 }
 
-// serve is serveAs for domain.TimeSeries.
-func serve(t testing.TB, n *embedded.Namespace, answer func(asked) []*azservicebus.Message) *simulated {
+// serve calls serveAs for domain.TimeSeries.
+func serve(t testing.TB, n *embedded.Namespace, answer func(receivedRequest) []*azservicebus.Message) *simulatedDomain {
 	t.Helper()
 	return serveAs(t, n, domain.TimeSeries, answer)
 }
 
-// serveAs lets a domain answer each request with the messages that answer
-// returns, in one batch, until the test ends. Any number of requests are
-// answered concurrently.
-func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer func(asked) []*azservicebus.Message) *simulated {
+// serveAs runs a domain that replies to each request with the messages that answer returns, sent in
+// one batch, until the test ends. The domain replies to any number of requests concurrently.
+func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer func(receivedRequest) []*azservicebus.Message) *simulatedDomain {
 	t.Helper()
 	d := newDomain(t, n, origin)
 	ctx, stop := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	working.Go(func() {
 		for {
-			q, ok := d.take(ctx)
+			q, ok := d.receiveRequest(ctx)
 			if !ok {
 				return
 			}
@@ -122,9 +121,9 @@ func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer f
 	return d
 }
 
-// take receives the next request, even if connections are lost. It skips
-// redelivered and repeated requests. It returns false when ctx has ended.
-func (d *simulated) take(ctx context.Context) (asked, bool) {
+// receiveRequest receives the next request, even if connections are lost. It skips redelivered and
+// repeated requests. It returns false when ctx has ended.
+func (d *simulatedDomain) receiveRequest(ctx context.Context) (receivedRequest, bool) {
 	for ctx.Err() == nil {
 		session, err := d.client.AcceptNextSessionForQueue(ctx, d.queues.Request, nil)
 		if err != nil {
@@ -141,17 +140,17 @@ func (d *simulated) take(ctx context.Context) (asked, bool) {
 		_ = session.Close(context.Background())
 		if isRequest && !d.seen[q.RequestId] {
 			d.seen[q.RequestId] = true
-			return asked{&q, messages[0]}, true
+			return receivedRequest{&q, messages[0]}, true
 		}
 	}
-	return asked{}, false
+	return receivedRequest{}, false
 }
 
-func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
+func (d *simulatedDomain) send(t testing.TB, replies ...*azservicebus.Message) {
 	if len(replies) == 0 {
 		return
 	}
-	d.sending.Lock() // if several open the link at the same time, the client forgets every link except one
+	d.sending.Lock() // if several goroutines open the link at the same time, the client loses track of all links except one
 	defer d.sending.Unlock()
 	batch, err := d.replies.NewMessageBatch(context.Background(), nil)
 	if !assert.NoError(t, err) {
@@ -163,16 +162,16 @@ func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
 	assert.NoError(t, d.replies.SendMessageBatch(context.Background(), batch, nil))
 }
 
-// nextRequest receives the next request in a test that answers itself.
-func (d *simulated) nextRequest(t testing.TB) asked {
+// nextRequest receives the next request, for a test that sends the reply itself.
+func (d *simulatedDomain) nextRequest(t testing.TB) receivedRequest {
 	t.Helper()
-	q, ok := d.take(t.Context())
+	q, ok := d.receiveRequest(t.Context())
 	require.True(t, ok)
 	return q
 }
 
-// deadReply waits for a message in the dead letters of the reply queue.
-func (d *simulated) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
+// deadReply waits for a message in the dead-letter queue of the reply queue.
+func (d *simulatedDomain) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
 	t.Helper()
 	r, err := d.client.NewReceiverForQueue(d.queues.Reply, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 	require.NoError(t, err)
@@ -187,18 +186,18 @@ func (d *simulated) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
 	}
 }
 
-// reply returns a message for the session in a request.
-func (q asked) reply(r *contract.DataBundleResponseContract) *azservicebus.Message {
+// reply returns a message for the session that the request names.
+func (q receivedRequest) reply(r *contract.DataBundleResponseContract) *azservicebus.Message {
 	return q.raw(bustest.Must(proto.Marshal(r)))
 }
 
-func (q asked) raw(body []byte) *azservicebus.Message {
+func (q receivedRequest) raw(body []byte) *azservicebus.Message {
 	ttl := contract.ReplyWithin
 	return &azservicebus.Message{Body: body, SessionID: q.message.ReplyToSessionID, TimeToLive: &ttl}
 }
 
-// content returns a reply that says that the content is at uri.
-func (q asked) content(uri string) *azservicebus.Message {
+// content returns a reply that reports that the content is at uri.
+func (q receivedRequest) content(uri string) *azservicebus.Message {
 	return q.reply(&contract.DataBundleResponseContract{
 		RequestId: q.RequestId, RequestIdempotencyId: q.IdempotencyId, Reply: success(uri),
 	})
@@ -214,16 +213,16 @@ func failure(reason int32, text string) *contract.DataBundleResponseContract_Fai
 	}}
 }
 
-// asking is a request under way.
-type asking struct {
+// A backgroundRequest is a request that runs in another goroutine.
+type backgroundRequest struct {
 	reply hub.Reply
 	err   error
 	done  chan struct{}
 }
 
-// begin sends a request in the background.
-func begin(ctx context.Context, r *contentrequest.Requests, q hub.ContentRequest) *asking {
-	a := &asking{done: make(chan struct{})}
+// startRequest sends a request in the background.
+func startRequest(ctx context.Context, r *contentrequest.Requests, q hub.ContentRequest) *backgroundRequest {
+	a := &backgroundRequest{done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
 		a.reply, a.err = r.Request(ctx, q)
@@ -231,26 +230,26 @@ func begin(ctx context.Context, r *contentrequest.Requests, q hub.ContentRequest
 	return a
 }
 
-func (a *asking) wait() (hub.Reply, error) {
+func (a *backgroundRequest) wait() (hub.Reply, error) {
 	<-a.done
 	return a.reply, a.err
 }
 
-// A patient context exceeds its deadline only when the test ends it.
-type patient struct {
+// A manualContext exceeds its deadline only when the test calls end.
+type manualContext struct {
 	context.Context
 	mu    sync.Mutex
 	over  chan struct{}
 	ended bool
 }
 
-func newPatient() *patient {
-	return &patient{Context: context.Background(), over: make(chan struct{})}
+func newManualContext() *manualContext {
+	return &manualContext{Context: context.Background(), over: make(chan struct{})}
 }
 
-// end ends the context once all goroutines wait: the bus may not have accepted
-// a request yet that the domain has already received.
-func (p *patient) end() {
+// end makes the context exceed its deadline once all goroutines wait. Otherwise the domain may have
+// received a request that the bus has not accepted yet.
+func (p *manualContext) end() {
 	synctest.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -258,9 +257,9 @@ func (p *patient) end() {
 	close(p.over)
 }
 
-func (p *patient) Done() <-chan struct{} { return p.over }
+func (p *manualContext) Done() <-chan struct{} { return p.over }
 
-func (p *patient) Err() error {
+func (p *manualContext) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended {

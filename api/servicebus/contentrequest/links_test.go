@@ -16,13 +16,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// refuses reports whether a frame ends a link because its queue is disabled.
-func refuses(frame string) bool {
+// isRefusal reports whether a frame ends a link because its queue is disabled.
+func isRefusal(frame string) bool {
 	return strings.Contains(frame, " -> ") && strings.Contains(frame, " detach ") && strings.Contains(frame, "com.microsoft:entity-disabled")
 }
 
-// The bus refuses the first link. All requests that have waited for it then
-// need a link, and only one of them may open it.
+// The bus refuses the first link. All requests that waited for this link then need another link,
+// and only one of these requests may open it.
 func TestConcurrentRequestsOpenOneLink(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const queue, many = "timeseries", 100
@@ -32,18 +32,18 @@ func TestConcurrentRequestsOpenOneLink(t *testing.T) {
 			switch {
 			case bustest.IsSendLink(frame, queue):
 				links.Add(1)
-			case refuses(frame) && refused.Add(1) == 1:
+			case isRefusal(frame) && refused.Add(1) == 1:
 				o.SetStatus(queue, admin.EntityStatusActive)
 			}
 		}})
 		o = bustest.NewOperator(t, n)
 		o.SetStatus(queue, admin.EntityStatusDisabled)
 		r := newRequests(t, n)
-		ctx, leave := context.WithTimeout(t.Context(), amply)
+		ctx, leave := context.WithTimeout(t.Context(), longTimeout)
 		defer leave()
-		var herd []*asking
+		var herd []*backgroundRequest
 		for range many {
-			herd = append(herd, begin(ctx, r, aRequest()))
+			herd = append(herd, startRequest(ctx, r, aRequest()))
 		}
 		synctest.Wait()
 		require.EqualValues(t, 1, refused.Load())

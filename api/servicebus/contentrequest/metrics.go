@@ -13,16 +13,15 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// requestMetrics counts the requests to domains. The values of its labels come
-// from the configuration.
+// requestMetrics counts the requests to domains. The values of the labels come from the
+// configuration.
 type requestMetrics struct {
 	requests *prometheus.CounterVec // origin, outcome
 	duration *prometheus.HistogramVec
 	refusals *prometheus.CounterVec // origin, reason
 }
 
-// The outcomes of a request, in addition to the reasons of a reply without
-// content.
+// The outcomes of a request. The reasons of a reply without content are outcomes as well.
 const (
 	hasContent    = "content"
 	isBusy        = "busy"
@@ -31,8 +30,7 @@ const (
 	noAnswer      = "no-answer"
 )
 
-// newRequestMetrics returns metrics whose counters have the series of all
-// origins from the start.
+// newRequestMetrics returns metrics whose counters have a series for each origin from the start.
 func newRequestMetrics(registerer prometheus.Registerer, origins []domain.Origin) *requestMetrics {
 	m := registerRequestMetrics(registerer)
 	for _, origin := range origins {
@@ -73,7 +71,7 @@ func (m *requestMetrics) countRefused(origin domain.Origin, reason string) {
 	m.refusals.WithLabelValues(origin.String(), reason).Inc()
 }
 
-// outcomeOf returns the outcome of a request as a label.
+// outcomeOf returns the outcome of a request as the value of a label.
 func outcomeOf(reply hub.Reply, err error) string {
 	switch {
 	case err == nil && reply.URI != "":

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestAQueueThatIsMissingIsNamedAndUsedOnceItIsThere(t *testing.T) {
+func TestRequest_UsesAMissingQueueOnceItIsCreated(t *testing.T) {
 	for _, missing := range []string{"timeseries", "timeseries-reply"} {
 		t.Run(missing, func(t *testing.T) {
 			bustest.WithoutLeaks(t)
@@ -23,29 +23,28 @@ func TestAQueueThatIsMissingIsNamedAndUsedOnceItIsThere(t *testing.T) {
 			n := bustest.Open(t, embedded.Options{Entities: entities})
 			r := newRequests(t, n)
 			for range 2 {
-				_, err := ask(t, r, aRequest())
+				_, err := sendRequest(t, r, aRequest())
 				require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
 				require.ErrorContains(t, err, "queue "+missing+": there is no such queue")
 			}
 			answered := func(origin domain.Origin) {
-				serveAs(t, n, origin, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+				serveAs(t, n, origin, func(q receivedRequest) []*azservicebus.Message { return one(q.content(uri)) })
 				q := aRequest()
 				q.Origin = origin
-				reply, err := ask(t, r, q)
+				reply, err := sendRequest(t, r, q)
 				require.NoError(t, err)
 				require.Equal(t, uri, reply.URI)
 			}
-			answered(domain.Aggregations) // other domains are served meanwhile
+			answered(domain.Aggregations) // other domains reply while the queue is missing
 			bustest.NewOperator(t, n).CreateWithSessions(missing)
 			answered(domain.TimeSeries)
 		})
 	}
 }
 
-// The bus ends the link to a queue that is deleted. The simulation found that
-// hubs kept using that link, and sent no request to a domain until they were
-// restarted.
-func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
+// The bus ends the link to a queue that is deleted. The simulation found that hubs kept using the
+// ended link, and sent no request to the domain until they were restarted.
+func TestRequest_UsesADeletedQueueOnceItIsCreatedAgain(t *testing.T) {
 	for _, queue := range []string{"timeseries", "timeseries-reply"} {
 		t.Run(queue, bustest.InBubble(func(t *testing.T) {
 			n := bustest.Open(t, embedded.Options{})
@@ -56,11 +55,11 @@ func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				var serving sync.WaitGroup
 				serving.Go(func() {
-					for q, ok := d.take(ctx); ok; q, ok = d.take(ctx) {
+					for q, ok := d.receiveRequest(ctx); ok; q, ok = d.receiveRequest(ctx) {
 						d.send(t, q.content(uri))
 					}
 				})
-				reply, err := ask(t, r, aRequest())
+				reply, err := sendRequest(t, r, aRequest())
 				stop()
 				serving.Wait()
 				require.NoError(t, err)
@@ -69,7 +68,7 @@ func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
 			answered()
 			o.Delete(queue)
 			for range 3 {
-				_, err := ask(t, r, aRequest())
+				_, err := sendRequest(t, r, aRequest())
 				require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
 				require.ErrorContains(t, err, "queue "+queue+": there is no such queue")
 			}
@@ -82,13 +81,13 @@ func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
 	}
 }
 
-func TestAQueueWithoutSessionsIsNoQueueForReplies(t *testing.T) {
+func TestRequest_FailsIfTheReplyQueueHasNoSessions(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		entities := bustest.Entities()
 		for i := range entities.Queues {
 			entities.Queues[i].Properties.RequiresSession = false
 		}
-		_, err := ask(t, newRequests(t, bustest.Open(t, embedded.Options{Entities: entities})), aRequest())
+		_, err := sendRequest(t, newRequests(t, bustest.Open(t, embedded.Options{Entities: entities})), aRequest())
 		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
 		require.ErrorContains(t, err, "check whether it should require sessions")
 	})(t)

@@ -21,24 +21,24 @@ const (
 	malformedReply      = "malformed-reply"
 )
 
-// The reasons why a message in the session of a reply is not the reply, in
-// addition to malformedReply.
+// The reasons why a message in the session of a reply is not the reply. A message can also have the
+// reason malformedReply.
 const (
 	foreignRequest = "foreign-request"
 	foreignBundle  = "foreign-bundle"
 )
 
-// The limits of a reply in bytes.
+// The limits of a reply, in bytes.
 const (
 	maxReply = 64 << 10
 	maxURI   = 2 << 10
 )
 
-// A classification says what a message in the session of a reply is.
+// A classification describes a message in the session of a reply.
 type classification struct {
-	counts               bool // the message is the reply
+	counts               bool // true if the message is the reply
 	reply                hub.Reply
-	refusal, description string // why the message becomes a dead letter; empty if it does not
+	refusal, description string // reason and details of the dead letter; empty if the message does not become one
 }
 
 // classifyMessage classifies a message in the session of the request.
@@ -52,10 +52,10 @@ func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classificatio
 		return newMalformed("its body is no DataBundleResponseContract")
 	}
 	if !isGUID(r.GetRequestId(), a.id) {
-		return newRefused(foreignRequest, fmt.Sprintf("its RequestId is %q; want that of the request in whose session it is, %s", busclient.Printable(r.GetRequestId()), a.id))
+		return newRefused(foreignRequest, fmt.Sprintf("its RequestId is %q; want the RequestId of the session's request, %s", busclient.Printable(r.GetRequestId()), a.id))
 	}
 	if id := r.GetRequestIdempotencyId(); id != "" && id != a.process {
-		return newRefused(foreignBundle, fmt.Sprintf("its RequestIdempotencyId is %q; want that of the request, %q, or none", busclient.Printable(id), a.process))
+		return newRefused(foreignBundle, fmt.Sprintf("its RequestIdempotencyId is %q; want the id in the request, %q, or no id", busclient.Printable(id), a.process))
 	}
 	switch said := r.GetReply().(type) {
 	case *contract.DataBundleResponseContract_Success:
@@ -72,8 +72,8 @@ func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classificatio
 	return newMalformed("it has neither Success nor Failure")
 }
 
-// newMalformed classifies a reply as a failure of the domain: repeating the
-// request would not help.
+// newMalformed classifies a malformed reply as a failure of the domain, because a repeated request
+// would get the same reply.
 func newMalformed(why string) classification {
 	return classification{
 		counts:  true,
@@ -82,7 +82,7 @@ func newMalformed(why string) classification {
 	}
 }
 
-// newRefused returns the classification of a message that is not the reply, which may still
+// newRefused returns the classification of a message that is not the reply. The reply may still
 // arrive.
 func newRefused(reason, why string) classification {
 	return classification{refusal: reason, description: why}
@@ -94,12 +94,12 @@ func reasonOf(r contract.DataBundleResponseContract_RequestFailure_Reason) strin
 		return datasetNotFound
 	case contract.DataBundleResponseContract_RequestFailure_DatasetNotAvailable:
 		return datasetNotAvailable
-	default: // the original treats unknown values like this
+	default: // the original treats unknown values as internal errors
 		return internalError
 	}
 }
 
-// bodyOf returns the body of a message. Some clients send it in parts.
+// bodyOf returns the body of a message. Some clients send the body in several parts.
 func bodyOf(m *azservicebus.ReceivedMessage) []byte {
 	if m.RawAMQPMessage == nil {
 		return m.Body
@@ -107,7 +107,7 @@ func bodyOf(m *azservicebus.ReceivedMessage) []byte {
 	return bytes.Join(m.RawAMQPMessage.Body.Data, nil)
 }
 
-// isGUID reports whether text is the GUID id in any format of .NET.
+// isGUID reports whether text is the GUID id, in any format that .NET writes.
 func isGUID(text, id string) bool {
 	const longest = 68 // {0x00000000,0x0000,0x0000,{0x00,0x00,0x00,0x00,0x00,0x00,0x00,0x00}}
 	if len(text) > longest {

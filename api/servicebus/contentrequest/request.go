@@ -26,29 +26,29 @@ import (
 
 // Options are the options of Requests.
 type Options struct {
-	// Open creates a client of the bus without making a call. It is called
-	// again whenever a connection was lost or refused, so that a changed key is
-	// used. Its retry options should be the ClientRetries of package
-	// servicebus, because this package retries itself.
+	// Open creates a client of the bus without making a call. It is called again whenever a
+	// connection was lost or refused, so that a changed key takes effect. The retry options of the
+	// client should be the ClientRetries of package servicebus, because this package retries
+	// requests itself.
 	Open func() (*azservicebus.Client, error)
 
-	// Queues are the queues of the domains that can be asked.
+	// Queues are the queues of the domains that can receive requests.
 	Queues map[domain.Origin]contract.Queues
 
-	// Most is the maximum number of concurrent requests to one domain, so that
-	// a slow domain leaves room for others. Default: 256.
+	// Most is the maximum number of concurrent requests to one domain. It keeps a slow domain from
+	// using the capacity that other domains need. Default: 256.
 	Most int
 
-	// Connections is the number of connections for replies. On each, the client opens one
-	// session at a time, with about twenty round trips to the bus. Default: 4.
+	// Connections is the number of connections for replies. On each connection, the client opens
+	// one session at a time, which takes about twenty round trips to the bus. Default: 4.
 	Connections int
 
-	Traces     trace.TracerProvider  // for the spans of requests; default: none are recorded
+	Traces     trace.TracerProvider  // for the spans of requests; default: no spans are recorded
 	Clock      func() time.Time      // default time.Now
 	NewID      func() uuid.UUID      // default uuid.New
-	Random     func() float64        // in [0, 1), for jitter; default rand.Float64
+	Random     func() float64        // source of jitter, in [0, 1); default rand.Float64
 	Logger     *slog.Logger          // default: discards
-	Registerer prometheus.Registerer // default: no metrics
+	Registerer prometheus.Registerer // for the metrics of requests; default: no metrics
 }
 
 func (o *Options) setDefaults() {
@@ -66,30 +66,29 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Requests ask domains for content over Service Bus:
+// Requests sends requests for content to domains over Service Bus, and receives the replies:
 //
-//	Request ──▶ queue of the domain        lives until an answer is of no use
+//	Request ──▶ queue of the domain        expires when the actor stops waiting
 //	        ◀── session of its reply queue, which is named after this one request
 //
-// The session is accepted while the request is on its way. Requests go over one
-// connection and replies come over others, because a receiver that fails takes its
-// connection along.
+// The hub accepts the session while the request is sent. Requests use one connection and
+// replies use others, because the failure of a receiver ends its whole connection.
 //
-// A message in the session is the reply if it names the request, and the bundle or nothing. A
-// reply that cannot be read counts as a failure of the domain; any other message is not a
-// reply. Both go to the dead letters, with a reason. A reply is completed after the caller has
-// it, together with its duplicates. A late reply stays in its session until it expires, and has
-// no effect, because each request has a separate session. So the queues for replies need a time
-// to live, for domains that set no time to live in their replies.
+// A message in the session is the reply if it names the request, and either the bundle or no
+// bundle. A malformed reply counts as a failure of the domain. A malformed reply, and a message
+// that is not the reply, is dead-lettered with a reason. The reply and its duplicates are
+// completed after the caller has received the reply. A late reply has no effect, because each
+// request has a separate session. It stays in its session until it expires. Domains may send
+// replies without a time to live, so the queues for replies need a default time to live.
 //
-// If a connection is lost during the wait for a reply, it is replaced and the session opened
-// again. No state is lost when a node dies: the next Peek repeats the request, for the same
-// bundle under the same id.
+// If a connection is lost during the wait for a reply, the connection is replaced and the
+// session opened again. No state is lost when a node dies: the next Peek repeats the request
+// for the same bundle with the same idempotency id.
 type Requests struct {
 	opts     Options
 	requests *busclient.Connection
 	replies  []*busclient.Connection
-	slots    map[domain.Origin]chan struct{} // a slot for each request under way
+	slots    map[domain.Origin]chan struct{} // one slot for each request in flight
 	tasks    *busclient.TaskGroup
 	metrics  *requestMetrics
 	tracer   *tracing.Tracer
@@ -97,8 +96,7 @@ type Requests struct {
 
 var _ hub.Requester = (*Requests)(nil)
 
-// New returns Requests that connect at their first use. Close closes the
-// connections.
+// New returns Requests that connect when they are first used. Close closes the connections.
 func New(opts Options) *Requests {
 	opts.setDefaults()
 	connection := busclient.Options{Open: opts.Open, Logger: opts.Logger}
@@ -121,21 +119,21 @@ func New(opts Options) *Requests {
 	}
 }
 
-// Close makes waiting callers fail with Unavailable, and closes the connections. If ctx ends
-// first, the remaining work ends soon after.
+// Close makes waiting callers fail with Unavailable, and closes the connections. If ctx ends first,
+// Close returns, and the remaining work ends soon afterwards.
 func (r *Requests) Close(ctx context.Context) error {
 	r.tasks.Stop()
 	err := r.tasks.Close(ctx)
 	for _, c := range append(r.replies, r.requests) {
-		_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Close) // Close always returns nil
+		_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Close) // Connection.Close always returns nil
 	}
 	return err
 }
 
 var errClosing = domain.Errorf(domain.Unavailable, "ask a domain: this hub is being stopped")
 
-// Request implements hub.Requester. An error that wraps that of ctx means that
-// no reply arrived although the bus works.
+// Request implements hub.Requester. If the returned error wraps the error of ctx, no reply arrived
+// although the bus works.
 func (r *Requests) Request(ctx context.Context, q hub.ContentRequest) (hub.Reply, error) {
 	queues, ok := r.opts.Queues[q.Origin]
 	if !ok {
@@ -174,13 +172,13 @@ func (r *Requests) sendRequest(ctx context.Context, q hub.ContentRequest, queues
 	return a.awaitReply(ctx)
 }
 
-// timeLeft returns the time that the domain has, rounded to the precision of
-// the message.
+// timeLeft returns the time that remains for the domain, rounded down to the precision of the
+// message.
 func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
 	if q.By.IsZero() {
 		return 0, domain.Errorf(domain.Invalid, "ask domain %s: the request has no deadline; set By", q.Origin)
 	}
-	left := time.Until(q.By).Truncate(time.Millisecond) // independent of the clock that stamps messages
+	left := time.Until(q.By).Truncate(time.Millisecond) // not calculated with the clock that stamps messages
 	if err := ctx.Err(); err != nil || left <= 0 {
 		return 0, fmt.Errorf("ask domain %s: no time is left: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
 	}
@@ -188,7 +186,7 @@ func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Du
 	return min(left, longest), nil
 }
 
-// newAttempt makes the message of a request.
+// newAttempt creates an attempt with the message of a request.
 func (r *Requests) newAttempt(ctx context.Context, q hub.ContentRequest, queues contract.Queues, left time.Duration) (*attempt, error) {
 	id, process := r.opts.NewID().String(), hub.ProcessID(q.Bundle, q.Recipient)
 	format := contract.FormatJSON
@@ -219,8 +217,8 @@ func (r *Requests) newAttempt(ctx context.Context, q hub.ContentRequest, queues 
 	}, nil
 }
 
-// versionOf returns the version of a format as the original reads it: a number,
-// or 1 for any other text.
+// versionOf returns the version of a format as the original reads it: a number, or 1 for any text
+// that is not a number.
 func versionOf(text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {

@@ -25,13 +25,13 @@ const uri = "https://account.blob.example/messagehub-exchange/some_data"
 
 func one(m *azservicebus.Message) []*azservicebus.Message { return []*azservicebus.Message{m} }
 
-func TestTheContentOfADomainIsTheReply(t *testing.T) {
+func TestRequest_ReturnsTheContentOfTheDomain(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
-		serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+		serve(t, n, func(q receivedRequest) []*azservicebus.Message { return one(q.content(uri)) })
 		r := newRequests(t, n)
 		for range 3 {
-			reply, err := ask(t, r, aRequest())
+			reply, err := sendRequest(t, r, aRequest())
 			require.NoError(t, err)
 			require.Equal(t, hub.Reply{URI: uri}, reply)
 		}
@@ -41,7 +41,7 @@ func TestTheContentOfADomainIsTheReply(t *testing.T) {
 	})(t)
 }
 
-func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
+func TestRequest_ReturnsTheReasonOfADomainsFailure(t *testing.T) {
 	for _, tc := range []struct {
 		reason       int32
 		text         string
@@ -55,19 +55,18 @@ func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
 	} {
 		t.Run(strconv.Itoa(int(tc.reason)), bustest.InBubble(func(t *testing.T) {
 			n := bustest.Open(t, embedded.Options{})
-			serve(t, n, func(q asked) []*azservicebus.Message {
+			serve(t, n, func(q receivedRequest) []*azservicebus.Message {
 				return one(q.reply(&contract.DataBundleResponseContract{RequestId: q.RequestId, Reply: failure(tc.reason, tc.text)}))
 			})
-			reply, err := ask(t, newRequests(t, n), aRequest())
+			reply, err := sendRequest(t, newRequests(t, n), aRequest())
 			require.NoError(t, err)
 			require.Equal(t, hub.Reply{Failure: domain.ContentFailure{Reason: tc.want, Text: tc.saying}}, reply)
 		}))
 	}
 }
 
-// The original's domains omit the idempotency id, and .NET writes a GUID in
-// five formats.
-func TestARequestIsRecognisedInAnyFormOfItsGUID(t *testing.T) {
+// The original's domains omit the idempotency id, and .NET writes a GUID in five formats.
+func TestReply_MayNameItsRequestInAnyGUIDFormat(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		forms := map[string]func(d, n string) string{
 			"D": func(d, _ string) string { return strings.ToUpper(d) },
@@ -83,52 +82,52 @@ func TestARequestIsRecognisedInAnyFormOfItsGUID(t *testing.T) {
 			},
 		}
 		n := bustest.Open(t, embedded.Options{})
-		form := forms["D"] // changed only between requests
-		serve(t, n, func(q asked) []*azservicebus.Message {
+		form := forms["D"] // assigned only while no request is in flight
+		serve(t, n, func(q receivedRequest) []*azservicebus.Message {
 			id := form(q.RequestId, strings.ReplaceAll(q.RequestId, "-", ""))
 			return one(q.reply(&contract.DataBundleResponseContract{RequestId: id, Reply: success(uri)}))
 		})
 		r := newRequests(t, n)
 		for name := range forms {
 			form = forms[name]
-			reply, err := ask(t, r, aRequest())
+			reply, err := sendRequest(t, r, aRequest())
 			require.NoError(t, err, name)
 			require.Equal(t, uri, reply.URI, name)
 		}
 	})(t)
 }
 
-func TestAReplyToAnotherRequestIsRefused(t *testing.T) {
-	other := func(q asked, r *contract.DataBundleResponseContract) *azservicebus.Message {
+func TestReply_ToAnotherRequestIsDeadLettered(t *testing.T) {
+	other := func(q receivedRequest, r *contract.DataBundleResponseContract) *azservicebus.Message {
 		r.Reply = success("https://wrong.example")
 		return q.reply(r)
 	}
 	for _, tc := range []struct {
 		name, reason, description string
-		reply                     func(asked) *azservicebus.Message
+		reply                     func(receivedRequest) *azservicebus.Message
 	}{
-		{"of another id", "foreign-request", `its RequestId is "de305d54-75b4-431b-adb2-eb6b9e546014"`, func(q asked) *azservicebus.Message {
+		{"of another id", "foreign-request", `its RequestId is "de305d54-75b4-431b-adb2-eb6b9e546014"`, func(q receivedRequest) *azservicebus.Message {
 			return other(q, &contract.DataBundleResponseContract{RequestId: "de305d54-75b4-431b-adb2-eb6b9e546014"})
 		}},
-		{"of no id", "foreign-request", `its RequestId is ""`, func(q asked) *azservicebus.Message {
+		{"of no id", "foreign-request", `its RequestId is ""`, func(q receivedRequest) *azservicebus.Message {
 			return other(q, &contract.DataBundleResponseContract{})
 		}},
-		{"of another bundle", "foreign-bundle", `its RequestIdempotencyId is "another_bundle"; want that of the request, "` + process, func(q asked) *azservicebus.Message {
+		{"of another bundle", "foreign-bundle", `its RequestIdempotencyId is "another_bundle"; want the id in the request, "` + process, func(q receivedRequest) *azservicebus.Message {
 			return other(q, &contract.DataBundleResponseContract{RequestId: q.RequestId, RequestIdempotencyId: "another_bundle"})
 		}},
 	} {
 		t.Run(tc.name, bustest.InBubble(func(t *testing.T) {
 			n := bustest.Open(t, embedded.Options{})
 			d := newDomain(t, n, domain.TimeSeries)
-			ctx, cancel := context.WithTimeout(t.Context(), amply)
+			ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 			defer cancel()
-			a := begin(ctx, newRequests(t, n), aRequest())
+			a := startRequest(ctx, newRequests(t, n), aRequest())
 			q := d.nextRequest(t)
 			d.send(t, tc.reply(q))
 			dead := d.deadReply(t)
 			require.Equal(t, tc.reason, *dead.DeadLetterReason)
 			require.Contains(t, *dead.DeadLetterErrorDescription, tc.description)
-			d.send(t, q.content(uri)) // the reply that is still awaited
+			d.send(t, q.content(uri)) // the reply to the current request
 			reply, err := a.wait()
 			require.NoError(t, err)
 			require.Equal(t, uri, reply.URI)
@@ -136,24 +135,24 @@ func TestAReplyToAnotherRequestIsRefused(t *testing.T) {
 	}
 }
 
-func TestAReplyThatCannotBeReadIsAFailureOfTheDomain(t *testing.T) {
+func TestReply_ThatIsMalformedIsAFailureOfTheDomain(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
-		reply      func(asked) *azservicebus.Message
+		reply      func(receivedRequest) *azservicebus.Message
 	}{
-		{"garbage", "no DataBundleResponseContract", func(q asked) *azservicebus.Message { return q.raw([]byte{0xff, 0xff, 0xff}) }},
-		{"nothing", "its body has 0 bytes", func(q asked) *azservicebus.Message { return q.raw(nil) }},
-		{"too much", "its body has 70000 bytes", func(q asked) *azservicebus.Message { return q.raw(make([]byte, 70_000)) }},
-		{"neither case", "neither Success nor Failure", func(q asked) *azservicebus.Message {
+		{"garbage", "no DataBundleResponseContract", func(q receivedRequest) *azservicebus.Message { return q.raw([]byte{0xff, 0xff, 0xff}) }},
+		{"nothing", "its body has 0 bytes", func(q receivedRequest) *azservicebus.Message { return q.raw(nil) }},
+		{"too much", "its body has 70000 bytes", func(q receivedRequest) *azservicebus.Message { return q.raw(make([]byte, 70_000)) }},
+		{"neither case", "neither Success nor Failure", func(q receivedRequest) *azservicebus.Message {
 			return q.reply(&contract.DataBundleResponseContract{RequestId: q.RequestId})
 		}},
-		{"no URI", "its contentUri has 0 bytes", func(q asked) *azservicebus.Message { return q.content("") }},
-		{"a very long URI", "its contentUri has 3000 bytes", func(q asked) *azservicebus.Message { return q.content(strings.Repeat("x", 3000)) }},
+		{"no URI", "its contentUri has 0 bytes", func(q receivedRequest) *azservicebus.Message { return q.content("") }},
+		{"a very long URI", "its contentUri has 3000 bytes", func(q receivedRequest) *azservicebus.Message { return q.content(strings.Repeat("x", 3000)) }},
 	} {
 		t.Run(tc.name, bustest.InBubble(func(t *testing.T) {
 			n := bustest.Open(t, embedded.Options{})
-			d := serve(t, n, func(q asked) []*azservicebus.Message { return one(tc.reply(q)) })
-			reply, err := ask(t, newRequests(t, n), aRequest())
+			d := serve(t, n, func(q receivedRequest) []*azservicebus.Message { return one(tc.reply(q)) })
+			reply, err := sendRequest(t, newRequests(t, n), aRequest())
 			require.NoError(t, err)
 			require.Empty(t, reply.URI)
 			require.Equal(t, "malformed-reply", reply.Failure.Reason)
@@ -165,14 +164,14 @@ func TestAReplyThatCannotBeReadIsAFailureOfTheDomain(t *testing.T) {
 	}
 }
 
-// Some clients send a body in parts.
-func TestABodyInPartsIsOne(t *testing.T) {
+// Some clients send a body in several parts.
+func TestReply_MayHaveABodyInSeveralParts(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
-		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 		defer cancel()
-		a := begin(ctx, newRequests(t, n), aRequest())
+		a := startRequest(ctx, newRequests(t, n), aRequest())
 		q := d.nextRequest(t)
 		body := q.content(uri).Body
 		require.NoError(t, d.replies.SendAMQPAnnotatedMessage(ctx, &azservicebus.AMQPAnnotatedMessage{
@@ -185,14 +184,14 @@ func TestABodyInPartsIsOne(t *testing.T) {
 	})(t)
 }
 
-func TestAReplyThatComesTwiceIsCompletedTwice(t *testing.T) {
+func TestReply_ThatArrivesTwiceIsCompletedTwice(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
-		serve(t, n, func(q asked) []*azservicebus.Message {
+		serve(t, n, func(q receivedRequest) []*azservicebus.Message {
 			return []*azservicebus.Message{q.content(uri), q.content(uri), q.raw([]byte("rubbish"))}
 		})
 		r := newRequests(t, n)
-		reply, err := ask(t, r, aRequest())
+		reply, err := sendRequest(t, r, aRequest())
 		require.NoError(t, err)
 		require.Equal(t, uri, reply.URI)
 		require.NoError(t, r.Close(t.Context()))
@@ -201,21 +200,21 @@ func TestAReplyThatComesTwiceIsCompletedTwice(t *testing.T) {
 	})(t)
 }
 
-func TestALateReplyIsNotThatOfTheNextRequest(t *testing.T) {
+func TestReply_ThatIsLateDoesNotReachTheNextRequest(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n)
-		ctx, leave := context.WithTimeout(t.Context(), amply)
-		first := begin(ctx, r, aRequest())
+		ctx, leave := context.WithTimeout(t.Context(), longTimeout)
+		first := startRequest(ctx, r, aRequest())
 		slow := d.nextRequest(t)
 		leave()
 		_, err := first.wait()
 		require.ErrorIs(t, err, context.Canceled)
 
-		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 		defer cancel()
-		second := begin(ctx, r, aRequest())
+		second := startRequest(ctx, r, aRequest())
 		q := d.nextRequest(t)
 		require.NotEqual(t, slow.RequestId, q.RequestId)
 		require.Equal(t, slow.IdempotencyId, q.IdempotencyId)
@@ -227,9 +226,9 @@ func TestALateReplyIsNotThatOfTheNextRequest(t *testing.T) {
 	})(t)
 }
 
-// heardOut waits until the request listens to its session and the domain has
-// received it, and returns it.
-func heardOut(t *testing.T, d *simulated) asked {
+// waitForRequest waits until the domain has received the request and the request listens to its
+// session. It returns the received request.
+func waitForRequest(t *testing.T, d *simulatedDomain) receivedRequest {
 	t.Helper()
 	q := d.nextRequest(t)
 	d.send(t, q.reply(&contract.DataBundleResponseContract{RequestId: "none"}))
@@ -238,13 +237,13 @@ func heardOut(t *testing.T, d *simulated) asked {
 	return q
 }
 
-func TestADomainThatNeverAnswersIsNotReportedAsABusFailure(t *testing.T) {
+func TestRequest_BlamesTheDomainIfNoReplyArrives(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
-		ctx := newPatient()
-		a := begin(ctx, newRequests(t, n), aRequest())
-		heardOut(t, d)
+		ctx := newManualContext()
+		a := startRequest(ctx, newRequests(t, n), aRequest())
+		waitForRequest(t, d)
 		ctx.end()
 		_, err := a.wait()
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -253,13 +252,13 @@ func TestADomainThatNeverAnswersIsNotReportedAsABusFailure(t *testing.T) {
 	})(t)
 }
 
-func TestAnAnswerInAnotherSessionIsIgnored(t *testing.T) {
+func TestReply_InAnotherSessionIsIgnored(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
-		ctx := newPatient()
-		a := begin(ctx, newRequests(t, n), aRequest())
-		q := heardOut(t, d)
+		ctx := newManualContext()
+		a := startRequest(ctx, newRequests(t, n), aRequest())
+		q := waitForRequest(t, d)
 		elsewhere, session := q.content(uri), "elsewhere"
 		elsewhere.SessionID = &session
 		d.send(t, elsewhere)
@@ -276,14 +275,14 @@ func TestManyRequestsShareAConnection(t *testing.T) {
 	bustest.WithoutLeaks(t)
 	const many = 100
 	n := bustest.Open(t, embedded.Options{})
-	serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content("uri of " + q.IdempotencyId)) })
+	serve(t, n, func(q receivedRequest) []*azservicebus.Message { return one(q.content("uri of " + q.IdempotencyId)) })
 	r := newRequests(t, n, oneConnection)
 	var all sync.WaitGroup
 	for i := range many {
 		all.Go(func() {
 			q := aRequest()
 			q.Recipient = bustest.Must(domain.ParseActorID(strconv.Itoa(i)))
-			reply, err := ask(t, r, q)
+			reply, err := sendRequest(t, r, q)
 			assert.NoError(t, err)
 			assert.Equal(t, "uri of "+bundle.String()+"_"+strconv.Itoa(i), reply.URI)
 		})
@@ -292,13 +291,13 @@ func TestManyRequestsShareAConnection(t *testing.T) {
 	require.EqualValues(t, 3, n.Stats().Connections, "for requests, for replies, and the domain's own")
 }
 
-func TestNodesThatAskForOneBundleAreAnsweredEach(t *testing.T) {
+func TestRequest_OfEachNodeForOneBundleGetsAReply(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
-		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 		defer cancel()
-		nodes := []*asking{begin(ctx, newRequests(t, n), aRequest()), begin(ctx, newRequests(t, n), aRequest())}
+		nodes := []*backgroundRequest{startRequest(ctx, newRequests(t, n), aRequest()), startRequest(ctx, newRequests(t, n), aRequest())}
 		for range nodes {
 			q := d.nextRequest(t)
 			d.send(t, q.content("uri for "+q.RequestId))
@@ -311,26 +310,26 @@ func TestNodesThatAskForOneBundleAreAnsweredEach(t *testing.T) {
 	})(t)
 }
 
-func TestTooManyRequestsToADomainAreRefused(t *testing.T) {
+func TestRequest_IsRefusedAboveTheLimitOfADomain(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n, func(o *contentrequest.Options) { o.Most = 2 })
-		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 		defer cancel()
-		first, second := begin(ctx, r, aRequest()), begin(ctx, r, aRequest())
+		first, second := startRequest(ctx, r, aRequest()), startRequest(ctx, r, aRequest())
 		q1, q2 := d.nextRequest(t), d.nextRequest(t)
-		_, err := ask(t, r, aRequest())
+		_, err := sendRequest(t, r, aRequest())
 		require.Equal(t, domain.Busy, domain.KindOf(err), "%v", err)
 		require.ErrorContains(t, err, "2 requests are under way already")
-		serveAs(t, n, domain.Aggregations, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+		serveAs(t, n, domain.Aggregations, func(q receivedRequest) []*azservicebus.Message { return one(q.content(uri)) })
 		other := aRequest()
 		other.Origin = domain.Aggregations
-		_, err = ask(t, r, other)
+		_, err = sendRequest(t, r, other)
 		require.NoError(t, err, "others have room")
 		d.send(t, q1.content(uri))
 		d.send(t, q2.content(uri))
-		for _, a := range []*asking{first, second} {
+		for _, a := range []*backgroundRequest{first, second} {
 			_, err := a.wait()
 			require.NoError(t, err)
 		}
@@ -349,7 +348,7 @@ func TestARequestNeedsTime(t *testing.T) {
 		defer cancel()
 		_, err = r.Request(ctx, aRequest())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		ctx, cancel = context.WithTimeout(context.Background(), amply)
+		ctx, cancel = context.WithTimeout(context.Background(), longTimeout)
 		cancel()
 		_, err = r.Request(ctx, aRequest())
 		require.ErrorIs(t, err, context.Canceled)
@@ -357,29 +356,29 @@ func TestARequestNeedsTime(t *testing.T) {
 	})(t)
 }
 
-func TestADomainWithoutQueuesCannotBeAsked(t *testing.T) {
+func TestRequest_FailsForADomainWithoutQueues(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		q := aRequest()
 		q.Origin = domain.Charges
-		_, err := ask(t, newRequests(t, bustest.Open(t, embedded.Options{})), q)
+		_, err := sendRequest(t, newRequests(t, bustest.Open(t, embedded.Options{})), q)
 		require.Equal(t, domain.Unavailable, domain.KindOf(err))
 		require.EqualError(t, err, "ask domain Charges: it has no queues; name them in the configuration")
 	})(t)
 }
 
-func TestClosingLetsWaitingCallersGo(t *testing.T) {
+func TestClose_EndsWaitingRequests(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n)
-		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 		defer cancel()
-		a := begin(ctx, r, aRequest())
+		a := startRequest(ctx, r, aRequest())
 		d.nextRequest(t)
 		require.NoError(t, r.Close(t.Context()))
 		_, err := a.wait()
 		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
-		_, err = ask(t, r, aRequest())
+		_, err = sendRequest(t, r, aRequest())
 		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
 		require.False(t, errors.Is(err, context.Canceled), "the caller has not left")
 	})(t)

@@ -26,7 +26,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// oneConnection is an option for tests about sessions that share a connection.
+// oneConnection is an option for tests in which sessions share a connection.
 func oneConnection(o *contentrequest.Options) { o.Connections = 1 }
 
 func TestAReplyIsReceivedAfterConnectionsWereLost(t *testing.T) {
@@ -35,25 +35,25 @@ func TestAReplyIsReceivedAfterConnectionsWereLost(t *testing.T) {
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n)
 		for range 3 {
-			ctx, cancel := context.WithTimeout(t.Context(), amply)
-			a := begin(ctx, r, aRequest())
-			q := heardOut(t, d)
+			ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
+			a := startRequest(ctx, r, aRequest())
+			q := waitForRequest(t, d)
 			n.DropConnections()
 			d.send(t, q.content(uri))
 			reply, err := a.wait()
 			cancel()
 			require.NoError(t, err)
 			require.Equal(t, uri, reply.URI)
-			n.DropConnections() // the sender of the next request is dead then
+			n.DropConnections() // the loss of the connections also breaks the sender of the next request
 		}
 	})(t)
 }
 
-// Connections are lost repeatedly while many requests are under way.
-func TestRequestsSurviveThatConnectionsAreLostAtAnyTime(t *testing.T) {
+// Connections are lost repeatedly while many requests are in flight.
+func TestRequest_SucceedsInSpiteOfLostConnections(t *testing.T) {
 	bustest.WithoutLeaks(t)
 	n := bustest.Open(t, embedded.Options{})
-	serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+	serve(t, n, func(q receivedRequest) []*azservicebus.Message { return one(q.content(uri)) })
 	r := newRequests(t, n)
 	var asking sync.WaitGroup
 	var answered, failed atomic.Int64
@@ -78,19 +78,19 @@ func TestRequestsSurviveThatConnectionsAreLostAtAnyTime(t *testing.T) {
 	}
 	asking.Wait()
 	require.Positive(t, answered.Load())
-	reply, err := ask(t, r, aRequest()) // afterwards requests succeed
+	reply, err := sendRequest(t, r, aRequest()) // once the connections are stable, requests succeed
 	require.NoError(t, err)
 	require.Equal(t, uri, reply.URI)
 	t.Logf("%d answered, %d failed", answered.Load(), failed.Load())
 }
 
-// The client panics on properties of a type that it does not expect.
-func TestAReplyAtWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
+// The client panics on a property of a type that it does not expect.
+func TestReply_OnWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
 	for _, property := range []string{"DeadLetterReason", "DeadLetterErrorDescription"} {
 		t.Run(property, bustest.InBubble(func(t *testing.T) {
 			n := bustest.Open(t, embedded.Options{})
 			var well atomic.Bool
-			serve(t, n, func(q asked) []*azservicebus.Message {
+			serve(t, n, func(q receivedRequest) []*azservicebus.Message {
 				m := q.content(uri)
 				if !well.Load() {
 					m.ApplicationProperties = map[string]any{property: int64(42)}
@@ -98,12 +98,12 @@ func TestAReplyAtWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
 				return one(m)
 			})
 			r := newRequests(t, n, oneConnection)
-			reply, err := ask(t, r, aRequest())
+			reply, err := sendRequest(t, r, aRequest())
 			require.NoError(t, err)
 			require.Equal(t, "malformed-reply", reply.Failure.Reason)
 			require.Contains(t, reply.Failure.Text, "DeadLetterReason or DeadLetterErrorDescription that is no string")
 			well.Store(true)
-			reply, err = ask(t, r, aRequest())
+			reply, err = sendRequest(t, r, aRequest())
 			require.NoError(t, err)
 			require.Equal(t, uri, reply.URI)
 			require.EqualValues(t, 3, n.Stats().Connections, "the connection is as good as before")
@@ -111,10 +111,10 @@ func TestAReplyAtWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
 	}
 }
 
-func TestACorrectedKeyIsUsedWithTheNextRequest(t *testing.T) {
+func TestRequest_UsesACorrectedKey(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
-		serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+		serve(t, n, func(q receivedRequest) []*azservicebus.Message { return one(q.content(uri)) })
 		var log bytes.Buffer
 		key := "no key of this bus"
 		var mu sync.Mutex
@@ -126,14 +126,14 @@ func TestACorrectedKeyIsUsedWithTheNextRequest(t *testing.T) {
 				return bustest.NewClient(strings.Replace(n.ConnectionString(""), embedded.WellKnownKey, key, 1), n.Dial)
 			}
 		})
-		_, err := ask(t, r, aRequest())
+		_, err := sendRequest(t, r, aRequest())
 		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
 		require.ErrorContains(t, err, "check its key, or its role")
 		require.NotContains(t, err.Error(), key)
 		mu.Lock()
 		key = embedded.WellKnownKey
 		mu.Unlock()
-		reply, err := ask(t, r, aRequest())
+		reply, err := sendRequest(t, r, aRequest())
 		require.NoError(t, err)
 		require.Equal(t, uri, reply.URI)
 		require.NoError(t, r.Close(t.Context()))
@@ -142,10 +142,10 @@ func TestACorrectedKeyIsUsedWithTheNextRequest(t *testing.T) {
 	})(t)
 }
 
-func TestAnUnavailableBusIsUsedOnceItIsBack(t *testing.T) {
+func TestRequest_SucceedsOnceTheBusIsAvailableAgain(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
-		serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+		serve(t, n, func(q receivedRequest) []*azservicebus.Message { return one(q.content(uri)) })
 		var back atomic.Bool
 		r := newRequests(t, n, func(o *contentrequest.Options) {
 			o.Open = func() (*azservicebus.Client, error) {
@@ -157,31 +157,31 @@ func TestAnUnavailableBusIsUsedOnceItIsBack(t *testing.T) {
 				})
 			}
 		})
-		_, err := ask(t, r, aRequest())
+		_, err := sendRequest(t, r, aRequest())
 		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
 		require.ErrorContains(t, err, "the bus cannot be reached")
 		back.Store(true)
-		reply, err := ask(t, r, aRequest())
+		reply, err := sendRequest(t, r, aRequest())
 		require.NoError(t, err)
 		require.Equal(t, uri, reply.URI)
 	})(t)
 }
 
-func TestAClientThatCannotBeMadeIsNoFaultOfTheDomain(t *testing.T) {
+func TestRequest_BlamesTheBusIfNoClientCanBeCreated(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		r := contentrequest.New(contentrequest.Options{
 			Queues: bustest.QueuesOf(domain.TimeSeries),
 			Open:   func() (*azservicebus.Client, error) { return nil, errors.New("no credential") },
 		})
 		defer r.Close(context.Background())
-		_, err := ask(t, r, aRequest())
+		_, err := sendRequest(t, r, aRequest())
 		require.Equal(t, domain.Unavailable, domain.KindOf(err))
 		require.ErrorContains(t, err, "no client for Service Bus could be made; check its settings: no credential")
 	})(t)
 }
 
-// The bus answers nothing, and the caller does not wait longer than its time.
-func TestABusThatDoesNotAnswerIsReportedInsteadOfTheDomain(t *testing.T) {
+// The bus sends no reply, and the caller does not wait longer than its deadline.
+func TestRequest_BlamesTheBusIfTheBusDoesNotReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var far []net.Conn
 		var mu sync.Mutex
@@ -212,21 +212,21 @@ func TestABusThatDoesNotAnswerIsReportedInsteadOfTheDomain(t *testing.T) {
 	})
 }
 
-// Callers that leave while links are opened do not disturb other callers.
+// Callers that cancel their requests while links are being opened do not affect other callers.
 func TestCancelledRequestsDoNotAffectOthers(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n, oneConnection)
-		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 		defer cancel()
 		q := aRequest()
 		q.Recipient = bustest.Must(domain.ParseActorID("patient"))
-		a := begin(ctx, r, q)
-		waiting := heardOut(t, d)
+		a := startRequest(ctx, r, q)
+		waiting := waitForRequest(t, d)
 		for range 20 {
-			ctx, leave := context.WithTimeout(t.Context(), amply)
-			hasty := begin(ctx, r, aRequest())
+			ctx, leave := context.WithTimeout(t.Context(), longTimeout)
+			hasty := startRequest(ctx, r, aRequest())
 			d.nextRequest(t)
 			leave()
 			_, err := hasty.wait()
@@ -240,7 +240,7 @@ func TestCancelledRequestsDoNotAffectOthers(t *testing.T) {
 	})(t)
 }
 
-func TestASessionWhoseLockIsLostIsOpenedAgain(t *testing.T) {
+func TestRequest_OpensItsSessionAgainAfterALostLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entities := bustest.Entities()
 		for i := range entities.Queues {
@@ -255,9 +255,9 @@ func TestASessionWhoseLockIsLostIsOpenedAgain(t *testing.T) {
 		}})
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		a := begin(ctx, r, aRequest())
+		a := startRequest(ctx, r, aRequest())
 		d := newDomain(t, n, domain.TimeSeries)
-		q := heardOut(t, d)
+		q := waitForRequest(t, d)
 		<-time.After(20 * time.Second)
 		d.send(t, q.content(uri))
 		reply, err := a.wait()
@@ -276,34 +276,34 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n, func(o *contentrequest.Options) { o.Registerer = registry })
-		answers := []func(asked) *azservicebus.Message{
-			func(q asked) *azservicebus.Message { return q.content(uri) },
-			func(q asked) *azservicebus.Message { return q.content(uri) },
-			func(q asked) *azservicebus.Message { return q.raw([]byte("rubbish")) },
-			func(q asked) *azservicebus.Message {
+		answers := []func(receivedRequest) *azservicebus.Message{
+			func(q receivedRequest) *azservicebus.Message { return q.content(uri) },
+			func(q receivedRequest) *azservicebus.Message { return q.content(uri) },
+			func(q receivedRequest) *azservicebus.Message { return q.raw([]byte("rubbish")) },
+			func(q receivedRequest) *azservicebus.Message {
 				return q.reply(&contract.DataBundleResponseContract{RequestId: q.RequestId, Reply: failure(1, "")})
 			},
 		}
 		for _, answer := range answers {
-			ctx, cancel := context.WithTimeout(t.Context(), amply)
-			a := begin(ctx, r, aRequest())
+			ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
+			a := startRequest(ctx, r, aRequest())
 			d.send(t, answer(d.nextRequest(t)))
 			_, err := a.wait()
 			cancel()
 			require.NoError(t, err)
 		}
-		ctx := newPatient()
-		a := begin(ctx, r, aRequest())
-		heardOut(t, d)
+		ctx := newManualContext()
+		a := startRequest(ctx, r, aRequest())
+		waitForRequest(t, d)
 		ctx.end()
 		_, err := a.wait()
 		require.Error(t, err)
-		left, leave := context.WithCancel(newPatient())
+		left, leave := context.WithCancel(newManualContext())
 		leave()
 		_, err = r.Request(left, aRequest())
 		require.Error(t, err)
 		require.NoError(t, r.Close(t.Context()))
-		_, err = ask(t, r, aRequest())
+		_, err = sendRequest(t, r, aRequest())
 		require.Error(t, err)
 		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 	# HELP messagehub_servicebus_requests_total Requests to domains for content, by origin and outcome: content; what the domain says it failed with; malformed-reply; no-answer; left (by the actor); busy or unavailable (the bus).

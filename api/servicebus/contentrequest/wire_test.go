@@ -15,16 +15,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A request has, byte for byte, the format for which domains were built.
-func TestARequestIsWhatTheContractSays(t *testing.T) {
+// A request has, byte for byte, the format that domains were built for.
+func TestRequest_HasTheBytesOfTheContract(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
 		n := bustest.Open(t, embedded.Options{})
 		r := newRequests(t, n, func(o *contentrequest.Options) { o.Clock, o.NewID = bustest.ClockAt(now), bustest.NewIDs() })
-		ctx, leave := context.WithTimeout(t.Context(), amply)
+		ctx, leave := context.WithTimeout(t.Context(), longTimeout)
 		q := aRequest()
-		q.By = now.Add(amply)
-		a := begin(ctx, r, q)
+		q.By = now.Add(longTimeout)
+		a := startRequest(ctx, r, q)
 		m := newDomain(t, n, domain.TimeSeries).nextRequest(t).message
 		leave()
 		_, err := a.wait()
@@ -45,7 +45,7 @@ func TestARequestIsWhatTheContractSays(t *testing.T) {
 		require.Equal(t, "timeseries-reply", *m.ReplyTo)
 		require.Equal(t, id, *m.ReplyToSessionID)
 		require.Equal(t, process, *m.CorrelationID)
-		require.Equal(t, amply, *m.TimeToLive)
+		require.Equal(t, longTimeout, *m.TimeToLive)
 		require.Equal(t, map[string]any{
 			"OperationTimestamp":     now.UTC().Format("2006-01-02T15:04:05Z"),
 			"OperationCorrelationId": process,
@@ -60,13 +60,13 @@ func TestARequestIsWhatTheContractSays(t *testing.T) {
 	})(t)
 }
 
-func TestAnotherOriginHasAnotherQueueAndFormat(t *testing.T) {
+func TestRequest_UsesTheQueueOfItsOrigin(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		q := aRequest()
 		q.Origin, q.Format, q.Version = domain.Aggregations, domain.JSON, "the newest"
-		ctx, leave := context.WithTimeout(t.Context(), amply)
-		a := begin(ctx, newRequests(t, n), q)
+		ctx, leave := context.WithTimeout(t.Context(), longTimeout)
+		a := startRequest(ctx, newRequests(t, n), q)
 		got := newDomain(t, n, domain.Aggregations).nextRequest(t)
 		leave()
 		_, err := a.wait()
@@ -86,11 +86,11 @@ func TestARequestExpiresAtTheDeadlineOfItsPeek(t *testing.T) {
 		{"no longer than the wire can say", 100 * 24 * time.Hour, math.MaxUint32 * time.Millisecond},
 	} {
 		t.Run(tc.name, bustest.InBubble(func(t *testing.T) {
-			ctx, leave := context.WithTimeout(t.Context(), amply)
+			ctx, leave := context.WithTimeout(t.Context(), longTimeout)
 			n := bustest.Open(t, embedded.Options{})
 			q := aRequest()
 			q.By = time.Now().Add(tc.left)
-			a := begin(ctx, newRequests(t, n), q)
+			a := startRequest(ctx, newRequests(t, n), q)
 			require.Equal(t, tc.want, *newDomain(t, n, domain.TimeSeries).nextRequest(t).message.TimeToLive)
 			leave()
 			_, err := a.wait()
@@ -101,11 +101,11 @@ func TestARequestExpiresAtTheDeadlineOfItsPeek(t *testing.T) {
 
 func TestAClockJumpDoesNotShortenTheTimeOfADomain(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
-		ctx, leave := context.WithTimeout(t.Context(), amply)
+		ctx, leave := context.WithTimeout(t.Context(), longTimeout)
 		n := bustest.Open(t, embedded.Options{})
 		q := aRequest()
 		ahead := func() time.Time { return time.Now().Add(time.Hour) }
-		a := begin(ctx, newRequests(t, n, func(o *contentrequest.Options) { o.Clock = ahead }), q)
+		a := startRequest(ctx, newRequests(t, n, func(o *contentrequest.Options) { o.Clock = ahead }), q)
 		require.Equal(t, time.Until(q.By), *newDomain(t, n, domain.TimeSeries).nextRequest(t).message.TimeToLive)
 		leave()
 		_, err := a.wait()
@@ -113,7 +113,7 @@ func TestAClockJumpDoesNotShortenTheTimeOfADomain(t *testing.T) {
 	})(t)
 }
 
-func TestARequestThatWouldNotLiveIsNotSent(t *testing.T) {
+func TestRequest_IsNotSentIfItWouldExpireImmediately(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		q := aRequest()

@@ -12,15 +12,14 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// golden has messages and their bytes, which were written by hand from the
-// field table of the original and the encoding of protobuf: for each field, its
-// number times 8 plus its wire type, then the length or the value. .NET writes
-// the same bytes, with fields in the order of their numbers and without default
-// values.
+// golden has messages and their encodings. The bytes were written by hand from the field table of
+// the original and the encoding rules of protobuf: for each field, its number times 8 plus its wire
+// type, followed by the length or the value. .NET writes the same bytes, with fields in the order
+// of their numbers and without default values.
 var golden = []struct {
 	name    string
 	message proto.Message
-	bytes   string // hexadecimal, with blanks and quoted text; decoded below
+	bytes   string // hexadecimal digits, blanks and quoted text; fromText decodes them
 }{
 	{
 		"an announcement",
@@ -126,7 +125,7 @@ func failure(reason contract.DataBundleResponseContract_RequestFailure_Reason, d
 	}
 }
 
-func TestMessagesAreTheBytesOfTheOriginal(t *testing.T) {
+func TestMessages_HaveTheBytesOfTheOriginal(t *testing.T) {
 	for _, tc := range golden {
 		t.Run(tc.name, func(t *testing.T) {
 			want := fromText(t, tc.bytes)
@@ -141,7 +140,7 @@ func TestMessagesAreTheBytesOfTheOriginal(t *testing.T) {
 	}
 }
 
-// fromText decodes hexadecimal digits and quoted text.
+// fromText decodes hexadecimal digits and quoted text into bytes.
 func fromText(t *testing.T, text string) []byte {
 	t.Helper()
 	var b []byte
@@ -157,14 +156,14 @@ func fromText(t *testing.T, text string) []byte {
 	return b
 }
 
-func TestAFieldOfALaterVersionIsNoFault(t *testing.T) {
+func TestMessages_MayHaveFieldsOfALaterVersion(t *testing.T) {
 	var notice contract.DequeueContract
 	require.NoError(t, proto.Unmarshal(fromText(t, `0a 01 "a" 7a 03 "new" 12 01 "b"`), &notice))
 	require.Equal(t, "a", notice.GetDataAvailableNotificationReferenceId())
 	require.Equal(t, "b", notice.GetMarketOperator())
 }
 
-func TestAReasonOfALaterVersionKeepsItsNumber(t *testing.T) {
+func TestReply_KeepsTheNumberOfALaterReason(t *testing.T) {
 	var reply contract.DataBundleResponseContract
 	require.NoError(t, proto.Unmarshal(fromText(t, `22 02 08 63`), &reply))
 	require.Equal(t, "99", reply.GetFailure().GetReason().String())
@@ -178,8 +177,8 @@ func TestAReplyMayBeEmpty(t *testing.T) {
 	require.Nil(t, reply.GetFailure())
 }
 
-// FuzzMessages decodes arbitrary bytes as each message. A decoded message can
-// be encoded, and is the same when it is decoded again.
+// FuzzMessages decodes arbitrary bytes as each message. Every decoded message can be encoded, and
+// decoding the result returns the same message.
 func FuzzMessages(f *testing.F) {
 	for _, tc := range golden {
 		b, err := proto.Marshal(tc.message)

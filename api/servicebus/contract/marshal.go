@@ -2,8 +2,8 @@ package contract
 
 import "google.golang.org/protobuf/proto"
 
-// Marshal encodes a message, always to the same bytes. It fails only if a text
-// is not UTF-8.
+// Marshal encodes a message. The same message always results in the same bytes. Marshal fails only
+// if a text is not UTF-8.
 func Marshal(m proto.Message) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }

@@ -7,22 +7,21 @@ import (
 
 // The application properties of every message.
 const (
-	PropertyTimestamp      = "OperationTimestamp"     // string: when the message was made, such as 2026-03-01T12:00:00Z
-	PropertyCorrelation    = "OperationCorrelationId" // string: the operation to which it belongs
+	PropertyTimestamp      = "OperationTimestamp"     // string: the time at which the message was created, such as 2026-03-01T12:00:00Z
+	PropertyCorrelation    = "OperationCorrelationId" // string: the id of the operation to which the message belongs
 	PropertyVersion        = "MessageVersion"         // int: Version
 	PropertyMessageType    = "MessageType"            // string: the type of the body
 	PropertyIdentification = "EventIdentification"    // string: a random GUID
 )
 
-// The application properties that the hub adds to a message when an operator has sent it again
-// from the dead letters.
+// The application properties that the hub adds to a dead letter when an operator sends it again.
 const (
-	PropertyResentBy        = "ResentBy"        // string: the operator
-	PropertyResentAt        = "ResentAt"        // string: when, such as 2026-03-01T12:00:00Z
-	PropertyFormerMessageID = "FormerMessageId" // string: the message id that its sender has set
+	PropertyResentBy        = "ResentBy"        // string: the id of the operator
+	PropertyResentAt        = "ResentAt"        // string: the time, such as 2026-03-01T12:00:00Z
+	PropertyFormerMessageID = "FormerMessageId" // string: the message id that the original sender set
 )
 
-// Version is the only version of the messages.
+// Version is the version of all messages; no other version exists.
 const Version = 1
 
 // The message types.
@@ -48,38 +47,37 @@ const (
 	FormatJSON = "Json"
 )
 
-// ReplyWithin is the total time that an actor waits for content. It limits the
-// life of a request and of a reply.
+// ReplyWithin is the total time that an actor waits for content. It limits the time to live of a
+// request and of a reply.
 const ReplyWithin = 30 * time.Second
 
 // The queues on which domains announce data.
 const (
-	DataAvailableFIFO  = "dataavailable-fifo" // with sessions, one for each recipient
+	DataAvailableFIFO  = "dataavailable-fifo" // with sessions, one session for each recipient
 	DataAvailableQueue = "dataavailable"      // without sessions
 )
 
 // Queues are the queues of one domain.
 type Queues struct {
-	Request string // with sessions: the hub requests content
-	Reply   string // with sessions: the domain answers
-	Dequeue string // without sessions: the hub notifies that an actor has confirmed a bundle
+	Request string // with sessions: receives the hub's requests for content
+	Reply   string // with sessions: receives the domain's replies
+	Dequeue string // without sessions: receives a notice when an actor has confirmed a bundle
 }
 
-// DefaultQueues returns the queues of the domain with an origin, which are
-// named after the origin on the wire: timeseries, timeseries-reply,
-// timeseries-dequeue.
+// DefaultQueues returns the default queues of a domain. They are named after the domain's origin on
+// the wire: timeseries, timeseries-reply, timeseries-dequeue.
 func DefaultQueues(origin string) Queues {
 	name := strings.ToLower(WireOrigin(origin))
 	return Queues{Request: name, Reply: name + "-reply", Dequeue: name + "-dequeue"}
 }
 
-// The two names of one origin.
+// The name of one origin in the hub, and its name on the wire.
 const (
 	aggregations = "Aggregations"
 	wholesale    = "Wholesale"
 )
 
-// WireOrigin returns the name of an origin on the wire.
+// WireOrigin returns the name that an origin has on the wire.
 func WireOrigin(origin string) string {
 	if origin == aggregations {
 		return wholesale
@@ -87,9 +85,9 @@ func WireOrigin(origin string) string {
 	return origin
 }
 
-// ParseOrigin returns the origin for a text on the wire. Like the original, it
-// also accepts the numbers of the original's origins. Any other text is the
-// name of an origin; the hub decides whether that domain exists.
+// ParseOrigin returns the origin for a text on the wire. Like the original, it also accepts the
+// numbers of the original's origins. Any other text is returned as the name of an origin; the hub
+// checks whether that domain exists.
 func ParseOrigin(text string) string {
 	switch text {
 	case "1":
@@ -110,9 +108,8 @@ func ParseOrigin(text string) string {
 // shares with the domains.
 const ExchangeContainer = "messagehub-exchange"
 
-// ContentName returns the name of the blob to which the original's domains
-// write the content of a bundle. The hub accepts any name in a reply, except
-// that of a list of ids. Once it has a copy, it deletes the blob if its name
-// contains the IdempotencyId (ID, ID_anything or ID.anything, in any folder).
-// The domain has to delete blobs with other names.
+// ContentName returns the name of the blob to which the original's domains write the content of a
+// bundle. The hub accepts a blob with any name in a reply, except the blob that lists the ids. Once
+// the hub has copied the content, it deletes the blob if the name contains the IdempotencyId (ID,
+// ID_anything or ID.anything, in any folder). The domain must delete blobs with other names.
 func ContentName(idempotencyID string) string { return idempotencyID + "_data" }

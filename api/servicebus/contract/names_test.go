@@ -24,7 +24,7 @@ func TestAnOriginHasAQueueForEachPurpose(t *testing.T) {
 	}
 }
 
-func TestAnOriginIsReadByNameAndByNumber(t *testing.T) {
+func TestParseOrigin_AcceptsNamesAndNumbers(t *testing.T) {
 	for text, want := range map[string]string{
 		"Charges": "Charges", "1": "Charges",
 		"TimeSeries": "TimeSeries", "2": "TimeSeries",
@@ -46,7 +46,7 @@ func TestOnlyAggregationsHasAnotherNameOnTheWire(t *testing.T) {
 	}
 }
 
-func TestPropertiesAreThoseOfTheOriginal(t *testing.T) {
+func TestProperties_EqualThoseOfTheOriginal(t *testing.T) {
 	at := time.Date(2026, 3, 1, 13, 30, 15, 999, time.FixedZone("CET", 3600))
 	id := uuid.MustParse("0B9F4C5E-7A52-4D57-9D0C-3F1E6B8A2C41")
 	require.Equal(t, map[string]any{
@@ -58,7 +58,7 @@ func TestPropertiesAreThoseOfTheOriginal(t *testing.T) {
 	}, contract.Properties(contract.Dequeue, "bundle_actor", at, id))
 }
 
-func TestAListHasIdsInTheByteOrderOfDotNet(t *testing.T) {
+func TestEncodeIDs_UsesTheByteOrderOfDotNet(t *testing.T) {
 	ids := []uuid.UUID{
 		uuid.MustParse("00112233-4455-6677-8899-aabbccddeeff"),
 		uuid.MustParse("0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"),
@@ -80,7 +80,7 @@ func TestAnEmptyListHasNoIds(t *testing.T) {
 	require.Empty(t, ids)
 }
 
-func TestATruncatedListIsRefused(t *testing.T) {
+func TestDecodeIDs_RejectsATruncatedList(t *testing.T) {
 	list := contract.EncodeIDs([]uuid.UUID{uuid.New(), uuid.New()})
 	for n := 1; n < len(list); n++ {
 		if n == 16 {
@@ -92,6 +92,6 @@ func TestATruncatedListIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheOriginalsDomainsNameTheirContent(t *testing.T) {
+func TestContentName_IsTheNameOfTheOriginal(t *testing.T) {
 	require.Equal(t, "bundle_actor_data", contract.ContentName("bundle_actor"))
 }

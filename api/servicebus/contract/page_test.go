@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page for domains shows the messages for content and notices, without their comments.
+// The page for domains shows the messages for content and notices as the contract defines them,
+// without the comments.
 func TestDomainsPage_HasTheMessagesOfTheContract(t *testing.T) {
 	page, err := os.ReadFile("../../guide/domains.md")
 	require.NoError(t, err)

@@ -6,21 +6,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// Properties returns the application properties of a message of a type, made at
-// a time; id is random and unique for the message. A retry that sends the same
-// message keeps them.
+// Properties returns the application properties of a message that has the type messageType and was
+// created at the time at. id is random and unique for the message. A message that is sent again has
+// the same properties.
 func Properties(messageType, correlation string, at time.Time, id uuid.UUID) map[string]any {
 	return map[string]any{
 		PropertyTimestamp:      at.UTC().Format("2006-01-02T15:04:05Z"),
 		PropertyCorrelation:    correlation,
-		PropertyVersion:        int32(Version), // int in .NET
+		PropertyVersion:        int32(Version), // the original reads an int of .NET, which has 32 bits
 		PropertyMessageType:    messageType,
 		PropertyIdentification: id.String(),
 	}
 }
 
-// FormerMessageID returns the message id that the original sender has set,
-// given the current one. They differ if an operator has sent the message again.
+// FormerMessageID returns the message id that the original sender set; id is the current message
+// id. The two differ if an operator has sent the message again.
 func FormerMessageID(id string, properties map[string]any) string {
 	if former, ok := properties[PropertyFormerMessageID].(string); ok && properties[PropertyResentBy] != nil {
 		return former

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain/deadletters"
 )
 
-// BenchmarkBehindMany measures a queue of 100,000 dead letters on a durable bus: a page of the list,
-// and sending the last dead letter again.
+// BenchmarkBehindMany uses a queue with 100,000 dead letters on a durable bus. It measures listing
+// one page, and sending the last dead letter again.
 func BenchmarkBehindMany(b *testing.B) {
 	const many = 100_000
 	var e embedded.Entities

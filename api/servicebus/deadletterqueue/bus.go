@@ -18,36 +18,32 @@ import (
 
 // Options are the options of a Bus. Open is required.
 type Options struct {
-	// Open makes a client without making a call. It is called again when a
-	// client has failed.
+	// Open creates a client without making a call. It is called again after a client has failed.
 	Open func() (*azservicebus.Client, error)
 
-	// FetchesAny reports whether a receiver can fetch any dead letter by its
-	// sequence number, as on the embedded bus. Otherwise only deferred ones can
-	// be fetched.
+	// FetchesAny reports whether a receiver can fetch any dead letter by its sequence number, as on
+	// the embedded bus. If false, a receiver can fetch only deferred dead letters.
 	FetchesAny bool
 
-	// Count returns the number of dead letters of a queue. Default: the number
-	// is not known.
+	// Count returns the number of dead letters of a queue. Default: the number is unknown.
 	Count func(queue string) (n int64, isKnown bool)
 
-	Clock  func() time.Time // default: the system's
+	Clock  func() time.Time // default: time.Now
 	Logger *slog.Logger     // default: none
 }
 
-// A Bus reaches the dead letters of queues.
+// A Bus gives access to the dead letters of queues.
 type Bus struct {
 	opts Options
 	bus  *busclient.Connection
 
 	mu     sync.Mutex
-	orders map[string]*semaphore.Weighted // by queue; held by the order that is being executed
+	orders map[string]*semaphore.Weighted // one semaphore for each queue, acquired by the order that is being executed
 }
 
 var _ deadletters.Bus = (*Bus)(nil)
 
-// New returns a Bus that connects at its first use. Close closes the
-// connection.
+// New returns a Bus that connects when it is first used. Close closes the connection.
 func New(o Options) *Bus {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
@@ -62,7 +58,7 @@ func New(o Options) *Bus {
 	}
 }
 
-// Close closes the connection, even if calls are under way.
+// Close closes the connection, even if calls are in flight.
 func (b *Bus) Close(ctx context.Context) error {
 	return busclient.Outlast(ctx, busclient.CloseTimeout, b.bus.Close)
 }
@@ -70,20 +66,20 @@ func (b *Bus) Close(ctx context.Context) error {
 // Count implements deadletters.Bus.
 func (b *Bus) Count(queue string) (n int64, isKnown bool) { return b.opts.Count(queue) }
 
-// callTimeout is the limit of one call of the client. A call is not cancelled
-// with the context of its caller: the client must not be interrupted while it
-// opens a link.
+// callTimeout is the time limit of one call of the client. Cancelling the caller's context does not
+// cancel the call, because the client must not be interrupted while it opens a link.
 const callTimeout = 20 * time.Second
 
-// A callError is the failure of a call to the client. It is classified once, by asDomainError.
+// A callError is the failure of a call of the client. asDomainError converts it to an error of
+// package domain.
 type callError struct {
 	failure *busclient.Failure
 }
 
 func (e *callError) Error() string { return e.failure.Error() }
 
-// callClient calls f, which makes a call of the client, with callTimeout. It
-// returns a *callError, or a *busclient.PanicError if the client panicked.
+// callClient calls f, which makes a call of the client, with the time limit callTimeout. It returns
+// a *callError if the call fails, or a *busclient.PanicError if the client panics.
 func callClient(ctx context.Context, f func(ctx context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -101,7 +97,7 @@ func callClient(ctx context.Context, f func(ctx context.Context) error) (err err
 // withReceiver calls f with a receiver of the dead letters of a queue.
 func (b *Bus) withReceiver(ctx context.Context, queue string, f func(*azservicebus.Receiver) error) error {
 	if err := ctx.Err(); err != nil {
-		return domain.Errorf(domain.Unavailable, "no time was left for it: %w", err)
+		return domain.Errorf(domain.Unavailable, "no time is left for the call: %w", err)
 	}
 	client, err := b.bus.Acquire()
 	if err != nil {
@@ -124,8 +120,8 @@ func (b *Bus) withReceiver(ctx context.Context, queue string, f func(*azserviceb
 	return asDomainError(queue, err)
 }
 
-// asDomainError classifies the error of a call to the client. Other errors are
-// already classified.
+// asDomainError converts a *callError to an error of package domain. It returns any other error
+// unchanged, because that error has a kind already.
 func asDomainError(queue string, err error) error {
 	failed, ok := errors.AsType[*callError](err)
 	if !ok {

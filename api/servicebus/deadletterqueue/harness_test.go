@@ -25,7 +25,7 @@ const (
 	who      = "an operator"
 )
 
-// A busSite is a bus with dead letters, and a client that sends and receives.
+// A busSite is a bus with dead letters, and a client that sends and receives messages.
 type busSite struct {
 	*testing.T
 	bus    *embedded.Namespace
@@ -48,7 +48,7 @@ func newSite(t *testing.T) *busSite {
 	return s
 }
 
-// newClient returns a client whose connections wire may wrap.
+// newClient returns a client. wire may wrap each connection of the client.
 func (s *busSite) newClient(wire func(net.Conn) net.Conn) *azservicebus.Client {
 	s.Helper()
 	c, err := s.open(wire)()
@@ -69,8 +69,8 @@ func (s *busSite) open(wire func(net.Conn) net.Conn) func() (*azservicebus.Clien
 	}
 }
 
-// letters returns the Bus under test.
-func (s *busSite) letters(fetchesAny bool, change ...func(*deadletterqueue.Options)) *deadletterqueue.Bus {
+// newBus returns the Bus under test.
+func (s *busSite) newBus(fetchesAny bool, change ...func(*deadletterqueue.Options)) *deadletterqueue.Bus {
 	s.Helper()
 	o := deadletterqueue.Options{Open: s.open(nil), FetchesAny: fetchesAny, Clock: bustest.ClockAt(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	for _, c := range change {
@@ -91,8 +91,7 @@ func (s *busSite) send(queue string, messages ...*azservicebus.Message) {
 	}
 }
 
-// A lockedReceiver is either receiver of the client, for sessions or for
-// queues.
+// A lockedReceiver receives from a session or from a queue: the client has a type for each.
 type lockedReceiver interface {
 	ReceiveMessages(ctx context.Context, limit int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 	DeadLetterMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.DeadLetterOptions) error
@@ -100,7 +99,7 @@ type lockedReceiver interface {
 	Close(ctx context.Context) error
 }
 
-// receiverOf returns a receiver of a queue, or of a session of it.
+// receiverOf returns a receiver of a queue, or of one session of the queue.
 func (s *busSite) receiverOf(queue, session string) lockedReceiver {
 	s.Helper()
 	if session == "" {
@@ -109,7 +108,7 @@ func (s *busSite) receiverOf(queue, session string) lockedReceiver {
 	return bustest.Must(s.client.AcceptSessionForQueue(s.Context(), queue, session, nil))
 }
 
-// receive removes n messages from a queue, or from a session of it.
+// receive removes n messages from a queue, or from one session of the queue.
 func (s *busSite) receive(queue, session string, n int) (got []*azservicebus.ReceivedMessage) {
 	s.Helper()
 	r := s.receiverOf(queue, session)
@@ -125,7 +124,7 @@ func (s *busSite) receive(queue, session string, n int) (got []*azservicebus.Rec
 	return got
 }
 
-// deadLetter sends messages and turns them into dead letters with a reason.
+// deadLetter sends messages and then dead-letters them with a reason.
 func (s *busSite) deadLetter(queue, session, reason string, messages ...*azservicebus.Message) {
 	s.Helper()
 	s.send(queue, messages...)
@@ -139,9 +138,9 @@ func (s *busSite) deadLetter(queue, session, reason string, messages ...*azservi
 	}
 }
 
-// expired makes n dead letters at once, of messages that have expired. The test
-// is in a bubble.
-func (s *busSite) expired(queue string, n int) {
+// addExpired adds n dead letters to a queue by sending messages that expire. The test must run in a
+// bubble.
+func (s *busSite) addExpired(queue string, n int) {
 	s.Helper()
 	const atOnce = 100
 	sender, err := s.client.NewSender(queue, nil)
@@ -156,12 +155,12 @@ func (s *busSite) expired(queue string, n int) {
 		}
 		require.NoError(s, sender.SendMessageBatch(s.Context(), batch, nil))
 	}
-	<-time.After(2 * time.Second) // on the clock of the bubble
+	<-time.After(2 * time.Second) // advances the clock of the bubble
 	require.EqualValues(s, n, s.bus.Stats().DeadLetters)
 }
 
-// texts returns messages with the given bodies.
-func texts(bodies ...string) (messages []*azservicebus.Message) {
+// newMessages returns messages with the given bodies.
+func newMessages(bodies ...string) (messages []*azservicebus.Message) {
 	for _, b := range bodies {
 		messages = append(messages, &azservicebus.Message{Body: []byte(b), MessageID: to.Ptr("id-" + b)})
 	}
@@ -175,7 +174,7 @@ func bodiesOf(messages []*azservicebus.ReceivedMessage) (bodies []string) {
 	return bodies
 }
 
-// numbers returns the numbers of all dead letters of a queue.
+// numbers returns the sequence numbers of all dead letters of a queue.
 func (s *busSite) numbers(b *deadletterqueue.Bus, queue string) (numbers []int64) {
 	s.Helper()
 	found, err := b.Peek(s.Context(), queue, 0, deadletters.MaxPage)
@@ -186,8 +185,8 @@ func (s *busSite) numbers(b *deadletterqueue.Bus, queue string) (numbers []int64
 	return numbers
 }
 
-// The client settles a message with a management request if it was fetched by
-// its number or its link is lost, and with a disposition otherwise.
+// The client settles a message with a management request if the message was fetched by its sequence
+// number or its link is lost, and otherwise with a disposition.
 const (
 	settleRequest = "com.microsoft:update-disposition"
 	disposition   = "\x00\x53\x15"
@@ -196,9 +195,9 @@ const (
 // resentCopy is a text that every resent copy contains.
 const resentCopy = "FormerMessageId"
 
-// A cutConn breaks when a message is settled, or, if isOfCopy is true, when a
-// copy is sent: before the bus receives that or, if isLate is true, after that
-// and before the answer.
+// A cutConn breaks its connection when a message is settled or, if isOfCopy is true, when a copy is
+// sent. If isLate is false, the bus does not receive that frame. If isLate is true, the bus
+// receives the frame, but its reply is lost.
 type cutConn struct {
 	net.Conn
 	isOfCopy bool
@@ -217,8 +216,8 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// inBothWays runs a test with a bus whose receivers can fetch any dead letter,
-// and with one whose receivers cannot.
+// inBothWays runs a test twice: on a bus whose receivers can fetch any dead letter, and on a bus
+// whose receivers cannot.
 func inBothWays(t *testing.T, test func(s *busSite, fetchesAny bool)) {
 	t.Helper()
 	for name, fetchesAny := range map[string]bool{"fetch": true, "receive": false} {

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain/deadletters"
 )
 
-// Peek implements deadletters.Bus. The result ends before a dead letter that
-// the client cannot read; if that is the first one, Peek fails with Damaged.
+// Peek implements deadletters.Bus. If the client cannot decode a dead letter, the result ends
+// before that dead letter. If it is the first dead letter of the page, Peek fails with Damaged.
 func (b *Bus) Peek(ctx context.Context, queue string, after int64, limit int) ([]deadletters.DeadLetter, error) {
 	found, err := b.peekMessages(ctx, queue, after, limit)
 	letters := make([]deadletters.DeadLetter, 0, len(found))
@@ -39,7 +39,7 @@ func (b *Bus) peekMessages(ctx context.Context, queue string, after int64, limit
 			one, err := peek(ctx, r, after, 1)
 			if len(one) == 0 {
 				if busclient.IsPanic(err) && len(found) > 0 {
-					err = nil // it will be the first of the next page
+					err = nil // the undecodable dead letter becomes the first of the next page
 				}
 				unreadable = nil
 				return err
@@ -54,7 +54,7 @@ func (b *Bus) peekMessages(ctx context.Context, queue string, after int64, limit
 	return found, err
 }
 
-// peek returns up to limit dead letters with numbers above after.
+// peek returns up to limit dead letters with sequence numbers above after.
 func peek(ctx context.Context, r *azservicebus.Receiver, after int64, limit int) (found []*azservicebus.ReceivedMessage, err error) {
 	from := after + 1
 	err = callClient(ctx, func(ctx context.Context) (err error) {
@@ -88,13 +88,13 @@ func (b *Bus) Read(ctx context.Context, queue string, number int64) (*deadletter
 	return c, nil
 }
 
-// Limits of the properties that are shown.
+// Limits of the properties in a result.
 const (
 	maxProperties = 100
 	maxProperty   = 4 << 10 // bytes
 )
 
-// cutText returns the part of text that is shown.
+// cutText returns text, or its beginning if it is longer than maxProperty.
 func cutText(text string) string {
 	if len(text) <= maxProperty {
 		return text
@@ -147,15 +147,14 @@ func deadLetterOf(m *azservicebus.ReceivedMessage) deadletters.DeadLetter {
 	}
 }
 
-// propertyOf returns an application property as text, "" if it is missing or
+// propertyOf returns an application property as text. It returns "" if the property is missing or
 // not a text.
 func propertyOf(m *azservicebus.ReceivedMessage, name string) string {
 	text, _ := m.ApplicationProperties[name].(string)
 	return text
 }
 
-// formerID returns the message id that the original sender has set, even if the
-// message was sent again.
+// formerID returns the message id that the original sender set, even if the message was sent again.
 func formerID(m *azservicebus.ReceivedMessage) string {
 	return contract.FormerMessageID(m.MessageID, m.ApplicationProperties)
 }

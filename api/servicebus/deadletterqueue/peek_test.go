@@ -17,7 +17,7 @@ import (
 func TestPeek_ListsDeadLettersAndLocksNothing(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
-		b := s.letters(false)
+		b := s.newBus(false)
 		s.deadLetter(sessions, "5790001330552", "damaged", &azservicebus.Message{
 			Body: []byte("four"), MessageID: to.Ptr("m1"), SessionID: to.Ptr("5790001330552"), ContentType: to.Ptr("text/plain"), Subject: to.Ptr("subject"),
 		})
@@ -39,8 +39,8 @@ func TestPeek_ListsDeadLettersAndLocksNothing(t *testing.T) {
 func TestPeek_ReturnsPages(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
-		b := s.letters(true)
-		s.expired(plain, 7)
+		b := s.newBus(true)
+		s.addExpired(plain, 7)
 		first, err := b.Peek(t.Context(), plain, 0, 3)
 		require.NoError(t, err)
 		require.Len(t, first, 3)
@@ -57,7 +57,7 @@ func TestPeek_ReturnsPages(t *testing.T) {
 func TestPeek_ClassifiesErrors(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
-		b := s.letters(true)
+		b := s.newBus(true)
 		_, err := b.Peek(t.Context(), "nowhere", 0, 10)
 		require.Equal(t, domain.NotFound, domain.KindOf(err), "%v", err)
 		require.NoError(t, b.Close(t.Context()))
@@ -69,7 +69,7 @@ func TestPeek_ClassifiesErrors(t *testing.T) {
 func TestRead_ReturnsBodyAndProperties(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
-		b := s.letters(true)
+		b := s.newBus(true)
 		m := &azservicebus.Message{Body: []byte{0, 1, 2}, ApplicationProperties: map[string]any{"MessageType": "x", "n": int32(7)}}
 		s.deadLetter(plain, "", "damaged", m)
 		got, err := b.Read(t.Context(), plain, 1)
@@ -85,12 +85,11 @@ func TestRead_ReturnsBodyAndProperties(t *testing.T) {
 	})(t)
 }
 
-// A list also reads the body of each message. The bus answers with as many
-// messages as fit.
+// Peek also reads the body of each message. The bus returns as many messages as fit into one reply.
 func TestRead_CutsNothingThatFits(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
-		b := s.letters(true)
+		b := s.newBus(true)
 		body := bytes.Repeat([]byte("x"), 200<<10)
 		for range 3 {
 			s.deadLetter(plain, "", "damaged", &azservicebus.Message{Body: body})

@@ -17,28 +17,28 @@ import (
 )
 
 // Resend implements deadletters.Bus.
-func (b *Bus) Resend(ctx context.Context, queue string, numbers []int64, who string) (resent int, err error) {
-	return b.carryOut(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
-		return b.resend(ctx, queue, r, m, who)
+func (b *Bus) Resend(ctx context.Context, queue string, numbers []int64, operator string) (resent int, err error) {
+	return b.executeOrder(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+		return b.resend(ctx, queue, r, m, operator)
 	})
 }
 
 // Delete implements deadletters.Bus.
 func (b *Bus) Delete(ctx context.Context, queue string, numbers []int64) (deleted int, err error) {
-	return b.carryOut(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+	return b.executeOrder(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 		return b.remove(ctx, queue, r, m)
 	})
 }
 
-// resend sends a copy of a dead letter that r has locked, and then deletes the
-// dead letter. A crash in between leaves both.
-func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage, who string) error {
-	if err := b.send(ctx, queue, b.copyOf(m, who)); err != nil {
+// resend sends a copy of a dead letter that r has locked, and then deletes the dead letter. A crash
+// between the two steps leaves the copy and the dead letter.
+func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage, operator string) error {
+	if err := b.send(ctx, queue, b.copyOf(m, operator)); err != nil {
 		b.abandon(ctx, r, m)
 		return err
 	}
 	if err := b.remove(ctx, queue, r, m); err != nil {
-		return domain.Errorf(domain.Uncertain, "a copy of dead letter %d of queue %s was sent, and the dead letter may still be there; delete it if a list shows it: %w", numberOf(m), queue, err)
+		return domain.Errorf(domain.Uncertain, "a copy of dead letter %d of queue %s was sent, and the dead letter may still exist; delete it if a list shows it: %w", numberOf(m), queue, err)
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func (b *Bus) send(ctx context.Context, queue string, m *azservicebus.AMQPAnnota
 		})
 	})
 	if failed, ok := errors.AsType[*callError](err); ok && isSending && failed.failure.Retry && !failed.failure.RetryOnce {
-		return domain.Errorf(domain.Uncertain, "the bus has not said whether it accepts the copy of the dead letter, which is still there: %w", err)
+		return domain.Errorf(domain.Uncertain, "the bus has not confirmed whether it accepts the copy of the dead letter, which still exists: %w", err)
 	}
 	if failed, ok := errors.AsType[*callError](err); ok && failed.failure.Reason == busclient.Unauthorized {
 		return domain.Errorf(domain.Conflict, "the hub may not send to queue %s; grant it the role Azure Service Bus Data Sender there, or have the sender send the message again: %w", queue, err)
@@ -61,8 +61,8 @@ func (b *Bus) send(ctx context.Context, queue string, m *azservicebus.AMQPAnnota
 	return asDomainError(queue, err)
 }
 
-// remove deletes a dead letter that r has locked. If the bus does not answer,
-// it peeks to find out whether the dead letter is gone.
+// remove deletes a dead letter that r has locked. If the bus does not reply, remove peeks at the
+// queue to find out whether the dead letter was deleted.
 func (b *Bus) remove(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 	err := callClient(ctx, func(ctx context.Context) error { return r.CompleteMessage(ctx, m, nil) })
 	if err == nil {
@@ -84,8 +84,8 @@ func (b *Bus) isThere(ctx context.Context, queue string, number int64) (isThere 
 	return isThere, err
 }
 
-// copyOf returns the message that is sent in place of a dead letter.
-func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.AMQPAnnotatedMessage {
+// copyOf returns the message that replaces a dead letter.
+func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, operator string) *azservicebus.AMQPAnnotatedMessage {
 	properties := maps.Clone(m.ApplicationProperties)
 	if properties == nil {
 		properties = make(map[string]any)
@@ -93,7 +93,7 @@ func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.
 	delete(properties, propertyReason)
 	delete(properties, propertyDescription)
 	former := formerID(m)
-	properties[contract.PropertyResentBy] = who
+	properties[contract.PropertyResentBy] = operator
 	properties[contract.PropertyResentAt] = b.opts.Clock().UTC().Format("2006-01-02T15:04:05Z")
 	properties[contract.PropertyFormerMessageID] = former
 
@@ -105,14 +105,14 @@ func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.
 	}
 	raw := m.RawAMQPMessage
 	message.Body, message.Footer = raw.Body, raw.Footer
-	if p := raw.Properties; p != nil { // without the properties for its expiry
+	if p := raw.Properties; p != nil { // the copy omits the properties that describe the expiry
 		message.Properties = &azservicebus.AMQPAnnotatedMessageProperties{
 			MessageID: id, ContentEncoding: p.ContentEncoding, ContentType: p.ContentType, CorrelationID: p.CorrelationID,
 			GroupID: p.GroupID, GroupSequence: p.GroupSequence, ReplyTo: p.ReplyTo, ReplyToGroupID: p.ReplyToGroupID,
 			Subject: p.Subject, To: p.To, UserID: p.UserID,
 		}
 	}
-	for name, value := range raw.MessageAnnotations { // annotations that the sender has set
+	for name, value := range raw.MessageAnnotations { // the copy has only the annotations that the sender set
 		if text, ok := name.(string); !ok || text == partitionKey || !strings.HasPrefix(text, busAnnotation) {
 			message.MessageAnnotations[name] = value
 		}
@@ -120,17 +120,17 @@ func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.
 	return message
 }
 
-// Names that the bus uses.
+// Names that Service Bus defines.
 const (
 	propertyReason      = "DeadLetterReason"
 	propertyDescription = "DeadLetterErrorDescription"
-	busAnnotation       = "x-opt-"              // prefix of the annotations of the bus
-	partitionKey        = "x-opt-partition-key" // an annotation of the sender in spite of the prefix
+	busAnnotation       = "x-opt-"              // prefix of the annotations that the bus sets
+	partitionKey        = "x-opt-partition-key" // set by the sender, in spite of the prefix
 )
 
-// copyID returns the message id of the copy of a dead letter: always the same,
-// and different from that of any other message. A message id has up to 128
-// characters.
+// copyID returns the message id of the copy of a dead letter. Each dead letter has one id for its
+// copies, which differs from the ids of all other messages. It is shorter than 128 characters, the
+// limit for a message id.
 func copyID(number int64, former string) string {
 	sum := sha256.Sum256([]byte(former))
 	return "resent-" + strconv.FormatInt(number, 10) + "-" + hex.EncodeToString(sum[:8])

@@ -17,9 +17,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestResend_SendsTheMessageAsItWas(t *testing.T) {
+func TestResend_SendsTheMessageUnchanged(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		b := s.letters(fetchesAny)
+		b := s.newBus(fetchesAny)
 		const session = "5790001330552"
 		sent := &azservicebus.Message{
 			Body: []byte{0, 1, 2}, MessageID: to.Ptr("id"), SessionID: to.Ptr(session), PartitionKey: to.Ptr(session), CorrelationID: to.Ptr("correlation"),
@@ -44,12 +44,11 @@ func TestResend_SendsTheMessageAsItWas(t *testing.T) {
 	})
 }
 
-// The bus would drop a copy with the same message id, and the message would be
-// lost.
+// The bus would drop a copy with the same message id, so the message would be lost.
 func TestResend_LosesNothingToDuplicateDetection(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		b := s.letters(fetchesAny)
-		s.deadLetter(dedup, "", "damaged", texts("a")...)
+		b := s.newBus(fetchesAny)
+		s.deadLetter(dedup, "", "damaged", newMessages("a")...)
 		for round := range 3 {
 			found, err := b.Peek(s.Context(), dedup, 0, 10)
 			require.NoError(s, err)
@@ -60,15 +59,15 @@ func TestResend_LosesNothingToDuplicateDetection(t *testing.T) {
 			}
 			_, err = b.Resend(s.Context(), dedup, []int64{found[0].Number}, who)
 			require.NoError(s, err)
-			s.deadLetter(dedup, "", "damaged again", &azservicebus.Message{Body: []byte("b"), MessageID: to.Ptr("id-a")}) // a duplicate of its id, so that the copy would be dropped without a new id
+			s.deadLetter(dedup, "", "damaged again", &azservicebus.Message{Body: []byte("b"), MessageID: to.Ptr("id-a")}) // has the same message id, so the bus would drop a copy that kept the id
 		}
 	})
 }
 
-func TestOrder_IsAboutTheDeadLettersThatItNames(t *testing.T) {
+func TestOrder_SettlesOnlyTheNamedDeadLetters(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		b := s.letters(fetchesAny)
-		s.deadLetter(plain, "", "damaged", texts("a", "b", "c", "d", "e", "f")...)
+		b := s.newBus(fetchesAny)
+		s.deadLetter(plain, "", "damaged", newMessages("a", "b", "c", "d", "e", "f")...)
 		n, err := b.Resend(s.Context(), plain, []int64{5, 2}, who)
 		require.NoError(s, err)
 		require.Equal(s, 2, n)
@@ -79,7 +78,7 @@ func TestOrder_IsAboutTheDeadLettersThatItNames(t *testing.T) {
 		require.Equal(s, []int64{3, 6}, s.numbers(b, plain))
 		require.Zero(s, s.bus.Stats().Active)
 
-		// The locks of the passed-over dead letters are released.
+		// The locks of the passed-over dead letters were released.
 		n, err = b.Delete(s.Context(), plain, []int64{3, 6})
 		require.NoError(s, err)
 		require.Equal(s, 2, n)
@@ -89,8 +88,8 @@ func TestOrder_IsAboutTheDeadLettersThatItNames(t *testing.T) {
 
 func TestOrder_ReachesDeferredDeadLetters(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		b := s.letters(fetchesAny)
-		s.deadLetter(plain, "", "damaged", texts("a", "b")...)
+		b := s.newBus(fetchesAny)
+		s.deadLetter(plain, "", "damaged", newMessages("a", "b")...)
 		r, err := s.client.NewReceiverForQueue(plain, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 		require.NoError(s, err)
 		got, err := r.ReceiveMessages(s.Context(), 1, nil)
@@ -103,10 +102,10 @@ func TestOrder_ReachesDeferredDeadLetters(t *testing.T) {
 	})
 }
 
-func TestOrder_FailsWithBusyForWhatAnotherHasLocked(t *testing.T) {
+func TestOrder_FailsWithBusyForALockedDeadLetter(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		b := s.letters(fetchesAny)
-		s.deadLetter(plain, "", "damaged", texts("a", "b")...)
+		b := s.newBus(fetchesAny)
+		s.deadLetter(plain, "", "damaged", newMessages("a", "b")...)
 		r, err := s.client.NewReceiverForQueue(plain, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 		require.NoError(s, err)
 		got, err := r.ReceiveMessages(s.Context(), 1, nil)
@@ -117,18 +116,18 @@ func TestOrder_FailsWithBusyForWhatAnotherHasLocked(t *testing.T) {
 		n, err := b.Delete(s.Context(), plain, []int64{2})
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
-		<-time.After(2 * time.Minute) // on the clock of the bubble: the lock ends
+		<-time.After(2 * time.Minute) // the clock of the bubble advances until the lock expires
 		n, err = b.Delete(s.Context(), plain, []int64{1})
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
 	})
 }
 
-func TestOrder_SaysHowManyItPassesOver(t *testing.T) {
+func TestOrder_ReportsHowManyItPassesOver(t *testing.T) {
 	t.Run("receive", bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
-		b := s.letters(false)
-		s.expired(plain, 1002)
+		b := s.newBus(false)
+		s.addExpired(plain, 1002)
 		_, err := b.Delete(t.Context(), plain, []int64{1002})
 		require.Equal(t, domain.Conflict, domain.KindOf(err), "%v", err)
 		require.ErrorContains(t, err, "more than 1000 dead letters in front of number 1002")
@@ -138,8 +137,8 @@ func TestOrder_SaysHowManyItPassesOver(t *testing.T) {
 	}))
 	t.Run("fetch", bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
-		b := s.letters(true)
-		s.expired(plain, 1002)
+		b := s.newBus(true)
+		s.addExpired(plain, 1002)
 		n, err := b.Delete(t.Context(), plain, []int64{1002})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
@@ -147,19 +146,19 @@ func TestOrder_SaysHowManyItPassesOver(t *testing.T) {
 }
 
 // The node dies, or loses the bus, after it has sent the copy.
-func TestResend_LeavesBothWhenItCannotRemove(t *testing.T) {
+func TestResend_LeavesCopyAndDeadLetterIfRemovalFails(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
+		b := s.newBus(fetchesAny, func(o *deadletterqueue.Options) {
 			o.Open = s.open(func(conn net.Conn) net.Conn { return &cutConn{Conn: conn} })
 		})
-		s.deadLetter(plain, "", "damaged", texts("a")...)
+		s.deadLetter(plain, "", "damaged", newMessages("a")...)
 		n, err := b.Resend(s.Context(), plain, []int64{1}, who)
 		require.Equal(s, domain.Uncertain, domain.KindOf(err), "%v", err)
 		require.Zero(s, n)
 		require.Equal(s, []int64{1}, s.numbers(b, plain))
 
-		<-time.After(2 * time.Minute) // on the clock of the bubble: the lock ends
-		n, err = s.letters(fetchesAny).Resend(s.Context(), plain, []int64{1}, who)
+		<-time.After(2 * time.Minute) // the clock of the bubble advances until the lock expires
+		n, err = s.newBus(fetchesAny).Resend(s.Context(), plain, []int64{1}, who)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
 		got := s.receive(plain, "", 2)
@@ -169,28 +168,28 @@ func TestResend_LeavesBothWhenItCannotRemove(t *testing.T) {
 	})
 }
 
-// The second copy has the message id of the first one.
+// The second copy has the same message id as the first copy.
 func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
-		b := s.letters(true, func(o *deadletterqueue.Options) {
+		b := s.newBus(true, func(o *deadletterqueue.Options) {
 			o.Open = s.open(func(conn net.Conn) net.Conn { return &cutConn{Conn: conn} })
 		})
-		s.deadLetter(dedup, "", "damaged", texts("a")...)
+		s.deadLetter(dedup, "", "damaged", newMessages("a")...)
 		_, err := b.Resend(t.Context(), dedup, []int64{1}, who)
 		require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
-		<-time.After(2 * time.Minute) // on the clock of the bubble: the lock ends
-		_, err = s.letters(true).Resend(t.Context(), dedup, []int64{1}, who)
+		<-time.After(2 * time.Minute) // the clock of the bubble advances until the lock expires
+		_, err = s.newBus(true).Resend(t.Context(), dedup, []int64{1}, who)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, s.bus.Stats().Active)
 		require.Zero(t, s.bus.Stats().DeadLetters)
 	})(t)
 }
 
-func TestOrder_IsCarriedOutWhenTheReplyIsLost(t *testing.T) {
+func TestOrder_IsExecutedOnceIfTheReplyIsLost(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		var cut atomic.Bool // one connection was cut
-		b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
+		var cut atomic.Bool // true once a connection was cut
+		b := s.newBus(fetchesAny, func(o *deadletterqueue.Options) {
 			o.Open = s.open(func(conn net.Conn) net.Conn {
 				if cut.Swap(true) {
 					return conn
@@ -198,7 +197,7 @@ func TestOrder_IsCarriedOutWhenTheReplyIsLost(t *testing.T) {
 				return &cutConn{Conn: conn, isLate: true}
 			})
 		})
-		s.deadLetter(plain, "", "damaged", texts("a", "b")...)
+		s.deadLetter(plain, "", "damaged", newMessages("a", "b")...)
 		n, err := b.Resend(s.Context(), plain, []int64{1}, who)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
@@ -207,13 +206,12 @@ func TestOrder_IsCarriedOutWhenTheReplyIsLost(t *testing.T) {
 	})
 }
 
-// The client itself sends a second time, and the copies have the same message
-// id.
-func TestResend_LosesNothingWhenTheBusDoesNotAnswer(t *testing.T) {
+// The client itself sends the copy a second time, with the same message id.
+func TestResend_LosesNothingIfTheBusDoesNotReply(t *testing.T) {
 	for _, always := range []bool{false, true} {
 		inBothWays(t, func(s *busSite, fetchesAny bool) {
 			var cut atomic.Bool
-			b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
+			b := s.newBus(fetchesAny, func(o *deadletterqueue.Options) {
 				o.Open = s.open(func(conn net.Conn) net.Conn {
 					if cut.Swap(true) && !always {
 						return conn
@@ -221,7 +219,7 @@ func TestResend_LosesNothingWhenTheBusDoesNotAnswer(t *testing.T) {
 					return &cutConn{Conn: conn, isOfCopy: true, isLate: true}
 				})
 			})
-			s.deadLetter(plain, "", "damaged", texts("a")...)
+			s.deadLetter(plain, "", "damaged", newMessages("a")...)
 			n, err := b.Resend(s.Context(), plain, []int64{1}, who)
 			left := s.numbers(b, plain)
 			if always || err != nil { // a message cannot always be settled over another connection
@@ -243,8 +241,8 @@ func TestResend_LosesNothingWhenTheBusDoesNotAnswer(t *testing.T) {
 
 func TestResend_KeepsTheDeadLetterWhenTheCopyIsNotAccepted(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		b := s.letters(fetchesAny)
-		s.deadLetter(plain, "", "damaged", texts("a")...)
+		b := s.newBus(fetchesAny)
+		s.deadLetter(plain, "", "damaged", newMessages("a")...)
 		operator := bustest.NewOperator(s.T, s.bus)
 		operator.SetStatus(plain, "SendDisabled")
 		_, err := b.Resend(s.Context(), plain, []int64{1}, who)
@@ -258,8 +256,8 @@ func TestResend_KeepsTheDeadLetterWhenTheCopyIsNotAccepted(t *testing.T) {
 
 func TestOrders_OfTwoOperatorsSendOnce(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
-		nodes := []*deadletterqueue.Bus{s.letters(fetchesAny), s.letters(fetchesAny)}
-		s.deadLetter(plain, "", "damaged", texts("a", "b", "c", "d")...)
+		nodes := []*deadletterqueue.Bus{s.newBus(fetchesAny), s.newBus(fetchesAny)}
+		s.deadLetter(plain, "", "damaged", newMessages("a", "b", "c", "d")...)
 		resent := make(chan int, 2*len(nodes))
 		for _, b := range nodes {
 			for range 2 {

@@ -17,39 +17,39 @@ import (
 const (
 	maxPassed      = 1_000
 	maxPassedBytes = 64 << 20
-	receiveTimeout = 3 * time.Second  // a dead letter that is not received by then is locked by another receiver, or gone
-	abandonTimeout = 10 * time.Second // a lock that is not released by then ends by itself
+	receiveTimeout = 3 * time.Second  // a dead letter that is not received in this time is deleted or locked by another receiver
+	abandonTimeout = 10 * time.Second // a lock that is not released in this time expires later
 )
 
-// carryOut locks the dead letters with numbers one after another, and settles
-// each with act. It returns the number of settled ones, and stops at the first
-// failure. It skips numbers without a dead letter.
-func (b *Bus) carryOut(ctx context.Context, queue string, numbers []int64, act func(*azservicebus.Receiver, *azservicebus.ReceivedMessage) error) (n int, err error) {
+// executeOrder locks the dead letters with the given sequence numbers one after another, and
+// settles each with act. It returns how many it settled, and stops at the first failure. It skips a
+// number that belongs to no dead letter.
+func (b *Bus) executeOrder(ctx context.Context, queue string, numbers []int64, act func(*azservicebus.Receiver, *azservicebus.ReceivedMessage) error) (n int, err error) {
 	order := b.orderOf(queue)
 	if err := order.Acquire(ctx, 1); err != nil {
 		return 0, domain.Errorf(domain.Busy, "another order about dead letters of queue %s is being carried out; repeat this one afterwards: %w", queue, err)
 	}
 	defer order.Release(1)
 	err = b.withReceiver(ctx, queue, func(r *azservicebus.Receiver) error {
-		t := &taking{
+		t := &execution{
 			Bus: b, queue: queue, receiver: r, wanted: slices.Sorted(slices.Values(numbers)),
 			settle: func(m *azservicebus.ReceivedMessage) error { return act(r, m) },
 		}
 		defer t.abandonPassed(ctx)
 		if !b.opts.FetchesAny {
-			if err := t.receiveWanted(ctx); err != nil {
+			if err := t.settleReceived(ctx); err != nil {
 				n = t.settled
 				return err
 			}
 		}
-		err := t.fetchWanted(ctx)
+		err := t.settleFetched(ctx)
 		n = t.settled
 		return err
 	})
 	return n, err
 }
 
-// orderOf returns the semaphore of orders about a queue.
+// orderOf returns the semaphore for orders about a queue.
 func (b *Bus) orderOf(queue string) *semaphore.Weighted {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,26 +59,27 @@ func (b *Bus) orderOf(queue string) *semaphore.Weighted {
 	return b.orders[queue]
 }
 
-// A taking locks and settles dead letters of one queue with one receiver.
-type taking struct {
+// An execution locks and settles the dead letters of one order, which are in one queue, with one
+// receiver.
+type execution struct {
 	*Bus
 	queue    string
 	receiver *azservicebus.Receiver
 	settle   func(*azservicebus.ReceivedMessage) error
 
-	wanted  []int64 // numbers that are not settled yet, ascending
+	wanted  []int64 // sequence numbers of the dead letters that are not settled yet, ascending
 	settled int
 
-	passed      []*azservicebus.ReceivedMessage // locked, but not requested
+	passed      []*azservicebus.ReceivedMessage // dead letters that are locked but not wanted
 	passedBytes int64
 }
 
-// receiveWanted receives dead letters and settles the wanted ones, until no
-// more come.
-func (t *taking) receiveWanted(ctx context.Context) error {
+// settleReceived receives dead letters in order and settles the wanted ones, until it receives no
+// more.
+func (t *execution) settleReceived(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
-			return domain.Errorf(domain.Busy, "the time is over while there are dead letters of queue %s to receive; repeat the order: %w", t.queue, err)
+			return domain.Errorf(domain.Busy, "the time limit ended before all dead letters were received from queue %s; repeat the order: %w", t.queue, err)
 		}
 		if len(t.passed) >= maxPassed || t.passedBytes >= maxPassedBytes {
 			return domain.Errorf(domain.Conflict, "queue %s has more than %d dead letters in front of number %d, and Service Bus returns them in order; send those again or delete them first", t.queue, len(t.passed), t.wanted[0])
@@ -91,7 +92,7 @@ func (t *taking) receiveWanted(ctx context.Context) error {
 		if !isWanted {
 			t.passed, t.passedBytes = append(t.passed, m), t.passedBytes+sizeOf(m)
 			if numberOf(m) > t.wanted[len(t.wanted)-1] {
-				return nil // the wanted ones are locked by another receiver, deferred, or gone
+				return nil // the remaining wanted dead letters are deleted, deferred, or locked by another receiver
 			}
 			continue
 		}
@@ -102,7 +103,7 @@ func (t *taking) receiveWanted(ctx context.Context) error {
 	return nil
 }
 
-func (t *taking) settleOne(at int, m *azservicebus.ReceivedMessage) error {
+func (t *execution) settleOne(at int, m *azservicebus.ReceivedMessage) error {
 	if err := t.settle(m); err != nil {
 		return err
 	}
@@ -111,8 +112,8 @@ func (t *taking) settleOne(at int, m *azservicebus.ReceivedMessage) error {
 	return nil
 }
 
-// receiveNext locks the next unlocked dead letter, or returns nil.
-func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage, error) {
+// receiveNext locks the next unlocked dead letter. It returns nil if it receives none in time.
+func (t *execution) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage, error) {
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiveTimeout)
 	defer cancel()
 	m, err := busclient.ReceiveOne(waiting, t.receiver)
@@ -128,12 +129,11 @@ func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage
 	}
 }
 
-// fetchWanted fetches the wanted dead letters by their numbers, and settles
-// them.
-func (t *taking) fetchWanted(ctx context.Context) error {
+// settleFetched fetches the wanted dead letters by their sequence numbers, and settles them.
+func (t *execution) settleFetched(ctx context.Context) error {
 	for len(t.wanted) > 0 {
 		if err := ctx.Err(); err != nil {
-			return domain.Errorf(domain.Busy, "the time is over while there are dead letters of queue %s to fetch; repeat the order: %w", t.queue, err)
+			return domain.Errorf(domain.Busy, "the time limit ended before all dead letters were fetched from queue %s; repeat the order: %w", t.queue, err)
 		}
 		m, err := t.fetch(ctx, t.wanted[0])
 		if err != nil {
@@ -157,8 +157,9 @@ func (t *taking) fetchWanted(ctx context.Context) error {
 	return nil
 }
 
-// fetch locks the dead letter with a number. It returns nil if the bus does not return it.
-func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.ReceivedMessage, err error) {
+// fetch locks the dead letter with a sequence number. It returns nil if the bus does not return the
+// dead letter.
+func (t *execution) fetch(ctx context.Context, number int64) (m *azservicebus.ReceivedMessage, err error) {
 	err = callClient(ctx, func(ctx context.Context) error {
 		found, err := t.receiver.ReceiveDeferredMessages(ctx, []int64{number}, nil)
 		if len(found) > 0 {
@@ -172,8 +173,8 @@ func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.Recei
 	return m, err
 }
 
-// abandonPassed releases the locks of the messages that were passed over.
-func (t *taking) abandonPassed(ctx context.Context) {
+// abandonPassed releases the locks of the dead letters that were passed over.
+func (t *execution) abandonPassed(ctx context.Context) {
 	if len(t.passed) == 0 {
 		return
 	}

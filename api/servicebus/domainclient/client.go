@@ -19,19 +19,19 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// A Connect creates a client of the Service Bus namespace. It is called once for each task,
-// because Microsoft's client closes its whole connection when one receiver fails permanently,
-// and that must not affect the other tasks. The client must be allowed at least one retry,
-// since it replaces a connection only when it retries.
+// A Connect creates a client of the Service Bus namespace. It is called once for each task, because
+// Microsoft's client closes its whole connection when one receiver fails permanently, and such a
+// failure must not affect the other tasks. The client must be allowed at least one retry, since it
+// replaces a connection only when it retries.
 type Connect func() (*azservicebus.Client, error)
 
-// ConnectionString connects with a connection string. That of an embedded bus
+// ConnectionString connects with a connection string. The connection string of an embedded bus
 // without TLS ends in UseDevelopmentEmulator=true.
 func ConnectionString(text string) Connect { return ConnectionStringWithTLS(text, nil) }
 
-// ConnectionStringWithTLS is ConnectionString for a namespace whose certificate
-// authority is unknown to the system, or that requires a client certificate.
-// The Endpoint may have a port, as that of a hub does.
+// ConnectionStringWithTLS is ConnectionString for a namespace whose certificate authority is
+// unknown to the system, or that requires a client certificate. The Endpoint may contain a port, as
+// the Endpoint of a hub does.
 func ConnectionStringWithTLS(text string, secured *tls.Config) Connect {
 	return func() (*azservicebus.Client, error) {
 		text, endpoint := splitPort(text)
@@ -39,10 +39,9 @@ func ConnectionStringWithTLS(text string, secured *tls.Config) Connect {
 	}
 }
 
-// splitPort returns a connection string without the port of its Endpoint, and
-// the address as HOST:PORT, "" for an Endpoint without a port. The client would
-// take the port for a part of the host name, except for an emulator without
-// TLS.
+// splitPort removes the port from the Endpoint of a connection string, and returns it in endpoint
+// as HOST:PORT. endpoint is "" if the Endpoint has no port. Microsoft's client would treat the port
+// as a part of the host name, except for an emulator without TLS.
 func splitPort(text string) (connection, endpoint string) {
 	parts := strings.Split(text, ";")
 	for i, part := range parts {
@@ -63,21 +62,21 @@ func splitPort(text string) (connection, endpoint string) {
 	return strings.Join(parts, ";"), endpoint
 }
 
-// shortRetries are the retries inside Microsoft's client. They are few, because
-// this package retries after them, and logs its retries.
+// shortRetries are the retries inside Microsoft's client. They are few, because this package
+// retries calls itself and logs its retries.
 var shortRetries = azservicebus.RetryOptions{MaxRetries: 2, RetryDelay: 250 * time.Millisecond, MaxRetryDelay: 2 * time.Second}
 
-// Options identify a domain and say how it reaches the hub.
+// Options are the identity of a domain and its connections to the hub.
 type Options struct {
-	// Origin is the name of the domain in the hub, such as Charges. An event
-	// may have another.
+	// Origin is the name of the domain in the hub, such as Charges. An event may name another
+	// origin.
 	Origin string
 
-	// Connect reaches the namespace. Required.
+	// Connect creates clients of the namespace. Required.
 	Connect Connect
 
-	// Exchange is the container shared with the hub, messagehub-exchange. Serve
-	// and EventIDs require it.
+	// Exchange is the container shared with the hub, named messagehub-exchange. Serve and EventIDs
+	// require it.
 	Exchange *container.Client
 
 	// Form is the encoding of events that are sent. Default: Protobuf.
@@ -87,36 +86,36 @@ type Options struct {
 	// JSON message. Default: 1.
 	EventsPerMessage int
 
-	// RequestsAtOnce is the maximum number of concurrent requests of Serve.
-	// Default: 16.
+	// RequestsAtOnce is the maximum number of requests that Serve handles concurrently. Default:
+	// 16.
 	RequestsAtOnce int
 
-	// Events is the queue for events. Default: dataavailable-fifo.
+	// Events is the queue to which events are sent. Default: dataavailable-fifo.
 	Events string
 
-	// Queues are the other queues. Default: those named after Origin.
+	// Queues are the other queues of the domain. Default: the queues named after Origin.
 	Queues contract.Queues
 
-	// Answered, if set, is called with each answer that Serve has sent. It must be fast and
-	// safe for concurrent use.
+	// Answered, if set, is called with each reply that Serve has sent. It must be fast and safe for
+	// concurrent use.
 	Answered func(Answer)
 
-	// Logger logs failures that are retried. Default: discards.
+	// Logger logs failures that are retried. Default: no log.
 	Logger *slog.Logger
 
-	// Now returns the time, and Random is the source of random ids and pauses. Both must be
-	// safe for concurrent use. Default: those of the system.
+	// Now returns the time, and Random is the source of random ids and pauses. Both must be safe
+	// for concurrent use. Default: the clock and the randomness of the system.
 	Now    func() time.Time
 	Random io.Reader
 }
 
-// A Client is a domain. It is safe for concurrent use.
+// A Client acts for one domain. It is safe for concurrent use.
 type Client struct {
 	o      Options
 	events *senders
 }
 
-// New returns a Client. It makes no connection yet.
+// New returns a Client without connecting.
 func New(o Options) (*Client, error) {
 	if o.Connect == nil {
 		return nil, errors.New("domainclient: no Options.Connect; use ConnectionString")
@@ -135,9 +134,8 @@ func New(o Options) (*Client, error) {
 	return &Client{o: o, events: newSenders(&o, o.Events)}, nil
 }
 
-// Close closes the connection of Send. Serve and Notices close theirs
-// themselves.
+// Close closes the connection of Send. Serve and Notices close their own connections.
 func (c *Client) Close(ctx context.Context) error { return c.events.close(ctx) }
 
-// newID returns a random id.
+// newID returns a random id for a message.
 func (c *Client) newID() (uuid.UUID, error) { return uuid.NewRandomFromReader(c.o.Random) }

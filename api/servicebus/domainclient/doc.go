@@ -10,40 +10,42 @@
 //
 // A domain does three things, and [Client] has a method for each:
 //
-//	Send     informs the hub that data waits for an actor
-//	Serve    makes the content of a bundle when the hub asks for it
-//	Notices  is informed that an actor has confirmed a bundle
+//	Send     announces to the hub that data waits for an actor
+//	Serve    produces the content of a bundle when the hub requests it
+//	Notices  receives a notice when an actor has confirmed a bundle
 //
 // Serve and Notices run until their context ends. Both may run concurrently, in any number of
 // processes. They wait for every goroutine that they start.
 //
 // # What it promises
 //
-//   - Events of one recipient reach the hub in the order in which Send gets them.
-//     A repeated message has the same id, and the hub stores each event once.
-//   - A request is answered, if only with a [Failure], before it is completed. A
-//     process that dies in between leaves it to the next one.
-//   - Content is streamed into the exchange and never held in memory. The hub never
-//     sees an incomplete content.
-//   - A notice is completed when the handler returns nil, and comes again otherwise.
-//   - A message that cannot be decoded becomes a dead letter with a reason; others
-//     are not affected. If a message makes Microsoft's client panic, its receiver is
-//     replaced, and the process continues.
-//   - After a temporary failure (a lost connection, a busy server), the client tries
-//     again, with growing pauses. A permanent one, such as a queue that does not
-//     exist, is returned.
+//   - Events of one recipient reach the hub in the order in which they were passed to
+//     Send. A repeated message has the same id, and the hub stores each event once.
+//   - The reply to a request, which may be a [Failure], is sent before the request is
+//     completed. If the process dies before the reply, another process receives the
+//     request.
+//   - Content is streamed to the exchange in blocks, so its size is not limited by the
+//     memory. The hub never reads incomplete content.
+//   - A notice is completed when the handler returns nil. Otherwise it is delivered
+//     again.
+//   - A message that cannot be decoded becomes a dead letter with a reason; other
+//     messages are not affected. If a message makes Microsoft's client panic, its
+//     receiver is replaced, and the process continues.
+//   - After a temporary failure, such as a lost connection or a busy server, the client
+//     retries with growing pauses. A permanent failure, such as a missing queue, is
+//     returned.
 //
 // # Repetitions
 //
-// A request may come twice, because the actor repeats its Peek; and so may a notice,
-// because Service Bus delivers at least once. Content may be made again: the name of
-// its blob depends only on the bundle. A notice has the same ID each time; a domain
-// that must not count it twice stores the ID together with the effects of the notice.
-// The hub deletes the content in the exchange.
+// A request for the same bundle may arrive twice, because the actor repeats its Peek. A
+// notice may arrive twice, because Service Bus delivers at least once. Content may be
+// produced again: the name of its blob depends only on the bundle. A notice has the same
+// ID each time, so a domain that must process a notice only once stores the ID together
+// with the effects of the notice. The hub deletes the content in the exchange.
 //
 // # Failures
 //
 // Send may fail after it has sent some events: as many as it returns, and possibly one more
-// batch for each recipient. It is safe to send all of them again. Serve and Notices leave
-// unfinished messages on their queue.
+// batch for each recipient. The caller may send all events again. Serve and Notices leave
+// unfinished messages in their queues.
 package domainclient

@@ -18,22 +18,22 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// An Event says that data waits for a recipient.
+// An Event announces that data is available for a recipient.
 type Event struct {
-	ID               uuid.UUID // id of the data, the same when the event is sent again
+	ID               uuid.UUID // id of the data, the same each time the event is sent
 	Recipient        string    // the actor: a GUID, a GLN, or another id that the hub knows
-	Origin           string    // "": the origin of the Client
-	ContentType      string    // events of one content type share bundles
-	DocumentType     string    // the recipient's name for it; "": the content type
-	SupportsBundling bool      // false: it is alone in its bundle
+	Origin           string    // "" for the origin of the Client
+	ContentType      string    // only events of the same content type share a bundle
+	DocumentType     string    // name of the data for the recipient; "" for the content type
+	SupportsBundling bool      // if false, the event is alone in its bundle
 	Weight           int64     // size of the data in KB, at least 1
 
-	// Payload is the data itself, if the event contains it. It requires the
-	// form JSON.
+	// Payload is the data itself, if the event contains the data. It requires Form JSON.
 	Payload json.RawMessage
 
-	// TraceParent and TraceState are the W3C Trace Context of the cause of the event, if it is
-	// traced. If several events share a message, those of the first are used.
+	// TraceParent and TraceState are the W3C Trace Context of the operation that caused the event,
+	// if that operation is traced. If several events share a message, the message has the trace
+	// context of the first event.
 	TraceParent, TraceState string
 }
 
@@ -42,15 +42,15 @@ type Form int
 
 // The forms.
 const (
-	Protobuf Form = iota // the original contract, one event per message
+	Protobuf Form = iota // the format of the original contract, one event per message
 	JSON                 // the format of the hub's HTTP API, one or more events per message
 )
 
-// messageBytes is the limit of a message with several events, below the 256 KB
-// that a namespace of the tier Standard accepts.
+// messageBytes is the size limit of a message with several events. It is below the 256 KB that a
+// namespace of the tier Standard accepts.
 const messageBytes = 200 << 10
 
-// An outgoingMessage is a message with one or more events of a recipient.
+// An outgoingMessage is a message with one or more events of one recipient.
 type outgoingMessage struct {
 	events int
 	sent   *azservicebus.Message
@@ -62,10 +62,10 @@ type recipientMessages struct {
 	messages  []outgoingMessage
 }
 
-// encodeEvents writes events into messages. The order of each recipient is kept.
+// encodeEvents encodes events into messages. It keeps the order of the events of each recipient.
 func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
-	var lanes []recipientMessages
-	number := make(map[string]int) // index in the result, by recipient
+	var byRecipient []recipientMessages
+	number := make(map[string]int) // recipient → index of its messages in the result
 	grouped := make([][]*Event, 0)
 	for i := range events {
 		e := events[i]
@@ -74,23 +74,23 @@ func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
 		}
 		n, ok := number[e.Recipient]
 		if !ok {
-			n = len(lanes)
+			n = len(byRecipient)
 			number[e.Recipient] = n
-			lanes, grouped = append(lanes, recipientMessages{recipient: e.Recipient}), append(grouped, nil)
+			byRecipient, grouped = append(byRecipient, recipientMessages{recipient: e.Recipient}), append(grouped, nil)
 		}
 		grouped[n] = append(grouped[n], &e)
 	}
-	for n := range lanes {
+	for n := range byRecipient {
 		var err error
-		if lanes[n].messages, err = c.writeMessages(lanes[n].recipient, grouped[n]); err != nil {
+		if byRecipient[n].messages, err = c.writeMessages(byRecipient[n].recipient, grouped[n]); err != nil {
 			return nil, err
 		}
 	}
-	return lanes, nil
+	return byRecipient, nil
 }
 
-// completeEvent sets the optional fields that an event omits, and rejects what
-// every hub would refuse, whatever its settings are.
+// completeEvent sets the optional fields that an event omits. It rejects an event that every hub
+// would refuse, whatever the hub's settings are.
 func (c *Client) completeEvent(e *Event) error {
 	e.Origin = cmp.Or(e.Origin, c.o.Origin)
 	e.DocumentType = cmp.Or(e.DocumentType, e.ContentType)
@@ -113,7 +113,7 @@ func (c *Client) completeEvent(e *Event) error {
 	return nil
 }
 
-// writeMessages encodes the events of one recipient as messages.
+// writeMessages encodes the events of one recipient into messages.
 func (c *Client) writeMessages(recipient string, events []*Event) ([]outgoingMessage, error) {
 	if c.o.Form == JSON {
 		return c.writeJSON(recipient, events)
@@ -137,8 +137,8 @@ func (c *Client) writeMessages(recipient string, events []*Event) ([]outgoingMes
 	return messages, nil
 }
 
-// writeJSON encodes the events as JSON messages, with as many events in each as
-// fit and may share one.
+// writeJSON encodes the events of one recipient into JSON messages. Each message gets as many
+// events as its size and EventsPerMessage allow.
 func (c *Client) writeJSON(recipient string, events []*Event) ([]outgoingMessage, error) {
 	var messages []outgoingMessage
 	var texts [][]byte
@@ -173,7 +173,7 @@ func (c *Client) writeJSON(recipient string, events []*Event) ([]outgoingMessage
 	return messages, flush()
 }
 
-// encodeJSON returns the event in the format that the hub reads.
+// encodeJSON returns the event in the JSON format that the hub reads.
 func (e *Event) encodeJSON() ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -191,10 +191,9 @@ func (e *Event) encodeJSON() ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// newAnnouncement returns a message with a body. Its id depends only on its
-// content and recipient. So the bus detects a message that is sent twice, while
-// an event that was changed under its old id is another message, which the hub
-// rejects with a reason.
+// newAnnouncement returns a message with a body. The id of the message depends only on its content
+// and recipient. So the bus detects a message that is sent twice. A changed event with an unchanged
+// event id gets another message id, so the hub receives it and rejects it with a reason.
 func (c *Client) newAnnouncement(recipient, contentType string, body []byte) (*azservicebus.Message, error) {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%q %q ", recipient, contentType)

@@ -14,30 +14,30 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// An exampleHub is a hub for one event in an example. An example is not a test,
-// so it panics if something fails.
+// An exampleHub is a hub that handles one event in an example. An example has no testing.T, so the
+// hub panics if something fails.
 type exampleHub struct {
 	*market
 	connect  domainclient.Connect
 	exchange *container.Client
-	end      *ending
+	end      *exampleTB
 }
 
-// An ending takes the place of a test for the hub of an example.
-type ending struct {
+// An exampleTB replaces the testing.TB for the hub of an example.
+type exampleTB struct {
 	testing.TB
 	last []func()
 }
 
-func (*ending) Helper()                      {}
-func (*ending) Context() context.Context     { return context.Background() }
-func (e *ending) Cleanup(f func())           { e.last = append(e.last, f) }
-func (*ending) Errorf(text string, a ...any) { panic(fmt.Sprintf(text, a...)) }
-func (*ending) FailNow()                     { panic("the example failed") }
-func (*ending) Fatalf(text string, a ...any) { panic(fmt.Sprintf(text, a...)) }
+func (*exampleTB) Helper()                      {}
+func (*exampleTB) Context() context.Context     { return context.Background() }
+func (e *exampleTB) Cleanup(f func())           { e.last = append(e.last, f) }
+func (*exampleTB) Errorf(text string, a ...any) { panic(fmt.Sprintf(text, a...)) }
+func (*exampleTB) FailNow()                     { panic("the example failed") }
+func (*exampleTB) Fatalf(text string, a ...any) { panic(fmt.Sprintf(text, a...)) }
 
 func openExampleHub() *exampleHub {
-	e := &ending{}
+	e := &exampleTB{}
 	m := newMarket(e)
 	return &exampleHub{m, connectTo(m.bus), m.exchange, e}
 }
@@ -48,13 +48,14 @@ func (h *exampleHub) close() {
 	}
 }
 
-// peek requests the content of a bundle with the announced event of an actor.
+// peek requests the content of a bundle with the announced event of an actor, as the actor's Peek
+// would.
 func (h *exampleHub) peek(actor string) string {
 	var e contract.DataAvailableNotificationContract
-	require.NoError(h.end, proto.Unmarshal(h.received(actor, 1)[0].Body, &e))
+	require.NoError(h.end, proto.Unmarshal(h.receiveEvents(actor, 1)[0].Body, &e))
 	process := "bundle_" + actor
-	return string(h.content(h.ask(testBundle{process: process, events: []uuid.UUID{uuid.MustParse(e.GetUUID())}}), process))
+	return string(h.receiveContent(h.requestContent(testBundle{process: process, events: []uuid.UUID{uuid.MustParse(e.GetUUID())}}), process))
 }
 
-// dequeue notifies that the actor has confirmed the bundle.
+// dequeue notifies the domain that the actor has confirmed the bundle.
 func (h *exampleHub) dequeue(actor string) { h.notify("bundle_"+actor, actor) }

@@ -13,10 +13,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// A domain announces data to the hub, makes the content when it is requested,
-// and gets a notice when the actor has confirmed it. The hub, the bus and the
-// exchange are stand-ins within the process; with ConnectionString and Azure's
-// container client the code is the same.
+// A domain announces data to the hub, produces the content when the hub requests it, and receives a
+// notice when the actor has confirmed the bundle. The hub, the bus and the exchange run within the
+// process. With Azure, only the connection string and the container client change.
 func Example() {
 	hub := openExampleHub()
 	defer hub.close()
@@ -50,10 +49,10 @@ func Example() {
 			log.Fatal(err)
 		}
 	})
-	heard := make(chan string)
+	notices := make(chan string)
 	running.Go(func() {
 		err := domain.Notices(ctx, func(_ context.Context, n *domainclient.Notice) error {
-			heard <- n.Recipient + " holds " + n.ID
+			notices <- n.Recipient + " has confirmed " + n.ID
 			return nil
 		})
 		if err != nil {
@@ -62,22 +61,22 @@ func Example() {
 	})
 
 	for id := range prices {
-		taken, err := domain.Send(ctx, []domainclient.Event{{
+		accepted, err := domain.Send(ctx, []domainclient.Event{{
 			ID: id, Recipient: "5790001330552", ContentType: "PriceList", SupportsBundling: true, Weight: 1,
 		}})
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println("told:", taken)
+		fmt.Println("announced:", accepted)
 	}
 	fmt.Println("peeked:", hub.peek("5790001330552"))
 	hub.dequeue("5790001330552")
-	fmt.Println("heard:", <-heard)
+	fmt.Println("notice:", <-notices)
 
 	stop() // stops the domain and waits for its goroutines
 	running.Wait()
 	// Output:
-	// told: 1
+	// announced: 1
 	// peeked: 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41: 0.25 DKK
-	// heard: 5790001330552 holds bundle_5790001330552
+	// notice: 5790001330552 has confirmed bundle_5790001330552
 }

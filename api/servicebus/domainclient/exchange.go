@@ -19,14 +19,14 @@ import (
 // A contentContainer is the container that the hub shares with the domain.
 type contentContainer struct{ container *container.Client }
 
-// errNoExchange reports a client without an exchange.
+// errNoExchange reports a client without Options.Exchange.
 var errNoExchange = errors.New("domainclient: no Options.Exchange; set it to the container that is shared with the hub")
 
-// largestList is the limit for a list of ids: 20 times the list of the largest
-// bundle.
+// largestList is the maximum size of a list of ids in bytes, 20 times the size of the list for the
+// largest bundle.
 const largestList = 16 << 20
 
-// readIDs reads a list of ids.
+// readIDs reads the blob with the name list, which contains a list of ids.
 func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID, error) {
 	if x.container == nil {
 		return nil, errNoExchange
@@ -36,7 +36,7 @@ func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID
 		return nil, fmt.Errorf("read the ids in %s: %w", list, err)
 	}
 	body := resp.NewRetryReader(ctx, nil)
-	defer func() { _ = body.Close() }() // the body was only read
+	defer func() { _ = body.Close() }() // an error of closing a body after reading is harmless
 	text, err := io.ReadAll(io.LimitReader(body, largestList+1))
 	switch {
 	case err != nil:
@@ -51,14 +51,15 @@ func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID
 	return ids, nil
 }
 
-// Content is uploaded in blocks. Two blocks are in memory at a time.
+// blockBytes is the size of the blocks in which content is uploaded. Two blocks are in memory at a
+// time.
 const blockBytes = 4 << 20
 
-// errEmpty is content that the hub would refuse.
+// errEmpty reports empty content, which the hub would refuse.
 var errEmpty = errors.New("the content is empty")
 
-// putContent writes content to a blob, which it creates or replaces atomically,
-// and returns its URI and size.
+// putContent writes content to a blob, which it creates or replaces atomically. It returns the URI
+// and the size of the blob.
 func (x contentContainer) putContent(ctx context.Context, name, mediaType string, content io.Reader) (uri string, size int64, err error) {
 	safe := &safeReader{ctx: ctx, from: content}
 	buffered := bufio.NewReader(safe)
@@ -80,8 +81,8 @@ func (x contentContainer) putContent(ctx context.Context, name, mediaType string
 	return at.String(), safe.size, nil
 }
 
-// A safeReader counts bytes, ends with its context, and turns panics into
-// errors: a panic would free the uploader's memory while it is in use.
+// A safeReader counts bytes, ends with its context, and turns panics into errors. Without it, a
+// panic would free the uploader's memory while the upload still uses that memory.
 type safeReader struct {
 	ctx  context.Context //nolint:containedctx // the error of the upload
 	from io.Reader

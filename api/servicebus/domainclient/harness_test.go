@@ -19,13 +19,13 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// patience is how long a test waits for something that must happen; no test
-// passes by waiting.
+// patience is the time limit for something that a test waits for. A test that reaches the limit
+// fails.
 const patience = time.Minute
 
-// entities are the queues of a hub and one domain. A message that is in flight
-// to a receiver of notices when its connection breaks stays locked, so the lock
-// is short.
+// entities are the queues of a hub and one domain. The queue for notices has short locks: if a
+// connection breaks while a notice is on its way to a receiver, the notice stays locked until its
+// lock expires.
 const entities = `{"Queues": [
 	{"Name": "dataavailable-fifo", "Properties": {"RequiresSession": true}},
 	{"Name": "charges", "Properties": {"RequiresSession": true}},
@@ -43,7 +43,7 @@ func openBus(t testing.TB) *embedded.Namespace {
 	return n
 }
 
-// connectTo connects to a bus in this process.
+// connectTo returns a Connect for a bus in this process.
 func connectTo(n *embedded.Namespace) domainclient.Connect {
 	return func() (*azservicebus.Client, error) {
 		return azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
@@ -53,7 +53,7 @@ func connectTo(n *embedded.Namespace) domainclient.Connect {
 	}
 }
 
-// newClient returns a domain Charges that is closed at the end of the test.
+// newClient returns a client of the domain Charges. It is closed at the end of the test.
 func newClient(t testing.TB, o domainclient.Options) *domainclient.Client {
 	t.Helper()
 	if o.Origin == "" {
@@ -65,8 +65,7 @@ func newClient(t testing.TB, o domainclient.Options) *domainclient.Client {
 	return c
 }
 
-// A busHub is the other end of the bus: the part of a hub that a domain can
-// see.
+// A busHub does on the bus what a hub does, as far as a domain can observe it.
 type busHub struct {
 	t      testing.TB
 	client *azservicebus.Client
@@ -80,8 +79,8 @@ func newHub(t testing.TB, n *embedded.Namespace) *busHub {
 	return &busHub{t, client}
 }
 
-// received receives count messages of a recipient from the queue for events.
-func (h *busHub) received(recipient string, count int) []*azservicebus.ReceivedMessage {
+// receiveEvents receives count messages of a recipient from the queue for events, and completes them.
+func (h *busHub) receiveEvents(recipient string, count int) []*azservicebus.ReceivedMessage {
 	h.t.Helper()
 	return h.takeSession(contract.DataAvailableFIFO, recipient, count)
 }
@@ -114,7 +113,7 @@ func (h *busHub) send(queue string, m *azservicebus.Message) {
 	require.NoError(h.t, sender.Close(h.t.Context()))
 }
 
-// eventIDs returns the ids of the events in messages, in their order.
+// eventIDs returns the ids of the events in messages, in order.
 func eventIDs(t testing.TB, messages []*azservicebus.ReceivedMessage) []string {
 	t.Helper()
 	var ids []string
@@ -138,7 +137,7 @@ func eventIDs(t testing.TB, messages []*azservicebus.ReceivedMessage) []string {
 // id returns the id of event number n.
 func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("0b9f4c5e-7a52-4d57-9d0c-%012d", n)) }
 
-// ids returns the texts of the ids of events.
+// ids returns the ids of events as text.
 func ids(events []domainclient.Event) []string {
 	texts := make([]string, len(events))
 	for i := range events {
@@ -147,7 +146,7 @@ func ids(events []domainclient.Event) []string {
 	return texts
 }
 
-// eventsFor returns events with numbers from from to to.
+// eventsFor returns the events with the numbers from to to, inclusive.
 func eventsFor(recipient string, from, to int) []domainclient.Event {
 	var events []domainclient.Event
 	for n := from; n <= to; n++ {

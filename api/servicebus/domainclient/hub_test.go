@@ -50,8 +50,8 @@ func (m *market) options() domainclient.Options {
 	return domainclient.Options{Origin: "Charges", Connect: connectTo(m.bus), Exchange: m.exchange}
 }
 
-// run runs a part of a domain until stop is called, which returns its error. It
-// is stopped at the end of the test.
+// run runs a task of a domain until stop is called or the test ends. stop returns the error of the
+// task.
 func run(t testing.TB, part func(context.Context) error) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,7 +70,7 @@ func run(t testing.TB, part func(context.Context) error) (stop func() error) {
 	return stop
 }
 
-// serve answers requests until the test ends, or stop is called.
+// serve replies to requests until stop is called or the test ends.
 func serve(t testing.TB, o domainclient.Options, h domainclient.Handler) (stop func() error) {
 	t.Helper()
 	domain := newClient(t, o)
@@ -82,11 +82,11 @@ type testBundle struct {
 	process string
 	events  []uuid.UUID
 	format  string
-	wait    time.Duration // remaining time; 30 s if zero
+	wait    time.Duration // time that the hub waits for the content; 0 means 30 s
 }
 
-// ask requests the content of a bundle, and returns the id of the attempt.
-func (m *market) ask(b testBundle) (request string) {
+// requestContent requests the content of a bundle, and returns the id of the request.
+func (m *market) requestContent(b testBundle) (request string) {
 	m.t.Helper()
 	request, list := uuid.NewString(), b.process+"_ids"
 	_, err := m.exchange.NewBlockBlobClient(list).UploadBuffer(m.t.Context(), contract.EncodeIDs(b.events), nil)
@@ -110,8 +110,8 @@ func (m *market) ask(b testBundle) (request string) {
 	return request
 }
 
-// answer waits for the answer to an attempt.
-func (m *market) answer(request string) *contract.DataBundleResponseContract {
+// receiveReply waits for the reply to a request.
+func (m *market) receiveReply(request string) *contract.DataBundleResponseContract {
 	m.t.Helper()
 	reply := m.takeSession("charges-reply", request, 1)[0]
 	require.Equal(m.t, 30*time.Second, *reply.TimeToLive)
@@ -123,20 +123,18 @@ func (m *market) answer(request string) *contract.DataBundleResponseContract {
 	return &got
 }
 
-// failure waits for the answer to an attempt, and requires that it is a
-// failure.
-func (m *market) failure(request string) (reason, description string) {
+// receiveFailure waits for the reply to a request, and requires that the reply is a failure.
+func (m *market) receiveFailure(request string) (reason, description string) {
 	m.t.Helper()
-	got := m.answer(request)
+	got := m.receiveReply(request)
 	require.NotNil(m.t, got.GetFailure(), "%v", got)
 	return got.GetFailure().GetReason().String(), got.GetFailure().GetFailureDescription()
 }
 
-// content waits for the answer to an attempt and returns the content at its
-// URI.
-func (m *market) content(request, process string) []byte {
+// receiveContent waits for the reply to a request, and returns the content at the URI in the reply.
+func (m *market) receiveContent(request, process string) []byte {
 	m.t.Helper()
-	got := m.answer(request)
+	got := m.receiveReply(request)
 	blob := m.exchange.NewBlobClient(process + "_data")
 	require.Equal(m.t, blob.URL(), got.GetSuccess().GetContentUri(), "%v", got)
 	resp, err := blob.DownloadStream(m.t.Context(), nil)
@@ -155,7 +153,7 @@ func (m *market) notify(process, recipient string) {
 	m.send("charges-dequeue", &azservicebus.Message{MessageID: &process, Body: body})
 }
 
-// await receives from a channel, with a time limit.
+// await receives a value from a channel. It fails the test after a time limit.
 func await[T any](t testing.TB, from <-chan T) (got T) {
 	t.Helper()
 	select {
@@ -166,5 +164,5 @@ func await[T any](t testing.TB, from <-chan T) (got T) {
 	return got
 }
 
-// text returns a reader of content.
+// text returns a reader of the text s.
 func text(s string) io.Reader { return bytes.NewReader([]byte(s)) }

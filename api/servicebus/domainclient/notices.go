@@ -15,27 +15,28 @@ import (
 
 // A Notice reports that an actor has confirmed a bundle.
 type Notice struct {
-	ID        string // IdempotencyID of the bundle: the same each time the notice comes
+	ID        string // IdempotencyID of the bundle, the same each time the notice is delivered
 	Recipient string // the actor
-	List      string // URI of the blob with the ids of the events
+	List      string // name of the blob that lists the ids of the events
 
-	// TraceParent and TraceState are the W3C Trace Context of the Peek that opened the bundle, "" if it is not known.
+	// TraceParent and TraceState are the W3C Trace Context of the Peek that opened the bundle, or
+	// "" if it is unknown.
 	TraceParent, TraceState string
 
 	exchange contentContainer
 }
 
-// EventIDs returns the ids of the events of the bundle, in their order.
+// EventIDs returns the ids of the events of the bundle, in order.
 func (n *Notice) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
 	return n.exchange.readIDs(ctx, n.List)
 }
 
-// Notices passes notices to h one after another until ctx ends; then it returns
-// nil. A notice is complete when h returns nil. After an error or a panic, h
-// gets the same notice again after a pause, and later notices wait. For a
-// notice that can never be processed, h should return nil.
+// Notices passes notices to h one after another until ctx ends, and then returns nil. A notice is
+// completed when h returns nil. After an error or a panic of h, Notices pauses and passes the same
+// notice to h again; later notices wait. For a notice that can never be processed, h should log the
+// notice and return nil.
 //
-// A notice may come twice, even after a long time. See [Notice.ID].
+// A notice may be delivered twice, even after a long time. See [Notice.ID].
 func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Notice) error) (err error) {
 	if c.o.Queues.Dequeue == "" {
 		return errNoQueues
@@ -45,7 +46,7 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 		return err
 	}
 	defer closeClient(ctx, client, &err)
-	l := &listening{c: c, tell: h, client: client}
+	l := &noticeLoop{c: c, handler: h, client: client}
 	p := c.newPatience()
 	for ctx.Err() == nil {
 		err := l.drainQueue(ctx, &p)
@@ -59,15 +60,15 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 	return nil
 }
 
-// listening is one call of Notices.
-type listening struct {
-	c      *Client
-	tell   func(ctx context.Context, n *Notice) error
-	client *azservicebus.Client
+// A noticeLoop is one call of Notices.
+type noticeLoop struct {
+	c       *Client
+	handler func(ctx context.Context, n *Notice) error
+	client  *azservicebus.Client
 }
 
-// drainQueue opens a receiver and uses it until it fails.
-func (l *listening) drainQueue(ctx context.Context, p *patience) error {
+// drainQueue opens a receiver and uses it until the receiver fails.
+func (l *noticeLoop) drainQueue(ctx context.Context, p *patience) error {
 	from, err := l.client.NewReceiverForQueue(l.c.o.Queues.Dequeue, nil)
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func (l *listening) drainQueue(ctx context.Context, p *patience) error {
 	defer func() {
 		closing, cancel := closingContext(ctx)
 		defer cancel()
-		_ = from.Close(closing) // locks end by themselves if this fails
+		_ = from.Close(closing) // if closing fails, the locks expire
 	}()
 	for {
 		m, err := receiveNext(ctx, from)
@@ -95,9 +96,9 @@ func (l *listening) drainQueue(ctx context.Context, p *patience) error {
 	}
 }
 
-// handleNotice passes one notice to the handler until that returns nil. The
-// lock is held meanwhile, so that the pauses do not count as deliveries.
-func (l *listening) handleNotice(ctx context.Context, from *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+// handleNotice passes one notice to the handler until the handler returns nil. It keeps the lock of
+// the notice during the pauses, so that retries do not count as deliveries.
+func (l *noticeLoop) handleNotice(ctx context.Context, from *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 	n, err := l.c.parseNotice(m)
 	if err != nil {
 		return l.c.deadLetter(ctx, from, m, err)
@@ -110,12 +111,12 @@ func (l *listening) handleNotice(ctx context.Context, from *azservicebus.Receive
 	defer release()
 	p := l.c.newPatience()
 	for {
-		err := recoverPanic(func() error { return l.tell(holding, n) })
+		err := recoverPanic(func() error { return l.handler(holding, n) })
 		if err == nil {
 			break
 		}
 		if holding.Err() != nil {
-			return nil // the bus delivers it again
+			return nil // the lock is lost, so the bus delivers the notice again
 		}
 		l.c.o.Logger.Error("a notice was not handled; it is delivered again", "id", n.ID, "error", err)
 		if !p.wait(holding) {
@@ -124,10 +125,10 @@ func (l *listening) handleNotice(ctx context.Context, from *azservicebus.Receive
 	}
 	settling, cancel := closingContext(ctx)
 	defer cancel()
-	return from.CompleteMessage(settling, m, nil) // otherwise it would be delivered again
+	return from.CompleteMessage(settling, m, nil) // without completion, the bus would deliver the notice again
 }
 
-// parseNotice parses a notice.
+// parseNotice returns the notice in a message, or the reason why the message contains no notice.
 func (c *Client) parseNotice(m *azservicebus.ReceivedMessage) (*Notice, error) {
 	if len(m.Body) > largestRequest {
 		return nil, fmt.Errorf("%d bytes are not a notice", len(m.Body))
@@ -138,11 +139,11 @@ func (c *Client) parseNotice(m *azservicebus.ReceivedMessage) (*Notice, error) {
 	}
 	switch {
 	case m.MessageID == "":
-		return nil, errors.New("the message id is missing, so it is not known which bundle this is")
+		return nil, errors.New("the message id is missing, so the bundle is unknown")
 	case d.GetDataAvailableNotificationReferenceId() == "":
-		return nil, errors.New("DataAvailableNotificationReferenceId is missing, so it is not known for which events")
+		return nil, errors.New("DataAvailableNotificationReferenceId is missing, so the events are unknown")
 	case d.GetMarketOperator() == "":
-		return nil, errors.New("marketOperator is missing, so it is not known who has the bundle")
+		return nil, errors.New("marketOperator is missing, so the actor is unknown")
 	}
 	parent, state := traceOf(m)
 	return &Notice{

@@ -15,14 +15,14 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// listen passes notices to h until the test ends, or stop is called.
+// listen passes notices to h until stop is called or the test ends.
 func listen(t testing.TB, o domainclient.Options, h func(context.Context, *domainclient.Notice) error) (stop func() error) {
 	t.Helper()
 	domain := newClient(t, o)
 	return run(t, func(ctx context.Context) error { return domain.Notices(ctx, h) })
 }
 
-func TestNoticesComeInOrderAndAreCompleted(t *testing.T) {
+func TestNotices_AreDeliveredInOrderAndCompleted(t *testing.T) {
 	m := newMarket(t)
 	ids := []uuid.UUID{id(1), id(2)}
 	_, err := m.exchange.NewBlockBlobClient("b0_a1_ids").UploadBuffer(t.Context(), contract.EncodeIDs(ids), nil)
@@ -47,10 +47,10 @@ func TestNoticesComeInOrderAndAreCompleted(t *testing.T) {
 		require.Equal(t, "a1", n.Recipient)
 	}
 	require.Equal(t, ids, await(t, events))
-	m.drained()
+	m.waitUntilDrained()
 }
 
-func TestANoticeThatWasNotAcceptedIsResentBeforeTheOthers(t *testing.T) {
+func TestNotices_RepeatAFailedNoticeBeforeLaterOnes(t *testing.T) {
 	m := newMarket(t)
 	m.notify("b1_a1", "a1")
 	m.notify("b2_a1", "a1")
@@ -69,10 +69,10 @@ func TestANoticeThatWasNotAcceptedIsResentBeforeTheOthers(t *testing.T) {
 	for _, want := range []string{"b1_a1", "b1_a1", "b1_a1", "b2_a1"} {
 		require.Equal(t, want, await(t, got))
 	}
-	m.drained()
+	m.waitUntilDrained()
 }
 
-func TestAStoppedDomainLeavesTheNoticeOnItsQueue(t *testing.T) {
+func TestNotices_LeaveTheNoticeInTheQueueWhenStopped(t *testing.T) {
 	m := newMarket(t)
 	m.notify("b1_a1", "a1")
 	began := make(chan struct{})
@@ -86,7 +86,7 @@ func TestAStoppedDomainLeavesTheNoticeOnItsQueue(t *testing.T) {
 	require.EqualValues(t, 1, m.bus.Stats().Active)
 }
 
-func TestOnlyTheNoticeThatCannotBeReadBecomesADeadLetter(t *testing.T) {
+func TestNotices_DeadLetterOnlyAnUnreadableNotice(t *testing.T) {
 	m := newMarket(t)
 	name := "garbage"
 	m.send("charges-dequeue", &azservicebus.Message{MessageID: &name, Body: []byte("\xff\xff")})
@@ -124,13 +124,13 @@ func TestNoticesContinueAfterConnectionsBreak(t *testing.T) {
 		process := fmt.Sprintf("b%d_a1", n)
 		m.notify(process, "a1")
 		require.Equal(t, process, await(t, got))
-		m.drained() // otherwise it would come again when its lock ends
+		m.waitUntilDrained() // without the wait, the notice would be delivered again when its lock expires
 		m.bus.DropConnections()
 		m.busHub = newHub(t, m.bus)
 	}
 }
 
-func TestListeningToWhatDoesNotExistFails(t *testing.T) {
+func TestNotices_FailIfTheQueueDoesNotExist(t *testing.T) {
 	m := newMarket(t)
 	o := m.options()
 	o.Origin = "Weather"
@@ -138,12 +138,12 @@ func TestListeningToWhatDoesNotExistFails(t *testing.T) {
 	require.ErrorContains(t, err, "notices from weather-dequeue: ")
 }
 
-func TestATruncatedListIsAnError(t *testing.T) {
+func TestEventIDs_RejectsATruncatedList(t *testing.T) {
 	m := newMarket(t)
 	_, err := m.exchange.NewBlockBlobClient("b1_a1_ids").UploadBuffer(t.Context(), make([]byte, 17), nil)
 	require.NoError(t, err)
 	m.notify("b1_a1", "a1")
-	m.notify("b2_a1", "a1") // its list does not exist
+	m.notify("b2_a1", "a1") // the list of this bundle does not exist
 	said := make(chan error, 2)
 	listen(t, m.options(), func(ctx context.Context, n *domainclient.Notice) error {
 		_, err := n.EventIDs(ctx)

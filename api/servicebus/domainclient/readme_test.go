@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheReadmeQuotesTheRecipesAsTheyAre(t *testing.T) {
+func TestReadme_QuotesTheRecipesUnchanged(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	quotes := regexp.MustCompile("(?s)\\]\\((testdata/recipes/[^)]+)\\):\n\n```[a-z]+\n(.*?)```\n").FindAllSubmatch(readme, -1)

@@ -14,17 +14,16 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// closeTimeout limits work at the end of a task: on a lost connection,
-// Microsoft's client would take minutes to give up.
+// closeTimeout limits work at the end of a task. Without the limit, Microsoft's client would take
+// minutes to give up on a lost connection.
 const closeTimeout = 5 * time.Second
 
-// closingContext returns a context for work that must be done even though ctx
-// has ended.
+// closingContext returns a context for work that must be done even if ctx has ended.
 func closingContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 }
 
-// A panicError is a panic that was caught.
+// A panicError is a recovered panic.
 type panicError struct {
 	value any
 	stack []byte
@@ -42,9 +41,8 @@ func recoverPanic(f func() error) (err error) {
 	return f()
 }
 
-// receiveNext returns the next message, or nil if the link is lost, which is
-// temporary. After a [busclient.PanicError] the receiver must not be used
-// again.
+// receiveNext returns the next message. It returns nil if the link is lost, which is a temporary
+// failure. After a [busclient.PanicError], the receiver must not be used again.
 func receiveNext(ctx context.Context, from busclient.Receiver) (*azservicebus.ReceivedMessage, error) {
 	m, err := busclient.ReceiveOne(ctx, from)
 	if errors.Is(err, busclient.ErrLinkLost) {
@@ -58,7 +56,7 @@ type settler interface {
 	DeadLetterMessage(ctx context.Context, message *azservicebus.ReceivedMessage, options *azservicebus.DeadLetterOptions) error
 }
 
-// deadLetter turns an unreadable message into a dead letter with the reason.
+// deadLetter dead-letters an unreadable message; why becomes the description.
 func (c *Client) deadLetter(ctx context.Context, at settler, m *azservicebus.ReceivedMessage, why error) error {
 	c.o.Logger.Error("a message became a dead letter", "message_id", m.MessageID, "error", why)
 	settling, cancel := closingContext(ctx)
@@ -67,20 +65,21 @@ func (c *Client) deadLetter(ctx context.Context, at settler, m *azservicebus.Rec
 	return at.DeadLetterMessage(settling, m, &azservicebus.DeadLetterOptions{Reason: &reason, ErrorDescription: &description})
 }
 
-// clipText makes a text short and valid for a message.
+// clipText shortens a text and removes what a message cannot contain.
 func clipText(text string) string {
-	const most = 1000
-	if len(text) > most {
-		text = text[:most] + "…"
+	const limit = 1000
+	if len(text) > limit {
+		text = text[:limit] + "…"
 	}
 	return strings.ToValidUTF8(text, "\ufffd")
 }
 
-// keepLock renews a lock until release is called. The context that it returns
-// ends when the lock is lost, because then another receiver gets the work.
+// keepLock renews a lock until release is called. The returned context ends when the lock is lost,
+// because another receiver may then process the message.
 func (c *Client) keepLock(ctx context.Context, until time.Time, renew func(context.Context) error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	// The clock of the bus may differ, so the time left is only a hint.
+	// The clocks of the bus and of this process may differ, so the remaining time of the lock is
+	// only an estimate.
 	every := min(max(until.Sub(c.o.Now())/2, time.Second), 10*time.Second)
 	var renewing sync.WaitGroup
 	renewing.Go(func() {

@@ -9,11 +9,11 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// contentName returns the name of the blob for the content of the bundle.
+// contentName returns the name of the blob to which the content of the bundle is written.
 func (r *Request) contentName() string { return contract.ContentName(r.IdempotencyID) }
 
-// sendReply sends the result of a request to the hub.
-func (s *serving) sendReply(ctx context.Context, a *Answer) error {
+// sendReply sends the reply to a request to the hub.
+func (s *serveLoop) sendReply(ctx context.Context, a *Answer) error {
 	m, err := s.c.replyMessage(a)
 	if err != nil {
 		return err

@@ -15,15 +15,15 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// A Handler makes the content of a bundle. The context ends when the hub no
-// longer waits for it. Its result is read to the end, and closed if it is an
-// io.Closer; reading must fail or end once the context has ended.
+// A Handler produces the content of a bundle. The context ends when the hub stops waiting for the
+// content. The returned reader is read to its end, and closed if it is an io.Closer. After the
+// context has ended, a read must fail or return io.EOF.
 //
-// A *Failure is sent unchanged. Any other error, and a panic, becomes a Failure
-// with the reason InternalError.
+// A *Failure is sent to the hub unchanged. Any other error, and a panic, becomes a Failure with the
+// reason InternalError.
 type Handler func(ctx context.Context, r *Request) (io.Reader, error)
 
-// A Format is the format in which the actor wants the content.
+// A Format is the format in which the actor requests the content.
 type Format string
 
 // The formats.
@@ -32,39 +32,39 @@ const (
 	FormatXML  Format = "xml"
 )
 
-// mediaTypes are the media types of content in the exchange by its format.
+// mediaTypes has the media type of a blob for each format.
 var mediaTypes = map[Format]string{FormatJSON: "application/json", FormatXML: "application/xml"}
 
-// A Request asks for the content of one bundle.
+// A Request is the hub's request for the content of one bundle.
 type Request struct {
-	ID            string  // id of this attempt
+	ID            string  // id of the request; each attempt has another id
 	IdempotencyID string  // id of the bundle, the same for each attempt
-	ContentType   string  // content type of the events
-	Format        Format  // format of the content
-	Version       float64 // version of the format, 1.0 unless the actor has asked for another
-	List          string  // URI of the blob with the ids of the events
+	ContentType   string  // content type of the events in the bundle
+	Format        Format  // requested format of the content
+	Version       float64 // requested version of the format; default 1.0
+	List          string  // name of the blob that lists the ids of the events
 
-	// TraceParent and TraceState are the W3C Trace Context of the hub's request, "" if it has none.
+	// TraceParent and TraceState are the W3C Trace Context of the hub's request, or "" if the
+	// request has none.
 	TraceParent, TraceState string
 
 	exchange contentContainer
 }
 
-// EventIDs returns the ids of the events whose data is requested, in their
-// order.
+// EventIDs returns the ids of the events whose data is requested, in order.
 func (r *Request) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
 	return r.exchange.readIDs(ctx, r.List)
 }
 
-// A Failure is the reply of a domain without content, with its reason.
+// A Failure is the reply of a domain that cannot produce the content.
 type Failure struct { //nolint:errname // the protocol calls it so
 	Reason      Reason
-	Description string // for the operators of the hub
+	Description string // text for the operators of the hub
 }
 
 func (f *Failure) Error() string { return f.Reason.String() + ": " + f.Description }
 
-// A Reason is the reason why there is no content.
+// A Reason is the reason for a Failure.
 type Reason int32
 
 // The reasons.
@@ -78,19 +78,19 @@ func (r Reason) String() string {
 	return contract.DataBundleResponseContract_RequestFailure_Reason(r).String()
 }
 
-// An Answer is an answer that Serve has sent to the hub.
+// An Answer is a reply that Serve has sent to the hub.
 type Answer struct {
 	Request *Request
-	URI     string   // URI of the content; "" after a failure
-	Bytes   int64    // size of the content
-	Failure *Failure // nil if there is content
+	URI     string   // URI of the content; "" if the reply is a failure
+	Bytes   int64    // size of the content in bytes
+	Failure *Failure // nil if the reply has content
 	Took    time.Duration
 }
 
-// largestRequest is far above the size of any request.
+// largestRequest is a size limit in bytes, far above the size of any request.
 const largestRequest = 64 << 10
 
-// parseRequest parses a request.
+// parseRequest returns the request in a message, or the reason why the message contains no request.
 func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error) {
 	if len(m.Body) > largestRequest {
 		return nil, fmt.Errorf("%d bytes are not a request", len(m.Body))
@@ -103,11 +103,11 @@ func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error)
 	format, known := formats[cmp.Or(r.GetResponseFormatRequested(), contract.FormatXML)]
 	switch {
 	case r.GetRequestId() == "":
-		return nil, errors.New("RequestId is missing, so there is no session to answer to")
+		return nil, errors.New("RequestId is missing, so the session for the reply is unknown")
 	case r.GetIdempotencyId() == "":
 		return nil, errors.New("IdempotencyId is missing, so the content has no name")
 	case r.GetDataAvailableNotificationReferenceId() == "":
-		return nil, errors.New("DataAvailableNotificationReferenceId is missing, so it is not known for which events")
+		return nil, errors.New("DataAvailableNotificationReferenceId is missing, so the events are unknown")
 	case !known:
 		return nil, fmt.Errorf("ResponseFormatRequested: want Xml or Json, got %q", r.GetResponseFormatRequested())
 	}
@@ -120,9 +120,9 @@ func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error)
 	}, nil
 }
 
-// timeLeft returns how long the hub waits for the answer to a request that was
-// just received. If the clocks of the bus and of this process disagree, it is
-// the whole time to live, because the bus does not deliver expired messages.
+// timeLeft returns how long the hub still waits for the reply to a request that was just received.
+// If the clocks of the bus and of this process disagree, timeLeft returns the whole time to live,
+// because the bus does not deliver expired messages.
 func (c *Client) timeLeft(m *azservicebus.ReceivedMessage) time.Duration {
 	left := contract.ReplyWithin
 	if m.TimeToLive != nil && *m.TimeToLive < left {

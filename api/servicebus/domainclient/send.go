@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Send announces events to the hub, and returns how many the bus has certainly
-// accepted. Events of one recipient arrive in their order, in batches that the
-// bus stores completely or not at all; batches of other recipients may overtake
-// them. If the outcome of a batch is unknown, it is sent again with the same
-// ids, until ctx ends.
+// Send announces events to the hub, and returns how many events the bus has certainly accepted. It
+// sends events in batches, which the bus stores completely or not at all. The events of one
+// recipient arrive in order; events of other recipients may arrive before or after them. If the
+// outcome of a batch is unknown, Send sends the batch again with the same message ids, until ctx
+// ends.
 //
-// After an error, sending all events again is safe and keeps the order: the hub
-// stores each event once.
+// After an error, the caller may send all events again: the hub stores each event once, and the
+// order is kept.
 func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error) {
-	lanes, err := c.encodeEvents(events)
-	if err != nil || len(lanes) == 0 {
+	byRecipient, err := c.encodeEvents(events)
+	if err != nil || len(byRecipient) == 0 {
 		return 0, err
 	}
 	var sum atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(maxSends) // concurrent recipients; each has one batch in flight, which keeps its order
-	for _, l := range lanes {
+	g.SetLimit(maxSends) // limits the recipients that are served concurrently; one batch of each recipient is in flight, which keeps the order
+	for _, l := range byRecipient {
 		g.Go(func() error {
 			for rest := l.messages; len(rest) > 0; {
 				n, err := c.sendSome(ctx, rest)
@@ -45,7 +45,7 @@ func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error
 	return int(sum.Load()), err
 }
 
-// sendSome sends as many messages as a batch holds, and returns their number.
+// sendSome sends as many messages as fit into a batch, and returns their number.
 func (c *Client) sendSome(ctx context.Context, messages []outgoingMessage) (n int, err error) {
 	err = c.retryUntilDone(ctx, "send events", func() error {
 		return c.events.withSender(ctx, func(sender *azservicebus.Sender) (err error) {
@@ -71,7 +71,7 @@ func sendBatch(ctx context.Context, sender *azservicebus.Sender, messages []outg
 		}
 		n++
 	}
-	if n == 0 { // too large for a batch, but perhaps not for a single message
+	if n == 0 { // the message is too large for a batch, but perhaps not for sending it alone
 		return 1, sender.SendMessage(ctx, messages[0].sent, nil)
 	}
 	return n, sender.SendMessageBatch(ctx, batch, nil)

@@ -29,7 +29,7 @@ import (
 
 const alice, bob = "5790001330552", "6f1c2d3e-4b5a-4678-8a9b-0c1d2e3f4a5b"
 
-func TestAnEventTravelsInTheOriginalContract(t *testing.T) {
+func TestSend_UsesTheOriginalContract(t *testing.T) {
 	bus := openBus(t)
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	domain := newClient(t, domainclient.Options{
@@ -40,7 +40,7 @@ func TestAnEventTravelsInTheOriginalContract(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, taken)
 
-	m := newHub(t, bus).received(alice, 1)[0]
+	m := newHub(t, bus).receiveEvents(alice, 1)[0]
 	var got contract.DataAvailableNotificationContract
 	require.NoError(t, proto.Unmarshal(m.Body, &got))
 	want := &contract.DataAvailableNotificationContract{
@@ -54,7 +54,7 @@ func TestAnEventTravelsInTheOriginalContract(t *testing.T) {
 	}, m.ApplicationProperties)
 }
 
-func TestEventsOfOneRecipientKeepTheirOrder(t *testing.T) {
+func TestSend_KeepsTheOrderOfEachRecipient(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		form        domainclient.Form
@@ -76,13 +76,13 @@ func TestEventsOfOneRecipientKeepTheirOrder(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 500, taken)
 			hub := newHub(t, bus)
-			require.Equal(t, ids(forAlice), eventIDs(t, hub.received(alice, tc.inOne)))
-			require.Equal(t, ids(forBob), eventIDs(t, hub.received(bob, tc.inOne)))
+			require.Equal(t, ids(forAlice), eventIDs(t, hub.receiveEvents(alice, tc.inOne)))
+			require.Equal(t, ids(forBob), eventIDs(t, hub.receiveEvents(bob, tc.inOne)))
 		})
 	}
 }
 
-func TestAPayloadIsSentUnchanged(t *testing.T) {
+func TestSend_LeavesThePayloadUnchanged(t *testing.T) {
 	bus := openBus(t)
 	domain := newClient(t, domainclient.Options{Connect: connectTo(bus), Form: domainclient.JSON})
 	e := eventsFor(alice, 1, 1)
@@ -90,10 +90,10 @@ func TestAPayloadIsSentUnchanged(t *testing.T) {
 	_, err := domain.Send(t.Context(), e)
 	require.NoError(t, err)
 	require.Equal(t, `[{"id":"`+id(1).String()+`","recipient":"5790001330552","origin":"Charges","contentType":"PriceList","documentType":"D18",`+
-		`"supportsBundling":true,"weight":1,"payload":{"a":"<&>","n":12345678901234567890.10}}]`, string(newHub(t, bus).received(alice, 1)[0].Body))
+		`"supportsBundling":true,"weight":1,"payload":{"a":"<&>","n":12345678901234567890.10}}]`, string(newHub(t, bus).receiveEvents(alice, 1)[0].Body))
 }
 
-func TestAMessageOfManyEventsStaysBelowWhatTheBusTakes(t *testing.T) {
+func TestSend_LimitsTheSizeOfAMessage(t *testing.T) {
 	bus := openBus(t)
 	domain := newClient(t, domainclient.Options{Connect: connectTo(bus), Form: domainclient.JSON, EventsPerMessage: 1000})
 	events := eventsFor(alice, 1, 7)
@@ -102,14 +102,14 @@ func TestAMessageOfManyEventsStaysBelowWhatTheBusTakes(t *testing.T) {
 	}
 	_, err := domain.Send(t.Context(), events)
 	require.NoError(t, err)
-	messages := newHub(t, bus).received(alice, 4)
+	messages := newHub(t, bus).receiveEvents(alice, 4)
 	require.Equal(t, ids(events), eventIDs(t, messages))
 	for _, m := range messages {
 		require.Less(t, len(m.Body), 256<<10)
 	}
 }
 
-func TestTheSameEventHasTheSameMessageIDAndAChangedOneAnother(t *testing.T) {
+func TestSend_UsesAnotherMessageIDOnlyForAChangedEvent(t *testing.T) {
 	bus := openBus(t)
 	domain := newClient(t, domainclient.Options{Connect: connectTo(bus)})
 	send := func(recipient string, weight int64) string {
@@ -117,7 +117,7 @@ func TestTheSameEventHasTheSameMessageIDAndAChangedOneAnother(t *testing.T) {
 		e[0].Weight = weight
 		_, err := domain.Send(t.Context(), e)
 		require.NoError(t, err)
-		return newHub(t, bus).received(recipient, 1)[0].MessageID
+		return newHub(t, bus).receiveEvents(recipient, 1)[0].MessageID
 	}
 	first := send(alice, 1)
 	require.Equal(t, first, send(alice, 1))
@@ -125,7 +125,7 @@ func TestTheSameEventHasTheSameMessageIDAndAChangedOneAnother(t *testing.T) {
 	require.NotEqual(t, first, send(bob, 1))
 }
 
-func TestWhatTheHubWouldRefuseIsRefusedBeforeAnythingIsSent(t *testing.T) {
+func TestSend_RejectsInvalidEventsBeforeItSendsAny(t *testing.T) {
 	bus := openBus(t)
 	good := eventsFor(alice, 1, 1)[0]
 	for _, tc := range []struct {
@@ -152,7 +152,7 @@ func TestWhatTheHubWouldRefuseIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	require.Zero(t, bus.Stats().Active)
 }
 
-func TestAMessageThatIsTooLargeIsAnErrorAtOnce(t *testing.T) {
+func TestSend_FailsImmediatelyForATooLargeMessage(t *testing.T) {
 	domain := newClient(t, domainclient.Options{Connect: connectTo(openBus(t)), Form: domainclient.JSON})
 	e := eventsFor(alice, 1, 1)
 	e[0].Payload = json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
@@ -160,7 +160,7 @@ func TestAMessageThatIsTooLargeIsAnErrorAtOnce(t *testing.T) {
 	require.ErrorContains(t, err, "too large")
 }
 
-func TestPermanentErrorsAreReturnedAtOnce(t *testing.T) {
+func TestSend_ReturnsPermanentErrorsImmediately(t *testing.T) {
 	for name, o := range map[string]domainclient.Options{
 		"a queue that does not exist": {Connect: connectTo(openBus(t)), Events: "elsewhere"},
 		"a wrong key": {Connect: func() (*azservicebus.Client, error) {
@@ -177,8 +177,8 @@ func TestPermanentErrorsAreReturnedAtOnce(t *testing.T) {
 	}
 }
 
-// A forgetfulConn loses the acknowledgement of events and breaks, a number of
-// times.
+// A forgetfulConn loses the acknowledgement of sent events and breaks. It does so as often as the
+// test specifies.
 type forgetfulConn struct {
 	net.Conn
 	sent atomic.Bool
@@ -201,10 +201,10 @@ func (c *forgetfulConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestABatchWhoseFateIsUnknownIsSentAgainWithTheSameIDs(t *testing.T) {
+func TestSend_RepeatsAnUncertainBatchWithTheSameIDs(t *testing.T) {
 	bus := openBus(t)
 	var lose atomic.Int32
-	lose.Store(2) // Microsoft's client gives up after the second loss, and Send does not
+	lose.Store(2) // Microsoft's client gives up after the second loss, but Send continues
 	domain := newClient(t, domainclient.Options{EventsPerMessage: 2, Form: domainclient.JSON, Connect: func() (*azservicebus.Client, error) {
 		return azservicebus.NewClientFromConnectionString(bus.ConnectionString(""), &azservicebus.ClientOptions{
 			NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
@@ -219,14 +219,14 @@ func TestABatchWhoseFateIsUnknownIsSentAgainWithTheSameIDs(t *testing.T) {
 	require.Negative(t, lose.Load())
 	require.Equal(t, 4, taken, "of what came several times, it counts once")
 	var messages []string
-	for _, m := range newHub(t, bus).received(alice, 6) {
+	for _, m := range newHub(t, bus).receiveEvents(alice, 6) {
 		messages = append(messages, m.MessageID)
 	}
 	require.NotEqual(t, messages[0], messages[1])
 	require.Equal(t, [][]string{messages[:2], messages[:2]}, [][]string{messages[2:4], messages[4:]}, "the batch came three times, as it was")
 }
 
-func TestSendTriesUntilItsContextEnds(t *testing.T) {
+func TestSend_RetriesUntilItsContextEnds(t *testing.T) {
 	bus := openBus(t)
 	require.NoError(t, bus.Close())
 	domain := newClient(t, domainclient.Options{Connect: connectTo(bus)})
@@ -237,18 +237,18 @@ func TestSendTriesUntilItsContextEnds(t *testing.T) {
 	require.Zero(t, taken)
 }
 
-// inside passes requests to a handler without a network.
-type inside struct{ handler http.Handler }
+// A handlerTransport passes requests to a handler without a network.
+type handlerTransport struct{ handler http.Handler }
 
-func (i inside) Do(r *http.Request) (*http.Response, error) {
+func (i handlerTransport) Do(r *http.Request) (*http.Response, error) {
 	answer := httptest.NewRecorder()
 	i.handler.ServeHTTP(answer, r)
 	return answer.Result(), nil
 }
 
-func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
+func TestSend_UsesADeletedQueueOnceItIsCreatedAgain(t *testing.T) {
 	bus := openBus(t)
-	operator, err := admin.NewClientFromConnectionString(bus.ConnectionString(""), &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: inside{bus.Handler()}}})
+	operator, err := admin.NewClientFromConnectionString(bus.ConnectionString(""), &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: handlerTransport{bus.Handler()}}})
 	require.NoError(t, err)
 	create := func() {
 		_, err := operator.CreateQueue(t.Context(), contract.DataAvailableFIFO, &admin.CreateQueueOptions{Properties: &admin.QueueProperties{RequiresSession: to.Ptr(true)}})
@@ -264,7 +264,7 @@ func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
 		taken, err := sender.Send(t.Context(), eventsFor(alice, 1, 1))
 		require.NoError(t, err)
 		require.Equal(t, 1, taken)
-		hub.received(alice, 1)
+		hub.receiveEvents(alice, 1)
 	}
 	arrives()
 	remove()
@@ -279,7 +279,7 @@ func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
 	arrives()
 }
 
-func TestAClosedClientSendsNothing(t *testing.T) {
+func TestSend_FailsAfterClose(t *testing.T) {
 	domain := newClient(t, domainclient.Options{Connect: connectTo(openBus(t))})
 	require.NoError(t, domain.Close(t.Context()))
 	_, err := domain.Send(t.Context(), eventsFor(alice, 1, 1))

@@ -12,11 +12,11 @@ import (
 // maxSends is the maximum number of concurrent sends to one queue.
 const maxSends = 16
 
-// senders has the links to one queue. Each concurrent send has a separate link.
+// senders has the links to one queue. Each concurrent send uses a separate link.
 type senders struct {
 	connection *busclient.Connection
 	queue      string
-	slots      chan struct{} // holds a token for each send under way
+	slots      chan struct{} // holds a token for each send in flight
 }
 
 // ErrClosed reports a Send after Close.
@@ -30,7 +30,7 @@ func newSenders(o *Options, queue string) *senders {
 	}
 }
 
-// withSender calls f with a sender for its exclusive use.
+// withSender calls f with a sender that no other caller uses at the same time.
 func (s *senders) withSender(ctx context.Context, f func(*azservicebus.Sender) error) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -45,5 +45,5 @@ func (s *senders) withSender(ctx context.Context, f func(*azservicebus.Sender) e
 	return err
 }
 
-// close closes the connection, if it is open. Sends in progress fail.
+// close closes the connection if it is open. Sends in flight fail.
 func (s *senders) close(ctx context.Context) error { return s.connection.Close(ctx) }

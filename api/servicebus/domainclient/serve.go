@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// Serve answers the hub's requests for content with what h returns, many
-// concurrently. When ctx ends, it cancels the work in progress and returns nil;
-// the unanswered requests stay for the next process that serves. It fails if
-// the queues do not exist or it has no right to use them.
+// Serve replies to the hub's requests with the content that h returns. It handles several requests
+// concurrently, up to Options.RequestsAtOnce. When ctx ends, Serve cancels the requests in progress
+// and returns nil; another process that serves the domain receives the unfinished requests. Serve
+// fails if the queues do not exist or the client has no right to use them.
 func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 	if c.o.Exchange == nil {
 		return errNoExchange
@@ -30,11 +30,11 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 		return err
 	}
 	defer closeClient(ctx, requests, &err)
-	s := &serving{c: c, make: h, requests: requests, replies: newSenders(&c.o, c.o.Queues.Reply)}
+	s := &serveLoop{c: c, handler: h, requests: requests, replies: newSenders(&c.o, c.o.Queues.Reply)}
 	defer func() {
 		closing, cancel := closingContext(ctx)
 		defer cancel()
-		_ = s.replies.close(closing) // no reply is under way any longer
+		_ = s.replies.close(closing) // all replies were sent or have failed, so an error of closing is harmless
 	}()
 	g, working := errgroup.WithContext(ctx)
 	for range c.o.RequestsAtOnce {
@@ -43,11 +43,11 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 	return g.Wait()
 }
 
-// errNoQueues reports a client without the names of queues.
+// errNoQueues reports a client without Options.Queues and Options.Origin.
 var errNoQueues = errors.New("domainclient: no Options.Queues; set Options.Origin, or name them")
 
-// closeClient closes a client with a time limit. It returns the error of
-// closing only if there was no other error and ctx has not ended.
+// closeClient closes a client with a time limit. It stores the error of closing in *err only if
+// *err is nil and ctx has not ended.
 func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
 	closing, cancel := closingContext(ctx)
 	defer cancel()
@@ -56,22 +56,21 @@ func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
 	}
 }
 
-// serving is one call of Serve.
-type serving struct {
+// A serveLoop is one call of Serve.
+type serveLoop struct {
 	c        *Client
-	make     Handler
+	handler  Handler
 	requests *azservicebus.Client
 	replies  *senders
 
-	making singleflight.Group // by bundle: two attempts for one bundle share the work
+	content singleflight.Group // keyed by bundle, so that two requests for one bundle share the work
 }
 
-// acceptFor is how long a worker waits for a session before it repeats the
-// request.
+// acceptFor is the time limit for accepting a session. After it, the worker tries again.
 const acceptFor = time.Minute
 
-// answerRequests answers one request after another.
-func (s *serving) answerRequests(ctx context.Context) error {
+// answerRequests replies to one request after another.
+func (s *serveLoop) answerRequests(ctx context.Context) error {
 	p := s.c.newPatience()
 	for ctx.Err() == nil {
 		err := s.answerNextSession(ctx)
@@ -89,14 +88,14 @@ func (s *serving) answerRequests(ctx context.Context) error {
 	return nil
 }
 
-// answerNextSession waits for a session and answers its requests. Each session is one attempt
-// of the hub.
-func (s *serving) answerNextSession(ctx context.Context) error {
+// answerNextSession waits for a session and replies to the requests in it. The hub uses a new
+// session for each attempt.
+func (s *serveLoop) answerNextSession(ctx context.Context) error {
 	accepting, cancel := context.WithTimeout(ctx, acceptFor)
 	defer cancel()
 	session, err := s.requests.AcceptNextSessionForQueue(accepting, s.c.o.Queues.Request, nil)
 	if busclient.ReasonOf(err) == busclient.Timeout || err != nil && accepting.Err() != nil {
-		return nil // no request came
+		return nil // no request arrived in time
 	}
 	if err != nil {
 		return err
@@ -104,7 +103,7 @@ func (s *serving) answerNextSession(ctx context.Context) error {
 	defer func() {
 		closing, cancel := closingContext(ctx)
 		defer cancel()
-		_ = session.Close(closing) // the lock ends by itself if this fails
+		_ = session.Close(closing) // if closing fails, the lock of the session expires
 	}()
 	receiving, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
@@ -113,22 +112,22 @@ func (s *serving) answerNextSession(ctx context.Context) error {
 		s.c.o.Logger.Error("a request makes the client panic; its session is held back until it has expired", "session", session.SessionID(), "error", err)
 		p := s.c.newPatience()
 		p.next = longestPause
-		p.wait(ctx) // while the session is open, so that no other process receives it
+		p.wait(ctx) // the pause holds the session, so that no other process receives the request
 		return nil
 	}
 	switch {
 	case m != nil:
 		return s.answerRequest(ctx, session, m)
 	case receiving.Err() != nil:
-		return nil // it has expired
+		return nil // the request has expired
 	case err == nil:
 		return errors.New("the session ended before its request came")
 	}
 	return err
 }
 
-// answerRequest answers a request, and then completes it.
-func (s *serving) answerRequest(ctx context.Context, session *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage) error {
+// answerRequest sends the reply to a request, and then completes the request.
+func (s *serveLoop) answerRequest(ctx context.Context, session *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage) error {
 	began := s.c.o.Now()
 	r, err := s.c.parseRequest(m)
 	if err != nil {
@@ -138,7 +137,7 @@ func (s *serving) answerRequest(ctx context.Context, session *azservicebus.Sessi
 	defer release()
 	a, ok := s.makeContent(holding, r, s.c.timeLeft(m))
 	if !ok {
-		return nil // the next process that receives the request answers it
+		return nil // another process receives the request and sends the reply
 	}
 	a.Request, a.Took = r, s.c.o.Now().Sub(began)
 	settling, cancel := closingContext(ctx)
@@ -149,22 +148,22 @@ func (s *serving) answerRequest(ctx context.Context, session *azservicebus.Sessi
 	if s.c.o.Answered != nil {
 		s.c.o.Answered(a)
 	}
-	return session.CompleteMessage(settling, m, nil) // otherwise the hub would get a second answer, which is harmless
+	return session.CompleteMessage(settling, m, nil) // without completion, the hub would get a second reply, which is harmless
 }
 
-// makeContent makes the content of a bundle and writes it to the exchange. Two
-// concurrent attempts for one bundle share the content that one of them makes;
-// if that one runs out of time, the other continues within its own time. It
-// returns false if ctx ended first.
-func (s *serving) makeContent(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
+// makeContent produces the content of a bundle and writes it to the exchange. Concurrent requests
+// for one bundle share the work: the handler is called for one request, and all requests get the
+// content. If the time of that request ends first, another request calls the handler within its own
+// time. makeContent returns false if ctx ended first.
+func (s *serveLoop) makeContent(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
 	key := fmt.Sprintf("%q %q %s %g", r.IdempotencyID, r.List, r.Format, r.Version)
 	inTime, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	for ctx.Err() == nil {
-		shared, late, _ := s.making.Do(key, func() (any, error) {
-			uri, size, err := s.makeAndPut(inTime, r)
+		shared, late, _ := s.content.Do(key, func() (any, error) {
+			uri, size, err := s.produceContent(inTime, r)
 			if err != nil && ctx.Err() != nil {
-				return nil, ctx.Err() // the attempt has ended
+				return nil, ctx.Err() // the request that called the handler has ended
 			}
 			a := Answer{URI: uri, Bytes: size, Failure: s.newFailure(inTime, r, err)}
 			if a.Failure != nil {
@@ -179,10 +178,10 @@ func (s *serving) makeContent(ctx context.Context, r *Request, left time.Duratio
 	return Answer{}, false
 }
 
-func (s *serving) makeAndPut(ctx context.Context, r *Request) (uri string, size int64, err error) {
+func (s *serveLoop) produceContent(ctx context.Context, r *Request) (uri string, size int64, err error) {
 	var content io.Reader
 	err = recoverPanic(func() (err error) {
-		content, err = s.make(ctx, r)
+		content, err = s.handler(ctx, r)
 		return err
 	})
 	if closer, ok := content.(io.Closer); ok {
@@ -197,8 +196,8 @@ func (s *serving) makeAndPut(ctx context.Context, r *Request) (uri string, size 
 	return r.exchange.putContent(ctx, r.contentName(), mediaTypes[r.Format], content)
 }
 
-// newFailure returns the failure that the hub gets for an error.
-func (s *serving) newFailure(ctx context.Context, r *Request, err error) *Failure {
+// newFailure returns the failure to send to the hub for an error, or nil for a nil error.
+func (s *serveLoop) newFailure(ctx context.Context, r *Request, err error) *Failure {
 	if err == nil {
 		return nil
 	}
@@ -212,6 +211,6 @@ func (s *serving) newFailure(ctx context.Context, r *Request, err error) *Failur
 		s.c.o.Logger.Error("the handler panicked", "idempotency_id", r.IdempotencyID, "error", p, "stack", string(p.stack))
 		return &Failure{InternalError, "the program that makes the content panicked; its log says more"}
 	}
-	s.c.o.Logger.Error("there is no content", "idempotency_id", r.IdempotencyID, "error", err)
+	s.c.o.Logger.Error("the content could not be produced", "idempotency_id", r.IdempotencyID, "error", err)
 	return &Failure{InternalError, err.Error()}
 }

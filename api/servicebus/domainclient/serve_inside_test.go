@@ -13,10 +13,10 @@ import (
 )
 
 // The next receiver of the request starts a new attempt with a new time limit.
-func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
+func TestMakeContent_ReturnsFalseWhenTheLockIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := make(chan struct{})
-		s := &serving{make: func(ctx context.Context, _ *Request) (io.Reader, error) {
+		s := &serveLoop{handler: func(ctx context.Context, _ *Request) (io.Reader, error) {
 			close(began)
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -28,7 +28,7 @@ func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
 			assert.Equal(t, DatasetNotAvailable, a.Failure.Reason)
 		})
 		<-began
-		holding, cancel := context.WithTimeout(t.Context(), time.Second) // ends as the lock would
+		holding, cancel := context.WithTimeout(t.Context(), time.Second) // ends when the lock would expire
 		defer cancel()
 		_, ok := s.makeContent(holding, new(Request), 20*time.Second)
 		require.False(t, ok)

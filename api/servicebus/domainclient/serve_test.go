@@ -20,15 +20,16 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// drained waits until the bus has no message: every request was completed.
-func (m *market) drained() {
+// waitUntilDrained waits until the bus has no active message, which means that every message was
+// completed.
+func (m *market) waitUntilDrained() {
 	m.t.Helper()
 	require.Eventually(m.t, func() bool { return m.bus.Stats().Active == 0 }, patience, 5*time.Millisecond)
 	require.Zero(m.t, m.bus.Stats().DeadLetters)
 }
 
-// startServing starts to serve and returns when a first request was answered, so that
-// opening the connection does not use up the time of later requests.
+// startServing starts Serve and returns once the reply to a first request was sent. Otherwise later
+// requests would lose time while the connection is opened.
 func (m *market) startServing(o domainclient.Options, h domainclient.Handler) {
 	m.t.Helper()
 	serve(m.t, o, func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
@@ -37,10 +38,10 @@ func (m *market) startServing(o domainclient.Options, h domainclient.Handler) {
 		}
 		return h(ctx, r)
 	})
-	m.content(m.ask(testBundle{process: "first"}), "first")
+	m.receiveContent(m.requestContent(testBundle{process: "first"}), "first")
 }
 
-func TestARequestIsAnsweredWithContent(t *testing.T) {
+func TestServe_RepliesWithTheContent(t *testing.T) {
 	m := newMarket(t)
 	o := m.options()
 	answered := make(chan domainclient.Answer, 1)
@@ -57,8 +58,8 @@ func TestARequestIsAnsweredWithContent(t *testing.T) {
 		}
 		return text(fmt.Sprint(r.IdempotencyID, r.ContentType, r.Format, r.Version, events)), nil
 	})
-	request := m.ask(testBundle{process: "b1_a1", events: []uuid.UUID{id(1), id(2)}, wait: 20 * time.Second})
-	content := m.content(request, "b1_a1")
+	request := m.requestContent(testBundle{process: "b1_a1", events: []uuid.UUID{id(1), id(2)}, wait: 20 * time.Second})
+	content := m.receiveContent(request, "b1_a1")
 	require.Equal(t, fmt.Sprint("b1_a1", "PriceList", domainclient.FormatJSON, 1.0, []uuid.UUID{id(1), id(2)}), string(content))
 	a := await(t, answered)
 	require.Nil(t, a.Failure)
@@ -67,16 +68,16 @@ func TestARequestIsAnsweredWithContent(t *testing.T) {
 	properties, err := m.exchange.NewBlobClient("b1_a1_data").GetProperties(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, "application/json", *properties.ContentType)
-	m.drained()
+	m.waitUntilDrained()
 }
 
-func TestLargeContentIsStreamedInBlocks(t *testing.T) {
+func TestServe_StreamsLargeContentInBlocks(t *testing.T) {
 	m := newMarket(t)
 	const size = 20<<20 + 1
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) {
 		return io.LimitReader(endlessReader{}, size), nil
 	})
-	content := m.content(m.ask(testBundle{process: "b1_a1", format: contract.FormatXML}), "b1_a1")
+	content := m.receiveContent(m.requestContent(testBundle{process: "b1_a1", format: contract.FormatXML}), "b1_a1")
 	require.Len(t, content, size)
 	properties, err := m.exchange.NewBlobClient("b1_a1_data").GetProperties(t.Context(), nil)
 	require.NoError(t, err)
@@ -87,17 +88,17 @@ type endlessReader struct{}
 
 func (endlessReader) Read(p []byte) (int, error) { return copy(p, strings.Repeat("x", len(p))), nil }
 
-func TestContentThatIsMadeAgainReplacesWhatWasThere(t *testing.T) {
+func TestServe_ReplacesContentThatIsProducedAgain(t *testing.T) {
 	m := newMarket(t)
 	var made atomic.Int32
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) {
 		return text(fmt.Sprint("version ", made.Add(1))), nil
 	})
-	require.Equal(t, "version 1", string(m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")))
-	require.Equal(t, "version 2", string(m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")))
+	require.Equal(t, "version 1", string(m.receiveContent(m.requestContent(testBundle{process: "b1_a1"}), "b1_a1")))
+	require.Equal(t, "version 2", string(m.receiveContent(m.requestContent(testBundle{process: "b1_a1"}), "b1_a1")))
 }
 
-func TestFailuresAreReportedToTheHub(t *testing.T) {
+func TestServe_ReportsFailuresToTheHub(t *testing.T) {
 	panicking := iotest.ErrReader(nil)
 	for _, tc := range []struct {
 		name, reason, description string
@@ -123,10 +124,10 @@ func TestFailuresAreReportedToTheHub(t *testing.T) {
 				}
 				return tc.content, tc.err
 			})
-			reason, description := m.failure(m.ask(testBundle{process: "b1_a1"}))
+			reason, description := m.receiveFailure(m.requestContent(testBundle{process: "b1_a1"}))
 			require.Equal(t, tc.reason, reason)
 			require.Equal(t, tc.description, description)
-			m.drained()
+			m.waitUntilDrained()
 		})
 	}
 }
@@ -139,13 +140,13 @@ type panicCloser struct{ io.Reader }
 
 func (panicCloser) Close() error { panic("no") }
 
-func TestContentIsClosed(t *testing.T) {
+func TestServe_ClosesTheContent(t *testing.T) {
 	m := newMarket(t)
 	closed := make(chan struct{})
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) {
 		return closing{text("content"), func() { close(closed) }}, nil
 	})
-	m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")
+	m.receiveContent(m.requestContent(testBundle{process: "b1_a1"}), "b1_a1")
 	await(t, closed)
 }
 
@@ -159,7 +160,7 @@ func (c closing) Close() error {
 	return nil
 }
 
-func TestTheDeadlineOfARequestIsItsTimeToLive(t *testing.T) {
+func TestServe_EndsARequestWithItsTimeToLive(t *testing.T) {
 	m := newMarket(t)
 	answered := make(chan domainclient.Answer, 1)
 	o := m.options()
@@ -169,14 +170,14 @@ func TestTheDeadlineOfARequestIsItsTimeToLive(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	await(t, answered)
-	request := m.ask(testBundle{process: "b1_a1", wait: time.Second})
-	reason, description := m.failure(request)
+	request := m.requestContent(testBundle{process: "b1_a1", wait: time.Second})
+	reason, description := m.receiveFailure(request)
 	require.Equal(t, "DatasetNotAvailable", reason)
 	require.Equal(t, "the content was not ready in time", description)
 	require.Less(t, await(t, answered).Took, contract.ReplyWithin)
 }
 
-func TestAClockThatIsWrongCostsNoRequest(t *testing.T) {
+func TestServe_RepliesInSpiteOfAWrongClock(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			m := newMarket(t)
@@ -185,12 +186,12 @@ func TestAClockThatIsWrongCostsNoRequest(t *testing.T) {
 			serve(t, o, func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
 				return text("content"), ctx.Err()
 			})
-			require.Equal(t, "content", string(m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")))
+			require.Equal(t, "content", string(m.receiveContent(m.requestContent(testBundle{process: "b1_a1"}), "b1_a1")))
 		})
 	}
 }
 
-func TestRequestsAreWorkedAtTogetherUpToABound(t *testing.T) {
+func TestServe_LimitsConcurrentRequests(t *testing.T) {
 	m := newMarket(t)
 	o := m.options()
 	o.RequestsAtOnce = 4
@@ -207,20 +208,20 @@ func TestRequestsAreWorkedAtTogetherUpToABound(t *testing.T) {
 	})
 	var requests []string
 	for i := range 8 {
-		requests = append(requests, m.ask(testBundle{process: fmt.Sprint("b", i)}))
+		requests = append(requests, m.requestContent(testBundle{process: fmt.Sprint("b", i)}))
 	}
 	for range 4 {
 		await(t, began)
 	}
 	close(finish)
 	for i, request := range requests {
-		m.content(request, fmt.Sprint("b", i))
+		m.receiveContent(request, fmt.Sprint("b", i))
 	}
 	require.EqualValues(t, 4, most.Load())
-	m.drained()
+	m.waitUntilDrained()
 }
 
-func TestAttemptsForOneBundleShareTheWork(t *testing.T) {
+func TestServe_ProducesContentOnceForConcurrentRequests(t *testing.T) {
 	m := newMarket(t)
 	var made atomic.Int32
 	began, finish := make(chan struct{}), make(chan struct{})
@@ -231,20 +232,19 @@ func TestAttemptsForOneBundleShareTheWork(t *testing.T) {
 		<-finish
 		return text("content"), nil
 	})
-	first := m.ask(testBundle{process: "b1_a1"})
+	first := m.requestContent(testBundle{process: "b1_a1"})
 	await(t, began)
-	second := m.ask(testBundle{process: "b1_a1"})
-	// Whether the second attempt has joined the first by now or comes a moment
-	// later, each gets its answer, and no attempt deletes the blocks of
-	// another.
+	second := m.requestContent(testBundle{process: "b1_a1"})
+	// The second request either has joined the first one or arrives a moment later. In both cases
+	// each request gets its reply, and no request deletes the uploaded blocks of the other.
 	close(finish)
-	m.content(first, "b1_a1")
-	m.content(second, "b1_a1")
+	m.receiveContent(first, "b1_a1")
+	m.receiveContent(second, "b1_a1")
 	require.LessOrEqual(t, made.Load(), int32(2))
-	m.drained()
+	m.waitUntilDrained()
 }
 
-func TestAnAttemptIsNotOverWithTheTimeOfTheOneItJoined(t *testing.T) {
+func TestServe_ContinuesWhenTheJoinedRequestExpires(t *testing.T) {
 	m := newMarket(t)
 	began := make(chan struct{})
 	var made atomic.Int32
@@ -256,23 +256,23 @@ func TestAnAttemptIsNotOverWithTheTimeOfTheOneItJoined(t *testing.T) {
 		}
 		return text("content"), nil
 	})
-	first := m.ask(testBundle{process: "b1_a1", wait: 2 * time.Second})
+	first := m.requestContent(testBundle{process: "b1_a1", wait: 2 * time.Second})
 	await(t, began)
-	second := m.ask(testBundle{process: "b1_a1", wait: 20 * time.Second})
-	reason, _ := m.failure(first)
+	second := m.requestContent(testBundle{process: "b1_a1", wait: 20 * time.Second})
+	reason, _ := m.receiveFailure(first)
 	require.Equal(t, "DatasetNotAvailable", reason)
-	m.content(second, "b1_a1")
-	m.drained()
+	m.receiveContent(second, "b1_a1")
+	m.waitUntilDrained()
 }
 
-func TestOnlyTheRequestThatCannotBeReadBecomesADeadLetter(t *testing.T) {
+func TestServe_DeadLettersOnlyAnUnreadableRequest(t *testing.T) {
 	m := newMarket(t)
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) { return text("content"), nil })
 	session := "s1"
 	for name, body := range map[string]string{"garbage": "\xff\xff", "nothing": "", "too much": strings.Repeat("x", 65<<10)} {
 		m.send("charges", &azservicebus.Message{SessionID: &session, MessageID: &name, Body: []byte(body)})
 	}
-	m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")
+	m.receiveContent(m.requestContent(testBundle{process: "b1_a1"}), "b1_a1")
 	dead, err := m.client.NewReceiverForQueue("charges", &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 	require.NoError(t, err)
 	why := map[string]string{}
@@ -287,12 +287,12 @@ func TestOnlyTheRequestThatCannotBeReadBecomesADeadLetter(t *testing.T) {
 	}
 	require.NoError(t, dead.Close(t.Context()))
 	require.Contains(t, why["garbage"], "no DataBundleRequestContract")
-	require.Equal(t, "RequestId is missing, so there is no session to answer to", why["nothing"])
+	require.Equal(t, "RequestId is missing, so the session for the reply is unknown", why["nothing"])
 	require.Equal(t, "66560 bytes are not a request", why["too much"])
-	m.drained()
+	m.waitUntilDrained()
 }
 
-func TestAPropertyThatMakesMicrosoftsClientPanicDoesNotStopOthers(t *testing.T) {
+func TestServe_ContinuesAfterTheClientPanics(t *testing.T) {
 	m := newMarket(t)
 	poison := "poison"
 	short := 2 * time.Second
@@ -303,11 +303,11 @@ func TestAPropertyThatMakesMicrosoftsClientPanicDoesNotStopOthers(t *testing.T) 
 	o.RequestsAtOnce = 2
 	serve(t, o, func(context.Context, *domainclient.Request) (io.Reader, error) { return text("content"), nil })
 	for range 5 {
-		m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")
+		m.receiveContent(m.requestContent(testBundle{process: "b1_a1"}), "b1_a1")
 	}
 }
 
-func TestAStoppedDomainLeavesTheRequestToTheNext(t *testing.T) {
+func TestServe_LeavesTheRequestToAnotherProcessWhenStopped(t *testing.T) {
 	m := newMarket(t)
 	began := make(chan struct{})
 	stop := serve(t, m.options(), func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
@@ -315,28 +315,28 @@ func TestAStoppedDomainLeavesTheRequestToTheNext(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	request := m.ask(testBundle{process: "b1_a1"})
+	request := m.requestContent(testBundle{process: "b1_a1"})
 	await(t, began)
 	require.NoError(t, stop())
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) { return text("content"), nil })
-	require.Equal(t, "content", string(m.content(request, "b1_a1")))
-	m.drained()
+	require.Equal(t, "content", string(m.receiveContent(request, "b1_a1")))
+	m.waitUntilDrained()
 }
 
-func TestServingContinuesAfterConnectionsBreak(t *testing.T) {
+func TestServe_ContinuesAfterConnectionsBreak(t *testing.T) {
 	m := newMarket(t)
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) { return text("content"), nil })
 	for i := range 3 {
 		process := fmt.Sprint("b", i)
-		m.content(m.ask(testBundle{process: process}), process)
-		m.drained()
+		m.receiveContent(m.requestContent(testBundle{process: process}), process)
+		m.waitUntilDrained()
 		m.bus.DropConnections()
 		m.busHub = newHub(t, m.bus)
 	}
-	m.content(m.ask(testBundle{process: "b4"}), "b4")
+	m.receiveContent(m.requestContent(testBundle{process: "b4"}), "b4")
 }
 
-func TestServingWhatDoesNotExistFails(t *testing.T) {
+func TestServe_FailsIfTheQueueDoesNotExist(t *testing.T) {
 	m := newMarket(t)
 	o := m.options()
 	o.Origin = "Weather"

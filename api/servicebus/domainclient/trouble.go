@@ -11,25 +11,24 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// The pauses grow from the shortest to the longest while failures continue.
+// The pauses between attempts double from the shortest to the longest while failures continue.
 const (
 	shortestPause = 100 * time.Millisecond
 	longestPause  = 10 * time.Second
 )
 
-// A patience makes the pauses between attempts, and decides when to stop.
+// A patience calculates the pauses between attempts, and decides when to stop.
 type patience struct {
 	random  io.Reader // for jitter
 	next    time.Duration
-	refused int // consecutive refusals of access
+	refused int // consecutive errors with the reason Unauthorized
 }
 
 func (c *Client) newPatience() patience { return patience{random: c.o.Random} }
 
-// endsWith reports whether another attempt after err makes no sense. It allows
-// a few attempts when access is refused: if many share a connection that is
-// lost, Microsoft's client may open a link on the next connection before it has
-// sent its token there.
+// endsWith reports whether another attempt after err cannot succeed. It allows a few attempts after
+// the bus refuses access: if several callers share a connection that is lost, Microsoft's client
+// may open a link on the next connection before it has sent its token there.
 func (p *patience) endsWith(err error) bool {
 	const enough = 3
 	failure := busclient.Classify(err)
@@ -46,24 +45,23 @@ func (p *patience) endsWith(err error) bool {
 	return p.refused >= enough
 }
 
-// wait waits for the next pause, of which a part is random. It returns false if
-// ctx ends first.
+// wait waits for the next pause, part of which is random. It returns false if ctx ends first.
 func (p *patience) wait(ctx context.Context) bool {
 	p.next = min(max(2*p.next, shortestPause), longestPause)
 	return busclient.Sleep(ctx, p.next/2+p.jitter(p.next/2))
 }
 
-// jitter returns a random time up to limit, so that clients that failed
-// together do not retry together.
+// jitter returns a random duration up to limit, so that clients that failed together do not retry
+// together.
 func (p *patience) jitter(limit time.Duration) time.Duration {
 	var b [8]byte
 	if _, err := io.ReadFull(p.random, b[:]); err != nil {
-		return 0 // without randomness, 0 is acceptable
+		return 0 // if the random source fails, the pause has no jitter
 	}
 	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(limit+1)) //nolint:gosec // limit is positive, and so is what is less
 }
 
-// retryUntilDone calls try until it succeeds, fails permanently, or ctx ends.
+// retryUntilDone calls try until try succeeds, fails permanently, or ctx ends.
 func (c *Client) retryUntilDone(ctx context.Context, what string, try func() error) error {
 	p := c.newPatience()
 	for {

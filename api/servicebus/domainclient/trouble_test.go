@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPausesGrowAndTheirJitterComesFromTheInjectedRandomness(t *testing.T) {
+func TestPatience_PausesGrowWithInjectedJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pauses := func(random io.Reader) (all []time.Duration) {
 			c, err := New(Options{Connect: ConnectionString(""), Random: random})
@@ -37,7 +37,7 @@ func TestPausesGrowAndTheirJitterComesFromTheInjectedRandomness(t *testing.T) {
 	})
 }
 
-// sameBytes is a reader that repeats one byte.
+// sameBytes is a random source that repeats one byte.
 type sameBytes byte
 
 func (b sameBytes) Read(p []byte) (int, error) {
@@ -47,8 +47,7 @@ func (b sameBytes) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A client that has lost its connection may open a link before it has sent its
-// token.
+// A client that has lost its connection may open a link before it has sent its token.
 func TestAccessIsDeniedOnlyAfterRepeatedRefusals(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	for _, refused := range []error{

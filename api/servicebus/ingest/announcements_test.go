@@ -19,8 +19,8 @@ const (
 	someActor = "6f1c2d3e-4b5a-4678-8a9b-0c1d2e3f4a5b"
 )
 
-// testDecoder returns the decoder of a hub that knows the usual origins. Events
-// of Charges have payloads.
+// testDecoder returns the decoder of a hub with the default origins. Events of the origin Charges
+// have payloads.
 func testDecoder(limits MessageLimits) *decoder {
 	store := memory.New(memory.Options{})
 	options := hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.Charges: domain.Inline}}
@@ -47,7 +47,7 @@ func validFields() map[string]any {
 	}
 }
 
-// validEvent returns the event in both announcements.
+// validEvent returns the event that validNotification and validFields announce.
 func validEvent(t testing.TB) domain.Event {
 	id, err := domain.ParseEventID(someID)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func inJSON(t testing.TB, contentType string, body any) *azservicebus.ReceivedMe
 	return &azservicebus.ReceivedMessage{Body: []byte(text), ContentType: &contentType}
 }
 
-// cloudEventOf returns a CloudEvent with data.
+// cloudEventOf returns the fields of a CloudEvent with the given data.
 func cloudEventOf(data any) map[string]any {
 	return map[string]any{"specversion": "1.0", "id": "ce-1", "source": "/timeseries", "type": "DataAvailable", "data": data}
 }

@@ -21,7 +21,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A jumpyClock is the clock of the system plus its jumps.
+// A jumpyClock is the system clock, which a test can move ahead.
 type jumpyClock struct {
 	mu     sync.Mutex
 	ahead  time.Duration
@@ -56,7 +56,7 @@ func (c *jumpyClock) AfterFunc(d time.Duration, f func()) embedded.Timer {
 	return t
 }
 
-// isOver stops the timer, and reports whether it was still running.
+// isOver stops the timer, and reports whether the timer was still running.
 func (t *jumpyTimer) isOver() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *jumpyTimer) Stop() bool {
 	return t.isOver()
 }
 
-// moveAhead moves the clock ahead, past the ends of locks.
+// moveAhead moves the clock ahead by d, which makes locks expire.
 func (c *jumpyClock) moveAhead(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,15 +82,15 @@ func (c *jumpyClock) moveAhead(d time.Duration) {
 
 const pastLocks = 61 * time.Second
 
-// A loop that has lost its lock during a save neither loses nor duplicates
-// events, whichever receiver has the session then.
-func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
+// A loop that loses its lock during a save neither loses nor duplicates events, even if another
+// receiver processes the session after that.
+func TestIngest_LosesAndDuplicatesNothingWhenLocksExpire(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		clock := &jumpyClock{}
 		s := newSite(t, func(o *embedded.Options) { o.Clock = clock })
 		actor := rt.NewActor()
 		events := rt.Events(20, actor)
-		const enough = time.Second // enough to receive more, and for loops to notice the lost lock
+		const enough = time.Second // long enough to receive more messages, and for loops to notice the lost lock
 		late := func(next func()) *storeFault {
 			f := func(context.Context, []domain.Event) error {
 				next()
@@ -101,12 +101,12 @@ func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 			}
 			return &f
 		}
-		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next one after that
+		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next save after it stored
 			s.hub.before.Store(nil)
 			s.hub.after.Store(late(func() { s.hub.after.Store(nil) }))
 		}))
 		stop := s.startIngestion(func(o *ingest.Options) { o.Clock = clock.Now })
-		s.announcesByNewClient(queue, events)
+		s.sendByNewClient(queue, events)
 		s.waitUntilStored(len(events))
 		eventually(t, "redeliveries", func() bool { return s.metric("events_duplicates_total") > 0 })
 		stop()
@@ -117,8 +117,7 @@ func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 	})
 }
 
-// serveOnPort serves the bus on a port, and returns a function that makes clients of
-// it.
+// serveOnPort serves the bus on a port, and returns a function that creates clients of the bus.
 func (s *ingestSite) serveOnPort() func() (*azservicebus.Client, error) {
 	s.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -136,10 +135,10 @@ func (s *ingestSite) serveOnPort() func() (*azservicebus.Client, error) {
 	}
 }
 
-// Two consumers over TCP with 64 sessions and all kinds of faults: each event
-// is stored once, in the order of its cabinet. MESSAGEHUB_CHAOS is the number
-// of seeds.
-func TestTwoConsumersWithFaultsStoreEachEventOnceAndInOrder(t *testing.T) {
+// Two consumers run over TCP with 64 sessions and faults of every kind. Each event is stored once,
+// and the events of each cabinet are stored in order. The environment variable MESSAGEHUB_CHAOS is
+// the number of seeds.
+func TestTwoConsumers_StoreEventsOnceAndInOrderInSpiteOfFaults(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("MESSAGEHUB_CHAOS"))
 	if err != nil {
 		seeds = 1
@@ -153,16 +152,16 @@ func chaos(t *testing.T, seed uint64) {
 	const actors, each, disasters = 64, 24, 10
 	random := rand.New(rand.NewPCG(seed, 64))
 	clock := &jumpyClock{}
-	s := newSite(t, locking("PT1M", 1000), func(o *embedded.Options) { o.Clock = clock })
+	s := newSite(t, withLocks("PT1M", 1000), func(o *embedded.Options) { o.Clock = clock })
 	open := s.serveOnPort()
-	s.hub.failsAtRandom(seed)
+	s.hub.failAtRandom(seed)
 
 	var stops [2]func()
 	starts := func() func() {
 		return s.startIngestion(func(o *ingest.Options) {
 			o.Open, o.Clock, o.SessionQueue, o.Queue = open, clock.Now, fifo, ""
 			o.Registerer = nil
-			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // or zero, in half of the cases
+			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // almost zero in half of the runs
 			o.Limits.Turn = 50 * time.Millisecond
 			o.Sessions = 40
 		})
@@ -181,7 +180,7 @@ func chaos(t *testing.T, seed uint64) {
 		}
 	}
 	var sending sync.WaitGroup
-	sending.Go(func() { s.sendsInTurn(open, sent) })
+	sending.Go(func() { s.sendInTurn(open, sent) })
 
 	for disaster := range disasters {
 		s.waitUntilStored(actors * each * (disaster + 1) / (disasters + 1))
@@ -190,7 +189,7 @@ func chaos(t *testing.T, seed uint64) {
 			s.bus.Load().DropConnections()
 		case 1:
 			clock.moveAhead(pastLocks)
-		default: // a process ends, whatever it holds, and another one starts
+		default: // a process ends while it holds messages, and another process starts
 			one := random.IntN(2)
 			stops[one]()
 			stops[one] = starts()
@@ -206,9 +205,8 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// sendsInTurn sends events to the actors in turn, and repeats those that may
-// not have arrived.
-func (s *ingestSite) sendsInTurn(open func() (*azservicebus.Client, error), sent [][]domain.Event) {
+// sendInTurn sends events to the actors in turn. It repeats an event that may not have arrived.
+func (s *ingestSite) sendInTurn(open func() (*azservicebus.Client, error), sent [][]domain.Event) {
 	client, err := open()
 	require.NoError(s, err)
 	defer client.Close(context.Background())
@@ -224,8 +222,8 @@ func (s *ingestSite) sendsInTurn(open func() (*azservicebus.Client, error), sent
 	}
 }
 
-// failsAtRandom lets one Ingest in eight fail, before or after it stores.
-func (h *faultyHub) failsAtRandom(seed uint64) {
+// failAtRandom makes one call of Ingest in eight fail, before or after it stores the events.
+func (h *faultyHub) failAtRandom(seed uint64) {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 128))
 	f := func(context.Context, []domain.Event) error {

@@ -16,8 +16,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A damagedStore is a store with some mailboxes that are damaged, or that fail
-// in another way.
+// A damagedStore is a store that returns an error for the mailboxes of some recipients.
 type damagedStore struct {
 	*memory.Store
 
@@ -43,7 +42,7 @@ func (d *damagedStore) has(trouble error, recipients ...domain.ActorID) {
 	}
 }
 
-// damageMailboxes makes mailboxes of a site damaged.
+// damageMailboxes makes the store report that the mailboxes of recipients are damaged.
 func (s *ingestSite) damageMailboxes(recipients ...domain.ActorID) *damagedStore {
 	d := &damagedStore{Store: s.store, trouble: map[domain.ActorID]error{}}
 	d.has(domain.Errorf(domain.Damaged, "the head makes no sense"), recipients...)
@@ -51,7 +50,7 @@ func (s *ingestSite) damageMailboxes(recipients ...domain.ActorID) *damagedStore
 	return d
 }
 
-func TestOnThePlainQueueADamagedMailboxDoesNotAffectOthers(t *testing.T) {
+func TestPlainQueue_ADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, well := rt.NewActor(), rt.NewActor()
@@ -88,8 +87,8 @@ func TestOnThePlainQueueADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 	})
 }
 
-// Reports of damage between other errors do not count as damage.
-func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
+// A report of damage does not count if a different error follows it.
+func TestDamage_ThatIsTemporaryMakesNoDeadLetter(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		tries := 0
@@ -103,7 +102,7 @@ func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
-		s.announcesByNewClient(queue, events)
+		s.sendByNewClient(queue, events)
 		<-time.After(5 * time.Minute)
 		require.EqualValues(t, len(events), s.metric("messages_received_total"), "none was delivered again")
 		s.hub.before.Store(nil)
@@ -114,8 +113,8 @@ func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 	})
 }
 
-// The message is retried as long as some of its events may still be stored.
-func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
+// A message is retried while the hub may still store some of its events.
+func TestMessage_ForADamagedAndABusyMailboxIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		ill, busy := rt.NewActor(), rt.NewActor()
@@ -133,7 +132,7 @@ func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
 	})
 }
 
-// damagedSessions returns sessions that together could fill the budget.
+// damagedSessions returns sessions with enough messages to fill the budget of held messages.
 func damagedSessions() (ill []domain.ActorID, sent [][]domain.Event, change func(*ingest.Options)) {
 	for range 6 {
 		ill = append(ill, rt.NewActor())
@@ -167,11 +166,11 @@ func TestSessionsWithDamagedMailboxesDoNotAffectOthers(t *testing.T) {
 	})
 }
 
-// Even if that takes long, no message becomes a dead letter, because that would
-// be a gap, and the store is not called all the time.
+// A damaged mailbox produces no dead letter, however long its repair takes, because a dead letter
+// would be a gap in the session. The pauses between calls of the store grow.
 func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT20S", 2))
+		s := newSite(t, withLocks("PT20S", 2))
 		ill, sent, change := damagedSessions()
 		d := s.damageMailboxes(ill...)
 		out := s.sender(fifo)

@@ -17,11 +17,10 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// MessageLimits are the limits of one announcement. A zero limit means the
-// default.
+// MessageLimits are the limits of one announcement. Zero means the default of a limit.
 type MessageLimits struct {
-	Body          int // bytes; default 32 MB
-	Payload       int // bytes of one payload in compact form; default 1 MB
+	Body          int // bytes of the whole message; default 32 MB
+	Payload       int // bytes of one payload, without insignificant white space; default 1 MB
 	PayloadDepth  int // levels of nesting in one payload; default 64
 	PayloadNumber int // characters of a number in a payload; default 400
 	Events        int // default 10,000
@@ -33,8 +32,8 @@ type decoder struct {
 	check  func([]domain.Event) error
 }
 
-// newDecoder returns a decoder with limits. check returns the errors of the hub
-// about the events of one message: it is the method Check of a hub.Hub.
+// newDecoder returns a decoder with limits. check validates the events of one message as the hub
+// does; it is the method Check of a hub.Hub.
 func newDecoder(limits MessageLimits, check func([]domain.Event) error) *decoder {
 	const megabyte = 1 << 20
 	return &decoder{
@@ -49,9 +48,9 @@ func newDecoder(limits MessageLimits, check func([]domain.Event) error) *decoder
 	}
 }
 
-// decode returns the events of a message in their order, or why the message can
-// never be used. hub.Ingest accepts each of the events. They share no memory
-// with the message, and there may be zero. causes are the spans in CloudEvents.
+// decode returns the events of a message in order, or a rejection if the message can never be
+// stored. hub.Ingest accepts each returned event. The events share no memory with the message. A
+// message may have no events. causes are the trace contexts in CloudEvents.
 func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event, causes []domain.TraceContext, _ *rejection) {
 	if rejected := checkMessageType(m.ApplicationProperties); rejected != nil {
 		return nil, nil, rejected
@@ -60,7 +59,7 @@ func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event
 	if rejected != nil {
 		return nil, nil, rejected
 	}
-	if rejected := d.judgeEvents(sent); rejected != nil {
+	if rejected := d.rejectFaultyEvents(sent); rejected != nil {
 		return nil, nil, rejected
 	}
 	if rejected := checkSession(m.SessionID, sent.events); rejected != nil {
@@ -69,19 +68,19 @@ func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event
 	return sent.events, sent.causes, nil
 }
 
-// A decodedBody has the events and faults of a body, in any encoding.
+// A decodedBody has the events and faults of the body of a message, whatever its format.
 type decodedBody struct {
 	events []domain.Event    // events without a fault
-	faults []eventjson.Fault // the first faults of the other events
-	total  int               // number of all faults
+	faults []eventjson.Fault // faults of the other events, up to a limit
+	total  int               // number of all faults, including those that are not in faults
 	causes []domain.TraceContext
 
-	// fault returns a fault in a field of events[i] that the hub has found.
+	// fault converts an error of the hub about a field of events[i] to a fault.
 	fault func(i int, field, detail string) eventjson.Fault
 }
 
-// checkMessageType accepts a message without a type, because only the
-// original's senders set one.
+// checkMessageType rejects a message with a wrong message type. It accepts a message without a
+// type, because only senders of the original set a type.
 func checkMessageType(properties map[string]any) *rejection {
 	switch stated := properties[contract.PropertyMessageType].(type) {
 	case nil:
@@ -96,7 +95,7 @@ func checkMessageType(properties map[string]any) *rejection {
 	}
 }
 
-// readBody decodes the body according to the content type.
+// readBody decodes the body of a message according to its content type.
 func (d *decoder) readBody(m *azservicebus.ReceivedMessage) (*decodedBody, *rejection) {
 	if m.Body == nil {
 		return nil, reject(reasonNoBody, "The message has no body of one AMQP data section; a value, a sequence or several sections cannot be read. Send the bytes of the body as they are.")
@@ -127,8 +126,8 @@ func (d *decoder) readBody(m *azservicebus.ReceivedMessage) (*decodedBody, *reje
 	return &decodedBody{events: sent.Events, faults: sent.Faults.List, total: sent.Faults.Total, causes: sent.Causes, fault: sent.Fault}, nil
 }
 
-// mediaType returns the content type of a message according to the contract, or
-// why it has none.
+// mediaType returns the content type of a message as one of the constants of package contract, or
+// the rejection of a message with another content type.
 func mediaType(stated *string) (string, *rejection) {
 	const accepted = contract.Protobuf + " (or none), " + contract.JSON + ", " + contract.CloudEvent + " and " + contract.CloudEventBatch
 	if stated == nil || strings.TrimSpace(*stated) == "" {
@@ -150,8 +149,7 @@ func mediaType(stated *string) (string, *rejection) {
 	return "", reject(reasonContentType, "The content type %q is not accepted; accepted are %s.", domain.Clip(*stated), accepted)
 }
 
-// rejectUnreadable returns the rejection of a body that could not be read to
-// its end.
+// rejectUnreadable returns the rejection of a body that could not be decoded completely.
 func rejectUnreadable(err error, media string) *rejection {
 	if many, ok := errors.AsType[*eventjson.TooManyError](err); ok {
 		return reject(reasonTooMany, "There are %v in the message. Send them in several messages.", many)
@@ -162,9 +160,9 @@ func rejectUnreadable(err error, media string) *rejection {
 	return reject(reasonNotJSON, "The body is not the JSON of %s: %v.", media, err)
 }
 
-// judgeEvents rejects a message if an event has a fault or the hub would refuse it. The
-// rejection lists all faults.
-func (d *decoder) judgeEvents(a *decodedBody) *rejection {
+// rejectFaultyEvents returns a rejection that lists all faults if an event has a fault or the hub would
+// refuse it.
+func (d *decoder) rejectFaultyEvents(a *decodedBody) *rejection {
 	faults, total, reason := a.faults, a.total, reasonInvalid
 	err := d.check(a.events)
 	if refused, ok := errors.AsType[*hub.RejectionError](err); ok {
@@ -176,13 +174,13 @@ func (d *decoder) judgeEvents(a *decodedBody) *rejection {
 		}
 		total += len(refused.Faults)
 	} else if err != nil {
-		return reject(reasonInvalid, "The hub does not take the events: %v.", err)
+		return reject(reasonInvalid, "The hub does not accept the events: %v.", err)
 	}
 	if total == 0 {
 		return nil
 	}
 	slices.SortStableFunc(faults, func(a, b eventjson.Fault) int { return a.Index - b.Index })
-	text := "Nothing of the message was taken, because of " + countedFaults(total) + ". Correct it and send the message again."
+	text := "No event of the message was stored, because of " + countedFaults(total) + ". Correct it and send the message again."
 	for _, f := range faults {
 		text += fmt.Sprintf("\n%s: %s", cmp.Or(f.Pointer, "the body"), f.Detail)
 		if len(text) > receiver.MaxDescription {
@@ -199,9 +197,9 @@ func countedFaults(faults int) string {
 	return fmt.Sprintf("%d faults", faults)
 }
 
-// checkSession rejects a message unless all its events are for the recipient of
-// its session: in another session they could overtake earlier events of their
-// recipient. A message without a session may have events for any recipients.
+// checkSession rejects a message unless all its events are for the recipient of its session. In
+// another session, the events could overtake earlier events of their recipient. A message without a
+// session may have events for any recipients.
 func checkSession(session *string, events []domain.Event) *rejection {
 	if session == nil {
 		return nil
@@ -215,23 +213,22 @@ func checkSession(session *string, events []domain.Event) *rejection {
 	return nil
 }
 
-// checkOrigin rejects events of other origins in the queue of one domain; the
-// zero Origin allows all.
+// checkOrigin rejects a message with events of other origins in the queue of one domain. The zero
+// Origin allows all origins.
 func checkOrigin(origin domain.Origin, events []domain.Event) *rejection {
 	if origin == (domain.Origin{}) {
 		return nil
 	}
 	for i := range events {
 		if other := events[i].Origin; other != origin {
-			return reject(reasonWrongOrigin, "This queue is for events of %s, and event %s is of %s. Nothing of the message was taken; send each event by a queue that is for its domain.",
+			return reject(reasonWrongOrigin, "This queue is for events of %s, and event %s is of %s. No event of the message was stored; send each event by a queue that is for its domain.",
 				origin, events[i].ID, other)
 		}
 	}
 	return nil
 }
 
-// plainRecipient returns a GUID in its canonical format, and any other text
-// unchanged.
+// plainRecipient returns a GUID in its canonical format, and any other text unchanged.
 func plainRecipient(recipient string) string {
 	if uuid, ok := domain.FromGUID(recipient); ok {
 		return uuid

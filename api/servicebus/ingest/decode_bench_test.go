@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 )
 
-// BenchmarkDecode decodes one message repeatedly. For comparison, it also does
-// only what HTTP does with the same text.
+// BenchmarkDecode decodes one message repeatedly. For comparison, it also measures the decoding of
+// the same text by the HTTP API.
 func BenchmarkDecode(b *testing.B) {
 	var hundred []any
 	for n := range 100 {

@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// readContract decodes the single event of an announcement in the original's
-// contract. It accepts what the original accepted: a GUID in any format that
-// .NET reads, an origin as a number, and no document type.
+// readContract decodes the single event of an announcement in the original's contract. It accepts
+// everything that the original accepted: a GUID in any format that .NET reads, an origin as a
+// number, and a missing document type.
 func readContract(body []byte) (*decodedBody, *rejection) {
 	var sent contract.DataAvailableNotificationContract
 	if err := proto.Unmarshal(body, &sent); err != nil {
@@ -53,7 +53,7 @@ func readContract(body []byte) (*decodedBody, *rejection) {
 	return a, nil
 }
 
-// parseRecipient parses a GUID, or any other id of an actor, such as a GLN.
+// parseRecipient parses the id of an actor: a GUID, or another id such as a GLN.
 func parseRecipient(text string) (domain.ActorID, error) {
 	const empty = "00000000-0000-0000-0000-000000000000"
 	id := plainRecipient(text)
@@ -63,12 +63,12 @@ func parseRecipient(text string) (domain.ActorID, error) {
 	return domain.ParseActorID(id)
 }
 
-// parseWeight rejects invalid weights, and numbers of more than 32 bits:
-// protobuf would read only their last 32 bits, which is another weight.
+// parseWeight rejects invalid weights. It also rejects a weight of more than 32 bits, because
+// protobuf would read only the last 32 bits, which is a different weight.
 func parseWeight(body []byte, read int32) (domain.Weight, error) {
 	const (
 		relativeWeight = 6
-		negative       = math.MaxUint64 - math.MaxInt32 // numbers from here on are negative numbers of 32 bits
+		negative       = math.MaxUint64 - math.MaxInt32 // from this value on, the varint is a negative number of 32 bits
 	)
 	for len(body) > 0 {
 		number, kind, n := protowire.ConsumeTag(body)
@@ -80,18 +80,18 @@ func parseWeight(body []byte, read int32) (domain.Weight, error) {
 		}
 		value := protowire.ConsumeFieldValue(number, kind, body)
 		if n < 0 || value < 0 {
-			break // cannot happen, because proto.Unmarshal has read it to its end
+			break // impossible, because proto.Unmarshal has decoded the whole body
 		}
 		body = body[value:]
 	}
 	return domain.NewWeight(int64(read))
 }
 
-// contractNames are the names of fields that differ in the contract.
+// contractNames maps the field names of the HTTP API to those of the contract, where they differ.
 var contractNames = map[string]string{"id": "UUID", "contentType": "messageType", "weight": "relativeWeight"}
 
-// contractFault returns a fault that the hub finds in the event of an
-// announcement.
+// contractFault converts an error of the hub about a field of the event to a fault with the field's
+// name in the contract.
 func contractFault(_ int, field, detail string) eventjson.Fault {
 	return eventjson.Fault{Pointer: cmp.Or(contractNames[field], field), Detail: detail}
 }

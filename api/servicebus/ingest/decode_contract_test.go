@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-func TestNoFieldOfTheContractIsGuessed(t *testing.T) {
+func TestContract_RejectsAMissingField(t *testing.T) {
 	type notification = contract.DataAvailableNotificationContract
 	for _, tc := range []struct {
 		name   string
@@ -68,7 +68,7 @@ func TestAWeightThatOverflowsIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheContractIsReadAsTheOriginalReadIt(t *testing.T) {
+func TestContract_IsDecodedLikeTheOriginal(t *testing.T) {
 	type notification = contract.DataAvailableNotificationContract
 	sound := validEvent(t)
 	gln, err := domain.ParseActorID("5790001330552")

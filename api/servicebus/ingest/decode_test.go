@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestEveryFormDecodesToTheSameEvent(t *testing.T) {
+func TestDecode_ReturnsTheSameEventForEachFormat(t *testing.T) {
 	fields := validFields()
 	lean := validFields()
 	delete(lean, "id")
@@ -41,7 +41,7 @@ func TestEveryFormDecodesToTheSameEvent(t *testing.T) {
 	}
 }
 
-func TestTheContentTypeSelectsTheForm(t *testing.T) {
+func TestDecode_SelectsTheFormatByContentType(t *testing.T) {
 	for _, stated := range []string{"", " ", "application/x-protobuf", "Application/X-Protobuf; proto=DataAvailable", "application/protobuf", "application/octet-stream"} {
 		m := inContract(t, validNotification())
 		m.ContentType = &stated
@@ -56,7 +56,7 @@ func TestTheContentTypeSelectsTheForm(t *testing.T) {
 	}
 }
 
-func TestAMessageBringsItsEventsInOrder(t *testing.T) {
+func TestDecode_KeepsTheOrderOfEvents(t *testing.T) {
 	var all []any
 	for n := range 100 {
 		fields := validFields()
@@ -97,7 +97,7 @@ func TestAnEventOverTheBusMayHaveAPayload(t *testing.T) {
 	}
 }
 
-func TestEventsKeepNothingOfTheMessage(t *testing.T) {
+func TestDecode_SharesNoMemoryWithTheMessage(t *testing.T) {
 	fields := validFields()
 	fields["payload"] = "a payload"
 	for _, m := range []*azservicebus.ReceivedMessage{
@@ -115,16 +115,15 @@ func TestEventsKeepNothingOfTheMessage(t *testing.T) {
 	}
 }
 
-// A wrongMessage is a message that is rejected, with the text of its dead
-// letter.
+// A wrongMessage is a message that is rejected, with the expected text of its dead letter.
 type wrongMessage struct {
 	name    string
 	message *azservicebus.ReceivedMessage
 	reason  string
-	says    []string // substrings of the description
+	says    []string // expected substrings of the description
 }
 
-func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
+func TestDecode_RejectsInvalidMessagesWithAReason(t *testing.T) {
 	typed := func(contentType string) *azservicebus.ReceivedMessage {
 		return inJSON(t, contentType, validFields())
 	}
@@ -215,7 +214,7 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 	}
 }
 
-// requireFits requires that the bus accepts a rejection.
+// requireFits requires that the bus accepts the texts of a rejection.
 func requireFits(t testing.TB, r *rejection) {
 	t.Helper()
 	require.NotEmpty(t, r.Reason)
@@ -239,7 +238,7 @@ func TestASessionMayWriteItsRecipientInAnyForm(t *testing.T) {
 	require.Nil(t, rejected)
 }
 
-func TestUselessPropertiesAreIgnored(t *testing.T) {
+func TestDecode_IgnoresUnknownProperties(t *testing.T) {
 	m := inContract(t, validNotification())
 	m.ApplicationProperties = map[string]any{
 		"MessageType": "DataAvailable", "MessageVersion": "one", "OperationTimestamp": time.Now(), "OperationCorrelationId": 7,
@@ -253,7 +252,7 @@ func TestUselessPropertiesAreIgnored(t *testing.T) {
 	require.Nil(t, rejected)
 }
 
-func TestLimitsAreThoseOfTheConfiguration(t *testing.T) {
+func TestDecode_UsesTheConfiguredLimits(t *testing.T) {
 	d := testDecoder(MessageLimits{Body: 600, Events: 2, Payload: 10})
 	two := inJSON(t, "application/json", []any{validFields(), validFields()})
 	require.Less(t, len(two.Body), 600)
@@ -284,7 +283,7 @@ func TestLimitsAreThoseOfTheConfiguration(t *testing.T) {
 	require.Contains(t, rejected.Description, "want numbers of at most 2 characters, got 3")
 }
 
-func TestADescriptionOfManyFaultsIsCutToWhatTheBusKeeps(t *testing.T) {
+func TestDecode_ShortensALongDescription(t *testing.T) {
 	fields := validFields()
 	fields["origin"] = strings.Repeat("æ", 100)
 	var all []any
@@ -299,7 +298,7 @@ func TestADescriptionOfManyFaultsIsCutToWhatTheBusKeeps(t *testing.T) {
 	requireFits(t, rejected)
 }
 
-// withPayload returns a valid event with a payload.
+// withPayload returns the JSON of a valid event with a payload.
 func withPayload(text string) string {
 	event, err := json.Marshal(validFields())
 	if err != nil {
@@ -308,7 +307,7 @@ func withPayload(text string) string {
 	return strings.TrimSuffix(string(event), "}") + `,"payload":` + text + "}"
 }
 
-func TestADeadLetterTellsNoPayload(t *testing.T) {
+func TestDecode_PutsNoPayloadIntoARejection(t *testing.T) {
 	const secret = "canary-4711"
 	_, _, repeated := testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", withPayload(`{"`+secret+`":1,"`+secret+`":2}`)))
 	require.NotContains(t, repeated.Description, secret)

@@ -3,55 +3,55 @@
 //
 // Domains send DataAvailable events to two queues:
 //
-//	dataavailable-fifo   with sessions; the session is the recipient, whose events keep their order
-//	dataavailable        no sessions; one receiver receives the messages, in no particular order
+//	dataavailable-fifo   with a session for each recipient, whose events keep their order
+//	dataavailable        without sessions; one receiver receives the messages, in no particular order
 //
-// Each session, and the queue without sessions, is served by one loop of package
-// internal/receiver at a time, which receives, stores and settles. This package
-// decodes messages and stores batches, selects the sessions to serve (session.go), and
-// checks that events are stored in order (order.go).
+// One loop of package internal/receiver at a time serves each session, and one loop serves
+// the queue without sessions. A loop receives and settles messages. This package decodes
+// the messages and stores batches, selects the sessions to serve (session.go), and checks
+// that events are stored in order (order.go).
 //
 // What it promises:
 //
-//   - A message is completed only when the store has its events. If anything fails before that,
-//     the bus delivers it again, and the store skips the events that it has, by their ids.
+//   - A message is completed only when its events are stored. After a failure before that, the
+//     bus delivers the message again, and the store skips the events that it already has.
 //   - The events of a session are stored in the order in which they were sent.
-//   - Only a message that can never be stored becomes a dead letter, with the
-//     reason; those around it are stored. That leaves a gap, which is logged and
-//     counted. Of two contents with one id, the first to come is stored.
-//   - While the store fails, the messages stay held and locked until it recovers.
-//     Waiting does not use up delivery counts.
-//   - A damaged mailbox does not affect others. Its session waits for the repair, in order, and
-//     is tried again after pauses that grow; meanwhile it has neither a slot nor held messages.
-//     On the queue without sessions, only messages for it become dead letters; an operator can
-//     send them again after the repair.
-//   - The held messages are bounded, in number and bytes; the others stay in the bus.
-//   - When its context ends, Run finishes the held messages within its grace.
+//   - Only a message that can never be stored becomes a dead letter, with a reason. The
+//     messages before and after it are stored, and the gap is logged and counted. Of two
+//     contents with one id, the content that arrives first is stored.
+//   - While the store fails, the messages stay held and locked until the store recovers.
+//     Waiting does not count as a delivery.
+//   - A damaged mailbox does not affect other mailboxes. Its session waits for the repair, and
+//     its messages keep their order. The session is tried again after growing pauses, during
+//     which it has neither a slot nor held messages. In the queue without sessions, the
+//     messages for the damaged mailbox become dead letters; an operator can send them again
+//     after the repair.
+//   - The number and the bytes of the held messages are limited; other messages stay in the bus.
+//   - When its context ends, Run finishes the held messages within the grace period.
 //
-// Other packages decide whether an event is valid (package hub) and new (the store). The bus
-// keeps the messages that no receiver has completed.
+// Package hub decides whether an event is valid, and the store decides whether it is new. The
+// bus keeps the messages that no receiver has completed.
 //
-// When a process dies, its messages stay locked until their lock expires, even if
-// their events are stored. Then they are delivered again, to any node. While the bus
-// cannot be reached, Run tries again; the metric messagehub_servicebus_connected and
-// the log report that.
+// When a process dies, its messages stay locked until their locks expire, even if their
+// events are stored. The bus then delivers the messages again, to any node. While the bus
+// cannot be reached, Run retries, and the log and the metric
+// messagehub_servicebus_connected report the failure.
 //
 // The code works around these faults of the client, azservicebus v1.11:
 //
-//   - A property of an unexpected type makes it panic. So panics are recovered, and the session
-//     is parked until its lock ends. That counts as a delivery, and after the maximum number of
-//     deliveries the bus makes the message a dead letter.
-//   - A message with a decimal or a char makes it end its link, each time. So the
-//     connection to a queue is checked without reading its messages. A session whose
-//     link ends three times in a row before a message comes waits like one with a
-//     damaged mailbox, until an operator has removed the message.
+//   - The client panics on a property of an unexpected type. So panics are recovered, and the
+//     session is parked until its lock expires. The expiry counts as a delivery, and after the
+//     maximum number of deliveries the bus dead-letters the message.
+//   - The client ends its link whenever it receives a message with a decimal or a char. So the
+//     connection to a queue is checked without reading its messages. If the link of a session
+//     ends three times in a row before a message arrives, the session waits like a session with
+//     a damaged mailbox, until an operator has removed the message.
 //
 // # Decoding
 //
-// A decoder reads an announcement in any form that package contract names
-// (decode.go; decode_contract.go has the original's, package eventjson those in
-// JSON). It accepts or rejects a message as a whole. A rejected message becomes a dead
-// letter with a reason and a description, from which an operator sees what is wrong
-// and where; they contain no payload. rejection.go has the reasons. A temporary
-// failure is never a rejection.
+// A decoder decodes an announcement in any format that package contract names (decode.go).
+// decode_contract.go decodes the format of the original, and package eventjson decodes JSON.
+// The decoder accepts or rejects a message as a whole. A rejected message becomes a dead
+// letter. Its reason and description, which contain no payload, tell an operator what is wrong
+// and where. rejection.go lists the reasons. A temporary failure is never a rejection.
 package ingest

@@ -40,7 +40,7 @@ func TestDomainQueue_AcceptsOnlyEventsOfItsOrigin(t *testing.T) {
 		s.waitUntilStored(2)
 		require.True(t, s.logs.has("wrong-origin"))
 
-		shared.sendEvents(foreign) // the shared queue accepts it
+		shared.sendEvents(foreign) // the shared queue accepts an event of any origin
 		s.waitUntilStored(3)
 		stop()
 		s.has(actor, mine[0], mine[2], foreign)

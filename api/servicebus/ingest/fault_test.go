@@ -13,14 +13,14 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A faultyHub is a hub whose Ingest can fail, before or after it stores.
+// A faultyHub is a hub whose Ingest can fail, before or after it stores events.
 type faultyHub struct {
 	*hub.Hub
 	before, after atomic.Pointer[func(context.Context, []domain.Event) error]
 	calls         atomic.Int64
 
 	mu       sync.Mutex
-	saves    [][]domain.EventID // saves that succeeded
+	saves    [][]domain.EventID // event ids of each successful save
 	accepted int                // number of accepted events
 	changed  chan struct{}      // closed when accepted changes
 }
@@ -53,7 +53,7 @@ func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.Inge
 	return ingested, err
 }
 
-// waitUntilStored waits until a number of events are stored.
+// waitUntilStored waits until the hub has stored the given number of events.
 func (s *ingestSite) waitUntilStored(events int) {
 	s.Helper()
 	for {
@@ -75,8 +75,8 @@ func (s *ingestSite) waitUntilStored(events int) {
 	}
 }
 
-// failing returns a fault whose error is always err.
-func failing(err error) *storeFault {
+// failWith returns a fault that always returns err.
+func failWith(err error) *storeFault {
 	f := func(context.Context, []domain.Event) error { return err }
 	return &f
 }

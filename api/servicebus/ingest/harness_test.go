@@ -30,20 +30,20 @@ import (
 
 const fifo, plainRecipient = "dataavailable-fifo", "dataavailable"
 
-// An ingestSite is a bus, a hub over a store, and the ingestion between them.
+// An ingestSite has a bus, a hub with a store, and the ingestion from the bus to the hub.
 type ingestSite struct {
 	*testing.T
 	options  embedded.Options
 	bus      atomic.Pointer[embedded.Namespace]
-	key      atomic.Pointer[embedded.Key] // key of the clients
-	wire     func(near net.Conn) net.Conn // nil: a direct connection to the bus
+	key      atomic.Pointer[embedded.Key] // key with which the clients connect
+	wire     func(near net.Conn) net.Conn // wraps each connection of a client; nil for a direct connection
 	store    *memory.Store
 	hub      *faultyHub
 	registry *prometheus.Registry
 	logs     logCapture
 }
 
-// newSite returns a site with both queues. change may alter the namespace.
+// newSite returns a site with both queues. change may modify the options of the namespace.
 func newSite(t *testing.T, change ...func(*embedded.Options)) *ingestSite {
 	t.Helper()
 	s := &ingestSite{T: t, store: memory.New(memory.Options{}), registry: prometheus.NewRegistry()}
@@ -64,9 +64,9 @@ func queues() (e embedded.Entities) {
 	return e
 }
 
-// locking sets the duration of locks, and the number of deliveries after which
-// a message becomes a dead letter.
-func locking(duration string, deliveries uint32) func(*embedded.Options) {
+// withLocks sets the duration of locks, and the number of deliveries after which the bus dead-letters
+// a message.
+func withLocks(duration string, deliveries uint32) func(*embedded.Options) {
 	return func(o *embedded.Options) {
 		for i := range o.Entities.Queues {
 			o.Entities.Queues[i].Properties.LockDuration = duration
@@ -75,7 +75,7 @@ func locking(duration string, deliveries uint32) func(*embedded.Options) {
 	}
 }
 
-// openNamespace opens the namespace, or reopens it.
+// openNamespace opens the namespace, or opens it again.
 func (s *ingestSite) openNamespace() {
 	s.Helper()
 	n, err := embedded.Open(s.options)
@@ -83,7 +83,7 @@ func (s *ingestSite) openNamespace() {
 	s.bus.Store(n)
 }
 
-// client returns a new client of the bus, within the process.
+// client returns a new client of the bus in this process.
 func (s *ingestSite) client() (*azservicebus.Client, error) { return s.clientOver(s.wire) }
 
 func (s *ingestSite) clientOver(wire func(net.Conn) net.Conn) (*azservicebus.Client, error) {
@@ -110,7 +110,7 @@ func (s *ingestSite) newClient() *azservicebus.Client {
 	return c
 }
 
-// startIngestion runs an Ingestion until stop is called, or the test ends.
+// startIngestion runs an Ingestion until stop is called or the test ends.
 func (s *ingestSite) startIngestion(change ...func(*ingest.Options)) (stop func()) {
 	s.Helper()
 	o := ingest.Options{
@@ -124,7 +124,7 @@ func (s *ingestSite) startIngestion(change ...func(*ingest.Options)) (stop func(
 	return func() { end(nil) }
 }
 
-// runIngestion runs an ingestion until the test ends, or end is called with the cause.
+// runIngestion runs an Ingestion until end is called with a cause or the test ends.
 func (s *ingestSite) runIngestion(o ingest.Options) (end func(cause error)) {
 	s.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -141,7 +141,7 @@ func (s *ingestSite) runIngestion(o ingest.Options) (end func(cause error)) {
 	return end
 }
 
-// A queueSender sends announcements.
+// A queueSender sends announcements to one queue.
 type queueSender struct {
 	*testing.T
 	*azservicebus.Sender
@@ -155,7 +155,7 @@ func (s *ingestSite) sender(queue string) *queueSender {
 	return &queueSender{s.T, out, queue == fifo}
 }
 
-// sendEvents sends one message with events, to the recipient of the first one.
+// sendEvents sends one message with events, in the session of the first event's recipient.
 func (s *queueSender) sendEvents(events ...domain.Event) {
 	s.Helper()
 	s.sendMessage(s.message(events...))
@@ -189,8 +189,8 @@ func decodedBody(events ...domain.Event) []byte {
 	return text
 }
 
-// stored returns the ids of an actor's events in the order of the store. It
-// peeks and dequeues them, so they are gone then.
+// stored returns the ids of an actor's events in the order of the store. It peeks and dequeues the
+// events, so a second call does not return them.
 func (s *ingestSite) stored(actor domain.ActorID) []domain.EventID {
 	s.Helper()
 	ids := []domain.EventID{}
@@ -204,8 +204,7 @@ func (s *ingestSite) stored(actor domain.ActorID) []domain.EventID {
 	return ids
 }
 
-// has requires that the store has exactly these events of an actor, in this
-// order.
+// has requires that the store contains exactly these events of an actor, in this order.
 func (s *ingestSite) has(actor domain.ActorID, events ...domain.Event) {
 	s.Helper()
 	require.Equal(s, idsOf(events), s.stored(actor))
@@ -219,8 +218,7 @@ func idsOf(events []domain.Event) []domain.EventID {
 	return ids
 }
 
-// metric returns the sum of a metric over the series whose labels have all
-// values in wanted.
+// metric returns the sum of a metric over the series whose labels have all the values in wanted.
 func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	s.Helper()
 	families, err := s.registry.Gather()
@@ -242,11 +240,11 @@ func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	return sum
 }
 
-// A deadLettered has the text of a dead letter that an operator sees.
-type deadLettered struct{ body, reason, description string }
+// A deadLetterText is the text of a dead letter that an operator reads.
+type deadLetterText struct{ body, reason, description string }
 
-// deadLetters receives count messages from the dead letters of a queue.
-func (s *ingestSite) deadLetters(queue string, count int) (dead []deadLettered) {
+// deadLetters receives and removes count dead letters of a queue.
+func (s *ingestSite) deadLetters(queue string, count int) (dead []deadLetterText) {
 	s.Helper()
 	r, err := s.newClient().NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter, ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)
@@ -254,7 +252,7 @@ func (s *ingestSite) deadLetters(queue string, count int) (dead []deadLettered) 
 		got, err := r.ReceiveMessages(s.Context(), 1, nil)
 		require.NoError(s, err)
 		for _, m := range got {
-			dead = append(dead, deadLettered{string(m.Body), value(m.DeadLetterReason), value(m.DeadLetterErrorDescription)})
+			dead = append(dead, deadLetterText{string(m.Body), value(m.DeadLetterReason), value(m.DeadLetterErrorDescription)})
 		}
 	}
 	require.NoError(s, r.Close(s.Context()))
@@ -268,8 +266,8 @@ func value(s *string) string {
 	return *s
 }
 
-// deliveryCounts returns the delivery counts of the messages in a queue without
-// sessions, or in a session of the other one.
+// deliveryCounts returns the delivery counts of the messages in a session, or in the queue without
+// sessions if session is "".
 func (s *ingestSite) deliveryCounts(session string) (counts []uint32) {
 	s.Helper()
 	c := s.newClient()
@@ -314,14 +312,13 @@ func (l *logCapture) has(what string) bool {
 	return strings.Contains(l.text.String(), what)
 }
 
-// inBubble runs a test in which waiting takes no time: the clock advances when
-// all goroutines wait.
+// inBubble runs a test in which waiting takes no time: the clock advances when all goroutines wait.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
 }
 
-// eventually waits in a bubble until a condition holds.
+// eventually waits in a bubble until a condition is true. It fails the test after a time limit.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for waited := time.Duration(0); !is(); waited += 50 * time.Millisecond {

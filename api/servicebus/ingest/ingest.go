@@ -20,9 +20,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// An ingester stores events. [hub.Hub] implements it.
+// An ingester stores events. *[hub.Hub] implements it.
 type ingester interface {
-	// Check returns the *hub.RejectionError with which Ingest would refuse events.
+	// Check returns the *hub.RejectionError that Ingest would return for the events, or nil.
 	Check(events []domain.Event) error
 
 	Ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error)
@@ -32,52 +32,51 @@ type ingester interface {
 type Options struct {
 	Hub ingester
 
-	// Open returns a client for only this queue, with the ClientRetries of
-	// package servicebus, because the failure of a receiver can end all links
-	// of its client. It is called once for each queue, and again when a client
-	// no longer works, so that new credentials are used.
+	// Open returns a client that only one queue uses, because the failure of a receiver can end all
+	// links of its client. The client needs the ClientRetries of package servicebus. Open is called
+	// once for each queue, and again when a client no longer works, so that new credentials take
+	// effect.
 	Open func() (*azservicebus.Client, error)
 
-	SessionQueue string // queue with sessions, named after the recipients; "": none
-	Queue        string // queue without sessions; "": none
+	SessionQueue string // queue with a session for each recipient; "" for no such queue
+	Queue        string // queue without sessions; "" for no such queue
 	DomainQueues []DomainQueue
 
 	Sessions int // concurrent sessions of a queue; default 64
 	Message  MessageLimits
 	Limits   Limits
-	Grace    time.Duration // time to finish held messages when the context of Run ends; default 20 s
+	Grace    time.Duration // time to finish the held messages after the context of Run has ended; default 20 s
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
-	Traces     trace.TracerProvider  // for the spans of messages; default: none are recorded
-	Clock      func() time.Time      // default: the system's
-	Random     func() float64        // from 0 to 1, for jitter; default: the system's
+	Traces     trace.TracerProvider  // for the spans of messages; default: no spans are recorded
+	Clock      func() time.Time      // default: time.Now
+	Random     func() float64        // source of jitter, in [0, 1); default rand.Float64
 }
 
-// A DomainQueue is a queue with sessions, named after the recipients, to which
-// only one domain may send. A message does not say who has sent it, but its
-// queue does.
+// A DomainQueue is a queue with a session for each recipient, to which only one domain has the
+// right to send. A message does not prove who sent it, but such a queue does.
 type DomainQueue struct {
 	Queue  string
-	Origin domain.Origin // origin of each event in it
+	Origin domain.Origin // required origin of all events in the queue
 }
 
-// Limits are the limits of the messages that an Ingestion holds, and its
-// timeouts. The zero value means good defaults.
+// Limits are the limits of the messages that an Ingestion holds, and its timeouts. Zero means the
+// default.
 type Limits struct {
-	ReceiverMessages int // held messages of one session; default 256
-	ReceiverBytes    int // held bytes of one session; default 4 MB. The message that exceeds it is still received.
-	Messages         int // held messages in total; default 4096
-	Bytes            int // held bytes in total; default 64 MB
-	Saves            int // concurrent saves; default 8. With more, each save is smaller.
+	ReceiverMessages int // maximum of held messages of one session; default 256
+	ReceiverBytes    int // maximum of held bytes of one session; default 4 MB. The message that exceeds the limit is still received.
+	Messages         int // maximum of held messages in total; default 4096
+	Bytes            int // maximum of held bytes in total; default 64 MB
+	Saves            int // maximum of concurrent saves; default 8. With a higher limit, each save is smaller.
 
-	Attempt time.Duration // limit of one attempt to save; default 30 s
-	Settle  time.Duration // limit for completing one message; default 5 s
-	Wait    time.Duration // how long a request for the next session waits before it is repeated; default 30 s
+	Attempt time.Duration // time limit of one attempt to save; default 30 s
+	Settle  time.Duration // time limit for completing one message; default 5 s
+	Wait    time.Duration // time that a request for the next session waits before it is repeated; default 30 s
 
-	Linger       time.Duration // how long a session without messages is kept; default 5 s
-	Turn         time.Duration // time after which a session makes way for waiting ones; default 1 s
-	TurnMessages int           // messages after which a session makes way for waiting ones; default 1000
+	Linger       time.Duration // time for which an idle session is kept open; default 5 s
+	Turn         time.Duration // time after which a session yields its slot to waiting sessions; default 1 s
+	TurnMessages int           // number of messages after which a session yields its slot to waiting sessions; default 1000
 }
 
 func (l Limits) withDefaults() Limits {
@@ -95,8 +94,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// An Ingestion moves events from the queues of a bus to the hub. Any number of
-// them may run at the same time, in one process or several.
+// An Ingestion moves events from the queues of a bus to the hub. Any number of Ingestions may run
+// at the same time, in one process or several.
 type Ingestion struct {
 	opts    Options
 	limits  Limits
@@ -108,7 +107,7 @@ type Ingestion struct {
 	tracer  *tracing.Tracer
 }
 
-// New returns an Ingestion. It makes no call; Run does.
+// New returns an Ingestion. Run connects it to the bus.
 func New(o Options) *Ingestion {
 	o.Sessions = cmp.Or(o.Sessions, 64)
 	o.Grace = cmp.Or(o.Grace, 20*time.Second)
@@ -120,26 +119,26 @@ func New(o Options) *Ingestion {
 		o.Random = rand.Float64
 	}
 	limits := o.Limits.withDefaults()
-	// A loop that waits for a message has acquired room for it. There must be
-	// more room than loops, otherwise waiting loops would prevent the others
-	// from receiving.
+	// A loop that waits for a message has already acquired capacity for one message. The limit must
+	// exceed the number of loops, otherwise waiting loops would use all the capacity and prevent
+	// other loops from receiving.
 	limits.Messages = max(limits.Messages, 2*(o.Sessions*(1+len(o.DomainQueues))+2))
 	return &Ingestion{
 		opts: o, limits: limits,
 		decoder: newDecoder(o.Message, o.Hub.Check),
 		metrics: newIngestMetrics(o.Registerer, o.queueNames()),
-		order:   newOrder(),
+		order:   newOrderMonitor(),
 		inHand:  receiver.NewBudget(limits.Messages, limits.Bytes),
 		saves:   semaphore.NewWeighted(int64(limits.Saves)),
 		tracer:  tracing.New(o.Traces, "api/servicebus/ingest"),
 	}
 }
 
-// ErrAtOnce stops Run immediately if it is the cause of the end of its context:
-// messages that are not settled return to the bus.
+// ErrAtOnce, as the cause of the end of Run's context, makes Run return immediately. Messages that
+// are not settled return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 
-// queueNames returns the names of the queues.
+// queueNames returns the names of all queues of an Ingestion.
 func (o *Options) queueNames() (names []string) {
 	for _, q := range o.DomainQueues {
 		names = append(names, q.Queue)
@@ -152,8 +151,8 @@ func (o *Options) queueNames() (names []string) {
 	return names
 }
 
-// Run consumes the queues until ctx ends, finishes the held messages, and
-// returns nil. It retries after every failure of the bus.
+// Run consumes the queues until ctx ends, finishes the held messages, and returns nil. It retries
+// after every failure of the bus.
 func (in *Ingestion) Run(ctx context.Context) error {
 	work, stop := busclient.WithGrace(ctx, in.opts.Grace)
 	defer stop()
@@ -172,8 +171,8 @@ func (in *Ingestion) Run(ctx context.Context) error {
 	return nil
 }
 
-// retryDelay returns the pause before the next attempt, after a number of
-// consecutive failures.
+// retryDelay returns the pause before the next attempt; failures is the number of consecutive
+// failures.
 func (in *Ingestion) retryDelay(failures int) time.Duration {
 	return busclient.Backoff(failures, in.opts.Random)
 }

@@ -19,8 +19,8 @@ func actor(t *testing.T, name string) domain.ActorID {
 	return id
 }
 
-// numbered returns a message with one event for each recipient.
-func numbered(number int64, recipients ...domain.ActorID) *busMessage {
+// newNumberedMessage returns a message with the given sequence number and one event for each recipient.
+func newNumberedMessage(number int64, recipients ...domain.ActorID) *busMessage {
 	m := &busMessage{ReceivedMessage: &azservicebus.ReceivedMessage{SequenceNumber: &number}}
 	for _, r := range recipients {
 		m.Content.events = append(m.Content.events, domain.Event{Recipient: r})
@@ -30,25 +30,25 @@ func numbered(number int64, recipients ...domain.ActorID) *busMessage {
 
 func TestLateEventsAreCountedByRecipient(t *testing.T) {
 	a, b := actor(t, "a"), actor(t, "b")
-	o := newOrder()
-	require.Zero(t, o.observe([]*busMessage{numbered(5, a), numbered(6, a)}, 0))
-	require.Zero(t, o.observe([]*busMessage{numbered(4, b)}, 0), "others have an order of their own")
-	require.Equal(t, 2, o.observe([]*busMessage{numbered(3, a, b), numbered(7, a)}, 0))
-	require.Zero(t, o.observe([]*busMessage{numbered(6, a)}, 1), "a redelivery")
-	require.Equal(t, 1, o.observe([]*busMessage{numbered(2, a), numbered(6, a)}, 1), "a redelivery beside one that is late")
-	require.Equal(t, 1, o.observe([]*busMessage{numbered(9, a), numbered(8, a)}, 0), "in one save")
+	o := newOrderMonitor()
+	require.Zero(t, o.observe([]*busMessage{newNumberedMessage(5, a), newNumberedMessage(6, a)}, 0))
+	require.Zero(t, o.observe([]*busMessage{newNumberedMessage(4, b)}, 0), "others have an order of their own")
+	require.Equal(t, 2, o.observe([]*busMessage{newNumberedMessage(3, a, b), newNumberedMessage(7, a)}, 0))
+	require.Zero(t, o.observe([]*busMessage{newNumberedMessage(6, a)}, 1), "a redelivery")
+	require.Equal(t, 1, o.observe([]*busMessage{newNumberedMessage(2, a), newNumberedMessage(6, a)}, 1), "a redelivery beside one that is late")
+	require.Equal(t, 1, o.observe([]*busMessage{newNumberedMessage(9, a), newNumberedMessage(8, a)}, 0), "in one save")
 	require.Zero(t, o.observe([]*busMessage{{ReceivedMessage: &azservicebus.ReceivedMessage{}, Content: messageEvents{events: []domain.Event{{Recipient: a}}}}}, 0), "a message without a number says nothing")
 }
 
-func TestAnOrderRemembersTheRecipientsServedLast(t *testing.T) {
-	o := newOrder()
+func TestOrderMonitor_ForgetsTheLeastRecentRecipient(t *testing.T) {
+	o := newOrderMonitor()
 	for n := range watchedRecipients + 10 {
-		o.observe([]*busMessage{numbered(5, actor(t, strconv.Itoa(n)))}, 0)
+		o.observe([]*busMessage{newNumberedMessage(5, actor(t, strconv.Itoa(n)))}, 0)
 	}
 	require.Len(t, o.marks, watchedRecipients)
 	require.Equal(t, watchedRecipients, o.byUsage.Len())
-	require.Zero(t, o.observe([]*busMessage{numbered(4, actor(t, "0"))}, 0), "forgotten")
-	require.Equal(t, 1, o.observe([]*busMessage{numbered(4, actor(t, strconv.Itoa(watchedRecipients)))}, 0))
+	require.Zero(t, o.observe([]*busMessage{newNumberedMessage(4, actor(t, "0"))}, 0), "forgotten")
+	require.Equal(t, 1, o.observe([]*busMessage{newNumberedMessage(4, actor(t, strconv.Itoa(watchedRecipients)))}, 0))
 }
 
 func TestDelaysGrowUpToALimit(t *testing.T) {
@@ -60,30 +60,30 @@ func TestDelaysGrowUpToALimit(t *testing.T) {
 	}
 }
 
-// One session above the limit shows that others wait. Then some sessions make
-// way, but not all at the same time.
-func TestSessionsMakeWayWhenEveryPlaceIsTaken(t *testing.T) {
+// When the number of served sessions exceeds the limit by one, another session is waiting. Some
+// sessions then yield their slots, but not all of them at the same time.
+func TestSessionSlots_YieldWhenAllSlotsAreInUse(t *testing.T) {
 	p := newSessionSlots(2, 1)
 	for range 2 {
-		require.NoError(t, p.takeSlot(t.Context()))
+		require.NoError(t, p.takeSearchSlot(t.Context()))
 		p.occupySlot()
 	}
-	require.NoError(t, p.takeSlot(t.Context()))
+	require.NoError(t, p.takeSearchSlot(t.Context()))
 	require.False(t, p.MakeWay(), "one looks for a session, and finds none")
-	p.giveBack()
-	require.NoError(t, p.takeSlot(t.Context()))
+	p.returnSearchSlot()
+	require.NoError(t, p.takeSearchSlot(t.Context()))
 	p.occupySlot()
 	<-p.Wanted()
 	require.True(t, p.MakeWay())
 	require.False(t, p.MakeWay(), "one is enough for now")
-	p.returnSlot(true)
+	p.returnSessionSlot(true)
 	require.False(t, p.MakeWay())
 	select {
 	case <-p.Wanted():
 		require.Fail(t, "there is a place")
 	default:
 	}
-	require.NoError(t, p.takeSlot(t.Context()))
+	require.NoError(t, p.takeSearchSlot(t.Context()))
 	p.occupySlot()
 	require.True(t, p.MakeWay())
 }

@@ -17,7 +17,7 @@ type ingestMetrics struct {
 	sessions, holding   prometheus.Gauge
 }
 
-// newIngestMetrics returns the metrics of an Ingestion with these queues.
+// newIngestMetrics returns the metrics of an Ingestion with the given queues.
 func newIngestMetrics(registerer prometheus.Registerer, queues []string) *ingestMetrics {
 	make := promauto.With(registerer)
 	counter := func(name, help string) prometheus.Counter {

@@ -11,11 +11,11 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// With a maximum of two deliveries, a message that was delivered more often would
-// become a dead letter.
-func TestAMailboxOfANewerFormat_KeepsItsMessagesWaitingUncounted(t *testing.T) {
+// The maximum is two deliveries, so a message whose waits were counted as deliveries would become a
+// dead letter.
+func TestAMailboxOfANewerFormat_HoldsItsMessagesWithoutDeliveries(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
-		s := newSite(t, locking("PT20S", 2))
+		s := newSite(t, withLocks("PT20S", 2))
 		newer, known := rt.NewActor(), rt.NewActor()
 		d := s.damageMailboxes()
 		d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)
@@ -49,10 +49,10 @@ func TestAMailboxOfANewerFormat_KeepsItsMessagesWaitingUncounted(t *testing.T) {
 	})
 }
 
-// When too many messages wait, the whole queue waits.
-func TestAMailboxOfANewerFormat_TakesHalfTheRoomOfTheQueue(t *testing.T) {
+// When the parked messages reach their limit, the whole queue waits.
+func TestAMailboxOfANewerFormat_UsesHalfTheCapacityOfTheQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT20S", 2))
+		s := newSite(t, withLocks("PT20S", 2))
 		newer, known := rt.NewActor(), rt.NewActor()
 		d := s.damageMailboxes()
 		d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)

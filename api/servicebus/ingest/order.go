@@ -7,37 +7,36 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// watchedRecipients is the maximum number of recipients in an orderMonitor.
+// watchedRecipients is the maximum number of recipients that an orderMonitor tracks.
 const watchedRecipients = 10_000
 
-// An orderMonitor watches whether messages are stored in the order of their
-// sequence numbers, which the bus assigns in the order in which it accepts
-// them. It only raises an alarm and refuses nothing: by then the order cannot
-// be restored.
+// An orderMonitor checks whether messages are stored in the order of their sequence numbers, which
+// the bus assigns when it accepts a message. The monitor only reports late events: they are stored
+// already, so it is too late to restore the order.
 //
-// Redelivered messages also have lower numbers. The store recognizes them,
-// because it has their events. The delivery count cannot be used: it does not
-// change when a session returns a message, and an event that was overtaken
-// while its message was delivered twice is out of order.
+// A redelivered message also has a lower number. The store recognizes it, because its events are
+// stored already. The delivery count cannot identify a redelivery: it does not change when a
+// session returns a message. Besides, a redelivered message can be late as well, if another message
+// overtook it between two deliveries.
 type orderMonitor struct {
 	mu      sync.Mutex
-	marks   map[domain.ActorID]*list.Element // elements are *mark
-	byUsage *list.List                       // most recently used first
+	marks   map[domain.ActorID]*list.Element // recipient → element of byUsage, whose value is a *mark
+	byUsage *list.List                       // marks, the most recently used first
 }
 
-// A mark is the highest number of a stored message with events for recipient.
+// A mark is the highest sequence number of the stored messages with events for recipient.
 type mark struct {
 	recipient domain.ActorID
 	highest   int64
 }
 
-func newOrder() *orderMonitor {
+func newOrderMonitor() *orderMonitor {
 	return &orderMonitor{marks: make(map[domain.ActorID]*list.Element), byUsage: list.New()}
 }
 
-// observe records the messages of one save, in its order, and returns how many
-// events were late: those below the mark of their recipient, minus the
-// duplicates, each of which may be one of them.
+// observe records the messages of one save in their order. It returns the number of late events:
+// events in messages with a number below the mark of their recipient. It subtracts the duplicates,
+// because each duplicate may be a late event.
 func (o *orderMonitor) observe(saved []*busMessage, duplicates int) (inversions int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

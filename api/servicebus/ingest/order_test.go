@@ -17,7 +17,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// delayConnections makes connections slow: every byte is delayed in both directions.
+// delayConnections returns a function that makes a connection slow: every byte is delayed in both
+// directions.
 func delayConnections(away time.Duration, lines *sync.WaitGroup) func(net.Conn) net.Conn {
 	return func(near net.Conn) net.Conn {
 		client, far := net.Pipe()
@@ -27,7 +28,7 @@ func delayConnections(away time.Duration, lines *sync.WaitGroup) func(net.Conn) 
 	}
 }
 
-// copyDelayed copies what it reads to the other side, each part after a delay.
+// copyDelayed copies bytes from one connection to another, each part after a delay.
 func copyDelayed(to, from net.Conn, away time.Duration) {
 	type part struct {
 		bytes []byte
@@ -43,7 +44,7 @@ func copyDelayed(to, from net.Conn, away time.Duration) {
 			}
 		}
 		_ = to.Close()
-		for range parts { // so that the writer is not blocked
+		for range parts { // reads the remaining parts, so that the writer is not blocked
 		}
 	})
 	for {
@@ -62,8 +63,8 @@ func copyDelayed(to, from net.Conn, away time.Duration) {
 	_ = from.Close()
 }
 
-// bursts sends events to an actor, three at a time, with pauses in between.
-func bursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
+// sendBursts sends events to an actor, three at a time, with pauses between them.
+func sendBursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
 	random := rand.New(rand.NewPCG(1, 2))
 	out := s.sender(fifo)
 	events := rt.Events(count, actor)
@@ -78,10 +79,9 @@ func bursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
 
 const burstEvents = 300
 
-// If it is asked for more than one message, the client returns those of a
-// session in the wrong order. If this test fails one day, the client has been
-// fixed, and a loop may ask for more than one.
-func TestTheClientReordersASessionWhenAskedForMoreThanOneMessage(t *testing.T) {
+// A receive call for several messages returns the messages of a session in the wrong order. If this
+// test ever fails, the client has been fixed, and a loop may receive several messages in one call.
+func TestClient_ReordersASessionInOneCallForSeveralMessages(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var lines sync.WaitGroup
 		defer lines.Wait()
@@ -93,7 +93,7 @@ func TestTheClientReordersASessionWhenAskedForMoreThanOneMessage(t *testing.T) {
 		actor := rt.NewActor()
 		var sending sync.WaitGroup
 		defer sending.Wait()
-		sending.Go(func() { bursts(s, actor, burstEvents) })
+		sending.Go(func() { sendBursts(s, actor, burstEvents) })
 		r, err := client.AcceptSessionForQueue(t.Context(), fifo, actor.String(), nil)
 		require.NoError(t, err)
 		inversions, highest := 0, int64(0)
@@ -122,19 +122,18 @@ func TestASessionKeepsItsOrderOverASlowConnection(t *testing.T) {
 	s.wire = delayConnections(5*time.Millisecond, &lines)
 	stop := s.startIngestion()
 	actor := rt.NewActor()
-	events := bursts(s, actor, burstEvents/5)
+	events := sendBursts(s, actor, burstEvents/5)
 	s.waitUntilStored(len(events))
 	stop()
 	s.has(actor, events...)
 	require.Zero(t, s.metric("inversions_total"))
 }
 
-// A message that was sent before another of its recipient and is stored after
-// it raises an alarm, and is stored. That can happen on a queue without
-// sessions.
-func TestAnEventThatWasOvertakenRaisesAnAlarm(t *testing.T) {
+// A message is stored after a message of the same recipient that was sent later. It is reported and
+// stored. This can happen in a queue without sessions.
+func TestOrderMonitor_ReportsALateEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT30S", 10))
+		s := newSite(t, withLocks("PT30S", 10))
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
 		out := s.sender(plainRecipient)
@@ -146,7 +145,7 @@ func TestAnEventThatWasOvertakenRaisesAnAlarm(t *testing.T) {
 		out.sendEvents(events[1])
 		out.sendEvents(events[2])
 		stop := s.startIngestion()
-		s.waitUntilStored(3) // after the lock of the slow receiver has ended
+		s.waitUntilStored(3) // after the lock of the slow receiver has expired
 		stop()
 		s.has(actor, events[1], events[2], events[0])
 		require.EqualValues(t, 1, s.metric("inversions_total"))
@@ -154,7 +153,7 @@ func TestAnEventThatWasOvertakenRaisesAnAlarm(t *testing.T) {
 	})
 }
 
-func TestARedeliveryRaisesNoAlarm(t *testing.T) {
+func TestOrderMonitor_DoesNotReportARedelivery(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		actor := rt.NewActor()

@@ -9,35 +9,33 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// isNewerFormat reports whether the mailbox of a recipient has the format of a
-// newer version, which this node does not know. A node of that version can
-// store the events.
+// isNewerFormat reports whether err means that the mailbox of a recipient has a format of a newer
+// version. A node of that version can store the events.
 func isNewerFormat(err error) bool {
 	return err != nil && domain.KindOf(err) == domain.NewerFormat
 }
 
-// parkedMessages are messages of a queue without sessions that only a node of a
-// newer version can store. They stay locked, so that their deliveries are not
-// counted, and later messages are served.
+// parkedMessages are messages of a queue without sessions that only a node of a newer version can
+// store. They stay locked, so that their deliveries are not counted. Later messages for other
+// recipients are stored.
 type parkedMessages struct {
 	messages   []*busMessage
-	recipients map[domain.ActorID]bool // recipients whose events failed: later messages for them alone wait, too
+	recipients map[domain.ActorID]bool // recipients whose events failed; a later message waits if all its recipients are among them
 	weight     int
 	retries    int // consecutive retries
 	retryAt    time.Time
 }
 
-// IsFull implements receiver.Parker. It reports whether the parked messages
-// take half of the room of the loop. Then the queue waits.
+// IsFull implements receiver.Parker. It reports whether the parked messages use half of the loop's
+// capacity. If so, the queue waits.
 func (s *eventStore) IsFull() bool {
 	w, limits := &s.parked, &s.in.limits
 	return len(w.messages) > 0 &&
 		(len(w.messages) >= min(limits.ReceiverMessages, limits.Messages)/2 || w.weight >= min(limits.ReceiverBytes, limits.Bytes)/2)
 }
 
-// waitsBehind reports whether a message has to wait because earlier messages of
-// all its recipients wait. A message that also has other recipients is saved
-// for those.
+// waitsBehind reports whether a message must wait because earlier messages of all its recipients
+// wait. A message that also has other recipients is saved, so that their events are stored.
 func (p *parkedMessages) waitsBehind(m *busMessage) bool {
 	for i := range m.Content.events {
 		if !p.recipients[m.Content.events[i].Recipient] {
@@ -47,8 +45,8 @@ func (p *parkedMessages) waitsBehind(m *busMessage) bool {
 	return len(m.Content.events) > 0
 }
 
-// parkMessage lets a message wait for a node of a newer version, or for the
-// repair of its mailbox.
+// parkMessage makes a message wait for a node of a newer version. err, if not nil, is the error of
+// the failed save.
 func (s *eventStore) parkMessage(m *busMessage, err error) {
 	w := &s.parked
 	if w.recipients == nil {
@@ -74,8 +72,8 @@ func (s *eventStore) RetryAt() (at time.Time, parked bool) {
 	return s.parked.retryAt, len(s.parked.messages) > 0
 }
 
-// Retry implements receiver.Parker. It stores the parked messages in their
-// order, if that is due.
+// Retry implements receiver.Parker. If the time for a retry has come, it stores the parked messages
+// in order.
 func (s *eventStore) Retry(ctx context.Context) {
 	w := &s.parked
 	if len(w.messages) == 0 || time.Now().Before(w.retryAt) {
@@ -85,7 +83,7 @@ func (s *eventStore) Retry(ctx context.Context) {
 	*w = parkedMessages{retries: w.retries + 1}
 	for _, m := range messages {
 		switch {
-		case s.loop.IsLost(m) || ctx.Err() != nil: // the bus delivers it again
+		case s.loop.IsLost(m) || ctx.Err() != nil: // the bus delivers the message again
 			s.loop.Abandon(m)
 		case w.waitsBehind(m):
 			s.parkMessage(m, nil)
@@ -98,8 +96,7 @@ func (s *eventStore) Retry(ctx context.Context) {
 	}
 }
 
-// AbandonParked implements receiver.Parker. It returns the parked messages to
-// the bus.
+// AbandonParked implements receiver.Parker. It returns the parked messages to the bus.
 func (s *eventStore) AbandonParked() {
 	if len(s.parked.messages) > 0 {
 		s.loop.Abandon(s.parked.messages...)

@@ -14,7 +14,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A flickeringStore reports damage for one recipient a few times.
+// A flickeringStore reports damage for one recipient, up to a number of times.
 type flickeringStore struct {
 	*damagedStore
 	damaged, slow domain.ActorID
@@ -49,7 +49,7 @@ func TestAMailboxOfANewerFormat_DoesNotHastenADeadLetter(t *testing.T) {
 		slow := &flickeringStore{damagedStore: d, damaged: other, slow: rt.NewActor(), left: 2}
 		s.hub.Hub = hub.New(slow, s.store, s.store, hub.Options{})
 		out := s.sender(plainRecipient)
-		out.sendEvents(rt.Event(slow.slow)) // later messages wait behind it
+		out.sendEvents(rt.Event(slow.slow)) // later messages wait behind this one
 		for i := range 3 {
 			out.sendEvents(rt.Events(3, newer)[i])
 			out.sendEvents(rt.Events(3, other)[i])

@@ -21,16 +21,16 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// panickingMessage returns a message on which the client panics, because it assumes
-// that this property is a text.
+// panickingMessage returns a message on which the client panics, because the client assumes that
+// the property DeadLetterReason is a text.
 func panickingMessage(m *azservicebus.Message) *azservicebus.Message {
 	m.ApplicationProperties = map[string]any{"DeadLetterReason": int64(1)}
 	return m
 }
 
-// If this test fails one day, the client has been fixed, and receiving no
-// longer needs a guard.
-func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
+// If this test ever fails, the client has been fixed, and a receiver need not recover panics any
+// more.
+func TestClient_PanicsOnAPropertyOfAnotherType(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		out := s.sender(plainRecipient)
@@ -41,13 +41,13 @@ func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 	})
 }
 
-// The message becomes a dead letter after the maximum number of deliveries.
-// Until then only its own session waits.
+// The message becomes a dead letter after the maximum number of deliveries. Until then, only the
+// session of the message waits.
 func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
 	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				s := newSite(t, locking("PT20S", 3))
+				s := newSite(t, withLocks("PT20S", 3))
 				stop := s.startIngestion()
 				out := s.sender(queue)
 				stricken, other := rt.NewActor(), rt.NewActor()
@@ -80,7 +80,7 @@ func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
 	}
 }
 
-func TestOnlyTheMessageThatCanNeverBeStoredIsADeadLetter(t *testing.T) {
+func TestIngest_DeadLettersOnlyAnInvalidMessage(t *testing.T) {
 	actor, stranger := rt.NewActor(), rt.NewActor()
 	stored := rt.Event(actor)
 	changed := stored
@@ -143,9 +143,9 @@ func TestOnlyTheMessageThatCanNeverBeStoredIsADeadLetter(t *testing.T) {
 	}
 }
 
-// heldUp lets the first save wait until n more messages have arrived, so that
-// these are saved together.
-func (s *ingestSite) heldUp(n float64) {
+// holdFirstSave makes the first save wait until n more messages have arrived, so that these
+// messages are saved together.
+func (s *ingestSite) holdFirstSave(n float64) {
 	f := func(context.Context, []domain.Event) error {
 		s.hub.before.Store(nil)
 		eventually(s.T, "messages in hand", func() bool { return s.metric("messages_in_hand") >= n })
@@ -154,7 +154,7 @@ func (s *ingestSite) heldUp(n float64) {
 	s.hub.before.Store(&f)
 }
 
-func TestOfTwoContentsWithOneIDTheFirstIsStored(t *testing.T) {
+func TestIngest_StoresTheFirstOfTwoContentsWithOneID(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		actor := rt.NewActor()
@@ -166,7 +166,7 @@ func TestOfTwoContentsWithOneIDTheFirstIsStored(t *testing.T) {
 		for _, e := range sent {
 			out.sendEvents(e)
 		}
-		s.heldUp(float64(len(sent)))
+		s.holdFirstSave(float64(len(sent)))
 		stop := s.startIngestion()
 		s.waitUntilStored(len(events))
 		dead := s.deadLetters(fifo, 1)
@@ -177,7 +177,7 @@ func TestOfTwoContentsWithOneIDTheFirstIsStored(t *testing.T) {
 	})
 }
 
-func TestTheOtherEventsOfAMessageWithAConflictAreStored(t *testing.T) {
+func TestIngest_StoresTheOtherEventsOfAConflictingMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		actor := rt.NewActor()
@@ -197,8 +197,8 @@ func TestTheOtherEventsOfAMessageWithAConflictAreStored(t *testing.T) {
 	})
 }
 
-// A pickyStore never stores the events of one recipient, and those of others
-// only later.
+// A pickyStore always refuses the events of one recipient. While away is true, saving the events of
+// other recipients fails with Unavailable.
 type pickyStore struct {
 	*memory.Store
 	refused domain.ActorID
@@ -215,7 +215,7 @@ func (p *pickyStore) Save(ctx context.Context, to domain.ActorID, events []domai
 	return p.Store.Save(ctx, to, events)
 }
 
-func TestAMessageIsNoDeadLetterWhileSomeOfItMayStillBeStored(t *testing.T) {
+func TestIngest_RetriesAMessageWhileEventsMayBeStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		picky := &pickyStore{Store: s.store, refused: rt.NewActor()}
@@ -231,7 +231,7 @@ func TestAMessageIsNoDeadLetterWhileSomeOfItMayStillBeStored(t *testing.T) {
 		dead := s.deadLetters(plainRecipient, 1)
 		require.Equal(t, "invalid", dead[0].reason)
 		require.Contains(t, dead[0].description, "too many kinds of data")
-		require.NotContains(t, dead[0].description, "Nothing")
+		require.NotContains(t, dead[0].description, "No event of the message")
 		stop()
 		s.has(other, events...)
 	})
@@ -251,8 +251,8 @@ func TestAMessageWithoutEventsIsCompleted(t *testing.T) {
 	})
 }
 
-// Only those who may read the queue may see the payload of a dead letter, not
-// those who read logs.
+// The payload of a dead letter may be visible to readers of the queue, but not to readers of the
+// log.
 func TestThePayloadOfADeadLetterIsNotLogged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)

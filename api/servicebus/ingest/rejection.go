@@ -2,12 +2,12 @@ package ingest
 
 import "github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 
-// The reasons why a message becomes a dead letter: words whose meaning never
-// changes, so that an operator can group dead letters by them. If HTTP has a
-// problem for the same fault, the reason is its type.
+// The reasons why a message becomes a dead letter. Their texts never change, so that an operator
+// can group dead letters by reason. If the HTTP API has a problem type for the same fault, the
+// reason equals that type.
 const (
-	reasonMessageType    = "wrong-message-type"     // its type is not that of an announcement
-	reasonContentType    = "unsupported-media-type" // its content type is not known
+	reasonMessageType    = "wrong-message-type"     // the property MessageType names another type than DataAvailable
+	reasonContentType    = "unsupported-media-type" // the content type is unknown
 	reasonNoBody         = "no-body"                // the body is not one data section
 	reasonTooLarge       = "body-too-large"
 	reasonTooMany        = "too-many-events"
@@ -15,9 +15,9 @@ const (
 	reasonNotJSON        = "not-json"        // the body does not match its content type
 	reasonInvalid        = "invalid"         // an event has an invalid field
 	reasonConflict       = "id-conflict"     // one id has different contents in the message
-	reasonOtherRecipient = "other-recipient" // an event is for another recipient than that of its session
-	reasonWrongOrigin    = "wrong-origin"    // an event is of another origin than that of its queue
-	reasonDamaged        = "damaged"         // the mailbox of a recipient cannot be read; the message is valid
+	reasonOtherRecipient = "other-recipient" // an event is not for the recipient of the session
+	reasonWrongOrigin    = "wrong-origin"    // an event does not have the origin of its queue
+	reasonDamaged        = "damaged"         // the mailbox of a recipient is damaged; the message is valid
 )
 
 // reasons has all reasons.

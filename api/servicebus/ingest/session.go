@@ -13,13 +13,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// acceptors is the number of goroutines that search for sessions at the same
-// time.
+// acceptors is the number of goroutines that accept sessions concurrently.
 const acceptors = 8
 
-// serveSessions serves the sessions of a queue until ctx ends, as many
-// concurrently as there are slots. Their events must be of origin; the zero
-// Origin allows all.
+// serveSessions serves the sessions of a queue until ctx ends, as many concurrently as there are
+// slots. All events must have the given origin; the zero Origin allows all origins.
 func (in *Ingestion) serveSessions(ctx, work context.Context, queue string, origin domain.Origin) {
 	s := &sessions{
 		Ingestion: in, queue: queue, origin: origin,
@@ -37,23 +35,23 @@ func (in *Ingestion) serveSessions(ctx, work context.Context, queue string, orig
 	s.bus.Close(ctx)
 }
 
-// sessions are the served sessions of one queue.
+// sessions serves the sessions of one queue.
 type sessions struct {
 	*Ingestion
 	queue   string
-	origin  domain.Origin // zero: any origin
+	origin  domain.Origin // required origin of all events; the zero Origin allows all
 	bus     *receiver.Connection
 	slots   *sessionSlots
 	parked  chan struct{} // holds a token for each parked session
-	backoff *backoff
+	backoff *sessionBackoff
 	loops   sync.WaitGroup
 }
 
-// acceptSessions accepts sessions and starts a loop for each, until ctx ends.
+// acceptSessions accepts sessions until ctx ends, and starts a loop for each session.
 func (s *sessions) acceptSessions(ctx, work context.Context) {
-	const shortWait = 5 * time.Second // used until the bus has responded; long enough for a busy machine
+	const shortWait = 5 * time.Second // used until the bus has replied once; long enough for a machine under load
 	wait := shortWait
-	for failures := 0; s.slots.takeSlot(ctx) == nil; {
+	for failures := 0; s.slots.takeSearchSlot(ctx) == nil; {
 		client, err := s.bus.Acquire()
 		if err == nil {
 			var r *azservicebus.SessionReceiver
@@ -68,7 +66,7 @@ func (s *sessions) acceptSessions(ctx, work context.Context) {
 			}
 		}
 		if err != nil {
-			s.slots.giveBack()
+			s.slots.returnSearchSlot()
 		}
 		switch {
 		case err == nil || busclient.ReasonOf(err) == busclient.Timeout:
@@ -83,37 +81,36 @@ func (s *sessions) acceptSessions(ctx, work context.Context) {
 	}
 }
 
-// acceptSession returns the next session with a message. If no session has a message for a
-// while, it fails with CodeTimeout.
+// acceptSession returns the next session with a message. If no session gets a message within the
+// time wait, it fails with CodeTimeout.
 func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, wait time.Duration) (*azservicebus.SessionReceiver, error) {
 	const forTheAnswer = 10 * time.Second
 	deadline := time.Now().Add(wait)
 	patient, cancel := context.WithDeadline(ctx, deadline.Add(forTheAnswer))
 	defer cancel()
-	return client.AcceptNextSessionForQueue(earlier{patient, deadline}, s.queue, nil) //nolint:contextcheck // it is that of the caller
+	return client.AcceptNextSessionForQueue(earlierDeadline{patient, deadline}, s.queue, nil) //nolint:contextcheck // it is that of the caller
 }
 
-// earlier is a context whose Deadline method returns a deadline before its true
-// one. The client sends the earlier deadline to the bus, which responds then. If
-// the client stopped waiting at the same time, it could not distinguish an empty
-// queue from a lost bus. When the earlier deadline is near or past, Deadline
-// returns the true one, so that the client can still write.
-type earlier struct {
+// An earlierDeadline is a context whose Deadline method returns a time before its real deadline.
+// The client sends the returned time to the bus as the timeout, and the bus replies at that time.
+// If the client stopped waiting at the same time, it could not distinguish an empty queue from a
+// lost bus. Shortly before the earlier time, and after it, Deadline returns the real deadline, so
+// that the client can still write.
+type earlierDeadline struct {
 	context.Context //nolint:containedctx // it is one
 	deadline        time.Time
 }
 
 // Deadline implements context.Context.
-func (e earlier) Deadline() (time.Time, bool) {
-	const moment = 250 * time.Millisecond // time in which a started write should succeed
+func (e earlierDeadline) Deadline() (time.Time, bool) {
+	const moment = 250 * time.Millisecond // time that a write may take
 	if time.Until(e.deadline) > moment {
 		return e.deadline, true
 	}
 	return e.Context.Deadline()
 }
 
-// serveSession runs the loop of an accepted session until the session is
-// closed.
+// serveSession runs the loop of an accepted session and closes the session.
 func (s *sessions) serveSession(ctx, work context.Context, r *azservicebus.SessionReceiver) {
 	id := r.SessionID()
 	store := &eventStore{in: s.Ingestion, logger: s.opts.Logger.With("queue", s.queue, "session", id), isSession: true, origin: s.origin}
@@ -133,7 +130,7 @@ func (s *sessions) serveSession(ctx, work context.Context, r *azservicebus.Sessi
 	}
 	store.loop.Close(ctx)
 	if err != nil && !errors.Is(err, busclient.ErrLinkLost) {
-		busclient.Sleep(ctx, s.retryDelay(1)) // otherwise a session that cannot be served would be accepted again at once
+		busclient.Sleep(ctx, s.retryDelay(1)) // otherwise a session that cannot be served would be accepted again immediately
 	}
-	s.slots.returnSlot(store.loop.MadeWay())
+	s.slots.returnSessionSlot(store.loop.MadeWay())
 }

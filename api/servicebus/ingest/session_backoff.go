@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// doubtful is how often in a row a link may end before a message comes
-	// without a fault of the session: connections are lost now and then.
+	// doubtful is the number of consecutive setbacks that are not attributed to the session: a link
+	// may be lost without a fault of the session.
 	doubtful = 2
 
-	// watchedSessions is the number of sessions in a backoff. The count of a
-	// forgotten session starts at zero.
+	// watchedSessions is the maximum number of sessions that a sessionBackoff tracks. The count of a
+	// session that was dropped starts at zero again.
 	watchedSessions = 10_000
 )
 
-// A backoff counts, for each session, how often in a row it could not be served
-// because of the session itself, and makes it wait, longer each time. A
-// receiver that accepts the session too early parks it.
-type backoff struct {
+// A sessionBackoff counts the consecutive setbacks of each session: how often it could not be served
+// because of a fault of the session. After each setback the session must wait longer. A receiver
+// that accepts the session before the end of its wait parks the session.
+type sessionBackoff struct {
 	delay func(count int) time.Duration
 
 	mu        sync.Mutex
@@ -27,22 +27,21 @@ type backoff struct {
 
 type setbacks struct {
 	count int
-	until time.Time // the session is not served before
+	until time.Time // end of the session's wait
 }
 
-func newBackoff(delay func(count int) time.Duration) *backoff {
-	return &backoff{delay: delay, bySession: make(map[string]setbacks)}
+func newBackoff(delay func(count int) time.Duration) *sessionBackoff {
+	return &sessionBackoff{delay: delay, bySession: make(map[string]setbacks)}
 }
 
-// addSuspected counts a setback that may not be caused by the session. Like
-// addCertain it returns the number of consecutive setbacks, minus the doubtful
-// ones.
-func (b *backoff) addSuspected(session string) int { return b.addSetback(session, 0) }
+// addSuspected counts a setback that the session may not have caused. Like addCertain, it returns
+// the number of consecutive setbacks minus the first doubtful ones.
+func (b *sessionBackoff) addSuspected(session string) int { return b.addSetback(session, 0) }
 
-// addCertain counts a setback that is certainly caused by the session.
-func (b *backoff) addCertain(session string) int { return b.addSetback(session, doubtful) }
+// addCertain counts a setback that the session certainly caused.
+func (b *sessionBackoff) addCertain(session string) int { return b.addSetback(session, doubtful) }
 
-func (b *backoff) addSetback(session string, least int) int {
+func (b *sessionBackoff) addSetback(session string, least int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r, known := b.bySession[session]
@@ -61,15 +60,16 @@ func (b *backoff) addSetback(session string, least int) int {
 	return counted
 }
 
-// waitTime returns how long a session should still not be served.
-func (b *backoff) waitTime(session string) time.Duration {
+// waitTime returns the remaining wait of a session. It is zero or negative for a session that can
+// be served.
+func (b *sessionBackoff) waitTime(session string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return time.Until(b.bySession[session].until)
 }
 
-// forget resets the count of a session that works.
-func (b *backoff) forget(session string) {
+// forget resets the count of a session that was served.
+func (b *sessionBackoff) forget(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.bySession, session)

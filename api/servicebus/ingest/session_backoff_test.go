@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func newTestBackoff() *backoff {
+func newTestBackoff() *sessionBackoff {
 	return newBackoff(func(count int) time.Duration { return time.Duration(count) * time.Minute })
 }
 
@@ -41,7 +41,7 @@ func TestASessionWithADamagedMailboxWaitsFromTheFirstTimeOn(t *testing.T) {
 	})
 }
 
-func TestABackoffRemembersSoManySessions(t *testing.T) {
+func TestBackoff_LimitsTheTrackedSessions(t *testing.T) {
 	b := newTestBackoff()
 	for n := range watchedSessions + 10 {
 		b.addCertain(strconv.Itoa(n))

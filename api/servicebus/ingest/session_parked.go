@@ -9,24 +9,24 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// parkSession keeps the link of a session open for a while, so that no receiver
-// accepts the session, and then closes it. Meanwhile the session leaves its
-// slot to others.
+// parkSession keeps the link of a session open for a while, so that no receiver accepts the
+// session, and then closes the link. The session does not use a slot during this time, unless too
+// many sessions are parked.
 func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[messageEvents], wait time.Duration) {
 	select {
 	case s.parked <- struct{}{}:
-		s.slots.returnSlot(l.MadeWay())
+		s.slots.returnSessionSlot(l.MadeWay())
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		<-s.parked
-	default: // too many are parked: this one keeps its slot
+	default: // too many sessions are parked, so this session keeps its slot
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
-		s.slots.returnSlot(l.MadeWay())
+		s.slots.returnSessionSlot(l.MadeWay())
 	}
 }
 
-// recordResult records whether a session can be served.
+// recordResult records whether a session could be served.
 func (s *sessions) recordResult(id string, store *eventStore, err error) {
 	received := store.loop.Received()
 	switch {
@@ -42,7 +42,7 @@ func (s *sessions) recordResult(id string, store *eventStore, err error) {
 		}
 	case errors.Is(err, busclient.ErrLinkLost) && received == 0:
 		if n := s.backoff.addSuspected(id); isLogged(n) {
-			store.logger.Error("a session cannot be received from: its link ends before a message comes, each time; it is tried again after pauses",
+			store.logger.Error("a session cannot be received from: its link always ends before a message arrives; it is retried after pauses",
 				"failures", n, "hint", "its first message may be one that the client cannot decode, with a decimal or a char; take that out of the queue with another client while no hub runs")
 		}
 	case err == nil || received > 0:
@@ -50,6 +50,6 @@ func (s *sessions) recordResult(id string, store *eventStore, err error) {
 	}
 }
 
-// isLogged reports whether the n-th setback is logged: the first, the second,
-// the fourth and so on.
+// isLogged reports whether the setback with number n is logged. Setbacks 1, 2, 4, 8 and so on are
+// logged.
 func isLogged(n int) bool { return n > 0 && n&(n-1) == 0 }

@@ -5,28 +5,27 @@ import (
 	"sync"
 )
 
-// sessionSlots limits the number of sessions that are served at the same time.
-// It has one slot more than that limit, because the search for the next session
-// takes a slot, too. So the last slot shows whether a session waits: while it
-// is free, no session waits and no session has to make way.
+// sessionSlots limits the number of sessions that are served concurrently. A search for the next
+// session also takes a slot, so there is one more slot than the limit. While that last slot is
+// free, no session waits, and no session must yield its slot.
 type sessionSlots struct {
 	all       int
-	maxMoving int // maximum of sessions that make way at the same time
+	maxMoving int // maximum of sessions that yield at the same time
 
 	mu     sync.Mutex
-	taken  int // slots of sessions and of searches
-	served int // sessions that are served
-	moving int // sessions that are making way
+	taken  int // slots in use, by sessions and by searches
+	served int // slots in use by sessions
+	moving int // sessions that are about to end because they yield their slots
 	free   chan struct{}
-	scarce chan struct{} // closed while every slot is taken by a session
+	scarce chan struct{} // closed while sessions use all slots
 }
 
 func newSessionSlots(sessions, maxMoving int) *sessionSlots {
 	return &sessionSlots{all: sessions + 1, maxMoving: maxMoving, free: make(chan struct{}), scarce: make(chan struct{})}
 }
 
-// takeSlot waits for a slot for the search for a session.
-func (p *sessionSlots) takeSlot(ctx context.Context) error {
+// takeSearchSlot waits for a free slot and takes it for the search for a session.
+func (p *sessionSlots) takeSearchSlot(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.mu.Lock()
 		if p.taken < p.all {
@@ -44,14 +43,14 @@ func (p *sessionSlots) takeSlot(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// giveBack returns the slot of a search that found no session.
-func (p *sessionSlots) giveBack() {
+// returnSearchSlot returns the slot of a search that found no session.
+func (p *sessionSlots) returnSearchSlot() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.freeSlot()
 }
 
-// occupySlot turns the slot of a search into the slot of a session.
+// occupySlot converts the slot of a search to the slot of a session.
 func (p *sessionSlots) occupySlot() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,9 +60,9 @@ func (p *sessionSlots) occupySlot() {
 	}
 }
 
-// returnSlot returns the slot of a session. moved says whether the session made
-// way for others.
-func (p *sessionSlots) returnSlot(moved bool) {
+// returnSessionSlot returns the slot of a session. moved reports whether MakeWay returned true for the
+// session.
+func (p *sessionSlots) returnSessionSlot(moved bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.served == p.all {
@@ -82,17 +81,18 @@ func (p *sessionSlots) freeSlot() {
 	p.free = make(chan struct{})
 }
 
-// Wanted returns a channel that is closed when every slot is taken by a session. Then an idle
-// session should end.
+// Wanted returns a channel that is closed while sessions use all slots. An idle session should end
+// when the channel is closed.
 func (p *sessionSlots) Wanted() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.scarce
 }
 
-// MakeWay reports whether a session that has had its turn must end. It is then
-// moving. Not all sessions move at the same time, because moving is expensive,
-// and a few are enough to let the waiting ones in.
+// MakeWay reports whether a session that has used up its turn must end. The session then counts as
+// moving until its slot is returned. The number of moving sessions is limited, because ending a
+// session and accepting another one is expensive, and a few free slots are enough for the waiting
+// sessions.
 func (p *sessionSlots) MakeWay() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,9 +12,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A session with one message does not wait until sessions with many messages
-// are done.
-func TestABusySessionMakesWayForOthers(t *testing.T) {
+// A session with one message does not wait until the sessions with many messages are empty.
+func TestBusySession_YieldsToOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const busy, turn = 200, 10
 		s := newSite(t)
@@ -33,7 +32,7 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 		s.waitUntilStored(3*busy + 1)
 		stop()
 		stored := slices.Concat(s.hub.saves...)
-		done := 0 // messages of the other actors that are stored before
+		done := 0 // number of busy actors whose last event was stored before the event of the quiet actor
 		for _, events := range loads {
 			if slices.Index(stored, events[busy-1].ID) < slices.Index(stored, quiet.ID) {
 				done++
@@ -45,9 +44,9 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 	})
 }
 
-// If there are not more sessions than may be served, they stay where they are:
-// returning and accepting them again costs more than serving them.
-func TestSessionsAreNotReturnedWithoutNeed(t *testing.T) {
+// If the number of sessions does not exceed the limit, no session yields its slot: closing sessions
+// and accepting them again costs more than serving them.
+func TestSessions_DoNotYieldWithoutNeed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const sessions = 4
 		s := newSite(t)
@@ -70,7 +69,7 @@ func TestSessionsAreNotReturnedWithoutNeed(t *testing.T) {
 	})
 }
 
-// With a slow store, messages wait in the bus, where they cost nothing.
+// With a slow store, messages wait in the bus and use no memory of the hub.
 func TestHeldMessagesAreBounded(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -79,14 +78,14 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 		most     int
 	}{
 		{"the messages of a lane", ingest.Limits{ReceiverMessages: 7}, 1, 7},
-		{"the bytes of a lane", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400 bytes
+		{"the bytes of a session", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400 bytes
 		{"the messages of all", ingest.Limits{Messages: 20}, 8, 20},
-		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each loop may exceed it by one event
+		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each loop may exceed the limit by one event
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := newSite(t)
-				s.hub.before.Store(failing(errBroken))
+				s.hub.before.Store(failWith(errBroken))
 				out := s.sender(fifo)
 				var sent [][]domain.Event
 				for range tc.sessions {
@@ -113,13 +112,13 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// Messages that arrive during a save are saved together.
-func TestMessagesThatComeDuringASaveAreSavedTogether(t *testing.T) {
+// Messages that arrive during a save are stored together in the next save.
+func TestMessages_ThatArriveDuringASaveAreSavedTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		events := rt.Events(50, rt.NewActor())
-		s.announcesByNewClient(queue, events)
-		s.heldUp(50)
+		s.sendByNewClient(queue, events)
+		s.holdFirstSave(50)
 		stop := s.startIngestion()
 		s.waitUntilStored(50)
 		stop()

@@ -14,31 +14,31 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// An eventStore stores the events of the messages of one loop.
+// An eventStore stores the events that the messages of one loop announce.
 type eventStore struct {
 	in        *Ingestion
 	loop      *receiver.Loop[messageEvents]
 	logger    *slog.Logger
-	isSession bool          // all its messages have the same recipient
-	origin    domain.Origin // origin of all events; zero: any
+	isSession bool          // true for a session, whose messages all have the same recipient
+	origin    domain.Origin // required origin of all events; the zero Origin allows all
 
-	damage error // damage or newer format of the mailbox, because of which the session was given up
+	damage error // error because of which the session was given up: a damaged mailbox or one of a newer format
 	parked parkedMessages
 }
 
-// A busMessage announces events.
+// A busMessage is a message that announces events.
 type busMessage = receiver.Message[messageEvents]
 
-// messageEvents is the content of a message.
+// messageEvents is the decoded body of a message.
 type messageEvents struct {
 	events []domain.Event
-	causes []domain.TraceContext // spans in the CloudEvents of the message
+	causes []domain.TraceContext // trace contexts in the CloudEvents of the message
 }
 
 // TraceCauses implements receiver.Caused.
 func (c messageEvents) TraceCauses() []domain.TraceContext { return c.causes }
 
-// loopOptions returns the options of a loop whose messages s stores.
+// loopOptions returns the options of the loop whose messages s stores.
 func (s *eventStore) loopOptions(queue string) receiver.Options[messageEvents] {
 	limits := &s.in.limits
 	return receiver.Options[messageEvents]{
@@ -53,7 +53,7 @@ func (s *eventStore) loopOptions(queue string) receiver.Options[messageEvents] {
 
 // Decode implements receiver.Handler.
 func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (_ messageEvents, weight int, _ *rejection) {
-	const perEvent = 400 // approximate bytes in memory; it also limits the duration of a save
+	const perEvent = 400 // approximate size of an event in memory; it also limits the duration of a save
 	events, causes, rejected := s.in.decoder.decode(raw)
 	if rejected == nil {
 		rejected = checkOrigin(s.origin, events)
@@ -66,30 +66,29 @@ func (s *eventStore) DeadLettered(m *busMessage) {
 	s.logger.Error("a message cannot be stored and is a dead letter now; its recipients will not get it", "recipients", recipientsForLog(m.Content.events), "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
-// Store implements receiver.Handler. When it returns, each message is stored,
-// refused or parked, or has lost its lock.
+// Store implements receiver.Handler. When it returns, each message is stored, rejected or parked,
+// or has returned to the bus.
 func (s *eventStore) Store(ctx context.Context, ms []*busMessage) {
-	sound := make([]*busMessage, 0, len(ms))
+	storable := make([]*busMessage, 0, len(ms))
 	for _, m := range ms {
 		if s.parked.waitsBehind(m) {
 			s.parkMessage(m, nil)
 			continue
 		}
-		sound = append(sound, m)
+		storable = append(storable, m)
 	}
-	if len(sound) > 0 {
-		s.save(ctx, sound, damagePatience)
+	if len(storable) > 0 {
+		s.save(ctx, storable, damagePatience)
 	}
 }
 
-// save stores messages together. If the hub refuses that, it stores them one by
-// one in their order, so that only the faulty ones are refused: of two contents
-// with one id, the first is stored. It also stores them one by one if the hub
-// reports damage patience times in a row, or a mailbox of a newer format, so
-// that the messages of other recipients are stored. The messages of a session,
-// which has one recipient, wait instead.
+// save stores messages together. If the hub refuses an event, save stores the messages one by one
+// in order, so that only the faulty messages are rejected; of two contents with one id, the first
+// is stored. The messages are also stored one by one if the hub reports damage patience times in a
+// row, or a mailbox of a newer format, so that the events of other recipients are stored. A session
+// has one recipient, so its messages return to the bus in these two cases.
 func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
-	if s.damage != nil { // an earlier message is not stored, so these must not be stored
+	if s.damage != nil { // an earlier message of the session is not stored, so storing these would break the order
 		s.loop.Abandon(ms...)
 		return
 	}
@@ -120,7 +119,7 @@ func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
 		s.giveUp(err)
 		s.loop.Abandon(ms...)
 	case len(ms) > 1:
-		if isDamage(err) { // otherwise damage was not reported often enough
+		if isDamage(err) { // damage was already reported patience times, but a newer format does not count as damage
 			patience = 1
 		}
 		for _, m := range ms {
@@ -138,16 +137,15 @@ func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
 	}
 }
 
-// untilStored ingests events, and retries until the hub has stored or refused them,
-// has reported damage patience times in a row, or a mailbox of a newer format, or ctx
-// ends.
+// untilStored ingests events. It retries until the hub has stored or refused the events, reports
+// damage patience times in a row, reports a mailbox of a newer format, or ctx ends.
 func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, patience int) (hub.Ingested, error) {
 	for failures, damage := 0, 0; ; {
 		attempt, cancel := context.WithTimeout(ctx, s.in.limits.Attempt)
 		ingested, err := s.in.opts.Hub.Ingest(attempt, events)
 		cancel()
-		s.loop.EndStore()                                  // at the latest now: no loop waits for a store that fails
-		s.in.metrics.events.AddAccepted(ingested.Accepted) // events of other recipients may be stored in spite of the error
+		s.loop.EndStore()                                  // after the first attempt, other loops may store even if this store fails
+		s.in.metrics.events.AddAccepted(ingested.Accepted) // the hub may have stored the events of other recipients in spite of the error
 		if damage++; !isDamage(err) {
 			damage = 0
 		}
@@ -169,7 +167,7 @@ func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, pat
 	}
 }
 
-// isRefusal reports whether a retry cannot succeed.
+// isRefusal reports whether the hub refused the events, so that retries cannot succeed.
 func isRefusal(err error) bool {
 	_, rejected := errors.AsType[*hub.RejectionError](err)
 	return rejected || err != nil && domain.KindOf(err) == domain.Invalid
@@ -189,22 +187,22 @@ func logLevel(err error) slog.Level {
 	return slog.LevelError
 }
 
-// rejectionOf returns the rejection for the events of one message.
+// rejectionOf returns the rejection of a message for the hub's refusal of its events.
 func rejectionOf(err error) *rejection {
 	if domain.KindOf(err) == domain.Conflict {
-		return reject(reasonConflict, "Nothing of the message was taken: %v.", err)
+		return reject(reasonConflict, "No event of the message was stored: %v.", err)
 	}
 	if _, all := errors.AsType[*hub.RejectionError](err); all {
-		return reject(reasonInvalid, "Nothing of the message was taken: %v.", err)
+		return reject(reasonInvalid, "No event of the message was stored: %v.", err)
 	}
-	return reject(reasonInvalid, "The events of some recipient were not taken: %v. Those of others are stored.", err)
+	return reject(reasonInvalid, "The events of one recipient or more were not stored: %v. The events of other recipients are stored.", err)
 }
 
 // finishStored settles messages after a successful save.
 func (s *eventStore) finishStored(ms []*busMessage, ingested hub.Ingested) {
 	s.in.metrics.events.AddKnown(ingested.Duplicates, len(ingested.Conflicts))
-	// If a message was saved without its lock, another receiver may have saved
-	// later messages before.
+	// A message that was saved without its lock is not observed, because another receiver may have
+	// saved later messages first.
 	if late := s.in.order.observe(slices.DeleteFunc(slices.Clone(ms), s.loop.IsLost), ingested.Duplicates); late > 0 {
 		s.in.metrics.inversions.Add(float64(late))
 		s.logger.Error("events were stored after later ones of the same recipient", "events", late, "first_of", recipientsForLog(ms[0].Content.events))
@@ -225,12 +223,12 @@ func (s *eventStore) finishStored(ms []*busMessage, ingested hub.Ingested) {
 	}
 }
 
-// recipientsForLog returns the recipients of events for the log, up to a limit.
+// recipientsForLog returns up to five recipients of events, for the log.
 func recipientsForLog(events []domain.Event) []string {
-	const most = 5
+	const limit = 5
 	var to []string
 	for i := range events {
-		if r := events[i].Recipient.String(); len(to) < most && !slices.Contains(to, r) {
+		if r := events[i].Recipient.String(); len(to) < limit && !slices.Contains(to, r) {
 			to = append(to, r)
 		}
 	}

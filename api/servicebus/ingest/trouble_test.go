@@ -15,7 +15,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// onBoth runs a test for a session and for the queue without sessions, in a bubble.
+// onBoth runs a test in a bubble for each queue: with and without sessions.
 func onBoth(t *testing.T, test func(t *testing.T, queue string)) {
 	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
@@ -32,8 +32,8 @@ func sessionOf(queue string, actor domain.ActorID) string {
 	return ""
 }
 
-// kinds are errors that may be temporary.
-var kinds = []error{
+// temporaryErrors are errors that may be temporary.
+var temporaryErrors = []error{
 	domain.Errorf(domain.Busy, "throttled"),
 	domain.Errorf(domain.Unavailable, "not there"),
 	domain.Errorf(domain.Uncertain, "no answer"),
@@ -42,14 +42,13 @@ var kinds = []error{
 	context.DeadlineExceeded,
 }
 
-// While the store fails, for much longer than a lock lasts, the messages stay
-// locked, and their deliveries are not counted. When the store works again,
-// they are stored.
+// The store fails for much longer than the duration of a lock. Meanwhile the messages stay locked,
+// and no deliveries are counted. When the store works again, the messages are stored.
 func TestMessagesAreHeldWhileTheStoreFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
-		for _, trouble := range kinds {
-			s := newSite(t, locking("PT1M", 2))
-			s.hub.before.Store(failing(trouble))
+		for _, trouble := range temporaryErrors {
+			s := newSite(t, withLocks("PT1M", 2))
+			s.hub.before.Store(failWith(trouble))
 			stop := s.startIngestion()
 			actor := rt.NewActor()
 			events := rt.Events(5, actor)
@@ -73,8 +72,8 @@ func TestMessagesAreHeldWhileTheStoreFails(t *testing.T) {
 	})
 }
 
-// Recipients whose saves hang do not delay others, even if there are more of
-// them than concurrent saves.
+// The saves of some recipients hang. They do not delay other recipients, even if they exceed the
+// limit of concurrent saves.
 func TestFailingRecipientsDoNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -106,7 +105,7 @@ func TestFailingRecipientsDoNotDelayOthers(t *testing.T) {
 	})
 }
 
-// A farBus is a connection on which an awaited answer arrives late.
+// A farBus is a connection on which each reply of the bus arrives late.
 type farBus struct {
 	net.Conn
 	last time.Time
@@ -121,14 +120,14 @@ func (c *farBus) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The renewal of a lock waits while its message is settled, and then finds that
-// the lock has ended.
-func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.T) {
+// The renewal of a lock waits while the message is settled, and then finds that the lock no longer
+// exists.
+func TestRenewal_OfASettledMessageIsNotALoss(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT1M", 2))
+		s := newSite(t, withLocks("PT1M", 2))
 		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
 		s.hub.before.Store(new(func(context.Context, []domain.Event) error {
-			<-time.After(14900 * time.Millisecond) // the lock is renewed after 15 s
+			<-time.After(14900 * time.Millisecond) // shortly before the lock is renewed, after 15 s
 			return nil
 		}))
 		s.sender(plainRecipient).sendEvents(rt.Event(rt.NewActor()))
@@ -140,8 +139,8 @@ func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.
 	})
 }
 
-// A remote bus reports only after the given time that there is no session. That
-// is not a failure.
+// A distant bus reports only after the client's timeout that no session has a message. This is not
+// a failure.
 func TestAnIdleQueueOfADistantBusLogsNoFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -149,7 +148,7 @@ func TestAnIdleQueueOfADistantBusLogsNoFailure(t *testing.T) {
 		stop := s.startIngestion(func(o *ingest.Options) { o.Queue = "" })
 		<-time.After(time.Second)
 		require.Empty(t, s.connectedMetric(), "not 0, which would be an outage")
-		<-time.After(4300 * time.Millisecond) // the first request waits for five seconds
+		<-time.After(4300 * time.Millisecond) // shortly before the first request for a session ends, after 5 s
 		require.False(t, s.logs.has("cannot be received from"))
 		require.EqualValues(t, 1, s.metric("connected"))
 		require.Equal(t, []float64{1}, s.connectedMetric())
@@ -172,12 +171,12 @@ func (s *ingestSite) connectedMetric() (values []float64) {
 	return values
 }
 
-// A process that is stopped while the store fails leaves the messages to the
-// next process, without counting their deliveries.
-func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
+// A process that is stopped while the store fails returns its messages to the bus, and their
+// deliveries are not counted.
+func TestRun_ReturnsUnstoredMessagesAfterItsGrace(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.hub.before.Store(failing(errBroken))
+		s.hub.before.Store(failWith(errBroken))
 		const grace = 10 * time.Second
 		stop := s.startIngestion(func(o *ingest.Options) { o.Grace = grace })
 		actor := rt.NewActor()
@@ -200,10 +199,10 @@ func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
 	})
 }
 
-func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
+func TestRun_DoesNotWaitForTheStoreAfterErrAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.hub.before.Store(failing(errBroken))
+		s.hub.before.Store(failWith(errBroken))
 		end := s.runIngestion(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient, Grace: time.Hour})
 		s.sender(fifo).sendEvents(rt.Event(rt.NewActor()))
 		<-time.After(time.Minute)
@@ -213,9 +212,8 @@ func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
 	})
 }
 
-// If the store has stored events and reports an error, they are skipped at the
-// retry.
-func TestALostAnswerOfTheStoreDuplicatesNothing(t *testing.T) {
+// The store stores events but reports an error. The retry skips these events.
+func TestIngest_DuplicatesNothingIfTheStoresReplyIsLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
 		random := rand.New(rand.NewPCG(3, 4))
@@ -254,7 +252,7 @@ func TestTheGraceIsEnoughForHeldMessages(t *testing.T) {
 		slow := func(context.Context, []domain.Event) error {
 			s.hub.before.Store(nil)
 			close(saving)
-			<-time.After(3 * time.Second) // time in which more messages are received
+			<-time.After(3 * time.Second) // time for receiving more messages
 			return nil
 		}
 		s.hub.before.Store(&slow)
@@ -276,7 +274,7 @@ func TestAnUnavailableBusIsRetried(t *testing.T) {
 		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(20, actor)
-		s.announcesByNewClient(queue, events[:10])
+		s.sendByNewClient(queue, events[:10])
 		s.waitUntilStored(10)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		require.NoError(t, s.bus.Load().Close())
@@ -284,7 +282,7 @@ func TestAnUnavailableBusIsRetried(t *testing.T) {
 		<-time.After(10 * time.Minute)
 		require.True(t, s.logs.has("the queue cannot be received from; trying again"))
 		s.openNamespace()
-		s.announcesByNewClient(queue, events[10:])
+		s.sendByNewClient(queue, events[10:])
 		s.waitUntilStored(20)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		require.True(t, s.logs.has("the queue can be received from again"))
@@ -294,8 +292,8 @@ func TestAnUnavailableBusIsRetried(t *testing.T) {
 	})
 }
 
-// announcesByNewClient sends events one by one, over a new connection.
-func (s *ingestSite) announcesByNewClient(queue string, events []domain.Event) {
+// sendByNewClient sends events one by one over a new connection.
+func (s *ingestSite) sendByNewClient(queue string, events []domain.Event) {
 	s.Helper()
 	out := s.sender(queue)
 	for _, e := range events {
@@ -303,16 +301,16 @@ func (s *ingestSite) announcesByNewClient(queue string, events []domain.Event) {
 	}
 }
 
-// The keys of a namespace can be changed while it is in use: then new clients
-// get the new keys, and until then the log says what is missing.
-func TestNewKeysAreFound(t *testing.T) {
+// The keys of a namespace are changed while the namespace is in use. A new client gets the new
+// keys. Until then, the log reports that the bus refuses the key.
+func TestIngest_UsesChangedKeys(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })
 		stop := s.startIngestion()
 		actor := rt.NewActor()
 		events := rt.Events(2, actor)
-		s.announcesByNewClient(queue, events[:1])
+		s.sendByNewClient(queue, events[:1])
 		s.waitUntilStored(1)
 
 		require.NoError(t, s.bus.Load().Close())
@@ -322,7 +320,7 @@ func TestNewKeysAreFound(t *testing.T) {
 		eventually(t, "a complaint", func() bool { return s.logs.has("credentials") && s.metric("connected", queue) == 0 })
 
 		s.key.Store(&rotated)
-		s.announcesByNewClient(queue, events[1:])
+		s.sendByNewClient(queue, events[1:])
 		s.waitUntilStored(2)
 		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
 		stop()
@@ -330,7 +328,7 @@ func TestNewKeysAreFound(t *testing.T) {
 	})
 }
 
-func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
+func TestIngest_UsesAMissingQueueOnceItIsCreated(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()
 		s := newSite(t, func(o *embedded.Options) { o.Dir, o.Entities = dir, embedded.Entities{} })
@@ -341,14 +339,14 @@ func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
 		s.openNamespace()
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
-		s.announcesByNewClient(queue, events)
+		s.sendByNewClient(queue, events)
 		s.waitUntilStored(3)
 		stop()
 		s.has(actor, events...)
 	})
 }
 
-func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
+func TestIngest_LosesAndDuplicatesNothingWhenConnectionsDrop(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		stop := s.startIngestion()
@@ -361,7 +359,7 @@ func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
 				s.bus.Load().DropConnections()
 			}
 			for i := range sent {
-				s.announcesByNewClient(fifo, sent[i][n:n+1])
+				s.sendByNewClient(fifo, sent[i][n:n+1])
 			}
 			<-time.After(time.Millisecond)
 		}

@@ -17,21 +17,22 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// asDecimal is a number that arrives as a decimal. Clients of the embedded bus
-// cannot send a decimal, but those of another broker can.
+// asDecimal is a number that a tampering connection converts to a decimal. Clients of the embedded
+// bus cannot send a decimal, but clients of another broker can.
 const asDecimal = int64(0x7EC17A1B0A7DECAF)
 
-// A tampering connection turns that number into a decimal where it is received.
-type tampering struct {
+// A tamperingConn replaces the number asDecimal with a decimal in the bytes that its reader
+// receives.
+type tamperingConn struct {
 	net.Conn
 	rest []byte
 }
 
-func (c *tampering) Read(b []byte) (int, error) {
+func (c *tamperingConn) Read(b []byte) (int, error) {
 	const long, decimal64, frames = 0x81, 0x84, 1 << 20
 	number := func(code byte) []byte { return binary.BigEndian.AppendUint64([]byte{code}, uint64(asDecimal)) }
 	if len(c.rest) == 0 {
-		whole := make([]byte, frames) // large enough for everything that the bus writes at once
+		whole := make([]byte, frames) // large enough for everything that the bus writes in one call
 		n, err := c.Conn.Read(whole)
 		if err != nil {
 			return 0, err
@@ -43,11 +44,11 @@ func (c *tampering) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// sendsUndecodable sends an announcement that the client of the hub cannot
-// decode, so that the client ends its link.
-func (s *ingestSite) sendsUndecodable(queue string, e domain.Event) {
+// sendUndecodable sends an announcement that the hub's client cannot decode, so that the client
+// ends its link.
+func (s *ingestSite) sendUndecodable(queue string, e domain.Event) {
 	s.Helper()
-	s.wire = func(near net.Conn) net.Conn { return &tampering{Conn: near} }
+	s.wire = func(near net.Conn) net.Conn { return &tamperingConn{Conn: near} }
 	raw, err := s.newClient().NewSender(queue, nil)
 	require.NoError(s, err)
 	out := &queueSender{s.T, raw, queue == fifo}
@@ -56,8 +57,9 @@ func (s *ingestSite) sendsUndecodable(queue string, e domain.Event) {
 	out.sendMessage(m)
 }
 
-// receives returns a receiver that gets the same messages as the hub.
-func (s *ingestSite) receives(queue string) *azservicebus.Receiver {
+// newTamperedReceiver returns a receiver whose connection tampers with messages like the connection
+// of the hub.
+func (s *ingestSite) newTamperedReceiver(queue string) *azservicebus.Receiver {
 	s.Helper()
 	c, err := s.client()
 	require.NoError(s, err)
@@ -67,13 +69,13 @@ func (s *ingestSite) receives(queue string) *azservicebus.Receiver {
 	return r
 }
 
-// If this test fails one day, the client has been fixed, and no session has to
-// be parked for this reason.
-func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
+// If this test ever fails, the client has been fixed, and no session needs to be parked because of
+// a decimal.
+func TestClient_EndsItsLinkOnADecimal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.sendsUndecodable(plainRecipient, rt.Event(rt.NewActor()))
-		r := s.receives(plainRecipient)
+		s.sendUndecodable(plainRecipient, rt.Event(rt.NewActor()))
+		r := s.newTamperedReceiver(plainRecipient)
 		got, err := r.ReceiveMessages(t.Context(), 1, nil)
 		require.NoError(t, err)
 		require.Empty(t, got, "so it says that the link is lost")
@@ -82,17 +84,17 @@ func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
 	})
 }
 
-// Other messages of the plain queue are received. The message comes again when
-// its lock has ended, until it becomes a dead letter.
+// The other messages of the queue without sessions are received. The undecodable message is
+// delivered again each time its lock expires, until it becomes a dead letter.
 func TestAMessageThatCannotBeDecodedDoesNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT20S", 3))
+		s := newSite(t, withLocks("PT20S", 3))
 		actor := rt.NewActor()
 		events := rt.Events(5, actor)
-		s.sendsUndecodable(plainRecipient, rt.Event(actor))
+		s.sendUndecodable(plainRecipient, rt.Event(actor))
 		stop := s.startIngestion()
 		began := time.Now()
-		s.announcesByNewClient(plainRecipient, events)
+		s.sendByNewClient(plainRecipient, events)
 		s.waitUntilStored(len(events))
 		require.Less(t, time.Since(began), 2*time.Second)
 		<-time.After(2 * time.Minute)
@@ -102,11 +104,11 @@ func TestAMessageThatCannotBeDecodedDoesNotDelayOthers(t *testing.T) {
 	})
 }
 
-func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
+func TestPeek_BehindTheLastMessageReturnsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.sendsUndecodable(plainRecipient, rt.Event(rt.NewActor()))
-		r := s.receives(plainRecipient)
+		s.sendUndecodable(plainRecipient, rt.Event(rt.NewActor()))
+		r := s.newTamperedReceiver(plainRecipient)
 		last := int64(math.MaxInt64)
 		got, err := r.PeekMessages(t.Context(), 1, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &last})
 		require.NoError(t, err)
@@ -114,16 +116,15 @@ func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
 	})
 }
 
-// No message of the session can be received before an operator has removed the
-// undecodable one. The session waits ever longer between attempts, and then
-// continues.
+// No message of the session can be received until an operator has removed the undecodable message.
+// The pauses between attempts grow. After the removal, the other messages are received.
 func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, locking("PT20S", 3))
+		s := newSite(t, withLocks("PT20S", 3))
 		stricken, other := rt.NewActor(), rt.NewActor()
-		s.sendsUndecodable(fifo, rt.Event(stricken))
+		s.sendUndecodable(fifo, rt.Event(stricken))
 		events, others := rt.Events(5, stricken), rt.Events(5, other)
-		s.announcesByNewClient(fifo, events)
+		s.sendByNewClient(fifo, events)
 		stop := s.startIngestion()
 		<-time.After(time.Minute)
 		require.True(t, s.logs.has("a session cannot be received from"))
@@ -132,13 +133,13 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 		require.LessOrEqual(t, s.metric("locks_lost_total")-began, 10*60/5.0)
 		require.Positive(t, s.metric("locks_lost_total")-began, "it is still tried")
 		sent := time.Now()
-		s.announcesByNewClient(fifo, others)
+		s.sendByNewClient(fifo, others)
 		s.waitUntilStored(len(others))
 		require.Less(t, time.Since(sent), 2*time.Second)
 
 		stop()
-		<-time.After(20 * time.Second) // the lock of a session whose link was lost ends
-		s.takesOne(stricken)
+		<-time.After(20 * time.Second) // the lock of a session whose link was lost expires
+		s.removeFirstMessage(stricken)
 		stop = s.startIngestion(func(o *ingest.Options) { o.Registerer = nil })
 		s.waitUntilStored(len(others) + len(events))
 		stop()
@@ -149,12 +150,12 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 	})
 }
 
-// takesOne removes the first message of a session from its queue.
-func (s *ingestSite) takesOne(session domain.ActorID) {
+// removeFirstMessage removes the first message of a session from the queue.
+func (s *ingestSite) removeFirstMessage(session domain.ActorID) {
 	s.Helper()
 	r, err := s.newClient().AcceptSessionForQueue(s.Context(), fifo, session.String(), &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)
 	_, err = r.ReceiveMessages(s.Context(), 1, nil)
 	require.NoError(s, err)
-	_ = r.Close(s.Context()) // its link is lost already
+	_ = r.Close(s.Context()) // the link is lost already
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// receiverMetrics are the metrics of a Receiver. The values of the label reason
-// come from package objectjson and from this one.
+// receiverMetrics are the metrics of a Receiver. The values of the label reason come from package
+// objectjson and from this package.
 type receiverMetrics struct {
 	loops   *receiver.Metrics
 	events  *prometheus.CounterVec // outcome
@@ -20,7 +20,7 @@ type receiverMetrics struct {
 	retries prometheus.Counter
 }
 
-// newMetrics returns the metrics of a Receiver of queue.
+// newMetrics returns the metrics of a Receiver for queue.
 func newMetrics(registerer prometheus.Registerer, queue string) *receiverMetrics {
 	m := registerMetrics(registerer)
 	m.loops.Initialize(queue, append(slices.Clip(reasons), objectjson.Reasons...))

@@ -5,23 +5,22 @@ import (
 	"time"
 )
 
-// parked are messages with events that the store cannot store for now. They
-// stay locked, so that their deliveries are not counted, and later messages are
-// served.
-type parked struct {
+// parkedTasks are messages with events that the store cannot store at present. They stay locked, so that
+// their deliveries are not counted, and later messages are stored.
+type parkedTasks struct {
 	tasks    []*task
 	weight   int
-	failures int // attempts in a row that left messages parked
+	failures int // number of consecutive attempts after which messages were still parked
 	retryAt  time.Time
 }
 
-// parkMessage lets a message wait until it is retried.
+// parkMessage parks a message until it is retried.
 func (s *eventStore) parkMessage(t *task, cause error) {
 	p := &s.parked
 	if len(p.tasks) == 0 {
 		p.failures++
 		p.retryAt = time.Now().Add(s.receiver.retryDelay(p.failures))
-		if n := p.failures; n&(n-1) == 0 { // the first failure, the second, the fourth …
+		if n := p.failures; n&(n-1) == 0 { // failures 1, 2, 4, 8 and so on are logged
 			s.receiver.opts.Logger.Warn("events of objects cannot be stored; their messages are held, and tried again", "error", cause, "message_id", t.MessageID, "failures", n)
 		}
 	}
@@ -41,10 +40,10 @@ func (s *eventStore) Retry(ctx context.Context) {
 		return
 	}
 	tasks := p.tasks
-	*p = parked{failures: p.failures}
+	*p = parkedTasks{failures: p.failures}
 	held := tasks[:0]
 	for _, t := range tasks {
-		if s.loop.IsLost(t.busMessage) || ctx.Err() != nil { // the bus delivers it again
+		if s.loop.IsLost(t.busMessage) || ctx.Err() != nil { // the bus delivers the message again
 			s.loop.Abandon(t.busMessage)
 			continue
 		}
@@ -57,8 +56,8 @@ func (s *eventStore) Retry(ctx context.Context) {
 	}
 }
 
-// IsFull implements receiver.Parker. Half of the room of the loop is reserved
-// for other messages.
+// IsFull implements receiver.Parker. The other half of the loop's capacity is reserved for messages
+// that are not parked.
 func (s *eventStore) IsFull() bool {
 	return len(s.parked.tasks) >= maxMessages/2 || s.parked.weight >= maxBytes/2
 }
@@ -68,5 +67,5 @@ func (s *eventStore) AbandonParked() {
 	for _, t := range s.parked.tasks {
 		s.loop.Abandon(t.busMessage)
 	}
-	s.parked = parked{}
+	s.parked = parkedTasks{}
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// A Ledger stores events. [ledger.Service] implements it.
+// A Ledger stores events. *[ledger.Service] implements it.
 type Ledger interface {
-	// Ingest stores events, each with its own outcome.
+	// Ingest stores events and returns the outcome of each event.
 	Ingest(ctx context.Context, reports []ledger.Report) ledger.Ingested
 }
 
@@ -28,24 +28,24 @@ type Ledger interface {
 type Options struct {
 	Ledger Ledger
 
-	// Open returns a client for only the Receiver. It is called again when a
-	// client has failed, so that new credentials are used.
+	// Open returns a client that only the Receiver uses. It is called again after a client has
+	// failed, so that new credentials take effect.
 	Open func() (*azservicebus.Client, error)
 
 	Queue string // queue without sessions
 
-	Body   int           // bytes of one message; default 32 MB
-	Events int           // events of one message; default 10,000
+	Body   int           // maximum size of one message in bytes; default 32 MB
+	Events int           // maximum number of events in one message; default 10,000
 	Grace  time.Duration // time to finish held messages when the context of Run ends; default 20 s
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
-	Traces     trace.TracerProvider  // for the spans of messages; default: none are recorded
-	Clock      func() time.Time      // default: the system's
-	Random     func() float64        // from 0 to 1, for jitter; default: the system's
+	Traces     trace.TracerProvider  // for the spans of messages; default: no spans are recorded
+	Clock      func() time.Time      // default: time.Now
+	Random     func() float64        // source of jitter, in [0, 1); default rand.Float64
 }
 
-// ErrAtOnce stops Run immediately if it is the cause of the end of its context.
+// ErrAtOnce, as the cause of the end of Run's context, makes Run return immediately.
 var ErrAtOnce = busclient.ErrAtOnce
 
 // Limits of the held messages, and of one attempt to store them.
@@ -66,7 +66,7 @@ type Receiver struct {
 	tracer  *tracing.Tracer
 }
 
-// New returns a Receiver. It makes no call; Run does.
+// New returns a Receiver. Run connects it to the bus.
 func New(o Options) *Receiver {
 	o.Body = cmp.Or(o.Body, 32<<20)
 	o.Events = cmp.Or(o.Events, 10_000)
@@ -85,8 +85,8 @@ func New(o Options) *Receiver {
 	}
 }
 
-// Run receives messages until ctx ends, and stores the held ones within the grace. It does not
-// fail, because it retries after each failure of the bus. If ctx ends with the cause
+// Run receives messages until ctx ends, and then stores the held messages within the grace period.
+// It returns no error, because it retries after each failure of the bus. If ctx ends with the cause
 // [ErrAtOnce], the held messages return to the bus.
 func (r *Receiver) Run(ctx context.Context) {
 	work, stop := busclient.WithGrace(ctx, r.opts.Grace)

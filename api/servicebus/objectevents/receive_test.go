@@ -26,14 +26,14 @@ import (
 
 const queue = "object-events"
 
-// record returns the creation of an object with a key.
+// record returns an event that reports the creation of the object with a key.
 func record(key string) string {
 	return fmt.Sprintf(`{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":%q,"sequencer":"01"}}}`, key)
 }
 
 func records(all ...string) string { return `{"Records":[` + strings.Join(all, ",") + `]}` }
 
-// An objectSite is a bus, and a ledger over a store that may fail.
+// An objectSite has a bus, and a ledger with a store that may fail.
 type objectSite struct {
 	*testing.T
 	bus      *embedded.Namespace
@@ -42,7 +42,7 @@ type objectSite struct {
 	registry *prometheus.Registry
 
 	mu   sync.Mutex
-	errs map[string]error // errors by key
+	errs map[string]error // errors that the store returns, by key of the object
 	logs bytes.Buffer
 }
 
@@ -80,14 +80,14 @@ func (s *objectSite) setFailure(key string, err error) {
 	s.errs[key] = err
 }
 
-// Write records the log.
+// Write stores the text of the log.
 func (s *objectSite) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logs.Write(p)
 }
 
-// eventStore is the store of a ledger, which calls the site.
+// eventStore is a store of objects whose Ingest calls the Ingest of the site.
 type eventStore struct {
 	*memory.Objects
 	site *objectSite
@@ -97,7 +97,7 @@ func (s eventStore) Ingest(ctx context.Context, reports []repository.ObjectRepor
 	return s.site.Ingest(ctx, reports)
 }
 
-// startReceiver runs a receiver until the test ends, or stop is called.
+// startReceiver runs a Receiver until stop is called or the test ends.
 func (s *objectSite) startReceiver(change ...func(*objectevents.Options)) (stop func()) {
 	o := objectevents.Options{
 		Ledger: ledger.New(ledger.Ports{Objects: eventStore{s.objects, s}}, ledger.Options{}), Open: bustest.Clients(s.bus), Queue: queue,
@@ -120,7 +120,7 @@ func (s *objectSite) startReceiver(change ...func(*objectevents.Options)) (stop 
 	return stop
 }
 
-// sendMessages sends messages with ids 0, 1 and so on.
+// sendMessages sends messages with the ids 0, 1 and so on.
 func (s *objectSite) sendMessages(bodies ...string) {
 	s.Helper()
 	out, err := s.client.NewSender(queue, nil)
@@ -132,10 +132,10 @@ func (s *objectSite) sendMessages(bodies ...string) {
 	require.NoError(s, out.Close(s.Context()))
 }
 
-// waitInBubble lets time pass in the bubble, and waits until all due work is done.
+// waitInBubble advances the clock of the bubble by d. It returns when all due work is done.
 func waitInBubble(d time.Duration) { <-time.After(d) }
 
-// keys returns the stored keys, each with the number of its duplicates.
+// keys returns the keys of the stored objects, each with its number of duplicate events.
 func (s *objectSite) keys() map[string]int64 {
 	s.Helper()
 	page, err := s.objects.List(context.Background(), repository.ObjectRange{Bucket: "readings"}, 100)
@@ -147,7 +147,7 @@ func (s *objectSite) keys() map[string]int64 {
 	return found
 }
 
-// deadLetters returns the reasons and the descriptions of dead letters by message id.
+// deadLetters returns the reason and the description of each dead letter, by message id.
 func (s *objectSite) deadLetters() map[string][2]string {
 	s.Helper()
 	r, err := s.client.NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
@@ -162,7 +162,7 @@ func (s *objectSite) deadLetters() map[string][2]string {
 	return found
 }
 
-// metric returns the value of a counter with a label.
+// metric returns the value of the counter series with a label value.
 func (s *objectSite) metric(name, label string) float64 {
 	s.Helper()
 	families, err := s.registry.Gather()
@@ -199,7 +199,7 @@ func TestEventsOfAQueueAreStored(t *testing.T) {
 	})
 }
 
-func TestAMessageWithNothingToStoreIsADeadLetter(t *testing.T) {
+func TestAMessageWithoutAValidEventIsADeadLetter(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		s.sendMessages(
 			records(`{}`, `{"eventName":"ObjectCreated:Put"}`), // message 0
@@ -281,7 +281,7 @@ func TestAMessageIsHeldWhileTheStoreFailsAndOthersAreStored(t *testing.T) {
 	})
 }
 
-// When the parked messages take half of the room, the queue waits.
+// When the parked messages use half of the loop's capacity, the queue waits.
 func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		var bodies []string
@@ -308,7 +308,7 @@ func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing
 	})
 }
 
-func TestADamagedObjectIsADeadLetterOnceThatIsCertain(t *testing.T) {
+func TestADamagedObjectIsADeadLetterAfterRepeatedReports(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		s.setFailure("a", domain.Errorf(domain.Damaged, "two documents contradict each other"))
 		s.sendMessages(record("a"), record("b"))
@@ -330,13 +330,13 @@ func TestAnObjectOfANewerFormatDoesNotHoldTheQueue(t *testing.T) {
 		waitInBubble(10 * time.Second)
 		require.Equal(s, map[string]int64{"b": 0}, s.keys())
 		s.setFailure("a", nil)
-		waitInBubble(2 * time.Minute) // its lock ends
+		waitInBubble(2 * time.Minute) // the lock of the message expires
 		require.Equal(s, map[string]int64{"a": 0, "b": 0}, s.keys())
 		require.Empty(s, s.deadLetters())
 	})
 }
 
-func TestARunThatEndsGivesItsMessagesBack(t *testing.T) {
+func TestRun_ReturnsItsMessagesWhenItEnds(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		s.setFailure("a", domain.Errorf(domain.Unavailable, "down"))
 		s.sendMessages(record("a"))

@@ -15,35 +15,35 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// The reasons of dead letters, in addition to those of package objectjson.
+// The reasons of dead letters. Package objectjson defines further reasons.
 const (
 	reasonNoBody   = "no-body" // the body is not one data section
 	reasonTooLarge = "body-too-large"
 	reasonTooMany  = "too-many-events"
 	reasonNoEvents = "no-events"
 	reasonInvalid  = "invalid"
-	reasonFull     = "partition-full" // the store has no room for an object of the message
-	reasonDamaged  = "damaged"        // what is stored of an object in the message contradicts itself
+	reasonFull     = "partition-full" // the store has no space for an object of the message
+	reasonDamaged  = "damaged"        // the stored data about an object of the message is damaged
 )
 
-// reasons are the reasons above.
+// reasons has the reasons that this package defines.
 var reasons = []string{reasonNoBody, reasonTooLarge, reasonTooMany, reasonNoEvents, reasonInvalid, reasonFull, reasonDamaged}
 
-// messageContent is the content of a message.
+// messageContent is the decoded content of a message.
 type messageContent = *objectjson.Events
 
 type busMessage = receiver.Message[messageContent]
 
-// An eventStore stores the events of the messages of one loop.
+// An eventStore stores the events in the messages of one loop.
 type eventStore struct {
 	receiver *Receiver
 	loop     *receiver.Loop[messageContent]
-	parked   parked
+	parked   parkedTasks
 }
 
 // Decode implements receiver.Handler.
 func (s *eventStore) Decode(m *azservicebus.ReceivedMessage) (messageContent, int, *receiver.Rejection) {
-	const perEvent = 700 // approximate bytes in memory
+	const perEvent = 700 // approximate size of an event in memory, in bytes
 	o := &s.receiver.opts
 	switch {
 	case m.Body == nil:
@@ -51,8 +51,8 @@ func (s *eventStore) Decode(m *azservicebus.ReceivedMessage) (messageContent, in
 	case len(m.Body) > o.Body:
 		return nil, len(m.Body), receiver.Reject(reasonTooLarge, "The body has %d bytes; the hub takes at most %d.", len(m.Body), o.Body)
 	}
-	// Events without ids are identified by the message. A message that is sent
-	// again keeps its former id here.
+	// The message id identifies events without ids. For a message that was sent again, this is the
+	// message id that the original sender set.
 	id := contract.FormerMessageID(m.MessageID, m.ApplicationProperties)
 	sent, err := objectjson.Parse(m.Body, objectjson.Options{MaxEvents: o.Events, MessageID: id})
 	weight := len(m.Body) + perEvent*len(sent.Events)
@@ -72,7 +72,7 @@ func (s *eventStore) Decode(m *azservicebus.ReceivedMessage) (messageContent, in
 	return sent, weight, nil
 }
 
-// recordIgnored counts and logs the events of a message that are not for the store.
+// recordIgnored counts and logs the events of a message that are not passed to the store.
 func (s *eventStore) recordIgnored(m *azservicebus.ReceivedMessage, sent messageContent) {
 	r := s.receiver
 	for i := range sent.Faults {
@@ -83,12 +83,12 @@ func (s *eventStore) recordIgnored(m *azservicebus.ReceivedMessage, sent message
 	if sent.Ignored > 0 {
 		r.opts.Logger.Debug("events are ignored because of their names", "message_id", m.MessageID, "events", sent.Ignored, "first_names", sent.IgnoredNames)
 	}
-	if n := len(sent.Faults); n > 0 && n < sent.Count { // otherwise the dead letter is logged
+	if n := len(sent.Faults); n > 0 && n < sent.Count { // if no event is valid, DeadLettered logs the message
 		r.opts.Logger.Error("events of a message cannot be stored; the others are", "message_id", m.MessageID, "events", n, "faults", describeFaults(sent.Faults[:min(n, 10)]))
 	}
 }
 
-// describeFaults returns the positions and reasons of faults, one per line.
+// describeFaults returns a text with the positions and reasons of faults, one fault per line.
 func describeFaults(faults []objectjson.Fault) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events cannot be stored.", len(faults))
@@ -107,15 +107,15 @@ func (s *eventStore) DeadLettered(m *busMessage) {
 	s.receiver.opts.Logger.Error("a message with events of objects is a dead letter now", "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
-// A task is a message with its events that have no outcome yet.
+// A task is a message, with those of its events that have no outcome yet.
 type task struct {
 	*busMessage
 	left   []ledger.Report
-	damage int // consecutive reports of damage
+	damage int // number of consecutive reports of damage
 }
 
-// Store implements receiver.Handler. A message is settled once all of its events have an outcome. Until then it
-// is parked, so that others are stored.
+// Store implements receiver.Handler. It settles a message once all events of the message have an
+// outcome. Until then, the message is parked, so that other messages are stored.
 func (s *eventStore) Store(ctx context.Context, batch []*busMessage) {
 	tasks := make([]*task, len(batch))
 	for i, m := range batch {
@@ -128,7 +128,7 @@ func (s *eventStore) Store(ctx context.Context, batch []*busMessage) {
 	s.tryStore(ctx, tasks)
 }
 
-// tryStore stores the events of tasks once, and settles or parks their messages.
+// tryStore tries once to store the events of tasks. It then settles or parks each message.
 func (s *eventStore) tryStore(ctx context.Context, tasks []*task) {
 	var reports []ledger.Report
 	var owners []*task
@@ -141,7 +141,7 @@ func (s *eventStore) tryStore(ctx context.Context, tasks []*task) {
 	attempted, cancel := context.WithTimeout(ctx, attempt)
 	done := s.receiver.opts.Ledger.Ingest(attempted, reports)
 	cancel()
-	s.loop.EndStore() // other loops need not wait while messages are parked
+	s.loop.EndStore() // other loops may store while messages are parked
 	s.receiver.metrics.events.WithLabelValues("stored").Add(float64(done.Stored))
 	s.receiver.metrics.events.WithLabelValues("duplicate").Add(float64(done.Duplicates))
 	if done.TooOld > 0 {
@@ -176,11 +176,11 @@ func (s *eventStore) tryStore(ctx context.Context, tasks []*task) {
 	}
 }
 
-// finalReason returns the reason of a dead letter if a retry cannot succeed, ""
-// otherwise.
+// finalReason returns the reason of a dead letter if a retry of the failed event cannot succeed,
+// and otherwise "".
 func (t *task) finalReason(f *ledger.Failure) string {
-	// consecutive reports before damage is believed: one read may have seen a
-	// change in progress
+	// number of consecutive reports after which an object counts as damaged; a single report may
+	// come from reading a change in progress
 	const patience = 4
 	switch {
 	case f.IsInvalid():
@@ -193,12 +193,13 @@ func (t *task) finalReason(f *ledger.Failure) string {
 	return ""
 }
 
-// rejectMessage makes the message of an event a dead letter, once its other events have an outcome.
+// rejectMessage records that an event of a message cannot be stored. The message becomes a dead
+// letter once all its other events have an outcome.
 func (s *eventStore) rejectMessage(t *task, r *ledger.Report, reason string, err error) {
 	s.receiver.metrics.events.WithLabelValues("refused").Inc()
 	s.receiver.metrics.refused.WithLabelValues(reason).Inc()
 	if t.Rejection == nil {
-		t.Rejection = receiver.Reject(reason, "An event of the object with the key %q in %q is not stored: %v. The others of the message are, unless they have the same fault. "+
-			"Send the message again when that is repaired; nothing is stored twice.", domain.Clip(r.Name.Key()), r.Name.Bucket(), err)
+		t.Rejection = receiver.Reject(reason, "An event of the object with the key %q in %q is not stored: %v. The other events of the message are stored, unless they have the same fault. "+
+			"Send the message again after the repair; no event is stored twice.", domain.Clip(r.Name.Key()), r.Name.Bucket(), err)
 	}
 }

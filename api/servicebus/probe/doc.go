@@ -1,7 +1,8 @@
-// Package probe tests whether a credential may receive from queues and send to them, without a message.
+// Package probe tests whether a credential has the right to receive from queues and to send to them.
+// It sends, receives and locks no message.
 //
-// A right is tested by opening a link: the bus refuses that if the credential lacks the right, if the
-// queue does not exist, or if the link has sessions and the queue has none, or the other way round. No
-// message is sent, received or locked. In a queue with sessions the link is one to a session that no
-// message has; it is gone once the link is closed, and with the connection if the program dies before.
+// A right is tested by opening a link. The bus refuses the link if the credential lacks the right,
+// if the queue does not exist, or if only one of the link and the queue has sessions. In a queue with
+// sessions, the link is opened to a session without messages. The session is released when the link
+// is closed, or when the connection ends because the program dies.
 package probe

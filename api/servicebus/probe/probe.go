@@ -12,8 +12,8 @@ import (
 // A Link is a link to a queue, for receiving or sending.
 type Link struct {
 	Queue    string
-	Sends    bool // false: it receives
-	Sessions bool // the queue has sessions
+	Sends    bool // true for a link that sends, false for a link that receives
+	Sessions bool // true if the queue has sessions
 }
 
 // An Outcome is the result of opening a link.
@@ -24,23 +24,23 @@ const (
 	Granted       Outcome = iota
 	Denied                // the credential does not have the right
 	Missing               // the queue does not exist
-	OtherSessions         // the queue has sessions and must have none, or the other way round
+	OtherSessions         // the queue has sessions although Link.Sessions is false, or the other way round
 	Disabled              // the queue is disabled
-	Unreachable           // the bus did not answer, or in an unknown way
+	Unreachable           // the bus did not reply, or replied with an unknown error
 )
 
-// A Result is the outcome of a link.
+// A Result is the outcome of opening a link.
 type Result struct {
 	Link
 	Outcome Outcome
 	Err     error // nil if the right is granted
 }
 
-// atOnce is the number of links that are opened at the same time.
+// atOnce is the maximum number of links that are open at the same time.
 const atOnce = 8
 
-// Run opens each link and closes it. session is the id of a session that no other client uses. It uses
-// the client until it returns, and does not close it.
+// Run opens and closes each link. session is the id of a session that no other client uses. Run
+// does not close the client.
 func Run(ctx context.Context, client *azservicebus.Client, session string, links []Link) []Result {
 	results := make([]Result, len(links))
 	var group errgroup.Group
@@ -55,11 +55,11 @@ func Run(ctx context.Context, client *azservicebus.Client, session string, links
 			return nil
 		})
 	}
-	_ = group.Wait() // errors are in the results
+	_ = group.Wait() // each error is in a Result
 	return results
 }
 
-// openLink opens a link and closes it. An error of closing does not concern the
+// openLink opens a link and closes it. It ignores an error of closing, which does not depend on the
 // right.
 func openLink(ctx context.Context, client *azservicebus.Client, session string, link Link) error {
 	var opened interface{ Close(context.Context) error }
@@ -69,7 +69,7 @@ func openLink(ctx context.Context, client *azservicebus.Client, session string, 
 		var sender *azservicebus.Sender
 		if sender, err = client.NewSender(link.Queue, nil); err == nil {
 			opened = sender
-			_, err = sender.NewMessageBatch(ctx, nil) // opens the link to get the maximum size of a message
+			_, err = sender.NewMessageBatch(ctx, nil) // opens the link to read the maximum message size from the bus
 		}
 	case link.Sessions:
 		var receiver *azservicebus.SessionReceiver
@@ -80,7 +80,7 @@ func openLink(ctx context.Context, client *azservicebus.Client, session string, 
 		var receiver *azservicebus.Receiver
 		if receiver, err = client.NewReceiverForQueue(link.Queue, nil); err == nil {
 			opened = receiver
-			_, err = receiver.PeekMessages(ctx, 1, nil) // opens the link, and does not remove the message
+			_, err = receiver.PeekMessages(ctx, 1, nil) // opens the link, but neither locks nor removes a message
 		}
 	}
 	if opened != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newBus returns a client of a namespace, with a key that has rights.
+// newBus returns a client of a namespace. The key of the client has the given rights.
 func newBus(t *testing.T, rights embedded.Key) *azservicebus.Client {
 	t.Helper()
 	var entities embedded.Entities
@@ -45,7 +45,7 @@ func outcomes(t *testing.T, client *azservicebus.Client, links ...probe.Link) (a
 	return all
 }
 
-func TestRun_TellsRightsFromMissingQueuesAndOtherSessions(t *testing.T) {
+func TestRun_DistinguishesRightsQueuesAndSessions(t *testing.T) {
 	client := newBus(t, embedded.Key{Rights: embedded.All})
 	require.Equal(t, []probe.Outcome{probe.Granted, probe.Granted, probe.Granted, probe.Missing, probe.Missing, probe.OtherSessions, probe.OtherSessions},
 		outcomes(t, client,

@@ -10,43 +10,43 @@ import (
 	"github.com/Azure/go-amqp"
 )
 
-// A Reason is why a call of the client failed.
+// A Reason is the reason why a call of the client failed.
 type Reason int
 
 // The reasons.
 const (
-	None         Reason = iota // there is no error
-	Unreachable                // the connection was lost, or the error is not a known one
+	None         Reason = iota // no error
+	Unreachable                // the connection was lost, or the error is unknown
 	NotFound                   // the queue does not exist
 	Unauthorized               // the bus refuses the key or the role
-	NotAllowed                 // the queue does not allow the link, for instance without sessions
-	TooLarge                   // the queue takes no message of this size
+	NotAllowed                 // the queue does not allow the link, for instance because the queue has no sessions
+	TooLarge                   // the queue does not accept messages of this size
 	Full                       // the queue has reached its maximum size
 	Disabled                   // the queue is disabled
-	SessionHeld                // another connection holds the session, perhaps one that was lost
-	LockLost                   // the lock of the message or the session has ended
-	Timeout                    // the bus waited without a result, for instance for a session
+	SessionHeld                // another connection holds the session, perhaps a lost connection
+	LockLost                   // the lock of the message or the session has expired
+	Timeout                    // the bus reports that its wait ended without a result, for instance without a session
 	Closed                     // the client is closed
 )
 
-// A Failure is the meaning of an error of the client, and what a caller can do
-// about it. It does not wrap the error, which may be that of a context of this
-// package: callers would mistake it for the end of their own context.
+// A Failure is the meaning of an error of the client, with advice for an operator. It does not wrap
+// the error, which may be the error of an internal context: a caller would mistake it for the error
+// of its own context.
 type Failure struct { //nolint:errname // as in package client of cosmos: what failed, and why
 	Reason Reason
-	Advice string // what an operator can do
+	Advice string // text that tells an operator what to do
 
-	Retry     bool // another attempt may succeed without an operator
-	RetryOnce bool // a single further attempt is enough to know
-	Permanent bool // waiting does not help: a setting, a right or the message has to be changed
+	Retry     bool // another attempt may succeed without an operator's action
+	RetryOnce bool // one further attempt decides: if it fails as well, retries are useless
+	Permanent bool // retries are useless until a setting, a right or the message is changed
 
-	ReplaceClient bool // this client is permanently broken
-	LinkEnded     bool // the bus has ended the link of this sender or receiver, which is permanently broken
+	ReplaceClient bool // the client is permanently broken
+	LinkEnded     bool // the bus has ended the link of the sender or receiver, which is permanently broken
 
 	err error
 }
 
-// Error returns the advice, and the text of the client in a printable form.
+// Error returns the advice, and the client's error text in a printable form.
 func (f *Failure) Error() string { return f.Advice + ": " + Printable(f.err.Error()) }
 
 const (
@@ -55,8 +55,8 @@ const (
 	adviceUnauthorized = "the bus does not let this hub use the queue; check its key, or its role"
 )
 
-// failures has the failure for each reason. Unauthorized needs another client,
-// because the key may have changed.
+// failures has the Failure for each reason. Unauthorized replaces the client, because the key may
+// have changed.
 var failures = map[Reason]Failure{
 	Unreachable:  {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
 	LockLost:     {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
@@ -71,7 +71,7 @@ var failures = map[Reason]Failure{
 	Disabled:     {Advice: "the queue is disabled; enable it"},
 }
 
-// codes are the reasons of the errors that the client distinguishes.
+// codes maps the error codes of the client to reasons.
 var codes = map[azservicebus.Code]Reason{
 	azservicebus.CodeNotFound:           NotFound,
 	azservicebus.CodeUnauthorizedAccess: Unauthorized,
@@ -80,8 +80,8 @@ var codes = map[azservicebus.Code]Reason{
 	azservicebus.CodeClosed:             Closed,
 }
 
-// conditions are the reasons of the errors of the bus that the client passes
-// on.
+// conditions maps the AMQP error conditions of the bus, which the client returns unchanged, to
+// reasons.
 var conditions = map[amqp.ErrCond]Reason{
 	amqp.ErrCondNotFound:                     NotFound,
 	amqp.ErrCondUnauthorizedAccess:           Unauthorized,
@@ -92,15 +92,15 @@ var conditions = map[amqp.ErrCond]Reason{
 	"com.microsoft:session-cannot-be-locked": SessionHeld,
 }
 
-// Classify returns the meaning of err. An unknown error counts as a lost connection, because
-// many errors mean that. For nil it returns a Failure without a reason.
+// Classify returns the meaning of err. It classifies an unknown error as a lost connection, because
+// most unknown errors are caused by one. For a nil error it returns a Failure with the reason None.
 func Classify(err error) *Failure {
 	reason := ReasonOf(err)
 	f := failures[reason]
 	f.Reason, f.err = reason, err
 	if _, ended := errors.AsType[*amqp.LinkError](err); ended {
-		// The reason why the bus has ended a link may be outdated, so another
-		// link is opened.
+		// The error with which the bus ended the link may be outdated, so one attempt over another
+		// link is useful.
 		f.LinkEnded, f.Permanent = true, false
 		if !f.ReplaceClient {
 			f.Retry, f.RetryOnce = true, true
@@ -109,7 +109,7 @@ func Classify(err error) *Failure {
 	return &f
 }
 
-// ReasonOf returns the reason alone.
+// ReasonOf returns the Reason of err.
 func ReasonOf(err error) Reason {
 	if err == nil {
 		return None
@@ -130,8 +130,8 @@ func ReasonOf(err error) Reason {
 	return Unreachable
 }
 
-// Printable makes a text from outside safe for a log and an operator's screen:
-// it has printable characters only, and at most about 500 bytes.
+// Printable makes a text from outside safe for a log and an operator's screen. The result has only
+// printable characters, and is limited to about 500 bytes.
 func Printable(text string) string {
 	const limit = 500
 	text = strings.Map(func(c rune) rune {

@@ -60,8 +60,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// Otherwise the caller would mistake the end of an internal context for the end
-// of its own.
+// A caller would mistake the end of an internal context for the end of its own context.
 func TestAFailureDoesNotWrapItsError(t *testing.T) {
 	require.NotErrorIs(t, busclient.Classify(context.DeadlineExceeded), context.DeadlineExceeded)
 }

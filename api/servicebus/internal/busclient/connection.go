@@ -12,16 +12,15 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// Timeouts of calls of the client, one for each call.
+// Time limits for a single call of the client.
 const (
-	SendTimeout  = 20 * time.Second // for opening links and sending over them
-	CloseTimeout = 5 * time.Second  // for closing; the bus closes the rest a little later
+	SendTimeout  = 20 * time.Second // for opening a link and sending a message
+	CloseTimeout = 5 * time.Second  // for closing; after this time, the bus closes links and connections itself
 )
 
-// Retries returns the retry options for clients of a Connection. They are few,
-// because its users retry with a new client. They must not be zero: then the
-// client, which renews its tokens in the background, would spin while the bus
-// cannot be reached.
+// Retries returns the retry options for clients of a Connection. The client retries only once,
+// because the users of a Connection retry with a new client. It must retry at least once: a client
+// without retries spins in the background while it cannot renew its tokens.
 func Retries() azservicebus.RetryOptions {
 	return azservicebus.RetryOptions{MaxRetries: 1, RetryDelay: time.Second}
 }
@@ -29,7 +28,7 @@ func Retries() azservicebus.RetryOptions {
 // ErrClosed reports the use of a Connection after Close.
 var ErrClosed = errors.New("the connection to Service Bus is closed")
 
-// An OpenError reports that a Connection has no client, and why.
+// An OpenError reports that a Connection has no client, with the reason.
 type OpenError struct{ err error }
 
 func (e *OpenError) Error() string {
@@ -40,35 +39,34 @@ func (e *OpenError) Unwrap() error { return e.err }
 
 // Options are the options of a Connection. Open is required.
 type Options struct {
-	// Open makes a client without making a call. It is called again after a
-	// client was retired, so that new credentials are used.
+	// Open creates a client without making a call. It is called again after a client was retired,
+	// so that new credentials take effect.
 	Open func() (*azservicebus.Client, error)
 
-	// KeepClient prevents that a client is retired because a sender failed: the
-	// client has enough retries to repair its connection.
+	// KeepClient prevents a failed sender from retiring its client. It is for a client that has
+	// enough retries to repair its connection.
 	KeepClient bool
 
-	// SendersPerQueue is the maximum number of links for the senders of a queue. Default: 1.
+	// SendersPerQueue is the maximum number of links to one queue for sending. Default: 1.
 	SendersPerQueue int
 
 	Logger *slog.Logger // default: none
 }
 
-// A Connection is a client of a bus that its users share. It is opened at its
-// first use. A client that has failed is retired: the next user gets another
-// one, and its last user closes it.
+// A Connection is a shared client of a bus. The client is opened when it is first used. A client
+// that has failed is retired: the next user gets a new client, and the last user of the retired
+// client closes it.
 type Connection struct {
 	opts Options
 
 	mu      sync.Mutex
-	current *Client // nil before the first use, and after a failure
-	users   int     // users of all clients
+	current *Client // nil before the first use and after a failure
+	users   int     // number of users of all clients, including retired ones
 	closed  bool
 	closing sync.WaitGroup // incremented only while mu is held and closed is false
 }
 
-// A Client is one client of a Connection. The mutex of the Connection guards
-// its changing fields.
+// A Client is one client of a Connection. The mutex of the Connection guards its mutable fields.
 type Client struct {
 	*azservicebus.Client
 	senders map[string][]*sharedSender // senders by queue
@@ -76,14 +74,14 @@ type Client struct {
 	retired bool
 }
 
-// NewConnection returns a Connection that is opened at its first use.
+// NewConnection returns a Connection that is opened when it is first used.
 func NewConnection(o Options) *Connection {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.SendersPerQueue = cmp.Or(o.SendersPerQueue, 1)
 	return &Connection{opts: o}
 }
 
-// Acquire returns the current client. Each Acquire needs one Release.
+// Acquire returns the current client. The caller must call Release once for each Acquire.
 func (c *Connection) Acquire() (*Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +100,7 @@ func (c *Connection) Acquire() (*Client, error) {
 	return c.current, nil
 }
 
-// Release ends a use of client. The last user of a retired client closes it.
+// Release ends a use of client. If client is retired and has no other users, Release closes it.
 func (c *Connection) Release(ctx context.Context, client *Client) {
 	c.mu.Lock()
 	client.users--
@@ -110,8 +108,7 @@ func (c *Connection) Release(ctx context.Context, client *Client) {
 	c.unlockAndClose(ctx, client)
 }
 
-// Retire lets no further users get client, and reports whether it was the
-// current one.
+// Retire prevents new uses of client, and reports whether client was the current one.
 func (c *Connection) Retire(ctx context.Context, client *Client) bool {
 	c.mu.Lock()
 	if c.current != client {
@@ -123,15 +120,15 @@ func (c *Connection) Retire(ctx context.Context, client *Client) bool {
 	return true
 }
 
-// Replace retires client and logs that.
+// Replace retires client and logs the replacement.
 func (c *Connection) Replace(ctx context.Context, client *Client) {
 	if c.Retire(ctx, client) {
 		c.opts.Logger.Info("the connection to Service Bus is being replaced")
 	}
 }
 
-// unlockAndClose unlocks mu, and closes client in the background if it is retired and
-// has no users.
+// unlockAndClose unlocks mu. If client is retired and has no users, unlockAndClose closes client in
+// the background.
 func (c *Connection) unlockAndClose(ctx context.Context, client *Client) {
 	unused := client.retired && client.users == 0
 	if unused && !c.closed {
@@ -139,7 +136,7 @@ func (c *Connection) unlockAndClose(ctx context.Context, client *Client) {
 		unused = false
 	}
 	c.mu.Unlock()
-	if unused { // Close does not wait for further ones
+	if unused { // after Close, no caller waits for the closing of this client
 		c.closeClient(ctx, client)
 	}
 }
@@ -150,8 +147,8 @@ func (c *Connection) closeClient(ctx context.Context, client *Client) {
 	}
 }
 
-// Close closes the current client, even if it is in use, and waits until the
-// retired clients without users are closed.
+// Close closes the current client, even if it is in use. It waits until the retired clients without
+// users are closed.
 func (c *Connection) Close(ctx context.Context) error {
 	c.mu.Lock()
 	current := c.current
@@ -165,8 +162,8 @@ func (c *Connection) Close(ctx context.Context) error {
 	return err
 }
 
-// LeastUsed returns the first of the connections with the fewest users, so that no unneeded
-// connection is opened.
+// LeastUsed returns the connection with the fewest users, and the first of several such
+// connections, so that unneeded connections are not opened.
 func LeastUsed(connections []*Connection) *Connection {
 	users := func(c *Connection) int {
 		c.mu.Lock()
@@ -176,7 +173,7 @@ func LeastUsed(connections []*Connection) *Connection {
 	return slices.MinFunc(connections, func(a, b *Connection) int { return cmp.Compare(users(a), users(b)) })
 }
 
-// Outlast calls f with a context that ends after d, even if ctx has ended.
+// Outlast calls f with a context that ends after d, even if ctx has already ended.
 func Outlast(ctx context.Context, d time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
 	defer cancel()

@@ -19,12 +19,12 @@ import (
 
 const queue = "q"
 
-// A countedBus counts the opened clients and their open connections.
+// A countedBus counts the clients that were opened, and their open connections.
 type countedBus struct {
 	*embedded.Namespace
 	clients, open atomic.Int64
-	fails         atomic.Bool // no client can be opened
-	away          atomic.Bool // no connection can be made
+	fails         atomic.Bool // if true, no client can be created
+	away          atomic.Bool // if true, no connection can be opened
 }
 
 func newBus(t *testing.T) *countedBus {
@@ -69,7 +69,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// newConnection returns a connection to the bus that is closed with the test.
+// newConnection returns a connection to the bus. It is closed at the end of the test.
 func (b *countedBus) newConnection(t *testing.T, change ...func(*busclient.Options)) *busclient.Connection {
 	t.Helper()
 	o := busclient.Options{Open: b.client}
@@ -157,7 +157,7 @@ func TestAClosedConnectionHasNoClients(t *testing.T) {
 	})
 }
 
-func TestARetiredClientIsClosedAlsoAfterItsConnection(t *testing.T) {
+func TestARetiredClientIsClosedEvenAfterItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBus(t)
 		c := busclient.NewConnection(busclient.Options{Open: b.client})
@@ -199,8 +199,7 @@ func TestTheConnectionWithTheFewestUsersIsNext(t *testing.T) {
 	require.Same(t, all[0], busclient.LeastUsed(all))
 }
 
-// A sender that cannot reach the bus retires its client. The second attempt
-// openClient another one.
+// A sender that cannot reach the bus retires its client. The second attempt opens another client.
 func TestASenderThatFailsReplacesItsClient(t *testing.T) {
 	for name, tc := range map[string]struct {
 		keep    bool
@@ -227,7 +226,7 @@ func TestASenderThatFailsReplacesItsClient(t *testing.T) {
 	}
 }
 
-func TestSendersShareALinkOrHaveOneEach(t *testing.T) {
+func TestSenders_UseTheConfiguredNumberOfLinks(t *testing.T) {
 	for name, tc := range map[string]struct{ limit, links int }{
 		"one":            {0, 1},
 		"up to a limit":  {3, 3},

@@ -8,19 +8,18 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// A Receiver is either receiver of the client. Two goroutines must not use it
-// at the same time.
+// A Receiver is the part of azservicebus.Receiver and azservicebus.SessionReceiver that receives
+// messages. Only one goroutine may use it at a time.
 type Receiver interface {
 	// ReceiveMessages waits for messages and returns up to limit of them.
 	ReceiveMessages(ctx context.Context, limit int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 }
 
-// ErrLinkLost reports that a receiver has lost its link: the connection was dropped, or
-// the lock of the session has ended.
+// ErrLinkLost reports that a receiver has lost its link, because the connection was lost or the
+// lock of the session has expired.
 var ErrLinkLost = errors.New("the link to the queue is lost")
 
-// A PanicError has the value with which the client panicked when it read a
-// message.
+// A PanicError has the value with which the client panicked while it decoded a message.
 type PanicError struct{ Value any }
 
 func (p *PanicError) Error() string { return fmt.Sprintf("the client panicked: %v", p.Value) }
@@ -31,10 +30,10 @@ func IsPanic(err error) bool {
 	return is
 }
 
-// ReceiveOne returns the next message. It asks for one at a time: asked for more, the
-// client may return the messages of a session in the wrong order. The client panics on
-// properties of certain types, which any sender can set; a receiver that returned a
-// [PanicError] must not be used again.
+// ReceiveOne returns the next message. It requests only one message, because a call for several
+// messages may return the messages of a session in the wrong order. The client panics on properties
+// of unexpected types, which any sender can set. After a [PanicError], the receiver must not be
+// used again.
 func ReceiveOne(ctx context.Context, r Receiver) (_ *azservicebus.ReceivedMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -45,7 +44,7 @@ func ReceiveOne(ctx context.Context, r Receiver) (_ *azservicebus.ReceivedMessag
 	switch {
 	case err != nil:
 		return nil, err
-	case len(got) == 0: // the client reports in this way that it has lost the link, and would open another
+	case len(got) == 0: // the client returns no messages and no error if it has lost the link; the next call would open another link
 		return nil, ErrLinkLost
 	default:
 		return got[0], nil

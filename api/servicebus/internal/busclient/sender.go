@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A sharedSender is a link to one queue, which may have several users. The
-// mutex of the Connection guards its changing fields.
+// A sharedSender is a link to one queue, which several callers may use. The mutex of the Connection
+// guards its mutable fields.
 type sharedSender struct {
 	*azservicebus.Sender
 	queue   string
-	opening *semaphore.Weighted // held by the caller that may open the link
+	opening *semaphore.Weighted // acquired by the caller that may open the link
 	users   int
 	lost    bool // the bus has ended the link
 }
 
-// WithSender calls f with a sender of the queue whose link is open. It returns the error of f,
-// or why there is no such sender. A sender or client that failed permanently is replaced for
-// the next call.
+// WithSender calls f with a sender of the queue whose link is open. It returns the error of f, or
+// the reason why no such sender is available. After a permanent failure of the sender or the
+// client, the next call uses a new one.
 func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azservicebus.Sender) error) error {
 	client, err := c.Acquire()
 	if err != nil {
@@ -31,8 +31,8 @@ func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azser
 	defer c.Release(ctx, client)
 	s, err := c.acquireSender(client, queue)
 	if err == nil {
-		defer func() { c.releaseSender(ctx, client, s, Classify(err).LinkEnded) }() // also if f panics
-		err = s.open(ctx)                                                           // opened first, so that a failure of opening can be told from a failure of f
+		defer func() { c.releaseSender(ctx, client, s, Classify(err).LinkEnded) }() // deferred, so that the sender is released even if f panics
+		err = s.open(ctx)                                                           // opened before f, so that a failure to open the link differs from a failure of f
 		if err == nil {
 			err = f(s.Sender)
 		}
@@ -43,8 +43,8 @@ func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azser
 	return err
 }
 
-// acquireSender returns a sender for a queue: an unused one, a new one, or the
-// one with the fewest users. It makes no call. Each needs one releaseSender.
+// acquireSender returns a sender for a queue: an unused sender, a new one, or the one with the
+// fewest users. It makes no call. The caller must call releaseSender once for each acquireSender.
 func (c *Connection) acquireSender(client *Client, queue string) (*sharedSender, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,11 +65,11 @@ func (c *Connection) acquireSender(client *Client, queue string) (*sharedSender,
 	return s, nil
 }
 
-// releaseSender ends a use of s. If its link is lost, the next user gets another sender:
-// the client would use a link that the bus has ended for ever, as the bus does when a
-// queue is deleted, also when the queue exists again. The old sender is closed when it
-// has no users: one that is closed while it opens a link leaves that behind. A sender of
-// a retired client is closed with it.
+// releaseSender ends a use of s. If the link of s is lost, the next user gets another sender. The
+// bus ends a link when its queue is deleted, and the client would keep using the ended link even
+// after the queue was created again. The old sender is closed when it has no users, because closing
+// it while it opens a link would leave that link open. The sender of a retired client is closed
+// together with the client.
 func (c *Connection) releaseSender(ctx context.Context, client *Client, s *sharedSender, lost bool) {
 	c.mu.Lock()
 	s.users--
@@ -80,18 +80,18 @@ func (c *Connection) releaseSender(ctx context.Context, client *Client, s *share
 	unused := s.lost && s.users == 0 && !client.retired
 	c.mu.Unlock()
 	if unused {
-		_ = Outlast(ctx, CloseTimeout, s.Close) // the other end is gone
+		_ = Outlast(ctx, CloseTimeout, s.Close) // an error is harmless, because the bus has ended the link
 	}
 }
 
-// open opens the link of the sender if it is not open. One caller at a time does so. If an open
-// fails inside the client, each caller that has waited for it opens a link in turn, and the
-// client forgets every link except the last, with the goroutines that renew their tokens. Those
-// callers also wait without a limit; here they return when ctx ends. If the link is open, open
-// makes no call.
+// open opens the link of the sender if it is not open. Only one caller at a time opens the link.
+// Without this rule, if an open fails inside the client, each waiting caller opens a link in turn,
+// and the client loses track of every link except the last, together with the goroutines that renew
+// their tokens. The callers inside the client also wait without a limit; the callers of open return
+// when ctx ends. If the link is open, open makes no call.
 //
-// A link that is lost during a send is opened again by the client, which makes sure that
-// one caller does so.
+// If a link is lost during a send, the client opens it again, and ensures that only one caller does
+// so.
 func (s *sharedSender) open(ctx context.Context) error {
 	if err := s.opening.Acquire(ctx, 1); err != nil {
 		return err
@@ -101,8 +101,7 @@ func (s *sharedSender) open(ctx context.Context) error {
 	return err
 }
 
-// A SendError reports that a message was not accepted, or that its outcome is
-// not known.
+// A SendError reports that the bus did not accept a message, or that the outcome is unknown.
 type SendError struct {
 	Uncertain bool // the bus may have accepted the message
 	err       error
@@ -112,8 +111,8 @@ func (e *SendError) Error() string { return e.err.Error() }
 
 func (e *SendError) Unwrap() error { return e.err }
 
-// Send returns nil once the bus has accepted m, and a [SendError] otherwise. A connection or a
-// link may have been lost since its last use, so Send makes a second attempt over another one.
+// Send returns nil once the bus has accepted m, and otherwise a [SendError]. The connection or the
+// link may have been lost since its last use, so Send makes a second attempt over a new one.
 func (c *Connection) Send(ctx context.Context, queue string, m *azservicebus.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
 	defer cancel()
@@ -128,7 +127,7 @@ func (c *Connection) Send(ctx context.Context, queue string, m *azservicebus.Mes
 	switch {
 	case second == nil:
 		return nil
-	case first.Uncertain: // the second attempt does not change that the first may have succeeded
+	case first.Uncertain: // a failed second attempt does not prove that the first attempt failed
 		return first
 	default:
 		return second
@@ -149,7 +148,7 @@ func (c *Connection) sendOnce(ctx context.Context, queue string, m *azservicebus
 	}
 	failure := Classify(err)
 	return failure.Retry, &SendError{
-		Uncertain: sending && failure.Retry && !failure.RetryOnce, // otherwise the bus has refused it
+		Uncertain: sending && failure.Retry && !failure.RetryOnce, // for other failures, the bus has certainly not accepted the message
 		err:       fmt.Errorf("send to queue %s: %w", queue, failure),
 	}
 }

@@ -18,9 +18,9 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Backoff returns the pause after a number of consecutive failures: exponential
-// from 50 ms to 30 s, minus a jitter of up to a half, so that clients that
-// failed together do not retry together. random is from 0 to 1.
+// Backoff returns the pause after a number of consecutive failures. It grows exponentially from 50
+// ms to 30 s. Jitter shortens it by up to a half, so that clients that failed together do not retry
+// together. random returns numbers in [0, 1).
 func Backoff(failures int, random func() float64) time.Duration {
 	const first, longest = 50 * time.Millisecond, 30 * time.Second
 	d := longest
@@ -30,12 +30,12 @@ func Backoff(failures int, random func() float64) time.Duration {
 	return d - time.Duration(random()*float64(d)/2)
 }
 
-// ErrAtOnce requests an immediate stop if it is the cause of the end of a context:
-// messages that are not settled return to the bus.
+// ErrAtOnce requests an immediate stop, if it is the cause of the end of a context. Messages that
+// are not settled return to the bus.
 var ErrAtOnce = errors.New("end at once")
 
-// WithGrace returns a context that ends a grace period after ctx, or at once if
-// the cause is [ErrAtOnce]. stop releases it.
+// WithGrace returns a context that ends a grace period after ctx, or immediately if the cause is
+// [ErrAtOnce]. The caller must call stop to release the context.
 func WithGrace(ctx context.Context, grace time.Duration) (work context.Context, stop func()) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {

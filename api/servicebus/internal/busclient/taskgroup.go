@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A TaskGroup runs work that outlasts the call that started it, because the client must
-// not be interrupted.
+// A TaskGroup runs tasks that may continue after the call that started them has returned, because
+// calls of the client must not be interrupted.
 type TaskGroup struct {
 	ctx  context.Context //nolint:containedctx // ends with Stop
 	stop context.CancelFunc
@@ -23,13 +23,13 @@ func NewTaskGroup() *TaskGroup {
 	return g
 }
 
-// Context returns the context of the tasks. It ends with Stop.
+// Context returns the context of the tasks. It ends when Stop is called.
 func (g *TaskGroup) Context() context.Context { return g.ctx }
 
-// Stop interrupts all tasks.
+// Stop ends the context of the tasks.
 func (g *TaskGroup) Stop() { g.stop() }
 
-// Go runs f in a goroutine. After Close it runs nothing and returns false.
+// Go runs f in a goroutine. After Close, Go does not run f and returns false.
 func (g *TaskGroup) Go(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -40,14 +40,14 @@ func (g *TaskGroup) Go(f func()) bool {
 	return true
 }
 
-// Close prevents new tasks, and waits for those that run. If ctx ends first, it
-// stops them and returns the error of ctx.
+// Close prevents new tasks and waits for the running tasks. If ctx ends first, Close stops the
+// tasks and returns the error of ctx.
 func (g *TaskGroup) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()
 	done := make(chan struct{})
-	go func() { // ends with the tasks, each of which has a deadline
+	go func() { // this goroutine ends with the tasks, each of which has a deadline
 		g.tasks.Wait()
 		close(done)
 	}()

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-func TestATaskGroupWaitsForItsTasksAndStartsNoMore(t *testing.T) {
+func TestTaskGroup_CloseWaitsForTasksAndStartsNoMore(t *testing.T) {
 	g := busclient.NewTaskGroup()
 	release, ran := make(chan struct{}), false
 	require.True(t, g.Go(func() {
@@ -24,7 +24,7 @@ func TestATaskGroupWaitsForItsTasksAndStartsNoMore(t *testing.T) {
 	require.False(t, g.Go(func() { t.Error("a task after Close") }))
 }
 
-func TestATaskGroupThatIsOutOfTimeStopsItsTasks(t *testing.T) {
+func TestTaskGroup_StopsItsTasksWhenTheContextEnds(t *testing.T) {
 	g := busclient.NewTaskGroup()
 	stopped := make(chan struct{})
 	require.True(t, g.Go(func() {

@@ -1,6 +1,6 @@
-// Package bustest gives the tests of package servicebus and of those below it an embedded
-// bus with the queues of domains, clients of it, and an operator who changes its queues.
-// Only tests import it.
+// Package bustest provides an embedded bus with the queues of domains for the tests of package
+// servicebus and its subpackages. It also provides clients of the bus, and an operator that changes
+// the queues. Only tests import this package.
 package bustest
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Must returns v, and panics if there is an error.
+// Must returns v. It panics if err is not nil.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -36,10 +36,10 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Origins are the origins of the domains that have queues.
+// Origins are the origins of the domains that have queues on the bus.
 var Origins = []domain.Origin{domain.TimeSeries, domain.Aggregations}
 
-// QueuesOf returns the default queues of domains.
+// QueuesOf returns the default queues of the domains with the given origins.
 func QueuesOf(origins ...domain.Origin) map[domain.Origin]contract.Queues {
 	all := make(map[domain.Origin]contract.Queues)
 	for _, o := range origins {
@@ -48,7 +48,7 @@ func QueuesOf(origins ...domain.Origin) map[domain.Origin]contract.Queues {
 	return all
 }
 
-// Entities returns the queues of Origins.
+// Entities returns the queues of the domains in Origins.
 func Entities() embedded.Entities {
 	var e embedded.Entities
 	add := func(name string, sessions bool) {
@@ -64,7 +64,8 @@ func Entities() embedded.Entities {
 	return e
 }
 
-// Open opens a bus that is closed with the test. By default it has the queues of Origins.
+// Open opens a bus that is closed at the end of the test. By default, the bus has the queues of
+// Origins.
 func Open(t testing.TB, o embedded.Options) *embedded.Namespace {
 	t.Helper()
 	if o.Entities.Queues == nil {
@@ -76,12 +77,12 @@ func Open(t testing.TB, o embedded.Options) *embedded.Namespace {
 	return n
 }
 
-// Clients returns a function that makes clients of n, within the process.
+// Clients returns a function that creates clients of n in this process.
 func Clients(n *embedded.Namespace) func() (*azservicebus.Client, error) {
 	return func() (*azservicebus.Client, error) { return NewClient(n.ConnectionString(""), n.Dial) }
 }
 
-// NewClient makes a client that connects with dial.
+// NewClient returns a client that connects with dial.
 func NewClient(connection string, dial func(context.Context) (net.Conn, error)) (*azservicebus.Client, error) {
 	return azservicebus.NewClientFromConnectionString(connection, &azservicebus.ClientOptions{
 		RetryOptions:     busclient.Retries(),
@@ -89,8 +90,8 @@ func NewClient(connection string, dial func(context.Context) (net.Conn, error)) 
 	})
 }
 
-// ServeTCP serves n on loopback, and returns a function that makes clients of
-// it, so that a benchmark includes TCP.
+// ServeTCP serves n on loopback. It returns a function that creates clients over TCP, so that a
+// benchmark includes the cost of TCP.
 func ServeTCP(b testing.TB, n *embedded.Namespace) func() (*azservicebus.Client, error) {
 	b.Helper()
 	listener, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
@@ -109,21 +110,21 @@ func ServeTCP(b testing.TB, n *embedded.Namespace) func() (*azservicebus.Client,
 	}
 }
 
-// WithoutLeaks fails the test if goroutines outlive it. Tests in a bubble do
-// not need it.
+// WithoutLeaks fails the test if goroutines outlive it. A test in a bubble does not need it,
+// because a bubble fails if goroutines outlive the test.
 func WithoutLeaks(t testing.TB) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 }
 
-// InBubble runs a test in a bubble, whose clock does not advance while any
-// goroutine works: on a slow machine, nothing comes too late.
+// InBubble returns a test that runs f in a bubble. The clock of a bubble does not advance while any
+// goroutine works, so a timeout does not expire because of a slow machine.
 func InBubble(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }
 
-// NewIDs returns ids that end in 1, 2 and so on.
+// NewIDs returns a function that returns ids ending in 1, 2 and so on.
 func NewIDs() func() uuid.UUID {
 	var last byte
 	return func() uuid.UUID {
@@ -132,7 +133,7 @@ func NewIDs() func() uuid.UUID {
 	}
 }
 
-// ClockAt returns a clock that always shows at.
+// ClockAt returns a clock that always returns at.
 func ClockAt(at time.Time) func() time.Time { return func() time.Time { return at } }
 
 // An Operator changes the queues of a bus.
@@ -141,7 +142,7 @@ type Operator struct {
 	Client *admin.Client
 }
 
-// NewOperator returns an operator of n.
+// NewOperator returns an Operator for the bus n.
 func NewOperator(t *testing.T, n *embedded.Namespace) *Operator {
 	t.Helper()
 	client, err := admin.NewClientFromConnectionString(n.ConnectionString(""), &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: handlerTransport{n.Handler()}}})
@@ -182,7 +183,7 @@ func (o *Operator) SetStatus(queue string, status admin.EntityStatus) {
 	}
 }
 
-// IsSendLink reports whether a frame asks the bus for a link to send to a queue.
+// IsSendLink reports whether a frame opens a link for sending to a queue.
 func IsSendLink(frame, queue string) bool {
 	return strings.Contains(frame, " <- ") && strings.Contains(frame, " attach ") && strings.Contains(frame, " Target="+queue+" ")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// collectBatch returns a message with all others that have arrived.
+// collectBatch returns m and all other messages that have already been received.
 func (l *Loop[T]) collectBatch(m *Message[T], received <-chan *Message[T]) []*Message[T] {
 	var batch []*Message[T]
 	for m != nil {
@@ -21,9 +21,10 @@ func (l *Loop[T]) collectBatch(m *Message[T], received <-chan *Message[T]) []*Me
 	return batch
 }
 
-// acquireStore waits while too many stores run. Messages that arrive meanwhile join the batch,
-// because a large batch is faster than many concurrent small ones. The wait is short, because
-// the other stores may be blocked by a failure that does not concern this one.
+// acquireStore waits while the limit of concurrent stores is reached. Messages that arrive during
+// the wait join the batch, because one large batch is faster than many concurrent small batches.
+// The wait is short, because the other stores may be blocked by a failure that does not affect this
+// one.
 func (l *Loop[T]) acquireStore(ctx context.Context) {
 	const limit = 250 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -31,8 +32,8 @@ func (l *Loop[T]) acquireStore(ctx context.Context) {
 	l.storing = l.Stores.Acquire(ctx, 1) == nil
 }
 
-// EndStore lets the store of another loop begin. A handler whose store fails calls it
-// before it waits.
+// EndStore permits another loop to store. A handler calls EndStore when its store has failed,
+// before it waits for a retry.
 func (l *Loop[T]) EndStore() {
 	if l.storing {
 		l.Stores.Release(1)
@@ -40,8 +41,8 @@ func (l *Loop[T]) EndStore() {
 	l.storing = false
 }
 
-// waitNext waits for a message. A session without a message ends after a while,
-// and sooner if others wait.
+// waitNext waits for the next message, and returns nil when the loop must end. A session ends if no
+// message arrives for Limits.Linger, or sooner if another session waits.
 func (l *Loop[T]) waitNext(ctx context.Context, received <-chan *Message[T]) *Message[T] {
 	if l.session == nil {
 		return l.nextOfQueue(ctx, received)
@@ -72,8 +73,8 @@ func (l *Loop[T]) waitNext(ctx context.Context, received <-chan *Message[T]) *Me
 	}
 }
 
-// nextOfQueue waits for a message of a queue without sessions, and meanwhile retries
-// the parked ones.
+// nextOfQueue waits for a message of a queue without sessions. During the wait, it retries the
+// parked messages.
 func (l *Loop[T]) nextOfQueue(ctx context.Context, received <-chan *Message[T]) *Message[T] {
 	if l.Parker == nil {
 		return <-received
@@ -94,8 +95,8 @@ func (l *Loop[T]) nextOfQueue(ctx context.Context, received <-chan *Message[T]) 
 	}
 }
 
-// awaitRoom returns when there is room for parked messages, or ctx ends.
-func (l *Loop[T]) awaitRoom(ctx context.Context) {
+// waitForRoom waits until another message can be parked, or ctx ends.
+func (l *Loop[T]) waitForRoom(ctx context.Context) {
 	for l.Parker != nil && l.Parker.IsFull() && ctx.Err() == nil {
 		at, _ := l.Parker.RetryAt()
 		busclient.Sleep(ctx, time.Until(at))
@@ -103,7 +104,7 @@ func (l *Loop[T]) awaitRoom(ctx context.Context) {
 	}
 }
 
-// endTurn ends a session that was served for a while, if others wait.
+// endTurn ends a session that has used up its turn, if another session waits.
 func (l *Loop[T]) endTurn() {
 	if l.session != nil && (time.Since(l.began) > l.Limits.Turn || l.handled > l.Limits.TurnMessages) {
 		l.makeWay()

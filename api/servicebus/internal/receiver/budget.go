@@ -5,23 +5,24 @@ import (
 	"sync"
 )
 
-// A Budget limits the held messages, in number and bytes. Space for a message is reserved
-// before it is received. Its size is known only afterwards, so the last message may exceed the
-// limit of bytes.
+// A Budget limits the number and the bytes of held messages. A slot for a message is acquired
+// before the message is received. The size of a message is known only after that, so the last
+// message may exceed the limit of bytes.
 type Budget struct {
 	maxMessages, maxBytes int
 
 	mu              sync.Mutex
 	messages, bytes int
-	room            chan struct{} // closed when there is room again, if a caller waits for it
+	room            chan struct{} // closed when a slot becomes free; nil if no caller waits for a slot
 }
 
-// NewBudget returns an unused budget.
+// NewBudget returns a Budget for up to the given number of messages and bytes.
 func NewBudget(messages, bytes int) *Budget {
 	return &Budget{maxMessages: messages, maxBytes: bytes}
 }
 
-// acquireSlot reserves space for one message. It reports whether it had to wait.
+// acquireSlot acquires a slot for one message. waited reports whether all slots were in use at
+// first.
 func (b *Budget) acquireSlot(ctx context.Context) (waited bool, err error) {
 	for ctx.Err() == nil {
 		room := b.tryEnter()
@@ -50,14 +51,14 @@ func (b *Budget) tryEnter() (room <-chan struct{}) {
 	return b.room
 }
 
-// addBytes adds the bytes of a message in an acquired slot.
+// addBytes adds the bytes of a message to its slot.
 func (b *Budget) addBytes(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.bytes += bytes
 }
 
-// releaseSlot releases the space of a message.
+// releaseSlot releases the slot of a message, and the bytes that were added to it.
 func (b *Budget) releaseSlot(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

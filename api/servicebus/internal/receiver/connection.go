@@ -10,20 +10,19 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// A Connection is the connection to one queue. It logs and counts whether the queue
-// can be received from.
+// A Connection is the connection to one queue. It logs and counts whether messages of the queue can
+// be received.
 type Connection struct {
 	*busclient.Connection
 	queue     string
 	logger    *slog.Logger
-	connected func(value float64) // not called before the first answer of the bus: 0 would be a false alarm
+	connected func(value float64) // sets the metric; called only after the first reply of the bus, because a 0 before it would be a false alarm
 
 	mu       sync.Mutex
 	failures int // consecutive failures
 }
 
-// NewConnection returns a connection that is opened at its first use. open
-// makes a client.
+// NewConnection returns a connection that is opened when it is first used. open creates a client.
 func NewConnection(queue string, open func() (*azservicebus.Client, error), metrics *Metrics, logger *slog.Logger) *Connection {
 	logger = logger.With("queue", queue)
 	return &Connection{
@@ -34,13 +33,12 @@ func NewConnection(queue string, open func() (*azservicebus.Client, error), metr
 	}
 }
 
-// Close waits until the clients are closed, which must have no users.
+// Close waits until the clients are closed. The clients must have no users.
 func (c *Connection) Close(ctx context.Context) {
-	_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Connection.Close) // Close always returns nil
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Connection.Close) // Connection.Close always returns nil
 }
 
-// ReportSuccess logs that the queue can be received from, if it could not
-// before.
+// ReportSuccess logs that messages of the queue can be received, if the last report was a failure.
 func (c *Connection) ReportSuccess() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,16 +49,15 @@ func (c *Connection) ReportSuccess() {
 	c.connected(1)
 }
 
-// ReportFailure logs that the queue cannot be received from. A client that failed several
-// times, or whose credentials are refused, is retired; used is nil if none could be
-// opened.
+// ReportFailure logs that messages of the queue cannot be received. It retires a client that has
+// failed several times or whose credentials are refused. used is nil if no client could be opened.
 func (c *Connection) ReportFailure(ctx context.Context, used *busclient.Client, err error) {
 	const enough = 3
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failures++
 	c.connected(0)
-	if c.failures&(c.failures-1) == 0 { // the first, the second, the fourth …, so that a long outage does not fill the disk
+	if c.failures&(c.failures-1) == 0 { // failures 1, 2, 4, 8 and so on are logged, so that a long outage does not fill the disk
 		c.logger.Warn("the queue cannot be received from; trying again", "error", err, "failures", c.failures, "hint", connectionHint(err))
 	}
 	if used != nil && (c.failures%enough == 0 || busclient.ReasonOf(err) == busclient.Unauthorized) {
@@ -68,7 +65,7 @@ func (c *Connection) ReportFailure(ctx context.Context, used *busclient.Client, 
 	}
 }
 
-// connectionHint returns what an operator can do about an error of the bus.
+// connectionHint returns the advice to an operator for an error of the bus.
 func connectionHint(err error) string {
 	switch busclient.ReasonOf(err) {
 	case busclient.Unauthorized:

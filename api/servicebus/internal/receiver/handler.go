@@ -10,48 +10,46 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Message is a message that was received and is not settled yet. T is its
-// content.
+// A Message is a received message that is not settled yet. T is the type of its decoded content.
 type Message[T any] struct {
 	*azservicebus.ReceivedMessage
 	Content   T
-	Weight    int        // approximate bytes in memory
-	Rejection *Rejection // not nil if it cannot be stored
+	Weight    int        // approximate size in memory, in bytes
+	Rejection *Rejection // reason for dead-lettering the message; nil for a valid message
 
-	// Trace is the span of the message while the loop holds it. Without a
-	// tracer it is the trace context in the message; zero: none.
+	// Trace is the span of the message while the loop holds the message. If no spans are recorded,
+	// Trace is the trace context in the message, or zero if the message has none.
 	Trace domain.TraceContext
 
 	span trace.Span
-	lost bool // no longer locked; guarded by messageLocks
+	lost bool // the lock has expired; guarded by the mutex of messageLocks
 }
 
-// A Rejection is the reason why a message cannot be used: never, or not before
-// an operator has repaired what is stored. It goes into the dead letter, so it
-// contains no payload.
+// A Rejection is the reason why a message cannot be stored: it is invalid, or stored data must be
+// repaired first. A Rejection is written to the dead letter, so it must not contain the payload.
 type Rejection struct {
 	Reason      string // one word
-	Description string // what is wrong, and where, for the operator who repairs it
+	Description string // what is wrong, and where in the message; the operator reads it to repair the fault
 }
 
-// Caused is a content that names spans that have caused it, such as those of
-// CloudEvents, in addition to the one in its message. The span of the message
-// has links to them.
+// Caused is a content with the trace contexts of its causes, such as the trace contexts in
+// CloudEvents. They exist in addition to the trace context of the message. The span of the message
+// has links to the spans of the causes.
 type Caused interface {
-	// TraceCauses returns up to domain.MaxCauses spans.
+	// TraceCauses returns up to domain.MaxCauses trace contexts.
 	TraceCauses() []domain.TraceContext
 }
 
-// A Handler decodes and stores the messages of one loop. Decode may be called
-// while Store runs; otherwise the loop calls one method at a time.
+// A Handler decodes and stores the messages of one loop. The loop may call Decode and DeadLettered
+// while Store runs. It does not call Store concurrently.
 type Handler[T any] interface {
-	// Decode returns the content of a message and its approximate size in
-	// memory, or why the message can never be used.
+	// Decode returns the content of a message and its approximate size in memory, or the reason why
+	// the message can never be stored.
 	Decode(m *azservicebus.ReceivedMessage) (content T, weight int, rejected *Rejection)
 
-	// Store stores messages in their order. Before it returns, it has passed
-	// each of them to Settle or Abandon of the loop, or parked it. ctx ends
-	// when the locks are lost or the grace has passed; Store then returns soon.
+	// Store stores messages in order. Before it returns, it must pass each message to Settle or
+	// Abandon of the loop, or park it. When the locks are lost or the grace period has passed, ctx
+	// ends, and Store must return soon.
 	Store(ctx context.Context, batch []*Message[T])
 
 	// DeadLettered is called when a message has become a dead letter. It may be called
@@ -59,27 +57,27 @@ type Handler[T any] interface {
 	DeadLettered(m *Message[T])
 }
 
-// A Parker keeps messages locked that cannot be stored for now, in a queue
-// without sessions, so that later messages are served.
+// A Parker keeps messages locked that cannot be stored at present, so that later messages are
+// stored. It is used only for a queue without sessions.
 type Parker interface {
-	// RetryAt returns when Retry is due, if there are parked messages.
+	// RetryAt returns the time of the next Retry. parked reports whether any messages are parked.
 	RetryAt() (at time.Time, parked bool)
 
-	// Retry stores the parked messages again if that is due.
+	// Retry stores the parked messages if the time for a retry has come.
 	Retry(ctx context.Context)
 
-	// IsFull reports whether no more messages can be parked. The loop waits then.
+	// IsFull reports whether the limit of parked messages is reached. The loop then waits.
 	IsFull() bool
 
-	// AbandonParked abandons the parked messages on the bus, as the loop ends.
+	// AbandonParked returns the parked messages to the bus when the loop ends.
 	AbandonParked()
 }
 
-// Fairness makes sessions give way to others that wait.
+// Fairness determines when a session yields to sessions that wait.
 type Fairness interface {
 	// Wanted returns a channel that is closed while another session may be waiting.
 	Wanted() <-chan struct{}
 
-	// MakeWay reports whether a session that has had its turn must end.
+	// MakeWay reports whether a session that has used up its turn must end.
 	MakeWay() bool
 }

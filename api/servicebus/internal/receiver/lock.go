@@ -10,19 +10,19 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// longestUnrenewed is the maximum time between two renewals of a lock, regardless of its
-// reported end, because clocks may differ.
+// longestUnrenewed is the maximum time between two renewals of a lock. It applies even if the bus
+// reports a later expiry, because the clocks of the bus and the process may differ.
 const longestUnrenewed = 15 * time.Second
 
 // A sessionLock is the lock of the session of a loop.
 type sessionLock struct {
 	*azservicebus.SessionReceiver
 	fairness Fairness
-	duration time.Duration // duration of one renewal
-	renewed  time.Time     // time of the last renewal; set by the loop
+	duration time.Duration // duration of the lock after each renewal
+	renewed  time.Time     // time of the last successful renewal; written by renewSession
 }
 
-// renewLocks renews the locks of a loop until ctx ends or they are lost.
+// renewLocks renews the locks of a loop until ctx ends or the locks are lost.
 func (l *Loop[T]) renewLocks(ctx context.Context) {
 	if l.session != nil {
 		l.renewSession(ctx)
@@ -52,13 +52,13 @@ func (l *Loop[T]) renewSession(ctx context.Context) {
 			l.loseSession(err)
 			return
 		default:
-			l.Fail(err) // held messages may still be saved in time
+			l.Fail(err) // held messages may still be stored before the lock expires
 			wait = s.duration / 8
 		}
 	}
 }
 
-// renewLock calls call while no other call runs.
+// renewLock runs call while no other call uses the link.
 func (l *Loop[T]) renewLock(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -69,17 +69,17 @@ func (l *Loop[T]) renewLock(ctx context.Context, deadline time.Time, call func(c
 	return call(ctx)
 }
 
-// UntilUnlocked returns the time until the lock of the session ends. The bus
-// counts that end as a delivery of the unsettled messages, but not the closing
-// of the receiver. So a message that the client cannot read becomes a dead
-// letter after some time.
+// UntilUnlocked returns the time until the lock of the session expires. The bus counts the expiry
+// as a delivery of the unsettled messages, but does not count the closing of the receiver. So if
+// the loop waits for the expiry, a message that the client cannot decode becomes a dead letter
+// after some deliveries.
 func (l *Loop[T]) UntilUnlocked() time.Duration {
 	const slack = time.Second
 	return time.Until(l.session.renewed.Add(l.session.duration)) + slack
 }
 
-// messageLocks has the locks of the messages that a loop holds from a queue
-// without sessions.
+// messageLocks has the locks of the messages that a loop holds. It is used for a queue without
+// sessions.
 type messageLocks[T any] struct {
 	*azservicebus.Receiver
 
@@ -88,11 +88,11 @@ type messageLocks[T any] struct {
 	added  uint64
 }
 
-// A lease is how long a message is locked.
+// A lease is the time for which a message is locked.
 type lease struct {
 	until   time.Time
 	keptFor time.Duration
-	number  uint64 // order in which messages came
+	number  uint64 // the first received message has number 1
 }
 
 func newMessageLocks[T any](r *azservicebus.Receiver) *messageLocks[T] {
@@ -123,8 +123,8 @@ func (o *messageLocks[T]) hasMessage(m *Message[T]) bool {
 	return has
 }
 
-// markLost records that the lock of a message has ended. It returns false if that was recorded
-// before.
+// markLost records that the lock of a message has expired. It returns false if the loss was already
+// recorded.
 func (o *messageLocks[T]) markLost(m *Message[T]) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,8 +140,8 @@ func (o *messageLocks[T]) isLost(m *Message[T]) bool {
 	return m.lost
 }
 
-// nextDue returns the message whose lock must be renewed now, or else the time until the next
-// renewal.
+// nextDue returns the message whose lock must be renewed now. If no renewal is due, first is nil,
+// and wait is the time until the next renewal.
 func (o *messageLocks[T]) nextDue() (first *Message[T], keptFor, wait time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,7 +152,7 @@ func (o *messageLocks[T]) nextDue() (first *Message[T], keptFor, wait time.Durat
 			first, due = m, at
 		}
 	}
-	const limit = time.Second // a new message is not due earlier
+	const limit = time.Second // the lock of a message that arrives during the wait is not due earlier
 	if first == nil {
 		return nil, 0, limit
 	}
@@ -180,7 +180,7 @@ func (l *Loop[T]) renewMessages(ctx context.Context) {
 		until := time.Now().Add(keptFor)
 		err := l.renewLock(ctx, until, func(ctx context.Context) error {
 			if !l.messages.hasMessage(m) {
-				return nil // it was settled meanwhile, and its lock has ended
+				return nil // the message was settled while this call waited, so its lock no longer exists
 			}
 			return l.messages.RenewMessageLock(ctx, m.ReceivedMessage, nil)
 		})
@@ -200,9 +200,9 @@ func (l *Loop[T]) renewMessages(ctx context.Context) {
 // LockDuration returns the duration of the lock of the session.
 func (l *Loop[T]) LockDuration() time.Duration { return l.session.duration }
 
-// lockDuration returns a safe duration of a lock, given the rest of the lock
-// measured with two clocks, which may differ. No lock lasts longer than 5
-// minutes.
+// lockDuration limits the remaining time of a lock to the range from 1 second to 5 minutes. left
+// may be wrong, because it was measured with the clocks of the bus and of the process, which may
+// differ. No lock lasts longer than 5 minutes.
 func lockDuration(left time.Duration) time.Duration {
 	return min(max(left, time.Second), 5*time.Minute)
 }

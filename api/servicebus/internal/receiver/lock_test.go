@@ -24,7 +24,7 @@ func TestTheLockThatEndsFirstIsRenewedFirst(t *testing.T) {
 
 		var want []*Message[string]
 		for range 20 {
-			want = append(want, add(30*time.Second)) // of locks that end at the same time, the first that came is due first
+			want = append(want, add(30*time.Second)) // if several locks expire at the same time, the lock of the first received message is due first
 		}
 		want = append([]*Message[string]{add(20 * time.Second)}, want...)
 		first, _, wait = locks.nextDue()
@@ -42,7 +42,7 @@ func TestTheLockThatEndsFirstIsRenewedFirst(t *testing.T) {
 	})
 }
 
-func TestALockThatCannotBeToldIsRenewedSoon(t *testing.T) {
+func TestLock_OfUnknownDurationIsRenewedSoon(t *testing.T) {
 	require.Equal(t, time.Minute, lockDuration(time.Minute))
 	require.Equal(t, time.Second, lockDuration(-time.Hour), "the bus's clock is behind")
 	require.Equal(t, 5*time.Minute, lockDuration(time.Hour), "it is ahead")

@@ -14,34 +14,33 @@ import (
 	"github.com/messagehub/messagehub/api/tracing"
 )
 
-// Options are the options of a Loop. All fields except Parker and Tracer are
-// required.
+// Options are the options of a Loop. Parker and Tracer are optional; all other fields are required.
 type Options[T any] struct {
 	Queue   string
 	Handler Handler[T]
-	Parker  Parker // nil: Store parks no messages
+	Parker  Parker // nil if Store parks no messages
 	Limits  Limits
-	InHand  *Budget             // held messages of all loops
-	Stores  *semaphore.Weighted // a token for each concurrent Store of all loops
+	InHand  *Budget             // limits the held messages of all loops
+	Stores  *semaphore.Weighted // limits the concurrent calls of Store of all loops; each call acquires a token
 	Metrics *Metrics
 	Logger  *slog.Logger
-	Tracer  *tracing.Tracer  // nil: spans are not recorded
-	Clock   func() time.Time // the bus stamps the ends of locks with its own clock
+	Tracer  *tracing.Tracer  // nil if spans are not recorded
+	Clock   func() time.Time // clock that is compared with the expiry of locks, which the bus reports on its own clock
 }
 
 // Limits are the limits of one loop.
 type Limits struct {
 	Messages int // held messages
-	Bytes    int // held bytes. The message that exceeds it is still received.
+	Bytes    int // maximum of held bytes. The message that exceeds the limit is still received.
 
-	Settle time.Duration // limit for settling one message
+	Settle time.Duration // time limit for settling one message
 
-	Linger       time.Duration // how long a session without messages is kept
-	Turn         time.Duration // time after which a session makes way for waiting ones
-	TurnMessages int           // messages after which a session makes way for waiting ones
+	Linger       time.Duration // time for which an idle session is kept open
+	Turn         time.Duration // time after which a session yields to waiting sessions
+	TurnMessages int           // number of messages after which a session yields to waiting sessions
 }
 
-// A busReceiver is either receiver of the client.
+// A busReceiver is the common part of azservicebus.Receiver and azservicebus.SessionReceiver.
 type busReceiver interface {
 	busclient.Receiver
 	CompleteMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.CompleteMessageOptions) error
@@ -49,8 +48,8 @@ type busReceiver interface {
 	Close(ctx context.Context) error
 }
 
-// A Loop passes the messages of one receiver to a handler: those of a session,
-// or of a queue without sessions.
+// A Loop passes the messages of one receiver to a handler. The receiver belongs to a session, or to
+// a queue without sessions.
 type Loop[T any] struct {
 	Options[T]
 	receiver busReceiver
@@ -65,23 +64,23 @@ type Loop[T any] struct {
 	began    time.Time
 	received int  // received messages
 	handled  int  // handled messages
-	moving   bool // it makes way for another session
+	moving   bool // true once the session yields to another one
 
-	storing   bool // it holds a token of Stores
+	storing   bool // true while the loop holds a token of Stores
 	inHand    *Budget
-	unsettled chan *Message[T] // passed to Settle
+	unsettled chan *Message[T] // messages that were passed to Settle
 
-	// linkCalls is held during a call that makes the client reopen a lost link:
-	// a settlement or a renewal. Two such calls at the same time would both
-	// reopen it, and the client would forget one link, with its goroutines.
+	// linkCalls is acquired for each settlement and renewal, because these calls open a lost link
+	// again. Two concurrent calls would both open a link, and the client would lose track of one
+	// link, together with its goroutines.
 	linkCalls *semaphore.Weighted
 
 	mu  sync.Mutex
-	err error // the first error
+	err error // the first error of the loop
 }
 
-// NewSession returns a loop for a session. fairness decides when the session
-// makes way.
+// NewSession returns a loop for a session. fairness determines when the session yields to other
+// sessions.
 func NewSession[T any](o Options[T], r *azservicebus.SessionReceiver, fairness Fairness) *Loop[T] {
 	l := newLoop(o, r)
 	l.session = &sessionLock{SessionReceiver: r, fairness: fairness, duration: lockDuration(r.LockedUntil().Sub(o.Clock()))}
@@ -102,20 +101,20 @@ func newLoop[T any](o Options[T], r busReceiver) *Loop[T] {
 		linkCalls: semaphore.NewWeighted(1),
 		began:     time.Now(),
 
-		// Its capacity is the number of messages in the budget, so a send never waits.
+		// The capacity equals the message limit of the budget, so a send never blocks.
 		unsettled: make(chan *Message[T], o.Limits.Messages),
 	}
 }
 
-// Run receives until ctx ends, the session has nothing more to do, or the bus
-// fails, whose error it returns. Messages are held until work ends. When it
-// returns, it holds no messages, and the receiver is still open.
+// Run receives messages until ctx ends, the session has no more messages or yields, or the bus
+// fails. It returns the error of the bus. It holds messages until work ends. When Run returns, it
+// holds no messages, and the receiver is still open.
 func (l *Loop[T]) Run(ctx, work context.Context) error {
 	receiving, stop := context.WithCancel(ctx)
 	defer stop()
 	owned, lose := context.WithCancel(context.WithoutCancel(work))
 	defer lose()
-	holding, release := context.WithCancel(owned) // ends when the messages are lost, or the grace has passed
+	holding, release := context.WithCancel(owned) // ends when the lock of the session is lost or the grace period has passed
 	defer release()
 	defer context.AfterFunc(work, release)()
 	l.stopReceiving, l.owned, l.lose = stop, owned, lose
@@ -137,7 +136,7 @@ func (l *Loop[T]) Run(ctx, work context.Context) error {
 		l.storeBatch(holding, batch)
 		l.EndStore()
 		l.handled += len(batch)
-		l.awaitRoom(holding)
+		l.waitForRoom(holding)
 		l.endTurn()
 	}
 	if l.Parker != nil {
@@ -150,7 +149,7 @@ func (l *Loop[T]) Run(ctx, work context.Context) error {
 	return l.err
 }
 
-// storeBatch settles the rejected messages, and stores the others.
+// storeBatch settles the rejected messages and passes the other messages to the handler.
 func (l *Loop[T]) storeBatch(ctx context.Context, ms []*Message[T]) {
 	batch := make([]*Message[T], 0, len(ms))
 	for _, m := range ms {
@@ -165,22 +164,23 @@ func (l *Loop[T]) storeBatch(ctx context.Context, ms []*Message[T]) {
 	}
 }
 
-// Close returns the session and the messages to the bus.
+// Close closes the receiver, which returns the session and its messages to the bus.
 func (l *Loop[T]) Close(ctx context.Context) {
 	if err := busclient.Outlast(ctx, busclient.CloseTimeout, l.receiver.Close); err != nil {
 		l.Logger.Debug("a receiver was not closed in time", "error", err)
 	}
 }
 
-// Received returns the number of messages that the loop has received. It is
-// called after Run.
+// Received returns the number of messages that the loop has received. It must be called after Run
+// has returned.
 func (l *Loop[T]) Received() int { return l.received }
 
-// MadeWay reports whether the session has made way for another one. It is
-// called after Run.
+// MadeWay reports whether the session ended because it yielded to another one. It must be called
+// after Run has returned.
 func (l *Loop[T]) MadeWay() bool { return l.moving }
 
-// Fail ends the loop as soon as it holds no messages.
+// Fail ends the loop with the error err. The loop receives no more messages, and finishes the
+// messages that it holds.
 func (l *Loop[T]) Fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,8 +190,7 @@ func (l *Loop[T]) Fail(err error) {
 	l.stopReceiving()
 }
 
-// receiveMessages receives messages one at a time, until ctx ends or receiving
-// fails.
+// receiveMessages receives messages one at a time, until ctx ends or a receive call fails.
 func (l *Loop[T]) receiveMessages(ctx context.Context, received chan<- *Message[T]) {
 	for {
 		if l.acquireRoom(ctx) != nil {
@@ -228,12 +227,12 @@ func (l *Loop[T]) failReceiving(err error) {
 		l.Logger.Error("a message cannot be read; it is delivered again until the bus makes it a dead letter", "error", panicked)
 		return
 	}
-	if l.session != nil { // the lock of a session ends with the link
+	if l.session != nil { // the loss of the link ends the lock of the session
 		l.loseSession(err)
 	}
 }
 
-// acquireRoom waits until there is room for a message, in the loop and among all loops.
+// acquireRoom waits until the budgets of the loop and of all loops permit one more message.
 func (l *Loop[T]) acquireRoom(ctx context.Context) error {
 	waited, err := l.inHand.acquireSlot(ctx)
 	if err != nil {
@@ -245,8 +244,8 @@ func (l *Loop[T]) acquireRoom(ctx context.Context) error {
 		return err
 	}
 	if waited || waitedToo {
-		// During this pause no call used the link. If it is lost, another call may be opening
-		// it again; if that fails, the loop ends.
+		// No call used the link during the wait. If the link is lost, another call may be opening
+		// it again, so acquireRoom waits for that call. If the call fails, the loop ends.
 		if err = l.linkCalls.Acquire(ctx, 1); err == nil {
 			l.linkCalls.Release(1)
 			err = ctx.Err()
@@ -270,7 +269,7 @@ func (l *Loop[T]) Abandon(ms ...*Message[T]) {
 	}
 }
 
-// endWork ends the work on a message, after success or failure.
+// endWork releases the lock, the room and the span of a message that is settled or abandoned.
 func (l *Loop[T]) endWork(m *Message[T]) {
 	if l.messages != nil {
 		l.messages.removeMessage(m)

@@ -24,10 +24,10 @@ const (
 	session         = "s"
 )
 
-// A meterReading is the content of a message: a number.
+// A meterReading is the content of a message, which is a number.
 type meterReading int
 
-// A meterStore stores readings.
+// A meterStore is a Handler that stores meter readings.
 type meterStore struct {
 	loop *Loop[meterReading]
 
@@ -35,8 +35,8 @@ type meterStore struct {
 	stored []meterReading
 	dead   []string
 	stores int
-	gate   chan struct{} // if not nil, Store waits until it is closed
-	fails  error         // if not nil, Store abandons its messages and fails the loop with it
+	gate   chan struct{} // if not nil, Store waits until gate is closed
+	fails  error         // if not nil, Store abandons its messages and fails the loop with this error
 }
 
 func (r *meterStore) Decode(m *azservicebus.ReceivedMessage) (meterReading, int, *Rejection) {
@@ -71,32 +71,32 @@ func (r *meterStore) DeadLettered(m *Message[meterReading]) {
 	r.dead = append(r.dead, m.Rejection.Reason)
 }
 
-// A polite session makes way as soon as it may.
-type polite struct{}
+// A yieldingSession is a Fairness whose session always yields.
+type yieldingSession struct{}
 
-func (polite) Wanted() <-chan struct{} {
+func (yieldingSession) Wanted() <-chan struct{} {
 	wanted := make(chan struct{})
 	close(wanted)
 	return wanted
 }
 
-func (polite) MakeWay() bool { return true }
+func (yieldingSession) MakeWay() bool { return true }
 
-// alone is the fairness of the only session.
-type alone struct{}
+// An onlySession is a Fairness for a session without other sessions.
+type onlySession struct{}
 
-func (alone) Wanted() <-chan struct{} { return nil }
+func (onlySession) Wanted() <-chan struct{} { return nil }
 
-func (alone) MakeWay() bool { return false }
+func (onlySession) MakeWay() bool { return false }
 
-// A bench is a bus with a queue of each kind.
-type bench struct {
+// A busSite is a bus with a queue with sessions and a queue without sessions.
+type busSite struct {
 	*testing.T
 	bus    *embedded.Namespace
 	client *azservicebus.Client
 }
 
-func newBench(t *testing.T) *bench {
+func newBusSite(t *testing.T) *busSite {
 	t.Helper()
 	var e embedded.Entities
 	e.Queues = []embedded.QueueSetup{{Name: withSessions}, {Name: withoutSessions}}
@@ -105,10 +105,10 @@ func newBench(t *testing.T) *bench {
 	client, err := bustest.Clients(bus)()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
-	return &bench{t, bus, client}
+	return &busSite{t, bus, client}
 }
 
-func (b *bench) sendMessages(queue string, bodies ...string) {
+func (b *busSite) sendMessages(queue string, bodies ...string) {
 	b.Helper()
 	s, err := b.client.NewSender(queue, nil)
 	require.NoError(b, err)
@@ -123,8 +123,8 @@ func (b *bench) sendMessages(queue string, bodies ...string) {
 	require.NoError(b, s.Close(b.Context()))
 }
 
-// loopOf returns a loop over one of the queues that stores in m.
-func (b *bench) loopOf(queue string, m *meterStore, fairness Fairness) *Loop[meterReading] {
+// newLoopOf returns a loop for one of the queues. m stores its messages.
+func (b *busSite) newLoopOf(queue string, m *meterStore, fairness Fairness) *Loop[meterReading] {
 	b.Helper()
 	o := Options[meterReading]{
 		Queue: queue, Handler: m, InHand: NewBudget(100, 1000), Stores: semaphore.NewWeighted(1),
@@ -143,34 +143,33 @@ func (b *bench) loopOf(queue string, m *meterStore, fairness Fairness) *Loop[met
 	return m.loop
 }
 
-// runLoop runs a loop until its context ends, and finishes the held messages after
-// that.
-func (b *bench) runLoop(ctx context.Context, l *Loop[meterReading]) (err error) {
+// runLoop runs a loop until ctx ends. The loop then finishes the held messages.
+func (b *busSite) runLoop(ctx context.Context, l *Loop[meterReading]) (err error) {
 	err = l.Run(ctx, context.WithoutCancel(ctx))
 	l.Close(context.Background())
 	return err
 }
 
-func onBoth(t *testing.T, test func(b *bench, queue string)) {
+func onBoth(t *testing.T, test func(b *busSite, queue string)) {
 	t.Helper()
 	for _, queue := range []string{withSessions, withoutSessions} {
 		t.Run(queue, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(newBench(t), queue) })
+			synctest.Test(t, func(t *testing.T) { test(newBusSite(t), queue) })
 		})
 	}
 }
 
-func TestALoopStoresMessagesThatAreNoEventsInTheirOrder(t *testing.T) {
-	onBoth(t, func(b *bench, queue string) {
+func TestLoop_StoresMessagesInOrder(t *testing.T) {
+	onBoth(t, func(b *busSite, queue string) {
 		var want []meterReading
-		for n := range 30 { // more than the loop may hold
+		for n := range 30 { // more messages than the loop may hold
 			want = append(want, meterReading(n))
 			b.sendMessages(queue, strconv.Itoa(n))
 		}
 		m := &meterStore{}
 		ctx, stop := context.WithTimeout(b.Context(), 500*time.Millisecond)
 		defer stop()
-		l := b.loopOf(queue, m, alone{})
+		l := b.newLoopOf(queue, m, onlySession{})
 		require.NoError(b, b.runLoop(ctx, l))
 		require.Equal(b, want, m.stored)
 		require.Equal(b, 30, l.Received())
@@ -178,13 +177,13 @@ func TestALoopStoresMessagesThatAreNoEventsInTheirOrder(t *testing.T) {
 	})
 }
 
-func TestOnlyTheRejectedMessageBecomesADeadLetter(t *testing.T) {
-	onBoth(t, func(b *bench, queue string) {
+func TestLoop_DeadLettersOnlyTheRejectedMessage(t *testing.T) {
+	onBoth(t, func(b *busSite, queue string) {
 		b.sendMessages(queue, "1", "two", "3")
 		m := &meterStore{}
 		ctx, stop := context.WithTimeout(b.Context(), 500*time.Millisecond)
 		defer stop()
-		require.NoError(b, b.runLoop(ctx, b.loopOf(queue, m, alone{})))
+		require.NoError(b, b.runLoop(ctx, b.newLoopOf(queue, m, onlySession{})))
 		require.Equal(b, []meterReading{1, 3}, m.stored)
 		require.Equal(b, []string{"no-number"}, m.dead)
 		require.Zero(b, b.bus.Stats().Active)
@@ -192,21 +191,21 @@ func TestOnlyTheRejectedMessageBecomesADeadLetter(t *testing.T) {
 	})
 }
 
-func TestWhatComesDuringAStoreIsTheNextBatchWithinItsLimits(t *testing.T) {
-	onBoth(t, func(b *bench, queue string) {
+func TestLoop_BatchesMessagesThatArriveDuringAStore(t *testing.T) {
+	onBoth(t, func(b *busSite, queue string) {
 		b.sendMessages(queue, "0")
 		m := &meterStore{gate: make(chan struct{})}
 		ctx, stop := context.WithCancel(b.Context())
 		defer stop()
 		done := make(chan error, 1)
-		l := b.loopOf(queue, m, alone{})
+		l := b.newLoopOf(queue, m, onlySession{})
 		go func() { done <- b.runLoop(ctx, l) }()
-		<-time.After(2 * time.Second) // on the clock of the bubble: the first store waits at the gate
+		<-time.After(2 * time.Second) // on the clock of the bubble; the first store waits at the gate
 		for n := range 14 {
 			b.sendMessages(queue, strconv.Itoa(n+1))
 		}
 		<-time.After(2 * time.Second)
-		stop() // held messages are stored nevertheless
+		stop() // the loop still stores the messages that it holds
 		close(m.gate)
 		require.NoError(b, <-done)
 		require.Len(b, m.stored, 10, "as many as may be in hand")
@@ -215,38 +214,38 @@ func TestWhatComesDuringAStoreIsTheNextBatchWithinItsLimits(t *testing.T) {
 	})
 }
 
-func TestWhatIsAbandonedIsDeliveredAgain(t *testing.T) {
-	onBoth(t, func(b *bench, queue string) {
+func TestAbandon_ReturnsMessagesToTheBus(t *testing.T) {
+	onBoth(t, func(b *busSite, queue string) {
 		b.sendMessages(queue, "1", "2")
 		errBroken := errors.New("broken")
-		require.ErrorIs(b, b.runLoop(b.Context(), b.loopOf(queue, &meterStore{fails: errBroken}, alone{})), errBroken)
+		require.ErrorIs(b, b.runLoop(b.Context(), b.newLoopOf(queue, &meterStore{fails: errBroken}, onlySession{})), errBroken)
 		m := &meterStore{}
-		ctx, stop := context.WithTimeout(b.Context(), 2*time.Minute) // the locks of messages have to end
+		ctx, stop := context.WithTimeout(b.Context(), 2*time.Minute) // long enough for the locks of the messages to expire
 		defer stop()
 		stopAt := time.AfterFunc(90*time.Second, stop)
 		defer stopAt.Stop()
-		l := b.loopOf(queue, m, alone{})
+		l := b.newLoopOf(queue, m, onlySession{})
 		l.Limits.Linger = 2 * time.Minute
 		require.NoError(b, b.runLoop(ctx, l))
 		require.ElementsMatch(b, []meterReading{1, 2}, m.stored)
 	})
 }
 
-func TestASessionEndsWithoutMessagesAndMakesWayForOthers(t *testing.T) {
+func TestSession_EndsWhenIdleOrWhenItYields(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fairness Fairness
 		lasts    time.Duration
 		madeWay  bool
 	}{
-		"alone it lingers":          {alone{}, time.Second, false},
-		"wanted, it leaves at once": {polite{}, 20 * time.Millisecond, true},
+		"alone it lingers":          {onlySession{}, time.Second, false},
+		"wanted, it leaves at once": {yieldingSession{}, 20 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
+				b := newBusSite(t)
 				b.sendMessages(withSessions, "1")
 				m := &meterStore{}
-				l := b.loopOf(withSessions, m, tc.fairness)
+				l := b.newLoopOf(withSessions, m, tc.fairness)
 				began := time.Now()
 				require.NoError(t, l.Run(t.Context(), t.Context()))
 				require.Equal(t, tc.lasts, time.Since(began))
@@ -259,13 +258,13 @@ func TestASessionEndsWithoutMessagesAndMakesWayForOthers(t *testing.T) {
 }
 
 func TestLocksAreRenewedDuringALongStore(t *testing.T) {
-	onBoth(t, func(b *bench, queue string) {
+	onBoth(t, func(b *busSite, queue string) {
 		b.sendMessages(queue, "1")
 		m := &meterStore{gate: make(chan struct{})}
 		ctx, stop := context.WithCancel(b.Context())
 		defer stop()
 		done := make(chan error, 1)
-		l := b.loopOf(queue, m, alone{})
+		l := b.newLoopOf(queue, m, onlySession{})
 		go func() { done <- b.runLoop(ctx, l) }()
 		<-time.After(10 * time.Minute)
 		stop()

@@ -6,9 +6,8 @@ import (
 	"github.com/messagehub/messagehub/api/internal/hubmetrics"
 )
 
-// Metrics are the metrics of all loops of a process. The values of the label
-// queue come from the configuration, and those of reason from the packages that
-// reject messages.
+// Metrics are the metrics of all loops of a process. The values of the label queue come from the
+// configuration, and the values of the label reason from the packages that reject messages.
 type Metrics struct {
 	received, locksLost, panics, unsettled *prometheus.CounterVec // queue
 	inHand                                 prometheus.Gauge
@@ -16,8 +15,8 @@ type Metrics struct {
 	deadLettered                           *prometheus.CounterVec // reason, queue
 }
 
-// NewMetrics returns the metrics of a registerer, which may be nil. All loops with one registerer share
-// them.
+// NewMetrics registers the metrics with registerer, which may be nil. All loops with the same
+// registerer share the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return hubmetrics.Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "messagehub_servicebus_" + name, Help: help}, append(labels, "queue")))
@@ -38,8 +37,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	}
 }
 
-// Initialize creates the series of a queue at 0, with the reasons for which its
-// messages can become dead letters. Whether it is connected has no value yet.
+// Initialize creates the series of a queue with the value 0. reasons are the possible reasons of
+// its dead letters. The metric that reports whether the queue is connected gets no value yet.
 func (m *Metrics) Initialize(queue string, reasons []string) {
 	for _, counter := range []*prometheus.CounterVec{m.received, m.locksLost, m.panics, m.unsettled} {
 		hubmetrics.Initialize(counter, []string{queue})

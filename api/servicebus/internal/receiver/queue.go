@@ -10,10 +10,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// ServeQueue receives the messages of a queue without sessions, with one loop
-// at a time, until ctx ends. Messages are held until work ends. delay returns
-// the pause after a number of consecutive failures. ServeQueue closes the
-// connection.
+// ServeQueue receives the messages of a queue without sessions until ctx ends, with one loop at a
+// time. The loops hold messages until work ends. delay returns the pause after a number of
+// consecutive failures. ServeQueue closes bus when it returns.
 func ServeQueue[T any](ctx, work context.Context, bus *Connection, delay func(failures int) time.Duration, newLoop func(*azservicebus.Receiver) *Loop[T]) {
 	defer bus.Close(ctx)
 	for failures := 0; ctx.Err() == nil; {
@@ -29,7 +28,7 @@ func ServeQueue[T any](ctx, work context.Context, bus *Connection, delay func(fa
 		switch {
 		case err == nil || ctx.Err() != nil:
 			continue
-		case busclient.IsPanic(err): // the queue works; the message comes again after its lock has ended
+		case busclient.IsPanic(err): // the queue works; the bus delivers the message again when its lock has expired
 		default:
 			bus.ReportFailure(ctx, client, err)
 		}
@@ -38,7 +37,7 @@ func ServeQueue[T any](ctx, work context.Context, bus *Connection, delay func(fa
 	}
 }
 
-// receiveFrom runs the loop of one receiver.
+// receiveFrom opens a receiver, runs its loop, and closes the receiver.
 func receiveFrom[T any](ctx, work context.Context, bus *Connection, client *busclient.Client, newLoop func(*azservicebus.Receiver) *Loop[T]) (received int, err error) {
 	r, err := client.NewReceiverForQueue(bus.queue, nil)
 	if err != nil {
@@ -54,9 +53,9 @@ func receiveFrom[T any](ctx, work context.Context, bus *Connection, client *busc
 	return loop.Received(), err
 }
 
-// checkReachable returns an error if the queue cannot be received from. A receiver reports that
-// only when a message arrives, which may be never. checkReachable peeks after the last message,
-// so it reads no message: one may be unreadable for the client.
+// checkReachable returns an error if messages of the queue cannot be received. A receiver reports
+// such an error only when a message arrives, which may never happen. checkReachable peeks behind
+// the last message, because the client may be unable to decode an existing message.
 func checkReachable(ctx context.Context, r *azservicebus.Receiver) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDescription is the number of bytes of a description that the bus keeps.
+// MaxDescription is the maximum size of the description of a dead letter on the bus, in bytes.
 const MaxDescription = 4096
 
-// Reject returns a Rejection whose description has up to MaxDescription bytes.
+// Reject returns a Rejection. It shortens the description to MaxDescription bytes.
 func Reject(reason, format string, args ...any) *Rejection {
 	return &Rejection{Reason: reason, Description: cutText(strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD"), MaxDescription)}
 }
 
-// cutText returns the first limit bytes of s, with a mark if it was longer.
+// cutText returns s if it is not longer than limit bytes, and otherwise its beginning with a mark.
 func cutText(s string, limit int) string {
 	const mark = "…"
 	if len(s) <= limit {

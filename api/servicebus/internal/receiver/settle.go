@@ -8,14 +8,14 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// Settle queues a message to be completed, or to become a dead letter if it has
-// a Rejection.
+// Settle queues a message for settlement. A message with a Rejection becomes a dead letter; any
+// other message is completed.
 func (l *Loop[T]) Settle(m *Message[T]) { l.unsettled <- m }
 
-// settleAll settles messages one after another, until no more will come. Each
-// has its own timeout: messages whose events are stored are settled even when
-// the process stops. When one fails, the rest is not tried: the bus delivers
-// them again, which costs little.
+// settleAll settles messages one after another, until the channel is closed. Each settlement has a
+// separate timeout, so that stored messages are completed even when the process stops. After a
+// failed settlement, settleAll does not settle the remaining messages. The bus delivers these
+// messages again, and the handler skips what it has already stored.
 func (l *Loop[T]) settleAll() {
 	failed := false
 	for m := range l.unsettled {
@@ -35,8 +35,8 @@ func (l *Loop[T]) settleAll() {
 	}
 }
 
-// settleMessage completes a message, or makes it a dead letter. It drops the
-// lock first, so that the lock is no longer renewed.
+// settleMessage completes a message or dead-letters it. It removes the lock of a settled message
+// from messageLocks before it releases linkCalls, so that the lock is not renewed again.
 func (l *Loop[T]) settleMessage(m *Message[T]) (err error) {
 	ctx, cancel := context.WithTimeout(l.owned, l.Limits.Settle)
 	defer cancel()
@@ -62,8 +62,8 @@ func (l *Loop[T]) settleMessage(m *Message[T]) (err error) {
 	return err
 }
 
-// loseLock records that the bus may have given a message, or the session, to
-// another receiver.
+// loseLock records that the lock of a message, or of the session, is lost. The bus may deliver the
+// messages to another receiver.
 func (l *Loop[T]) loseLock(m *Message[T], err error) {
 	if l.session != nil {
 		l.Fail(err)
@@ -76,14 +76,15 @@ func (l *Loop[T]) loseLock(m *Message[T], err error) {
 	}
 }
 
-// IsLost reports whether the bus may have given a message to another receiver.
+// IsLost reports whether the lock of a message is lost, so that the bus may deliver the message to
+// another receiver.
 func (l *Loop[T]) IsLost(m *Message[T]) bool {
 	return l.owned.Err() != nil || l.messages != nil && l.messages.isLost(m)
 }
 
-// loseSession ends all work on a session that another receiver may have by now.
-// Anything stored meanwhile does no harm: both store the same messages in the
-// same order, and a handler skips what is already stored.
+// loseSession ends all work on a session that another receiver may have accepted. Storing a message
+// in both receivers is harmless: both store the same messages in the same order, and a handler
+// skips what is already stored.
 func (l *Loop[T]) loseSession(err error) {
 	if l.owned.Err() == nil {
 		l.Metrics.locksLost.WithLabelValues(l.Queue).Inc()

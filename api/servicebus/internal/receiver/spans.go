@@ -10,12 +10,11 @@ import (
 	"github.com/messagehub/messagehub/api/tracing"
 )
 
-// The client records no spans. So the loop starts a span for each message, from
-// its receipt until it is settled or abandoned, whose parent is the span in the
-// message, and a child span for its settlement. Spans of a handler are children
-// of that of the message, by [Message.Trace].
+// The client records no spans, so the loop does. The span of a message lasts from its receipt until
+// it is settled or abandoned. Its parent is the span in the message. The settlement has a child
+// span. The spans of a handler are children of the span of the message, which is [Message.Trace].
 
-// startSpan starts the span of a message that was received.
+// startSpan starts the span of a received message.
 func (l *Loop[T]) startSpan(ctx context.Context, m *Message[T]) {
 	parent := tracing.FromProperties(m.ApplicationProperties)
 	m.Trace = parent
@@ -30,7 +29,7 @@ func (l *Loop[T]) startSpan(ctx context.Context, m *Message[T]) {
 	m.Trace = tracing.ContextOf(m.span)
 }
 
-// linkToCauses adds links to the span of a decoded message.
+// linkToCauses adds links to the causes of a decoded message to its span.
 func (m *Message[T]) linkToCauses() {
 	if content, ok := any(m.Content).(Caused); ok {
 		tracing.AddLinks(m.span, content.TraceCauses()...)
@@ -55,7 +54,7 @@ func (l *Loop[T]) startSettling(ctx context.Context, m *Message[T]) (context.Con
 
 func endSettling(span trace.Span, err error) {
 	if !span.IsRecording() {
-		return // it may be the span of another process
+		return // the span may belong to another process
 	}
 	if err != nil {
 		span.SetStatus(codes.Error, "")
