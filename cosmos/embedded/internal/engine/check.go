@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A Census is what Check counted.
+// A Census holds the totals that Check counted.
 type Census struct {
 	Databases, Containers, Documents int
 	Bytes                            int64 // bytes of all documents

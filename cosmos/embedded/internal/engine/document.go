@@ -32,7 +32,7 @@ type Document struct {
 	Partition Partition
 	text      []byte // space for the stored header, then the JSON
 	terms     int
-	ttl       int32 // 0 if the document has none
+	ttl       int32 // time to live in seconds; 0 if the document has no ttl
 }
 
 func (d Document) compactJSON() []byte { return d.text[headerSize:] }
@@ -190,8 +190,8 @@ type storedDocument struct {
 	terms   int
 	user    int    // length of the JSON before the system properties
 	size    int    // length of the JSON
-	ttl     int32  // its own time to live, 0 if it has none
-	sum     uint32 // checksum of all of this and the JSON
+	ttl     int32  // time to live in seconds; 0 if the document has no ttl
+	sum     uint32 // checksum of summed and the JSON
 	summed  []byte // part of the header that sum covers
 	small   []byte
 	key     []byte // key in the store; valid during the reader's transaction

@@ -56,7 +56,7 @@ func hashV2(values ...query.Value) string {
 	return strings.ToUpper(hex.EncodeToString(b[:]))
 }
 
-// appendComponent appends the form of a partition key value that is hashed.
+// appendComponent appends the encoding of a partition key value from which the hash is computed.
 func appendComponent(b []byte, v query.Value, end byte) []byte {
 	switch v.Kind {
 	case query.Undefined, query.Array, query.Object: // arrays and objects are never keys

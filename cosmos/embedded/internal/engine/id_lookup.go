@@ -63,7 +63,7 @@ func (r *pageBuilder) lookUpIDs(pk Partition) (seqs []uint64, err error) {
 	return seqs, nil
 }
 
-// idsBeforeJump ids of a partition are read before the rest is skipped.
+// idsBeforeJump is the number of ids of a partition that are read before the scan seeks.
 const idsBeforeJump = 16
 
 // eachPartitionWithID visits the partitions with a document that has one of the ids. It reads
@@ -77,12 +77,12 @@ func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 		start := from
 		from = nil
 		var partition []byte // key prefix of the current partition
-		read := 0            // count of its ids read so far
-		found := false       // one of them is in ids
+		read := 0            // number of ids of the partition read so far
+		found := false       // the partition has one of ids
 		r.reader.Scan(start, end, func(key, _ []byte) bool {
 			if partition == nil || !bytes.HasPrefix(key, partition) {
 				if partition = idPrefix(key); partition == nil {
-					return true // damaged, as Check reports
+					return true // a damaged key, which Check reports
 				}
 				read, found = 0, false
 				if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // newFilledContainer returns a container with documents "0" to "99" in each of the partitions
-// p, q and r, inserted alternately. Their n descends.
+// p, q and r, inserted alternately. Their property n descends.
 func newFilledContainer(t testing.TB) (*Engine, *Container) {
 	t.Helper()
 	e, c := testContainer(t, defaultPolicy)

@@ -84,8 +84,8 @@ func (r *pageBuilder) idKeys(pk Partition) (from, to []byte) {
 type rangeWalk struct {
 	from, to  []byte // the rest of the range
 	seqs      []uint64
-	done      bool   // the range is read: seqs has all its documents, in the order of insertion
-	duplicate uint64 // a document to which two entries refer because of damage, or 0
+	done      bool   // the whole range was read: seqs has all its documents, in the order of insertion
+	duplicate uint64 // sequence number of a document to which two entries refer because of damage, or 0
 }
 
 const (
@@ -123,8 +123,8 @@ func (r *pageBuilder) advanceWalk(w *rangeWalk, n int) {
 // scanRange is scanPartition for a query that restricts the ids to a range. The results must be
 // in the order of insertion, which the id index does not have, so the whole range must be known
 // before the first result. If the range is most of the partition, a scan finds a page of
-// results sooner. So both take turns: it scans the partition and reads the range of the index;
-// when the range is complete, it looks up the remaining documents.
+// results sooner. So scanRange alternates between scanning the partition and reading the range of
+// the index. When it has read the range, it looks up the remaining documents.
 func (r *pageBuilder) scanRange(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	w := r.openWalk(pk)
 	if !w.done {
@@ -145,7 +145,7 @@ func (r *pageBuilder) scanRange(pk Partition, last uint64, visit func(seq uint64
 	}
 	r.visitFound(pk, w.seqs, last, func(seq uint64, s storedDocument, doc []byte) bool {
 		if seq == w.duplicate || !r.idRange.hasID(documentID(doc)) {
-			r.broken, r.brokenAt = r.c.damagedEntry(pk, seq), seq
+			r.broken, r.brokenAt = r.c.newIndexDamageError(pk, seq), seq
 			return false
 		}
 		return visit(seq, s, doc)

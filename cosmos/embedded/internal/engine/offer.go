@@ -16,7 +16,7 @@ const (
 	leastAutoscale    = 1000
 	mostThroughput    = 1_000_000
 	defaultThroughput = 400
-	autoscaleFactor   = 10 // from the lowest throughput to the highest
+	autoscaleFactor   = 10 // ratio of the highest throughput to the lowest
 )
 
 // An Offer is the throughput of a container, or of a database that shares it among its
@@ -24,10 +24,10 @@ const (
 type Offer struct {
 	Number    uint32 `json:"number"`
 	Manual    int    `json:"manual,omitempty"`
-	Autoscale int    `json:"autoscale,omitempty"` // maximum; 0 for a manual offer
+	Autoscale int    `json:"autoscale,omitempty"` // maximum RU/s; 0 for a manual offer
 	Highest   int    `json:"highest"`             // highest throughput ever set, which determines the minimum
 	Version   uint64 `json:"version"`
-	Changed   int64  `json:"changed"` // seconds since 1970
+	Changed   int64  `json:"changed"` // time of the last change, in seconds since 1970
 }
 
 // ID returns the resource id of the offer.
@@ -79,7 +79,7 @@ func (e *Engine) newOffer(number uint32, t Throughput, version uint64) *Offer {
 type Provisioned struct {
 	*Offer
 	Database  string
-	Container string // "" if the offer is that of the database
+	Container string // "" if the offer belongs to the database
 	rid, self string
 	etag      string
 }
@@ -104,8 +104,8 @@ func (p Provisioned) JSON() []byte {
 	return b
 }
 
-// Migrated returns the throughput of the offer after a change of its kind, which keeps its
-// maximum.
+// Migrated returns the throughput of the offer after a migration between manual and autoscale.
+// The maximum stays the same.
 func (p Provisioned) Migrated(toAutoscale bool) (Throughput, error) {
 	switch {
 	case toAutoscale == (p.Autoscale > 0):
@@ -157,7 +157,7 @@ func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Through
 		return Provisioned{}, err
 	}
 	err = e.changeDatabase(ctx, p.Database, func(tx disk.Tx, version uint64) (*Database, error) {
-		if p, err = e.Offer(id); err != nil { // it may have been deleted before this change had the lock
+		if p, err = e.Offer(id); err != nil { // the offer may have been deleted while this call waited for the lock
 			return nil, err
 		}
 		if err := checkETag(ifMatch, p.etag); err != nil {

@@ -16,8 +16,8 @@ func (r *pageBuilder) isServedByID() bool {
 }
 
 // fillOrderedByID adds the documents of one logical partition in the order of their ids. A page
-// starts in the id index where the last one ended, even if that document was deleted. If a new
-// document has the same id, it was inserted later and comes next.
+// starts at the id at which the previous page ended, even if that document was deleted. A new
+// document with the same id was inserted later, so the page begins with the new document.
 func (r *pageBuilder) fillOrderedByID() {
 	skip := r.q.Query.Offset()
 	if r.resumed {

@@ -31,8 +31,8 @@ func (c *Container) ParsePartition(header string) (Partition, error) {
 	return c.partitionOf(values)
 }
 
-// ParseScope parses the partition key header of a query or feed. It may have only the first
-// parts of a hierarchical key; prefix is then the prefix of the matching partitions.
+// ParseScope parses the partition key header of a query or feed. If the header has only the first
+// parts of a hierarchical key, ParseScope returns the common prefix of the matching partitions.
 func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) {
 	values, err := parseKey(header)
 	if err != nil {
@@ -74,7 +74,7 @@ func parseKey(header string) ([]query.Value, error) {
 	return values, nil
 }
 
-// partitionOf makes a partition of the values of the first paths, or of all paths.
+// partitionOf encodes the values of all paths, or of the first paths, as a Partition.
 func (c *Container) partitionOf(values []query.Value) (Partition, error) {
 	pk, size := []byte{'['}, 0
 	for i, v := range values {

@@ -18,7 +18,7 @@ var (
 // there are no steps from them.
 const Format = 3
 
-// storeFormat returns the format of a store.
+// storeFormat returns the current format of the engine's stores.
 func storeFormat(version string) *disk.Format {
 	return &disk.Format{
 		Number: Format, Version: version, Key: formatKey,

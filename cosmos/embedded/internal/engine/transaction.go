@@ -54,7 +54,7 @@ func (e *Engine) runWrite(ctx context.Context, c *Container, consistency Consist
 
 // A writeTransaction is the state of one write transaction.
 type writeTransaction struct {
-	ctx     context.Context //nolint:containedctx // that of the request
+	ctx     context.Context //nolint:containedctx // context of the request
 	e       *Engine
 	c       *Container
 	pk      Partition
@@ -62,15 +62,15 @@ type writeTransaction struct {
 	double  bool
 	tx      disk.Tx
 	version uint64   // number of the newest write so far
-	grown   int64    // bytes of added documents minus those of removed ones
+	grown   int64    // bytes of added documents minus bytes of removed documents
 	broken  error    // error of an unreadable document
 	changes []Change // changes to pass to Options.Committed
 	out     WriteResult
 }
 
 func (w *writeTransaction) beginWrite(tx disk.Tx) error {
-	// The container may have been deleted since the request was routed, and another with the
-	// same name created.
+	// The container may have been deleted since the request was routed, and a new container
+	// created under the same name.
 	if tx.Get(containerPrefix('N', w.c.number)) == nil {
 		return notFound("container", w.c.ID)
 	}
@@ -84,8 +84,8 @@ func (w *writeTransaction) beginWrite(tx disk.Tx) error {
 func (w *writeTransaction) reportChanges() {
 	w.e.noteCommit()
 	w.e.sizeOfContainer(w.c.number).Add(w.grown)
-	if w.e.tell != nil {
-		w.e.tell(w.changes)
+	if w.e.committed != nil {
+		w.e.committed(w.changes)
 	}
 }
 
@@ -132,7 +132,7 @@ func (w *writeTransaction) recordUsage(before uint64, grown int64) error {
 	return nil
 }
 
-// applyEach executes each operation. It relies on failed operations having written nothing.
+// applyEach executes each operation. It relies on the rule that a failed operation writes nothing.
 func (w *writeTransaction) applyEach(ops []PlacedOp) error {
 	w.out.Results = make([]Result, len(ops))
 	for i := range ops {

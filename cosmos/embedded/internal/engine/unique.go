@@ -14,8 +14,8 @@ const (
 	maxUniquePaths = 16
 )
 
-// A uniqueKey is a tuple of paths. No two documents of a logical partition may have the same
-// values at them.
+// A uniqueKey is a tuple of paths. Two documents of a logical partition may not have the same
+// values at these paths.
 type uniqueKey struct {
 	text  []string
 	paths *rawjson.Extractor

@@ -40,7 +40,7 @@ type (
 	}
 	// A chainNode joins operands by operators of one precedence, from left to right: AND, OR,
 	// ??, arithmetic and bit operators, or ||. It is flat, so that a long chain is not a deep
-	// tree. Its position is that of the last operator.
+	// tree. Its position is the position of the last operator.
 	chainNode struct {
 		textPosition
 		ops      []string // one fewer than operands
@@ -105,7 +105,7 @@ type selectNode struct {
 	groupBy  []exprNode
 	orderAt  int // position of ORDER
 	orderBy  []orderNode
-	offset   *countNode // set together with limit
+	offset   *countNode // nil if limit is nil
 	limit    *countNode
 }
 

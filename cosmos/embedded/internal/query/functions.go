@@ -9,8 +9,8 @@ import (
 // arguments.
 const unlimitedArguments = math.MaxInt32
 
-// A function takes from minArgs to maxArgs arguments. It has a value for all arguments: undefined
-// where Cosmos DB documents that, or if an argument has a wrong type.
+// A function takes from minArgs to maxArgs arguments. fn returns undefined if Cosmos
+// DB documents this, or if an argument has a wrong type.
 type function struct {
 	minArgs, maxArgs int
 	fn               func(args []Value) Value
@@ -61,7 +61,7 @@ var typeFunctions = map[string]function{
 	"IS_OBJECT":    isKind(Object),
 	"IS_PRIMITIVE": typeCheck(func(v Value) bool { return v.Kind > Undefined && v.Kind < Array }),
 	"IS_INTEGER": typeCheck(func(v Value) bool {
-		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) <= 1<<63 // both ends of 64 bits, as doubles
+		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) <= 1<<63 // the bounds of 64-bit integers, as doubles
 	}),
 	"IS_FINITE_NUMBER": typeCheck(func(v Value) bool { return v.Kind == Number && v.isFinite() }),
 	"IIF": {3, 3, func(a []Value) Value {

@@ -51,7 +51,7 @@ func dateTimeFormat(a []Value) Value {
 			}
 			text.WriteString(digits)
 		case strings.Contains("yMdHhmstfF", format[:1]):
-			return undefined // a specifier that is not known
+			return undefined // unknown specifier
 		case format[0] == '\\':
 			n = min(2, len(format))
 			text.WriteString(format[1:n])

@@ -227,8 +227,8 @@ func dateTimeBin(a []Value) Value {
 	return dateValue(binStart(t, origin, time.Duration(size)*part.length))
 }
 
-// binStart returns the start of the bin that contains t. A time.Duration cannot hold the 400
-// years between t and an old origin.
+// binStart returns the start of the bin that contains t. It uses big integers, because a
+// time.Duration cannot hold more than 292 years, and an origin may be older.
 func binStart(t, origin time.Time, bin time.Duration) time.Time {
 	second := big.NewInt(int64(time.Second))
 	since := big.NewInt(t.Unix() - origin.Unix())

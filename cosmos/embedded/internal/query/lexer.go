@@ -21,7 +21,7 @@ const (
 type lexToken struct {
 	kind tokenKind
 	at   int
-	text string // content of a string; a keyword as written
+	text string // content of a string; text of any other token, as written
 	num  float64
 }
 
@@ -90,7 +90,7 @@ func skipBlank(src string, i int) int {
 	return i
 }
 
-// symbols lists every symbol after the longer ones of which it is a prefix.
+// symbols lists each symbol after all longer symbols that start with it.
 var symbols = []string{
 	">>>", "!=", "<>", "<=", ">=", "<<", ">>", "||", "??",
 	"=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ".", ":", "?", "*", "/", "%", "+", "-", "~", "&", "|", "^",

@@ -6,7 +6,7 @@ import "unicode/utf8"
 type likeExpr struct {
 	operand, pattern, escape expr // escape may be nil
 	ready                    []likePart
-	known                    bool // ready holds a constant pattern
+	known                    bool // the pattern is constant, and ready holds it
 }
 
 func (c *compiler) compileLike(n likeNode, s *scope) (expr, error) {
@@ -32,7 +32,7 @@ func (c *compiler) compileLike(n likeNode, s *scope) (expr, error) {
 	return c.foldConstant(l, e), nil
 }
 
-// patternParts parses the pattern. ok is false if it is not a string, or escape is not one
+// patternParts parses the pattern. ok is false if the pattern is not a string, or escape is not one
 // character.
 func (e likeExpr) patternParts(slots *Slots) (parts []likePart, ok bool) {
 	pattern := e.pattern.evalRow(slots)
@@ -65,12 +65,12 @@ func (e likeExpr) evalRow(slots *Slots) Value {
 // likePartSize is the approximate bytes of a likePart.
 const likePartSize = 48
 
-// A likePart matches one character, or any number of them if any is set.
+// A likePart matches one character or, if any is set, any number of characters.
 type likePart struct {
 	any    bool      // %
 	single bool      // _
 	not    bool      // [^…]
-	ranges [][2]rune // first and last
+	ranges [][2]rune // first and last character of each range in [ ]
 }
 
 func (p likePart) isMatch(r rune) bool {

@@ -77,7 +77,7 @@ func (e logicalExpr) evalRow(slots *Slots) Value {
 	return boolValue(e.and)
 }
 
-// joinTerms joins a truth value of each v by AND or OR, as logicalExpr does.
+// joinTerms joins the truth values term(v) of list by AND or OR, as logicalExpr does.
 func joinTerms(and bool, list []Value, term func(v Value) Value) Value {
 	known := true
 	for _, v := range list {

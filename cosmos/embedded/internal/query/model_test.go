@@ -141,8 +141,8 @@ type modelQuery struct {
 	join                  bool        // JOIN t IN c.l
 	where                 *modelExpr
 	orders                []modelOrder
-	group                 []modelExpr // the first columns
-	sums                  []modelSum  // the other columns
+	group                 []modelExpr // GROUP BY; these are the first columns
+	sums                  []modelSum  // aggregates; these are the remaining columns
 	top, offset           int         // -1: none
 }
 
@@ -184,7 +184,7 @@ func (q modelQuery) runModel(docs []any) []any {
 	results := []any{}
 	seen := map[string]bool{}
 	for _, r := range rows {
-		text, _ := json.Marshal(r.result) // sorts the properties
+		text, _ := json.Marshal(r.result) // Marshal sorts the properties
 		if isMissing(r.result) || q.distinct && seen[string(text)] {
 			continue
 		}

@@ -26,7 +26,7 @@ type queryParser struct {
 	joins  int
 	params map[string]Value
 
-	// extra counts the slots besides those of paths: for aliases, keys of groups and
+	// extra counts the slots that are not for paths: slots for aliases, keys of groups and
 	// aggregates.
 	extra int
 }
@@ -225,7 +225,7 @@ func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
 		return p.parseCall(t, word)
 	}
 	if next := p.peekToken(); !next.isToken(".") && !next.isToken("[") {
-		switch t.text { // in this case only, as JSON5 and JavaScript write them
+		switch t.text { // case-sensitive, as in JSON5 and JavaScript
 		case "NaN":
 			return literalNode{textPosition: at, value: Value{Kind: Number, Num: math.NaN()}}, nil
 		case "Infinity":
@@ -246,7 +246,7 @@ func (p *queryParser) restOfName(name string) string {
 	return name
 }
 
-// unsupportedFunction returns why a function is refused.
+// unsupportedFunction returns the reason why a function is refused.
 func unsupportedFunction(name string) string {
 	switch {
 	case strings.HasPrefix(name, "ST_"):

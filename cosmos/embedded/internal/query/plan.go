@@ -47,13 +47,13 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 type indexedPart struct {
 	condition expr // true wherever the whole condition is true
 	paths     []rawjson.Path
-	isAll     bool // it is the whole condition
+	isAll     bool // condition is the whole condition
 }
 
-// indexedPart returns the part of a condition that indexes answer; ok is false if they answer
-// no part. They answer AND, OR and NOT of predicates by the intersection, union and complement
-// of the documents that each predicate finds. If they answer only some terms of an AND, the
-// documents are loaded for the other terms.
+// indexedPart returns the part of a condition that indexes answer; ok is false if indexes answer
+// no part. Indexes answer AND, OR and NOT of predicates by the intersection, union and complement
+// of the documents that each predicate finds. If indexes answer only some terms of an AND, the
+// documents are loaded to test the other terms.
 func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part indexedPart, ok bool) {
 	part = indexedPart{condition: e, isAll: true}
 	found, exact := q.findPredicates(e)
@@ -122,7 +122,8 @@ func areAllTrue(conditions []expr, slots *Slots) bool {
 	return true
 }
 
-// pathAndConstant returns the path and the constant that c compares, if it compares these.
+// pathAndConstant returns the path and the constant that c compares. ok is false if c compares
+// other operands.
 func pathAndConstant(c comparisonExpr) (slot int, v Value, ok bool) {
 	left, right := c.left, c.right
 	if _, is := left.(constantExpr); is {

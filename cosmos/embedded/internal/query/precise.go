@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// Package math is exact to about one digit in the last place, and the service to less than that.
+// The functions of package math may be wrong in the last digit, unlike the functions of the service.
 // The functions of this file compute with precision bits, so that their results are rounded once.
 const precision = 160
 

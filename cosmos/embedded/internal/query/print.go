@@ -13,7 +13,7 @@ import (
 // form.
 type printer struct {
 	strings.Builder
-	limit  int  // a longer text may be cut off; 0: no limit
+	limit  int  // length beyond which the text may be cut off; 0: no limit
 	values bool // write the values of parameters, not their names
 }
 
@@ -73,7 +73,7 @@ func (p *printer) writeNode(n exprNode) {
 	}
 }
 
-// writeBase writes the base of a step. A number needs parentheses there.
+// writeBase writes the base of a step. A number as the base needs parentheses.
 func (p *printer) writeBase(n exprNode) {
 	if _, ok := n.(literalNode); !ok {
 		p.writeNode(n)

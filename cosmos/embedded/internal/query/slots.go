@@ -18,7 +18,7 @@ type Slots struct {
 	ctx     context.Context //nolint:containedctx // of the evaluation
 	limits  Limits
 	steps   int   // steps of the current document
-	earlier int64 // steps of the documents before it
+	earlier int64 // steps of all earlier documents
 	check   int   // number of steps at which ctx is checked next
 	held    int64 // bytes kept between documents
 	failure error
