@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// committedDoc is a document of this test as passed to Options.Committed.
+// committedDoc is a document as these tests receive it in Options.Committed.
 type committedDoc struct {
 	ID   string `json:"id"`
 	N    int    `json:"n"`
@@ -72,7 +72,7 @@ func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 }
 
 // A client that disconnects does not learn whether its write was committed, but Committed is
-// called for it.
+// called for every committed write.
 func TestCommitted_IsCalledAfterClientsDisconnected(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -88,7 +88,7 @@ func TestCommitted_IsCalledAfterClientsDisconnected(t *testing.T) {
 		running.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*20)*time.Microsecond)
 			defer cancel()
-			_, _ = c.CreateItem(ctx, pk, newDoc(fmt.Sprint(i), i), nil) // may have been committed
+			_, _ = c.CreateItem(ctx, pk, newDoc(fmt.Sprint(i), i), nil) // the write may or may not be committed
 		})
 	}
 	running.Wait()

@@ -23,7 +23,7 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 			require.NoError(t, err)
 			c := newContainer(t, engine)
 			createDocs(t, c, largeDoc("large", 1, "p"), newDoc("a", 1))
-			_, err = c.DeleteItem(t.Context(), pk, "large", nil) // frees pages, so that the file need not grow
+			_, err = c.DeleteItem(t.Context(), pk, "large", nil) // frees pages, so that a commit need not grow the file
 			require.NoError(t, err)
 			_, err = c.UpsertItem(t.Context(), pk, newDoc("a", 1), nil)
 			require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 			files.Become(t, filepath.Join(dir, disk.FileName)) // the disk works again
 			_, err = c.CreateItem(t.Context(), pk, newDoc("d", 1), nil)
 			require.ErrorContains(t, err, "accepts no writes", "it is not tried again")
-			_ = engine.Close() // its file was replaced
+			_ = engine.Close() // Close may fail, because the file was replaced
 
 			engine, err = embedded.Open(embedded.Options{Dir: copyOf(t, dir)})
 			require.NoError(t, err)

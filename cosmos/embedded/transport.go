@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// ErrClosed reports a request after Close.
+// ErrClosed reports a request that was sent after Close.
 var ErrClosed = errors.New("the embedded engine is closed")
 
 // A Transport passes requests to an Engine without a network. It implements policy.Transporter
@@ -26,8 +26,9 @@ func (e *Engine) TransportOf(d EndpointOptions) *Transport { return &Transport{e
 
 // Do executes req. It starts no goroutine.
 //
-// If the context of req ends before the answer, Do returns its error, although the engine may
-// still execute the request, as with a network. The caller has to find out whether it did.
+// If the context of req ends before the response, Do returns the error of the context, although
+// the engine may still execute the request, as on a network. The caller has to find out whether the
+// request was executed.
 func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {

@@ -19,8 +19,8 @@ func newFormat(number uint64, version string) *disk.Format {
 	}
 }
 
-// doublingStep returns a step that doubles two letters at a time. If failAt is not 0, that part
-// fails.
+// doublingStep returns a step that doubles two letters at a time. If failAt is not 0, the part with
+// this number fails.
 func doublingStep(failAt int, parts *int) disk.Step {
 	return func(tx disk.Tx, position []byte) ([]byte, error) {
 		*parts++

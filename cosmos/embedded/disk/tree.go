@@ -12,14 +12,14 @@ import (
 // opens the file for writing, because bbolt does not validate what it reads: a damaged tree can
 // end the process by a panic in a goroutine of bbolt, or lead a search to a wrong page.
 //
-// Every start does this, so it must be fast: it reads the parts of a page that hold keys, once,
-// and keeps one bit for each page.
+// The check runs at every start, so it must be fast: it reads only the parts of a page that hold
+// keys, reads them once, and stores one bit for each page.
 const (
 	metaMagic      = 0xED0CDAED
 	headerBytes    = 16 // header of a page: its id, flags, count and overflow
 	branchFlag     = 1
 	leafFlag       = 2
-	bucketFlag     = 1 // of an element
+	bucketFlag     = 1 // flag of an element that is a bucket
 	elementBytes   = 16
 	deepestTree    = 64
 	largestPage    = 1 << 16
@@ -27,12 +27,12 @@ const (
 	checksummedOff = 56
 )
 
-// A treeChecker reads the file and does not map it, so that damage cannot cause a memory fault.
+// A treeChecker reads the file without mapping it, so that damage cannot cause a memory fault.
 type treeChecker struct {
 	file     io.ReaderAt
 	pageSize int64
-	pages    uint64              // ids from this number on are not in use
-	seen     []uint64            // a bit for each page
+	pages    uint64              // upper bound of page ids: all pages in use have smaller ids
+	seen     []uint64            // one bit for each page: set if the page was visited
 	buffers  [deepestTree][]byte // a buffer for one page at each depth
 }
 
@@ -40,9 +40,9 @@ func wrongTree(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// checkTree reads all pages that are in use. Every page must have the id under which it is
-// found, be used once, and have its keys in order and within the bounds of the page above it.
-// The file must have all pages that its meta page counts.
+// checkTree reads all pages that are in use. Every page must have the id that leads to it, and must
+// be used once. Its keys must be in order, and within the bounds that the page above sets. The file
+// must have all pages that its meta page counts.
 func checkTree(file io.ReaderAt, pageSize int64) error {
 	c := &treeChecker{file: file, pageSize: pageSize}
 	root, err := c.readRoot()
@@ -87,8 +87,8 @@ type treePage struct {
 	file   io.ReaderAt
 }
 
-// readBytes returns a part of a page. It reads the file only if the part lies in the overflow
-// of the page.
+// readBytes returns n bytes of a page. It reads the file only if the bytes lie in the overflow of
+// the page.
 func (p *treePage) readBytes(from, n int64) ([]byte, error) {
 	if from+n > p.length {
 		return nil, wrongTree("page %d: an element goes beyond it", p.id)
@@ -141,7 +141,7 @@ func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 // An element is the entry of one key in a page.
 type element struct {
 	key   []byte
-	flags uint32 // of a leaf element
+	flags uint32 // flags of a leaf element
 	value []byte // value of a leaf element, if flags is not 0
 	child uint64 // page id in a branch element
 }
@@ -176,7 +176,7 @@ func (c *treeChecker) checkSubtree(id uint64, low, high []byte, depth int) error
 	if err != nil {
 		return err
 	}
-	leads := !p.leaf // the elements of a branch lead to other pages
+	leads := !p.leaf // only the elements of a branch lead to other pages
 	last := low
 	for i := range p.count {
 		e, err := p.elementAt(i)

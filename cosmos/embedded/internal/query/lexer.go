@@ -21,7 +21,7 @@ const (
 type lexToken struct {
 	kind tokenKind
 	at   int
-	text string // content of a string; text of any other token, as written
+	text string // content of a string; name, parameter or symbol as written
 	num  float64
 }
 

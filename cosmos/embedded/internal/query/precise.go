@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// The functions of package math may be wrong in the last digit, unlike the functions of the service.
+// The functions of package math may be wrong in the last digit, and the service is more precise.
 // The functions of this file compute with precision bits, so that their results are rounded once.
 const precision = 160
 
