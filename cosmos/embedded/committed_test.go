@@ -23,7 +23,7 @@ type committedDoc struct {
 
 // TestCommitted_IsCalledInTheOrderOfTheCommits has real goroutines patch the same documents.
 // The callback does not lock: the race detector finds calls that overlap, and the etags, which
-// ascend with every commit, show calls that are out of order.
+// ascend with every commit, reveal calls that are out of order.
 func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestCommitted_IsCalledAfterClientsDisconnected(t *testing.T) {
 		})
 	}
 	running.Wait()
-	createDocs(t, c, newDoc("last", 0)) // the store has one writer: all earlier writes have ended
+	createDocs(t, c, newDoc("last", 0)) // writes are serial, so all earlier writes have ended
 	mu.Lock()
 	defer mu.Unlock()
 	stored := map[string]bool{}

@@ -34,7 +34,7 @@ func BenchmarkPointReadAboveEmptyHandler(b *testing.B) {
 	createDocs(b, c, newDoc("a", 1))
 	request := readRequest(b, engine)
 	serve := func(h http.Handler) time.Duration {
-		const reads = 20 // shorter than a time slice of the scheduler
+		const reads = 20 // together shorter than a time slice of the scheduler
 		began := time.Now()
 		for range reads {
 			client := &discardWriter{header: http.Header{}}
@@ -56,7 +56,7 @@ func BenchmarkPointReadAboveEmptyHandler(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// growFolder creates the documents from first up to end.
+// growFolder creates the documents with the numbers from first, inclusive, to end, exclusive.
 func growFolder(b *testing.B, engine *embedded.Engine, first, end int) {
 	b.Helper()
 	batches := (end - first) / 100

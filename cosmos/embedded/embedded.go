@@ -58,7 +58,7 @@ type Options struct {
 
 	// Consistency is the account's default level: Strong, BoundedStaleness,
 	// Session, ConsistentPrefix or Eventual. Default: Strong, or Session if
-	// Stale is set. Under the first two a point read costs twice.
+	// Stale is set. With Strong and BoundedStaleness a point read costs twice as much.
 	Consistency string
 
 	// WriteRegions and ReadRegions are the names of the regions that the account document lists,
@@ -67,8 +67,8 @@ type Options struct {
 
 	// Stale simulates stale reads, in memory only. It is called once for each point read and
 	// query page, and returns the age of the state that the read sees, in commits (at most
-	// 64). Writes and batches see the newest state, and reads with a session token the
-	// session's. Stale must be safe for concurrent use. Default: all reads are fresh.
+	// 64). Writes and batches see the newest state. A read with a session token sees
+	// the writes of the session. Stale must be safe for concurrent use. Default: all reads are fresh.
 	Stale func() int
 
 	// Lag simulates stale reads by time: it returns the age of the state that a read sees,
@@ -97,9 +97,9 @@ type Options struct {
 
 	// QuerySteps bounds the work of one page of a query. The work for one document is bounded by
 	// a 25th of QuerySteps. A step is an operator, an item of a list, a row, or 16 bytes of a
-	// value that is read or built, and takes 10 to 50 ns. At the limit, a query in which each document has its own
-	// results continues on another page; any other query is refused with 400. Default: 50
-	// million.
+	// value that is read or built, and takes 10 to 50 ns. At the limit, a query in which each
+	// document has separate results continues on another page; any other query is refused with
+	// 400. Default: 50 million.
 	QuerySteps int64
 
 	// QueryMemory bounds the bytes of results, sort keys and groups that a query
@@ -146,7 +146,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	closed   bool
-	requests sync.WaitGroup // running requests; it grows only while mu is held and closed is false
+	requests sync.WaitGroup // running requests; requests are added only while mu is held and closed is false
 }
 
 // Open opens the account in o.Dir. If Dir is set, Open starts one goroutine, which Close ends. The
@@ -284,7 +284,7 @@ type Snapshot struct {
 	done func()
 }
 
-// Close releases the snapshot. It is called once.
+// Close releases the snapshot. Call it exactly once.
 func (s *Snapshot) Close() error {
 	defer s.done()
 	return s.Snapshot.Close()
@@ -321,7 +321,7 @@ func (e *Engine) Check(report func(problem string)) (Census, error) {
 // host of the request.
 func (e *Engine) Handler() http.Handler { return e.HandlerOf(EndpointOptions{}) }
 
-// HandlerOf is Handler with the settings of d.
+// HandlerOf returns a handler like Handler, with the settings of d.
 func (e *Engine) HandlerOf(d EndpointOptions) http.Handler {
 	handler := e.server.Handler(d)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -338,7 +338,7 @@ func (e *Engine) HandlerOf(d EndpointOptions) http.Handler {
 type Gateway = wire.Gateway
 
 // The gateways. Azure accepts documents with ids that its routing gateway cannot address
-// afterwards; Strict, the default, refuses to create them.
+// afterwards; Strict, the default, refuses to create such documents.
 const (
 	Strict  = wire.Strict
 	Routing = wire.Routing

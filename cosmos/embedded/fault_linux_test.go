@@ -50,7 +50,8 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 	}
 }
 
-// copyOf copies a folder, because the lock of the first engine was on the replaced file.
+// copyOf copies a folder. The copy can be opened, although the first engine lost its lock when the
+// file was replaced.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	other := t.TempDir()

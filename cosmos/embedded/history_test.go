@@ -76,7 +76,7 @@ type callHistory struct {
 	pk    string
 	etags *etagBook
 
-	time  atomic.Int64 // counts the beginnings and ends of calls
+	time  atomic.Int64 // logical time: number of calls begun plus number of calls ended
 	value atomic.Int64 // value of the last write; every write has a new value
 
 	mu    sync.Mutex

@@ -27,7 +27,7 @@ import (
 const (
 	pageSize = 4096
 	metas    = 2
-	metaEnd  = 80 // end of a page header and a meta with its checksum
+	metaEnd  = 80 // length of a page header and a meta with its checksum
 )
 
 // A storeCommit is the file before and after one request.

@@ -192,7 +192,7 @@ func (m *machine) readChanges(r *rapid.T) {
 	m.fed = m.count
 	if m.offered <= 10_000 {
 		require.Equal(r, want, got)
-	} else { // each range has a separate order
+	} else { // each range has a separate order of changes
 		require.ElementsMatch(r, want, got)
 	}
 }

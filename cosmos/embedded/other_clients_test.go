@@ -108,7 +108,7 @@ func TestHeaders_AreRefusedIfTheyChangeTheResponse(t *testing.T) {
 	}
 }
 
-// TestMissing_NamesTheResourceAndTheOperation checks the text of 404, which gocosmos reads.
+// TestMissing_NamesTheResourceAndTheOperation checks the text of a 404, which gocosmos parses.
 func TestMissing_NamesTheResourceAndTheOperation(t *testing.T) {
 	engine, _ := openEngine(t, embedded.Options{})
 	for _, tc := range []struct{ method, path, kind, link, want string }{

@@ -32,7 +32,7 @@ const (
 	bodySize = 700
 )
 
-// timeWriters runs n operations on all writers and returns how long they took.
+// timeWriters runs n operations on all writers and returns the total time.
 func timeWriters(n int, do func(worker, i int)) time.Duration {
 	runtime.GC() // the garbage of the previous round must not slow down this round
 	began := time.Now()

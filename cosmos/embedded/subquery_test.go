@@ -133,7 +133,7 @@ func (c planClient) mergeOrders(results []any, orders []string) []any {
 
 // mergeGroups combines the partial aggregates of each group.
 func (p clientPlan) mergeGroups(results []any) (merged []any) {
-	parts := map[string][]any{} // the payloads of each group
+	parts := map[string][]any{} // payloads of all partitions, by group
 	var names []string
 	for _, r := range results {
 		name := ""

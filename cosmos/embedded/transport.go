@@ -21,7 +21,7 @@ type Transport struct {
 // Transport returns a Transport to this engine.
 func (e *Engine) Transport() *Transport { return e.TransportOf(EndpointOptions{}) }
 
-// TransportOf is Transport with the settings of d.
+// TransportOf returns a Transport to this engine with the settings of d.
 func (e *Engine) TransportOf(d EndpointOptions) *Transport { return &Transport{engine: e, endpoint: d} }
 
 // Do executes req. It starts no goroutine.
@@ -52,6 +52,6 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 		Header:        answer.Header,
 		Body:          io.NopCloser(bytes.NewReader(answer.Body)),
 		ContentLength: int64(len(answer.Body)),
-		Request:       req, // the client panics without it
+		Request:       req, // the client panics if Request is nil
 	}, nil
 }

@@ -32,7 +32,7 @@ var temporaryErrors = []error{
 	syscall.ENOPROTOOPT, syscall.EOPNOTSUPP,
 }
 
-// Options of a listener that retries.
+// Options configure Retry.
 type Options struct {
 	Logger *slog.Logger   // required
 	Server string         // name of the server in the log, such as "the bus"

@@ -34,7 +34,7 @@ type Options struct {
 	Clock   func() time.Time // default time.Now
 }
 
-// headerTime limits how long a new connection may take to send its first request while the
+// headerTime is the maximum time that a new connection may take to send its first request while the
 // server is at its limit.
 const headerTime = 500 * time.Millisecond
 
@@ -54,8 +54,8 @@ type Limiter struct {
 // Stats are the counts of a Limiter.
 type Stats struct {
 	Open   int   // connections now
-	Closed int64 // connections that were closed to make room
-	Over   int64 // connections that were over the limit
+	Closed int64 // number of connections that were closed to make room
+	Over   int64 // number of connections that were over the limit
 }
 
 // An address holds the connections of one client, in the order of the limiter's lists.
@@ -99,8 +99,8 @@ type ResumedConn interface {
 	Resumes() net.Conn
 }
 
-// Attach makes l count the connections of srv. Call it before srv serves. It keeps the hooks
-// that srv already has.
+// Attach makes l count the connections of srv. Call it before srv serves. Existing hooks of srv are
+// still called.
 func (l *Limiter) Attach(srv *http.Server) {
 	inner, state := srv.ConnContext, srv.ConnState
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -185,7 +185,7 @@ func (l *Limiter) resumeConn(nc net.Conn) *conn {
 	return c
 }
 
-// countInUse returns the connections under the limit that are not being closed.
+// countInUse returns the number of connections that count toward the limit.
 func (l *Limiter) countInUse() int { return len(l.open) - l.over.Len() }
 
 // setState records the new state of a connection.
@@ -202,7 +202,7 @@ func (l *Limiter) setState(nc net.Conn, state http.ConnState) {
 		c.leaveLists()
 	case http.StateIdle:
 		c.leaveLists()
-		if c.over { // an HTTP/2 connection is idle before its first request, too; the response to that request closes it
+		if c.over { // an HTTP/2 connection is idle before its first request; the first response closes the connection
 			return
 		}
 		c.since = l.opts.Clock()
@@ -230,7 +230,7 @@ func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
 func (l *Limiter) closeConn(c *conn) {
 	l.stats.Closed++
 	l.removeConn(c)
-	_ = unwrapTLS(c.Conn).Close() // the server's next read fails
+	_ = unwrapTLS(c.Conn).Close() // the next read of the server fails
 }
 
 // unwrapTLS returns the network connection below TLS. Closing a TLS connection writes to it, which

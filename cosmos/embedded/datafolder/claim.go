@@ -13,7 +13,7 @@ import (
 // MarkFile is the file in a store's folder that holds the id of its data folder.
 const MarkFile = "+identity"
 
-// draftSuffix ends the name of a file that is being written.
+// draftSuffix is the suffix in the name of a file that is being written.
 const draftSuffix = ".new"
 
 var (
@@ -70,7 +70,7 @@ func (c Claim) Check(path string, exists bool, carried string) error {
 // and changes nothing, if the folder does not fit the claim.
 func (c Claim) Make(dir string) error { return c.MakeOn(dir, Sync) }
 
-// MakeOn is Make with sync in place of [Sync].
+// MakeOn is Make with the function sync instead of [Sync].
 func (c Claim) MakeOn(dir string, sync func(dir string) error) error {
 	if c.ID == "" {
 		return MakeOn(dir, sync)

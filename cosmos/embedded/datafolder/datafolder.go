@@ -28,7 +28,7 @@ var ErrLocked = errors.New("another process has locked the file")
 // a sync of every folder in which a name was created.
 func Make(dir string) error { return MakeOn(dir, Sync) }
 
-// MakeOn is Make with sync in place of [Sync].
+// MakeOn is Make with the function sync instead of [Sync].
 func MakeOn(dir string, sync func(dir string) error) error {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(dir); err == nil {

@@ -21,7 +21,7 @@ const IdentityFormat = 1
 type Store struct {
 	Name string
 	File string // file whose presence shows that the store has data; "": the folder suffices
-	Used bool   // the process that opens the data folder uses it
+	Used bool   // the process that opens the data folder uses the store
 }
 
 // An Identity distinguishes a data folder from other data folders, and a lost store from a store

@@ -312,7 +312,7 @@ func TestScan_StopsWhenVisitReturnsFalse(t *testing.T) {
 
 func TestUpdate_FailsAfterAFailedCommit(t *testing.T) {
 	dir := t.TempDir()
-	s, err := openStore(dir, 32<<20, System{}, datafolder.Claim{}) // room for a few documents, then the disk is full
+	s, err := openStore(dir, 32<<20, System{}, datafolder.Claim{}) // the file has room for a few documents, then the disk is full
 	require.NoError(t, err)
 	require.NoError(t, s.Update(t.Context(), putPairs("first", "1")))
 	large := bytes.Repeat([]byte("x"), 4<<20)

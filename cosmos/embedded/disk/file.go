@@ -73,7 +73,7 @@ func (f *fileStore) enqueue(u *queuedUpdate) error {
 // runWriter commits updates until their channel is closed and empty.
 func (f *fileStore) runWriter() {
 	defer close(f.done)
-	debug.SetPanicOnFault(true) // affects this goroutine, in which only bbolt's mapped file can fault
+	debug.SetPanicOnFault(true) // applies to this goroutine, in which only bbolt's mapped file can fault
 	var broken error
 	for first := range f.updates {
 		waiting := f.gatherUpdates(first)

@@ -46,8 +46,8 @@ func (m *memoryStore) Update(ctx context.Context, fn func(Tx) error) error {
 		m.mu.Unlock()
 		return ErrClosed
 	}
-	// Copy marks the nodes of the original as shared. Only this line writes the marks, under
-	// both locks, and readers do not read them.
+	// Copy marks the nodes of the original tree as shared. The marks are written only in this line,
+	// while both locks are held, and readers do not read the marks.
 	next := m.states[len(m.states)-1].Copy()
 	m.mu.Unlock()
 

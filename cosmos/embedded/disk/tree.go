@@ -82,7 +82,7 @@ type treePage struct {
 	leaf   bool
 	count  int
 	length int64  // length of the page with its overflow
-	first  []byte // the part before the overflow
+	first  []byte // first part of the page, before its overflow
 	at     int64
 	file   io.ReaderAt
 }
@@ -142,7 +142,7 @@ func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 type element struct {
 	key   []byte
 	flags uint32 // flags of a leaf element
-	value []byte // value of a leaf element, if flags is not 0
+	value []byte // value of a leaf element; set only if flags is not 0
 	child uint64 // page id in a branch element
 }
 
@@ -219,7 +219,7 @@ func (c *treeChecker) checkChild(p *treePage, i int, high []byte, depth int) err
 	case len(e.value) < headerBytes:
 		return wrongTree("page %d: a bucket has no root", p.id)
 	}
-	if root := binary.LittleEndian.Uint64(e.value); root != 0 { // 0: the bucket is stored in this page
+	if root := binary.LittleEndian.Uint64(e.value); root != 0 { // a root of 0 means that the bucket is stored in this page
 		return c.checkSubtree(root, nil, nil, depth+1)
 	}
 	return nil

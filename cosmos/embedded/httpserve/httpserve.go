@@ -53,8 +53,8 @@ type Options struct {
 	CancelAfter time.Duration
 }
 
-// Serve serves the clients of listener until ctx ends. Then it closes the listener and all
-// connections. It returns nil if ctx has ended.
+// Serve serves the clients of listener until ctx ends. It then closes the listener and all
+// connections, and returns nil. It returns an error if serving fails before ctx ends.
 func Serve(ctx context.Context, listener net.Listener, opts Options) error {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// hosts are the arguments of the tests and the expected results.
+// hosts are hosts with the expected results of IsHost and IsDestination.
 var hosts = []struct {
 	host                  string
 	isHost, isDestination bool

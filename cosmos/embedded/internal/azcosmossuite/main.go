@@ -118,7 +118,7 @@ func findEmulatorTests(module string) ([]string, error) {
 }
 
 // serveAccount starts one account with two listeners. It returns the file of the certificate to
-// trust, and a function that stops it.
+// trust, and a function that stops the account.
 func serveAccount(ctx context.Context, dir string) (trust string, stop func() error, err error) {
 	cert, err := certificate.Load(dir, "localhost", "127.0.0.1")
 	if err != nil {

@@ -16,7 +16,7 @@ func (c Charge) String() string {
 // RequestUnits returns the charge in request units.
 func (c Charge) RequestUnits() float64 { return float64(c) / float64(requestUnit) }
 
-// The published charges of reading and writing an item of 1, 2, 4 … 2048 KB.
+// The published charges for reading and writing an item of 1, 2, 4 … 2048 KB.
 var (
 	readTable = [12]Charge{
 		1_000_000, 1_040_000, 1_140_000, 1_330_000, 1_670_000, 2_190_000,

@@ -68,7 +68,7 @@ func (k *accountChecker) checkAll() {
 	})
 }
 
-// scanKeys visits all keys of a kind, without their common prefix.
+// scanKeys visits all keys of a kind. It passes the keys without their common prefix.
 func (k *accountChecker) scanKeys(kind byte, visit func(rest, value []byte)) (n int) {
 	prefix := containerPrefix(kind, k.c.number)
 	k.r.Scan(prefix, endOfPrefix(prefix), func(key, value []byte) bool {

@@ -122,8 +122,8 @@ type partitionPaths struct {
 	Version int      `json:"version"`
 }
 
-// defaultHashVersion is the hash version of a new container that requests none. azcosmos and
-// other clients compute version 1 in different ways.
+// defaultHashVersion is the hash version of a new container if the request has no version. It is not
+// 1, because azcosmos and other clients compute version 1 in different ways.
 const defaultHashVersion = 2
 
 // hashVersion returns the version of the hash. Keys of several paths always have version 2.

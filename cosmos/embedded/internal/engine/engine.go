@@ -19,11 +19,11 @@ type Options struct {
 	Clock              func() time.Time
 	Stale              func() int           // returns the number of commits that a read does not see; nil: every read is fresh
 	Lag                func() time.Duration // returns the age of the state that a read sees; nil: every read is fresh
-	Pessimistic        bool                 // charge queries with a point read for each document
+	Pessimistic        bool                 // charge queries with a point read for each loaded document
 	StrictIndex        bool                 // charge a query in a partition with a scan if the partition key is not indexed
 	OrderByOnlyIndexed bool                 // documents without the path of ORDER BY are not results under a policy of all paths
 	RangeBytes         int64                // bytes that a physical partition holds; 0: 50 GB
-	Committed          func([]Change)       // called in the order of the commits; may be nil
+	Committed          func([]Change)       // called with the changes of each commit, in the order of the commits; may be nil
 	Limits             query.Limits         // limits of a query page; zero: query.DefaultLimits
 	Version            string               // version of the program, stored with the format of a new store
 }

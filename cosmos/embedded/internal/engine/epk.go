@@ -14,7 +14,7 @@ import (
 
 // effectiveKey returns the effective partition key of pk: the position of a logical partition
 // in the key space that the ranges divide. Clients compute the same value to choose a range, so
-// it must match theirs exactly.
+// both values must be equal.
 func (c *Container) effectiveKey(pk Partition) string {
 	var values []query.Value
 	_ = rawjson.EachElement([]byte(pk), func(v []byte) bool { // a Partition is an array

@@ -20,7 +20,7 @@ type FeedRequest struct {
 	Range       *Range
 	After       uint64    // number of the last change that the client received
 	FromNow     bool      // return no change that precedes the request
-	Since       time.Time // only changes after this second; zero for all
+	Since       time.Time // only changes after this second; zero for all changes
 	MaxItems    int       // maximum number of documents; -1 for no limit
 	Consistency Consistency
 }
@@ -53,7 +53,7 @@ type feedReader struct {
 	c    *Container
 	r    disk.Reader
 	now  time.Time
-	epks map[Partition]bool // whether a partition is in the range
+	epks map[Partition]bool // whether each visited partition is in the requested range
 	last uint64             // number of the newest change on the page
 	page FeedPage
 }

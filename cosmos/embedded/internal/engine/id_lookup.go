@@ -67,8 +67,8 @@ func (r *pageBuilder) lookUpIDs(pk Partition) (seqs []uint64, err error) {
 const idsBeforeJump = 16
 
 // eachPartitionWithID visits the partitions with a document that has one of the ids. It reads
-// only the id index. In a partition with many ids, it reads the first ones, then seeks the ids
-// that it needs.
+// only the id index. In a partition with many ids, it reads the first idsBeforeJump ids, then
+// seeks the requested ids.
 func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 	ids := slices.Sorted(slices.Values(r.ids))
 	from := containerPrefix('I', r.c.number)

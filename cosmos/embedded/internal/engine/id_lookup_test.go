@@ -29,8 +29,8 @@ func newFilledContainer(t testing.TB) (*Engine, *Container) {
 	return e, c
 }
 
-// readAllPages reads all pages of a query and returns the results, and how many documents were
-// read.
+// readAllPages reads all pages of a query and returns the results, and the number of documents that
+// were read.
 func readAllPages(t require.TestingT, e *Engine, c *Container, text string, pk Partition, page int) (results []string, scanned int) {
 	q, err := e.ParseQuery(context.Background(), text, nil)
 	require.NoError(t, err)

@@ -36,7 +36,7 @@ func idRangeOf(plan query.Plan) *idRange {
 
 func isID(path rawjson.Path) bool { return len(path) == 1 && !path[0].Array && path[0].Name == "id" }
 
-// narrowTo restricts the range to ids for which p can hold.
+// narrowTo restricts the range to ids for which the predicate p can hold.
 func (i *idRange) narrowTo(p query.Predicate) {
 	low, high := i.low, ""
 	bounded := false
@@ -89,13 +89,13 @@ type rangeWalk struct {
 }
 
 const (
-	// firstWalkEntries entries of the id index are read before any document.
+	// firstWalkEntries is the number of id index entries that are read before any document.
 	firstWalkEntries = 1024
-	// walkEntriesPerScan entries are read for each document that is scanned.
+	// walkEntriesPerScan is the number of id index entries that are read for each scanned document.
 	walkEntriesPerScan = 16
 )
 
-// advanceWalk reads up to n more entries.
+// advanceWalk reads up to n more entries of a walk.
 func (r *pageBuilder) advanceWalk(w *rangeWalk, n int) {
 	if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil || w.done {
 		return

@@ -265,7 +265,7 @@ func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 	}{
 		{"SELECT TOP 5 * FROM c ORDER BY c.id", p, -1, 5, 5},
 		{"SELECT TOP 5 * FROM c ORDER BY c.id DESC", p, -1, 5, 5},
-		{"SELECT * FROM c ORDER BY c.id", p, 10, 109, 100}, // each page reads the first document of the next
+		{"SELECT * FROM c ORDER BY c.id", p, 10, 109, 100}, // each page also reads the first document of the next page
 		{"SELECT * FROM c WHERE c.id > '50' ORDER BY c.id", p, -1, 53, 53},
 		{"SELECT * FROM c WHERE c.id > '50' AND c.id <= '52' ORDER BY c.id DESC", p, -1, 2, 2},
 		{"SELECT * FROM c WHERE STARTSWITH(c.id, '7') AND c.n > 80 ORDER BY c.id", p, -1, 11, 5},

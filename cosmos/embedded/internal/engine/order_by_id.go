@@ -8,8 +8,8 @@ import (
 )
 
 // isServedByID reports whether the id index of a logical partition can serve a page of an ORDER
-// BY without the documents of other pages. The indexes must answer the whole condition:
-// otherwise every candidate is loaded, and charged, before the order is known.
+// BY without the documents of other pages. The indexes must answer the whole condition: otherwise
+// every candidate must be loaded, and charged, before the order is known.
 func (r *pageBuilder) isServedByID() bool {
 	orders := r.q.Query.Orders()
 	return r.q.Scoped && r.ids == nil && len(orders) == 1 && isID(orders[0].Path) && r.plan.IndexOnly()
@@ -71,7 +71,7 @@ func (r *pageBuilder) keysAfterPosition(from, to []byte, descending bool) (low, 
 		return from, lowerKey(to, append(id, 0))
 	case at.Kind == query.String:
 		return higherKey(from, id), to
-	case (at.Kind > query.String) != descending: // all ids are before the position
+	case (at.Kind > query.String) != descending: // ids are strings, and all strings are before the position
 		return to, to
 	}
 	return from, to

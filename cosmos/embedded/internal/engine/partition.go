@@ -5,9 +5,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// maxPartitionKey is the longest partition key value, in bytes. The documentation's 101 bytes
-// for containers without hash version 2 are not enforced: the tests of azcosmos write longer
-// ones.
+// maxPartitionKey is the longest partition key value, in bytes. The documented limit of 101 bytes
+// for containers without hash version 2 is not enforced, because the tests of azcosmos write longer
+// values.
 const maxPartitionKey = 2048
 
 // A Partition is the value of a partition key in one canonical form: a JSON
@@ -50,7 +50,7 @@ func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) 
 	return "", pk.keyPrefix(), nil
 }
 
-// keyPrefix returns the prefix of longer keys with the same first values.
+// keyPrefix returns the prefix of all longer keys that start with the values of p.
 func (p Partition) keyPrefix() Partition { return p[:len(p)-1] + "," }
 
 func parseKey(header string) ([]query.Value, error) {

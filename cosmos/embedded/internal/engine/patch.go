@@ -125,7 +125,7 @@ func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, err
 	return p, nil
 }
 
-// splitPointer splits a JSON pointer.
+// splitPointer splits a JSON pointer into its unescaped steps.
 func splitPointer(path string) ([]string, error) {
 	if len(path) < 2 || path[0] != '/' {
 		return nil, badRequest("patch path %q must start with / and name a property", path)
@@ -159,7 +159,7 @@ func (p *PatchDoc) applyAll(doc []byte, c *Container) ([]byte, error) {
 	return doc, nil
 }
 
-// isAffected reports whether a change at path changes the value at key.
+// isAffected reports whether a change at path may change the value at key.
 func isAffected(path []string, key rawjson.Path) bool {
 	for i := 0; i < len(path) && i < len(key); i++ {
 		if path[i] != key[i].Name {
@@ -176,7 +176,7 @@ type patchTarget struct {
 	from       int  // start of the member or element, including its name
 	array      bool // the parent is an array
 	exists     bool
-	insert     int  // where to insert a new member or element, if it does not exist
+	insert     int  // position for a new member or element, if the path does not exist
 	first      bool // the parent is empty
 }
 

@@ -157,7 +157,8 @@ func splitPath(path string) (rawjson.Path, error) {
 	return steps, nil
 }
 
-// isIndexed reports whether the values at path are indexed. id and _ts always are.
+// isIndexed reports whether the values at path are indexed. id and _ts are indexed under every policy
+// except indexing mode none.
 func (p *policy) isIndexed(path rawjson.Path) bool {
 	if p.none || len(path) == 0 {
 		return false
@@ -228,8 +229,8 @@ func (p *policy) countTerms(doc []byte) int {
 	return n
 }
 
-// changedTerms returns how many index entries are removed or added when a document replaces
-// another.
+// changedTerms returns the number of index entries that are removed or added when the document now
+// replaces before.
 func (p *policy) changedTerms(before, now []byte) int {
 	old, latest := p.listTerms(before), p.listTerms(now)
 	changed := 0

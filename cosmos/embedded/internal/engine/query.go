@@ -131,7 +131,7 @@ type pageBuilder struct {
 	page   Page
 
 	skip    int    // number of results of a JOIN that OFFSET still skips
-	partial uint64 // the document within which the page ends
+	partial uint64 // sequence number of the document within which the page ends
 	row     int    // number of results of partial on the page
 
 	broken   error  // error of an unreadable document, which ends the query
@@ -251,7 +251,7 @@ func (r *pageBuilder) countLoaded(s storedDocument) {
 	r.page.Charge += r.e.loadCharge(s.size)
 }
 
-// remainingResults returns how many more results the query may return, -1 without a limit.
+// remainingResults returns the number of results that the query may still return, -1 without a limit.
 func (r *pageBuilder) remainingResults() int {
 	if limit := r.q.Query.Limit(); limit != query.NoLimit {
 		return limit - r.at.given - r.page.Count
@@ -295,7 +295,7 @@ func (r *pageBuilder) fillInserted() {
 		skip = 0 // the first page skipped the offset
 	}
 	last := r.at.seq
-	scanned := last // the last document that was read
+	scanned := last // sequence number of the last document that was read
 	r.scanPartition(r.q.Partition, last, func(seq uint64, s storedDocument, doc []byte) bool {
 		if r.remainingResults() == 0 {
 			return false

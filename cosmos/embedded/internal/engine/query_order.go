@@ -122,7 +122,7 @@ func (r *pageBuilder) findSmallest(n int) (best []sortCandidate, inOrder bool) {
 	return best, inOrder
 }
 
-// candidateSize returns the approximate bytes of a candidate.
+// candidateSize returns the approximate size of a candidate in bytes.
 func candidateSize(c sortCandidate) int {
 	const fields = 160
 	n := fields

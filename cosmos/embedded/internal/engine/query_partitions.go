@@ -10,8 +10,8 @@ import (
 // A partitionScan is the scan of one partition in a query over several partitions.
 type partitionScan struct {
 	pk    Partition
-	first uint64 // sequence number of its oldest document
-	seq   uint64 // sequence number of its next document
+	first uint64 // sequence number of the partition's oldest document
+	seq   uint64 // sequence number of the next document to scan
 }
 
 // fillAcrossPartitions adds the documents of all partitions in the order of insertion. A page
@@ -51,7 +51,7 @@ func (r *pageBuilder) fillAcrossPartitions() {
 			r.broken, r.brokenAt = nil, 0
 		}
 		switch {
-		case r.brokenAt != 0 && r.page.Count > 0: // the next page begins with the error
+		case r.brokenAt != 0 && r.page.Count > 0: // the page ends before the damage, and the next page fails with the error
 			r.broken, r.brokenAt = nil, 0
 			r.continueAfter(pagePosition{seq: last})
 			return
@@ -129,7 +129,8 @@ func (r *pageBuilder) findScans(last uint64) []partitionScan {
 	return scans
 }
 
-// eachPartition visits the partitions of the container by jumping from one to the next.
+// eachPartition visits the partitions of the container. It seeks from each partition to the next
+// without reading all documents.
 func (r *pageBuilder) eachPartition(visit func(pk Partition) bool) {
 	all := containerPrefix('D', r.c.number)
 	from, end := all, endOfPrefix(all)

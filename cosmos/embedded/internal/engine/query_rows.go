@@ -8,7 +8,7 @@ import (
 )
 
 // addRows adds the results of one document to the page; with JOIN there may be several. It
-// returns false if the page has no room for one of them; the next page then continues within
+// returns false if the page has no room for a result; the next page then continues within
 // the document.
 func (r *pageBuilder) addRows(seq uint64, s storedDocument, doc []byte) bool {
 	if r.q.Query.Streams() {
@@ -99,7 +99,7 @@ func (r *pageBuilder) fillJoined() {
 func (r *pageBuilder) fillCollected() {
 	want := query.NoLimit
 	if r.q.MaxItems >= 0 {
-		want = r.at.given + r.q.MaxItems + 1 // one more shows whether a page follows
+		want = r.at.given + r.q.MaxItems + 1 // one more result shows whether another page follows
 	}
 	if r.isElsewhere { // evaluate the outermost query with an empty source
 		var results [][]byte

@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// Reach returns the part of the key space that a query reads, and whether that is one logical
-// partition.
+// Reach returns the parts of the key space that a query reads. alone is true if the query reads only
+// one logical partition.
 func (c *Container) Reach(q QueryRequest) (list []Range, alone bool, err error) {
 	if err := c.Scope(&q); err != nil {
 		return nil, false, err
@@ -54,7 +54,7 @@ func (c *Container) partitionsOf(plan query.Plan) []Partition {
 	}
 	list := []Partition{}
 	for _, t := range tuples {
-		if pk, err := c.partitionOf(t); err == nil { // no document has an invalid key
+		if pk, err := c.partitionOf(t); err == nil { // an invalid key is skipped, because no document has it
 			list = append(list, pk)
 		}
 	}

@@ -154,7 +154,7 @@ func (c *Container) RangeOf(pk Partition) *Range {
 	return &c.ranges[0]
 }
 
-// countRangesFor returns the number of physical partitions that a throughput and a size need.
+// countRangesFor returns the number of physical partitions that a throughput and a size require.
 func countRangesFor(throughput int, bytes, limit int64) int {
 	n := max((throughput+throughputPerRange-1)/throughputPerRange, int((bytes+limit-1)/limit))
 	return max(1, n)

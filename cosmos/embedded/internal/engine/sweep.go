@@ -21,8 +21,8 @@ type expiredDocument struct {
 	rest int // terms
 }
 
-// Sweep removes expired documents until pay, which is called with the charge of each, returns
-// false. It returns the number of removed documents.
+// Sweep removes expired documents. It calls pay with the charge of each removal, and stops when pay
+// returns false. It returns the number of removed documents.
 func (e *Engine) Sweep(ctx context.Context, pay func(*Container, Partition, Charge) bool) (removed int, err error) {
 	for _, db := range e.Databases() {
 		for _, c := range db.containers {

@@ -23,15 +23,15 @@ type PlacedOp struct {
 	Partition Partition
 }
 
-// WriteEach executes each of ops, in any partitions. They share one transaction, but an
-// operation that fails does not affect the others.
+// WriteEach executes each of ops, in any partitions. The operations share one transaction, but a
+// failed operation has no effect on the rest.
 func (e *Engine) WriteEach(ctx context.Context, c *Container, ops []PlacedOp, consistency Consistency) (WriteResult, error) {
 	return e.runWrite(ctx, c, consistency, func(w *writeTransaction) error { return w.applyEach(ops) })
 }
 
 func (e *Engine) runWrite(ctx context.Context, c *Container, consistency Consistency, do func(*writeTransaction) error) (WriteResult, error) {
-	// w has the results of the transaction. It is read only if Update has waited for the
-	// transaction. If ctx ends first, the caller gets an error, but Options.Committed is
+	// The transaction stores its results in w. w is read only if Update waited for the
+	// transaction. If ctx ends first, the caller receives an error, but Options.Committed is
 	// still called after the commit.
 	w := &writeTransaction{ctx: ctx, e: e, c: c, now: e.clock(), double: consistency.Double}
 	err := e.store.Update(ctx, func(tx disk.Tx) error {
@@ -63,7 +63,7 @@ type writeTransaction struct {
 	tx      disk.Tx
 	version uint64   // number of the newest write so far
 	grown   int64    // bytes of added documents minus bytes of removed documents
-	broken  error    // error of an unreadable document
+	broken  error    // first error of an unreadable document, which fails the transaction
 	changes []Change // changes to pass to Options.Committed
 	out     WriteResult
 }

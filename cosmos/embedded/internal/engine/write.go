@@ -204,7 +204,7 @@ func (w *writeTransaction) putDocument(d Document, seq uint64) Result {
 	return Result{ETag: w.e.formatETag(w.version), JSON: doc}
 }
 
-// removeDocument works on damaged documents, too: deleting one repairs the store.
+// removeDocument also removes a damaged document, which repairs the store.
 func (w *writeTransaction) removeDocument(id string, old storedDocument, seq uint64) {
 	if len(w.c.unique) > 0 {
 		if doc, err := old.readJSON(w.tx, w.c); err == nil {

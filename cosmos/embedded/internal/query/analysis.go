@@ -9,8 +9,8 @@ import (
 
 // An Analysis describes how an index can serve a query.
 type Analysis struct {
-	// All Predicates hold for every document that has a result. An index on any of their paths
-	// finds all candidates.
+	// All Predicates hold for every document that has a result. So an index on the path of any
+	// predicate finds all candidates.
 	Predicates []Predicate
 	// Exact is true if the condition holds for every document for which all Predicates hold, so
 	// that such documents need no further test.

@@ -87,7 +87,8 @@ func (c *Collector) Add(doc []byte, slots *Slots) bool {
 	return slots.Failure() == nil && !c.isFull()
 }
 
-// estimateSize returns the approximate bytes of a result; with DISTINCT it is stored twice.
+// estimateSize returns the approximate size of a result in bytes. With DISTINCT the text is stored
+// twice.
 func (c collectedResult) estimateSize() int {
 	const fields = 96
 	n := fields + 2*len(c.result)

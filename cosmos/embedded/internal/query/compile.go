@@ -14,12 +14,12 @@ import (
 type compiler struct {
 	now    func() time.Time
 	random func() float64 // returns a number in [0, 1)
-	start  time.Time      // result of the Static clock functions
+	start  time.Time      // result of the clock functions whose names end with STATIC
 
 	extra int // number of slots before the slots of the paths
 	used  int // number of extra slots in use
 	paths []rawjson.Path
-	found map[string]int // slot of each path, by its key
+	found map[string]int // slot of each path, by pathKey
 
 	// bound holds, by slot, the value of each alias that has one value in each row: its path, or the
 	// SELECT expression of its subquery.
@@ -186,7 +186,7 @@ func (c *compiler) compileSteps(n exprNode, s *scope) (expr, error) {
 	if name, path, ok := asPath(n); ok && (s.group == nil || len(path) == 0) {
 		return c.resolveName(name, path, s)
 	}
-	base, steps := n, []exprNode(nil) // the last step first
+	base, steps := n, []exprNode(nil) // steps, from the last to the first
 	for isStep(base) {
 		steps = append(steps, base)
 		if member, ok := base.(memberNode); ok {
@@ -214,8 +214,8 @@ func (c *compiler) compileSteps(n exprNode, s *scope) (expr, error) {
 	return c.foldConstant(e, append(e.indexes, root)), nil
 }
 
-// compileBase compiles the longest prefix of base and steps that is a key of GROUP BY,
-// otherwise base. It returns the remaining steps.
+// compileBase compiles the longest prefix of base and steps that is a key of GROUP BY, or only base if
+// no prefix is a key. It returns the remaining steps.
 func (c *compiler) compileBase(base exprNode, steps []exprNode, s *scope) (expr, []exprNode, error) {
 	const shortest = len("[0]")
 	for i := max(1, len(steps)-maxKeyText/shortest); s.group != nil && i < len(steps); i++ {
@@ -342,8 +342,8 @@ func (c *compiler) compileChain(n chainNode, s *scope) (expr, error) {
 	return c.foldConstant(e, all), nil
 }
 
-// compileFirstOperands compiles the longest prefix of a chain that is a key of GROUP BY,
-// otherwise the first operand. It returns the number of compiled operands.
+// compileFirstOperands compiles the longest prefix of a chain that is a key of GROUP BY, or only the
+// first operand if no prefix is a key. It returns the number of compiled operands.
 func (c *compiler) compileFirstOperands(n chainNode, s *scope) (expr, int, error) {
 	const shortest = len("( + ")
 	if s.group != nil && len(s.group.keys) > 0 {

@@ -27,7 +27,7 @@ type CrossPartitionPlan struct {
 // A SumColumn is one property of the results of a query that groups.
 type SumColumn struct {
 	Name      string
-	Aggregate string // "" for an expression of keys, which has one value in the group
+	Aggregate string // "" for an expression of GROUP BY keys, which has one value in the group
 }
 
 // orderFilter is the placeholder that clients replace with the condition for resuming.
@@ -54,8 +54,8 @@ func (s CrossPartitionPlan) Needs() []string {
 }
 
 // CrossPartition derives the plan of the query. It fails if the results of partitions cannot be
-// combined, which is the case if an expression contains aggregates. A query with a Source needs all results of the
-// Source in one partition.
+// combined, which is the case if an expression contains aggregates. A query with a Source needs
+// all results of the Source in one partition.
 func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	n := *q.written
 	s := CrossPartitionPlan{Value: n.value != nil, Distinct: "None", Orders: q.orders}
@@ -63,7 +63,7 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 		return s, nil
 	}
 	if q.group != nil {
-		n.orderBy = nil // one result needs no order
+		n.orderBy = nil // a single result needs no order
 		n.nameMembers()
 		s.Value = n.value != nil
 	}
@@ -84,8 +84,8 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	}
 	switch {
 	case q.group != nil:
-		// A partition's part of a group is not a result yet, so OFFSET and LIMIT do not apply
-		// to it.
+		// Each partition returns parts of groups, which the client combines into results. So
+		// OFFSET and LIMIT do not apply to a partition.
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
 		if err := n.addGroupKeys(&s); err != nil {
 			return s, err
@@ -93,7 +93,7 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	case len(q.orders) > 0:
 		n.addSortKeys()
 	}
-	if n.limit != nil { // the results that OFFSET skips may be in another partition
+	if n.limit != nil { // the results that OFFSET skips may be in another partition, so a partition skips no results
 		n.limit = &countNode{n: min(q.skipped+q.maximum, maxCount)}
 		n.offset = &countNode{}
 	}
@@ -243,8 +243,8 @@ func (q *Query) SameOrder() string {
 	return p.String()
 }
 
-// addGroupKeys adds the key to each result, and replaces aggregates by partial aggregates that
-// can be combined.
+// addGroupKeys adds the key to each result, and replaces aggregates with partial aggregates, which
+// clients can combine.
 func (n *selectNode) addGroupKeys(s *CrossPartitionPlan) error {
 	for _, key := range n.groupBy {
 		s.GroupTexts = append(s.GroupTexts, printNode(key))

@@ -8,7 +8,8 @@
 //	[OFFSET n LIMIT m]
 //
 // A source is a path or a subquery with [AS] alias, or alias IN followed by a path or a subquery,
-// which has a row for each element. Without FROM a query has one row. Counts are numbers or @parameters. The operators,
+// which has a row for each element. Without FROM a query has one row. Counts are numbers or
+// @parameters. The operators,
 // from the lowest precedence, are
 //
 //	a ? b : c     ??     OR     AND     NOT

@@ -4,7 +4,8 @@ import (
 	"slices"
 )
 
-// Extract starts a document: it stores the values of all paths of the query in slots.
+// Extract starts the evaluation of a document: it stores the values of all paths of the query in
+// slots.
 func (q *Query) Extract(doc []byte, slots *Slots) {
 	slots.nextDocument()
 	if paths := slots.values[q.extra:]; len(paths) > 0 {
@@ -51,7 +52,7 @@ func (q *Query) Aggregates() bool { return q.group != nil }
 // SelectsValue reports whether the query is a SELECT VALUE.
 func (q *Query) SelectsValue() bool { return q.written.value != nil }
 
-// Counts reports whether the results are numbers of documents, which an index can answer.
+// Counts reports whether every result is a number of documents, which an index can count.
 func (q *Query) Counts() bool {
 	if q.source != nil || q.group == nil || len(q.group.keys) > 0 || len(q.sources) > 0 {
 		return false
@@ -116,7 +117,7 @@ func (q *Query) Gives(slots *Slots) bool {
 	return q.value.evalRow(slots).Kind != Undefined
 }
 
-// Project appends the query's projection of doc. Gives must be true for doc.
+// Project appends the query's projection of doc. Gives must have returned true for doc.
 func (q *Query) Project(dst, doc []byte, slots *Slots) []byte {
 	switch value := q.value.(type) {
 	case nil:

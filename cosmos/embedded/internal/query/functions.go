@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// unlimitedArguments is the maximum of functions without an upper bound on the number of
-// arguments.
+// unlimitedArguments is the maxArgs of functions that accept any number of arguments.
 const unlimitedArguments = math.MaxInt32
 
 // A function takes from minArgs to maxArgs arguments. fn returns undefined if Cosmos
@@ -16,7 +15,7 @@ type function struct {
 	fn               func(args []Value) Value
 }
 
-// functionSteps count the work of the functions that do more than read each argument once.
+// functionSteps counts the steps of the functions that do more than read each argument once.
 var functionSteps = map[string]func(args []Value) int{
 	"ARRAY_CONTAINS": containsSteps, "ARRAY_CONTAINS_ANY": setSteps, "ARRAY_CONTAINS_ALL": setSteps,
 	"LOG": preciseSteps, "LOG10": preciseSteps, "TAN": preciseSteps, "COT": preciseSteps,
@@ -79,8 +78,8 @@ var typeFunctions = map[string]function{
 	}},
 }
 
-// typeCheck makes a function that tests the type of its argument. It is false, not undefined,
-// for an undefined value.
+// typeCheck returns a function that tests the type of its argument. The result for an undefined value
+// is false, not undefined.
 func typeCheck(is func(v Value) bool) function {
 	return function{1, 1, func(a []Value) Value { return boolValue(is(a[0])) }}
 }

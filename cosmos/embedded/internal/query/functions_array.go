@@ -97,7 +97,7 @@ func containsSteps(a []Value) int {
 	return steps
 }
 
-// setSteps counts one canonical form for every value.
+// setSteps counts the steps to write every value in canonical form and to look it up.
 func setSteps(a []Value) (steps int) {
 	for _, v := range a {
 		steps += canonicalSteps(v)

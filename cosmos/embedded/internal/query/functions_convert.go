@@ -35,7 +35,8 @@ func toString(a []Value) Value {
 	return Value{Kind: String, Text: a[0].Append(nil)}
 }
 
-// parseAs makes a function that parses the JSON in a string if it is a value of kind want.
+// parseAs returns a function that parses the JSON in a string. The result is undefined unless the JSON
+// is a value of kind want.
 func parseAs(want Kind) function {
 	return newStringFunction(func(s []byte) Value {
 		raw, err := rawjson.Compact(nil, bytes.TrimSpace(s))

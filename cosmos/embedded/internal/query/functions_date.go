@@ -127,7 +127,7 @@ func dateTimeAdd(a []Value) Value {
 	}
 	months := int(n) * part.months
 	added := t.AddDate(0, months, 0)
-	if added.Day() != t.Day() { // beyond the end of a shorter month: use its last day
+	if added.Day() != t.Day() { // the day is beyond the end of the month: use the last day of the month
 		added = added.AddDate(0, 0, -added.Day())
 	}
 	return dateValue(added)

@@ -88,7 +88,7 @@ func sliceText(s, from, length Value) Value {
 	return textValue(string(runes[start : start+n]))
 }
 
-// trimText makes a function that removes white space, or the characters of the second argument.
+// trimText returns a function that removes white space, or the characters of the second argument.
 func trimText(trim func(s []byte, f func(rune) bool) []byte) function {
 	return function{1, 2, func(a []Value) Value {
 		if !areAll(String, a) {

@@ -38,7 +38,7 @@ func (c *compiler) compileGrouping(nodes []exprNode, s *scope) (*grouping, error
 	return g, nil
 }
 
-// findKey returns the key that equals n.
+// findKey returns the key of GROUP BY that has the same canonical text as n.
 func (g *grouping) findKey(n exprNode) (expr, bool) {
 	if g == nil || len(g.keys) == 0 {
 		return nil, false
@@ -60,7 +60,7 @@ type groups struct {
 	buffer   []byte
 }
 
-// groupSize is the approximate bytes of a group, and of each of its parts.
+// groupSize is the approximate size in bytes of a group, and of each key and aggregate in it.
 const groupSize = 96
 
 type group struct {
@@ -70,7 +70,7 @@ type group struct {
 
 func (g *grouping) newGroups() *groups {
 	all := &groups{grouping: g, byKey: map[string]*group{}}
-	if len(g.keys) == 0 { // without keys there is one group, even without rows
+	if len(g.keys) == 0 { // without keys the query has one group, even without rows
 		all.openGroup(nil)
 	}
 	return all
@@ -96,7 +96,7 @@ func (g *groups) findGroup(slots *Slots) *group {
 		return g.ordered[0]
 	}
 	name := g.buffer[:0]
-	for _, k := range g.grouping.keys { // undefined has an empty text and its own group
+	for _, k := range g.grouping.keys { // the text of undefined is empty, so undefined forms a separate group
 		v := k.expr.evalRow(slots)
 		slots.spendCanonical(v)
 		name = append(v.appendCanonical(name), 0)

@@ -198,8 +198,8 @@ func unescapeRune(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// unescapeUnicode decodes a character written as \u and four hexadecimal digits, or as two such
-// escapes if it is beyond 16 bits.
+// unescapeUnicode decodes a character that is written as \u and four hexadecimal digits, or as two
+// such escapes for a character beyond 16 bits.
 func unescapeUnicode(s string) (r rune, n int) {
 	high, err := strconv.ParseUint(s[2:6], 16, 16)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The model is a second, simple evaluator: values are those of encoding/json, missingValue is
-// undefined, and an expression is a pair of its text and its meaning.
+// The model is a second, simple evaluator: its values are Go values from encoding/json, missingValue
+// is undefined, and an expression consists of its text and a function that evaluates it.
 type missingValue struct{}
 
 type modelEnv map[string]any
@@ -93,7 +93,7 @@ func modelCompare(op string, a, b any) any {
 	return map[string]bool{"<": c < 0, "<=": c <= 0, ">": c > 0, ">=": c >= 0}[op]
 }
 
-// modelLogic is the table of AND and OR with true, false and unknown.
+// modelLogic computes AND and OR of true, false and unknown.
 func modelLogic(op string, a, b any) any {
 	decides := op == "OR"
 	if a == any(decides) || b == any(decides) {

@@ -9,7 +9,7 @@ import (
 // maxDepth bounds nested expressions, so that no query can exhaust the stack.
 const maxDepth = 100
 
-// maxPath bounds the steps of a path. Documents are much less deep.
+// maxPath bounds the steps of a path. No document is nested as deeply.
 const maxPath = 10_000
 
 // maxJoins is the limit of Cosmos DB on the JOINs of a query.
@@ -238,7 +238,7 @@ func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
 	return nameNode{at, t.text}, nil
 }
 
-// restOfName returns a name with the steps after it.
+// restOfName returns name with the steps that follow it.
 func (p *queryParser) restOfName(name string) string {
 	for p.acceptToken(".") {
 		name += "." + p.nextToken().text
@@ -328,7 +328,7 @@ func newStepNode(at textPosition, base, index exprNode) (exprNode, error) {
 	return indexNode{at, base, index}, nil
 }
 
-// wholeNumber returns n as a constant index.
+// wholeNumber returns the value of n if n is a constant whole number that can be an index.
 func wholeNumber(n exprNode) (int, bool) {
 	literal, ok := n.(literalNode)
 	f := literal.value.Num

@@ -17,7 +17,7 @@ type Plan struct {
 	Confines []Predicate
 	indexed  []expr
 	rest     []expr
-	perRow   bool // a part of the condition depends on rows of FROM
+	perRow   bool // whether a part of the condition depends on rows of FROM
 }
 
 // Plan splits the condition. indexed reports whether a path has an index.
@@ -104,7 +104,7 @@ func (p Plan) Keeps(slots *Slots) bool { return areAllTrue(p.rest, slots) }
 func (p Plan) IndexOnly() bool { return len(p.rest) == 0 && !p.perRow }
 
 // OnlySorted returns a Plan that excludes documents without a value at one of the paths of
-// ORDER BY, because the index that sorts does not contain them.
+// ORDER BY, because the index that serves ORDER BY does not contain these documents.
 func (q *Query) OnlySorted(p Plan) Plan {
 	p.indexed = slices.Clip(p.indexed)
 	for _, o := range q.orders {
@@ -134,8 +134,8 @@ func pathAndConstant(c comparisonExpr) (slot int, v Value, ok bool) {
 	return prop.slot, value.value, isPath && isConstant
 }
 
-// Equalities returns, for each path, the constant that the condition requires it to equal. ok
-// is false unless there is a constant for every path.
+// Equalities returns, for each path, the constant to which the condition requires the value at the
+// path to be equal. ok is false if a path has no such constant.
 func (q *Query) Equalities(paths []rawjson.Path) (values []Value, ok bool) {
 	for _, path := range paths {
 		v, found := q.findEquality(q.document, path)

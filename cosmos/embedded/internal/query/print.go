@@ -165,7 +165,7 @@ func (p *printer) writeSpecial(n exprNode) {
 	}
 }
 
-// printAlias returns the name of a column, in quotes unless it can be written without.
+// printAlias returns the name of a column, in quotes if it is not a valid alias without quotes.
 func printAlias(name string) string {
 	if isLetter(name[0]) && wordEnd(name, 0) == len(name) && !reserved[strings.ToUpper(name)] {
 		return name

@@ -24,14 +24,14 @@ type Query struct {
 
 	written   *selectNode
 	star      bool    // SELECT * of the document itself
-	document  []expr  // conditions that need only the document; all must be true
+	document  []expr  // conditions that depend only on the document; all must be true
 	orders    []Order // empty: the order of insertion
 	skipped   int     // number of results that OFFSET skips
 	maximum   int     // limit of TOP or LIMIT, or NoLimit
 	constant  bool    // the query has no FROM
 	extra     int     // number of slots before the slots of the paths
 	paths     []rawjson.Path
-	slotOf    map[string]int // slot of each path, by its key
+	slotOf    map[string]int // slot of each path, by pathKey
 	extractor *rawjson.Extractor
 }
 
@@ -178,7 +178,7 @@ func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
 		if !ok || len(path) == 0 || q.source != nil {
 			return &Error{o.textOffset(), noDocumentPath}
 		}
-		if q.group != nil { // one result needs no order
+		if q.group != nil { // a single result needs no order
 			continue
 		}
 		q.orders = append(q.orders, Order{Path: path, Descending: o.descending, slot: c.pathSlot(path)})

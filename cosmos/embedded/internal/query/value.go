@@ -41,7 +41,7 @@ var (
 
 func boolValue(b bool) Value { return Value{Kind: Bool, Bool: b} }
 
-// IsTrue reports whether v is true, not merely defined.
+// IsTrue reports whether v is the boolean true.
 func (v Value) IsTrue() bool { return v.Kind == Bool && v.Bool }
 
 // ParseValue parses one value from rawjson.Compact; nil is undefined.

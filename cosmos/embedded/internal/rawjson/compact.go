@@ -35,8 +35,8 @@ func (c *compactor) newError(reason string) error { return &SyntaxError{c.pos, r
 
 func (c *compactor) skipSpace() { c.pos = skipSpace(c.src, c.pos) }
 
-// peekByte returns the byte at the position, or 0 at the end. No value starts with 0, so
-// callers need no extra check for the end.
+// peekByte returns the byte at the position, or the byte 0 at the end. No value starts with the byte
+// 0, so callers need no extra check for the end.
 func (c *compactor) peekByte() byte {
 	if c.pos < len(c.src) {
 		return c.src[c.pos]

@@ -20,7 +20,7 @@ type Extractor struct {
 	count int
 }
 
-// A pathNode is a location in a document that lies on a path.
+// A pathNode is a node in the tree of all paths.
 type pathNode struct {
 	slots []int // slots of the paths that end at this node
 	steps []Step

@@ -29,7 +29,7 @@ func Skip(b []byte, i int) int {
 	case '{', '[':
 		return skipNested(b, i)
 	case '}', ']', ',', ':', ' ', '\n', '\t', '\r':
-		return -1 // no value starts here; callers rely on every value having a length
+		return -1 // no value starts here; callers rely on every value having at least one byte
 	}
 	for i < len(b) {
 		switch b[i] {

@@ -212,7 +212,7 @@ func (s *Server) serveQuery(r *serverRequest, c *engine.Container) (Response, er
 	if err != nil {
 		return Response{}, err
 	}
-	same := string(text) // text that all pages of one query share
+	same := string(text) // text that is equal for all pages of one query
 	if order := q.SameOrder(); order != "" {
 		same = order
 	}

@@ -99,13 +99,14 @@ func errorResponse(r *serverRequest, err error) Response {
 	return Response{Status: known.Status, Body: body}
 }
 
-// resourceTypes are the names of resources in the texts of errors, by their names in paths.
+// resourceTypes are the names of resource types in the texts of errors, by the names of the types in
+// paths.
 var resourceTypes = map[string]string{
 	"dbs": "Database", "colls": "Collection", "docs": "Document", "pkranges": "PartitionKeyRange", "offers": "Offer",
 }
 
-// describeRequest returns the type of the resource that is missing, and what the request does to
-// it. Some clients read both from the text.
+// describeRequest returns the type of the missing resource, and the operation of the request. Some
+// clients read both from the text of a 404.
 func describeRequest(r *serverRequest, subStatus int) (kind, operation string) {
 	if subStatus == ownerNotFound {
 		return "Collection", "Read"

@@ -113,7 +113,7 @@ func (r *serverRequest) isSet(header string) bool {
 	return strings.EqualFold(r.Header.Get(header), "true")
 }
 
-// isQuery reports whether the body is a query. Clients mark queries in two ways.
+// isQuery reports whether the body is a query. Clients mark queries by one of two headers.
 func (r *serverRequest) isQuery() bool {
 	return r.isSet("x-ms-documentdb-query") || r.isSet("x-ms-documentdb-isquery")
 }

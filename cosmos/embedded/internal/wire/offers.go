@@ -64,7 +64,7 @@ func (s *Server) serveOffer(r *serverRequest) (Response, error) {
 	default:
 		return Response{}, methodError(r)
 	}
-	r.answer.Set("x-ms-offer-replace-pending", "false") // the engine splits ranges synchronously
+	r.answer.Set("x-ms-offer-replace-pending", "false") // never pending: the engine splits ranges synchronously
 	r.answer.Set("x-ms-cosmos-min-throughput", strconv.Itoa(offer.MinThroughput()))
 	return metadataResponse(r, http.StatusOK, offer.JSON())
 }

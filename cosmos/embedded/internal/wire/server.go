@@ -24,7 +24,7 @@ type Server struct {
 	regions     regions
 	charged     atomic.Int64 // sum of the charges of all data requests, as an engine.Charge
 	requests    atomic.Int64
-	throttle    *physics.Throttle // nil: no request is refused
+	throttle    *physics.Throttle // nil: no request is throttled
 	delayer     *physics.Delayer  // nil: no response is delayed
 	collides    func() bool       // nil: no write collides
 }
