@@ -95,7 +95,7 @@ func BenchmarkHeap(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkStart opens a folder of 1 GB after its process was killed.
+// BenchmarkStart opens a folder of 1 GB that a killed process left.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	path := filepath.Join(dir, disk.FileName)

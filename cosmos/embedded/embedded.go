@@ -155,10 +155,10 @@ type Engine struct {
 func Open(o Options) (*Engine, error) {
 	if o.Stale != nil || o.Lag != nil {
 		if o.Dir != "" {
-			return nil, errors.New("embedded: Stale and Lag work in memory only; leave out Dir, or both")
+			return nil, errors.New("embedded: Stale and Lag work in memory only; omit Dir, or omit Stale and Lag")
 		}
 		if o.Consistency == "Strong" {
-			return nil, errors.New("embedded: a Strong account has no stale reads; leave out Stale and Lag, or choose Session")
+			return nil, errors.New("embedded: a Strong account has no stale reads; omit Stale and Lag, or choose Session")
 		}
 		o.Consistency = cmp.Or(o.Consistency, "Session")
 	}

@@ -39,7 +39,7 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 			require.ErrorContains(t, err, "accepts no writes", "it is not tried again")
 			_ = engine.Close() // Close may fail, because the file was replaced
 
-			engine, err = embedded.Open(embedded.Options{Dir: copyOf(t, dir)})
+			engine, err = embedded.Open(embedded.Options{Dir: copyFolder(t, dir)})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, engine.Close()) }()
 			c, err = newClient(t, engine).NewContainer("db", "c")
@@ -50,9 +50,9 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 	}
 }
 
-// copyOf copies a folder. The copy can be opened, although the first engine lost its lock when the
+// copyFolder copies a folder. The copy can be opened, although the first engine lost its lock when the
 // file was replaced.
-func copyOf(t *testing.T, dir string) string {
+func copyFolder(t *testing.T, dir string) string {
 	t.Helper()
 	other := t.TempDir()
 	writeImage(t, other, readImage(t, filepath.Join(dir, disk.FileName)))

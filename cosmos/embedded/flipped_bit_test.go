@@ -82,9 +82,9 @@ func openAndCheck(t *testing.T, image []byte, want map[string]string) string {
 	return "harmless"
 }
 
-// rowOf visits the value of a document's row of one kind, in all pages that contain it,
+// visitRow visits the value of a document's row of one kind, in all pages that contain it,
 // including unused pages.
-func rowOf(t *testing.T, image []byte, kind byte, end string, visit func(value []byte)) {
+func visitRow(t *testing.T, image []byte, kind byte, end string, visit func(value []byte)) {
 	t.Helper()
 	found := 0
 	key := append([]byte{0, 5}, `["p"]`+end...) // the part of the key after the kind and the container's number
@@ -111,10 +111,10 @@ func TestFlippedBit_InAnIndexNeverChangesAResponse(t *testing.T) {
 	image := readImage(t, filepath.Join(dir, disk.FileName))
 	damages := map[string]func(image []byte, bit int){
 		"id index": func(image []byte, bit int) {
-			rowOf(t, image, 'I', "doc3", func(seq []byte) { seq[bit/8] ^= 1 << (bit % 8) })
+			visitRow(t, image, 'I', "doc3", func(seq []byte) { seq[bit/8] ^= 1 << (bit % 8) })
 		},
 		"header": func(image []byte, bit int) {
-			rowOf(t, image, 'D', "\x00\x00\x00\x00\x00\x00\x00", func(rest []byte) {
+			visitRow(t, image, 'D', "\x00\x00\x00\x00\x00\x00\x00", func(rest []byte) {
 				if header := rest[1:]; bytes.Contains(header[:80], []byte(`"doc3"`)) {
 					bit := 4*bit + bit%4 // entries of this kind have more bits, so only some are flipped
 					header[bit/8] ^= 1 << (bit % 8)

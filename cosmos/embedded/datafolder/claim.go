@@ -20,7 +20,7 @@ var (
 	// ErrStoreLost reports a store that the data folder lists although the store is missing or empty.
 	ErrStoreLost = errors.New("a store is lost")
 	// ErrStoreForeign reports a store that does not belong to its data folder.
-	ErrStoreForeign = errors.New("a store of another folder")
+	ErrStoreForeign = errors.New("the store belongs to another folder")
 )
 
 // A claimState says what the identity file of the data folder states about a store.

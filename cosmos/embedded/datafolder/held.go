@@ -34,7 +34,7 @@ type Hold struct {
 }
 
 // ErrHeld reports a second Hold at one time.
-var ErrHeld = errors.New("what is removed is held already")
+var ErrHeld = errors.New("the last hold was not released")
 
 // CleanHeld removes the files that a crash left in HeldFolder. Call it before a folder is used.
 func CleanHeld(root *os.Root) error { return root.RemoveAll(HeldFolder) }

@@ -140,7 +140,7 @@ func TestOpen_FindsDamagedPages(t *testing.T) {
 			eachPage(image, branchFlag, func(page, _ []byte) { page[headerBytes+8+7]++ }) // the first child of each branch
 			return image
 		},
-		"beyond it": func(image []byte) []byte {
+		"beyond the page": func(image []byte) []byte {
 			eachPage(image, leafFlag, func(page, _ []byte) { page[headerBytes+11]++ }) // the length of the first key of each leaf
 			return image
 		},
@@ -155,8 +155,8 @@ func TestOpen_FindsDamagedPages(t *testing.T) {
 	}
 }
 
-// A damaged page makes bbolt panic when an update reads the page. This update fails, as a View does,
-// and all other updates succeed.
+// A damaged page makes bbolt panic when an update reads the page. The panic fails only this update;
+// all other updates succeed.
 func TestUpdate_ReportsAPanicOfItsReadsAsDamage(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)

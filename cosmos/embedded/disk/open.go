@@ -200,7 +200,7 @@ func checkPages(path string, size int64, open func(string, int, os.FileMode) (*o
 		return errors.Join(err, db.Close())
 	}
 	if size < tx.Size() {
-		err = fmt.Errorf("%w: %d bytes of %d are left", ErrDamaged, size, tx.Size())
+		err = fmt.Errorf("%w: the file has only %d of %d bytes", ErrDamaged, size, tx.Size())
 	} else {
 		err = checkFile(path, int64(db.Info().PageSize))
 	}

@@ -91,7 +91,7 @@ type treePage struct {
 // the page.
 func (p *treePage) readBytes(from, n int64) ([]byte, error) {
 	if from+n > p.length {
-		return nil, wrongTree("page %d: an element goes beyond it", p.id)
+		return nil, wrongTree("page %d: an element extends beyond the page", p.id)
 	}
 	if from+n <= int64(len(p.first)) {
 		return p.first[from : from+n], nil
@@ -161,7 +161,7 @@ func (p *treePage) elementAt(i int) (e element, err error) {
 	e.flags = uint32(word(0)) //nolint:gosec // as it was read
 	start, keyLen, valueLen := at+word(1), word(2), word(3)
 	if start+keyLen+valueLen > p.length {
-		return e, wrongTree("page %d, element %d goes beyond it", p.id, i)
+		return e, wrongTree("page %d: element %d extends beyond the page", p.id, i)
 	}
 	if e.key, err = p.readBytes(start, keyLen); err == nil && e.flags != 0 {
 		e.value, err = p.readBytes(start+keyLen, valueLen)

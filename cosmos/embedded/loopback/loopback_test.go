@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// hosts are hosts with the expected results of IsHost and IsDestination.
+// hosts has the expected results of IsHost and IsDestination for each host.
 var hosts = []struct {
 	host                  string
 	isHost, isDestination bool

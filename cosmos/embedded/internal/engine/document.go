@@ -258,7 +258,7 @@ func (c *Container) newDamageError(s storedDocument) error {
 		pk = partitionOfKey(s.key)
 		place = fmt.Sprintf("partition %s, number %d", pk, decodeNumber(s.key[n-8:]))
 	}
-	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, %s: the document is not what was written to it; "+
+	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, %s: the document does not match its checksum; "+
 		"the check command lists all such places, and deleting the document or restoring the folder from a copy repairs this one",
 		disk.ErrDamaged, c.Database, c.ID, place)}
 }

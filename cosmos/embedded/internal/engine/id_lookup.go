@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// idsOf returns the ids to which a condition restricts the documents, or nil. The caller tests
+// findNamedIDs returns the ids to which a condition restricts the documents, or nil. The caller tests
 // the rest of the condition.
-func idsOf(q *query.Query) []string {
+func findNamedIDs(q *query.Query) []string {
 	for _, p := range q.Analyze().Predicates {
 		if !isID(p.Path) || p.In == nil {
 			continue
@@ -27,9 +27,9 @@ func idsOf(q *query.Query) []string {
 	return nil
 }
 
-// scanNamed is scanPartition for a query that names the ids of its documents: it looks them up
+// scanByID is scanPartition for a query that names the ids of its documents: it looks them up
 // in the id index.
-func (r *pageBuilder) scanNamed(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
+func (r *pageBuilder) scanByID(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	seqs, known := r.found[pk]
 	if !known {
 		r.slots.CountLookups(len(r.ids))

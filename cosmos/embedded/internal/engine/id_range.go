@@ -17,10 +17,10 @@ type idRange struct {
 // nextID returns the smallest string greater than id.
 func nextID(id string) string { return id + "\x00" }
 
-// idRangeOf returns the range to which the indexed part of a condition restricts the ids, or
+// findIDRange returns the range to which the indexed part of a condition restricts the ids, or
 // nil. A document outside the range is not charged, so the charge is the same whether it is
 // read or not.
-func idRangeOf(plan query.Plan) *idRange {
+func findIDRange(plan query.Plan) *idRange {
 	var within *idRange
 	for _, p := range plan.Confines {
 		if !isID(p.Path) || p.In != nil {

@@ -251,7 +251,7 @@ func compareWithScan(r *rapid.T, w *idFixture) {
 	}
 }
 
-func namesIDs(q *query.Query) bool { return idsOf(q) != nil }
+func namesIDs(q *query.Query) bool { return findNamedIDs(q) != nil }
 
 // TestQuery_ByIDReadsOnlyItsPage counts the documents that pages of ordered queries read.
 func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {

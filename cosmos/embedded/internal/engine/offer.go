@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	leastThroughput   = 400
-	leastAutoscale    = 1000
-	mostThroughput    = 1_000_000
+	minThroughput     = 400
+	minAutoscale      = 1000
+	maxThroughput     = 1_000_000
 	defaultThroughput = 400
 	autoscaleFactor   = 10 // ratio of the highest throughput to the lowest
 )
@@ -42,9 +42,9 @@ func (o *Offer) Throughput() int { return max(o.Manual, o.Autoscale) }
 // MinThroughput returns the lowest throughput to which the offer can be set.
 func (o *Offer) MinThroughput() int {
 	if o.Autoscale > 0 {
-		return roundUp(max(leastAutoscale, o.Highest/10), 1000)
+		return roundUp(max(minAutoscale, o.Highest/10), 1000)
 	}
-	return roundUp(max(leastThroughput, o.Highest/100), 100)
+	return roundUp(max(minThroughput, o.Highest/100), 100)
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
@@ -60,10 +60,10 @@ func (t Throughput) Check() error {
 	switch {
 	case t.Manual != 0 && t.Autoscale != 0:
 		return badRequest("throughput is either manual or autoscale, not both")
-	case t.Autoscale != 0 && (t.Autoscale < leastAutoscale || t.Autoscale > mostThroughput || t.Autoscale%1000 != 0):
-		return badRequest("autoscale throughput %d: want a multiple of 1000 from 1000 to %d", t.Autoscale, mostThroughput)
-	case t.Manual != 0 && (t.Manual < leastThroughput || t.Manual > mostThroughput || t.Manual%100 != 0):
-		return badRequest("throughput %d: want a multiple of 100 from 400 to %d", t.Manual, mostThroughput)
+	case t.Autoscale != 0 && (t.Autoscale < minAutoscale || t.Autoscale > maxThroughput || t.Autoscale%1000 != 0):
+		return badRequest("autoscale throughput %d: want a multiple of 1000 from 1000 to %d", t.Autoscale, maxThroughput)
+	case t.Manual != 0 && (t.Manual < minThroughput || t.Manual > maxThroughput || t.Manual%100 != 0):
+		return badRequest("throughput %d: want a multiple of 100 from 400 to %d", t.Manual, maxThroughput)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (p Provisioned) Migrated(toAutoscale bool) (Throughput, error) {
 	case toAutoscale == (p.Autoscale > 0):
 		return Throughput{}, badRequest("the throughput already is of this kind")
 	case toAutoscale:
-		return Throughput{Autoscale: roundUp(max(leastAutoscale, p.Manual), 1000)}, nil
+		return Throughput{Autoscale: roundUp(max(minAutoscale, p.Manual), 1000)}, nil
 	}
 	return Throughput{Manual: p.Autoscale}, nil
 }

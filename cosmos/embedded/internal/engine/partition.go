@@ -28,7 +28,7 @@ func (c *Container) ParsePartition(header string) (Partition, error) {
 	if len(values) != len(c.keyPaths) {
 		return "", badRequest("partition key has %d values, the container has %d paths", len(values), len(c.keyPaths))
 	}
-	return c.partitionOf(values)
+	return c.encodePartition(values)
 }
 
 // ParseScope parses the partition key header of a query or feed. If the header has only the first
@@ -41,7 +41,7 @@ func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) 
 	if len(values) > len(c.keyPaths) {
 		return "", "", badRequest("partition key has %d values, the container has %d paths", len(values), len(c.keyPaths))
 	}
-	if pk, err = c.partitionOf(values); err != nil || len(values) == len(c.keyPaths) {
+	if pk, err = c.encodePartition(values); err != nil || len(values) == len(c.keyPaths) {
 		return pk, "", err
 	}
 	if len(values) == 0 {
@@ -74,8 +74,8 @@ func parseKey(header string) ([]query.Value, error) {
 	return values, nil
 }
 
-// partitionOf encodes the values of all paths, or of the first paths, as a Partition.
-func (c *Container) partitionOf(values []query.Value) (Partition, error) {
+// encodePartition encodes the values of all paths, or of the first paths, as a Partition.
+func (c *Container) encodePartition(values []query.Value) (Partition, error) {
 	pk, size := []byte{'['}, 0
 	for i, v := range values {
 		if size += len(v.Text); size > maxPartitionKey {
@@ -105,5 +105,5 @@ func (c *Container) extractPartition(doc []byte) (Partition, error) {
 	for i, raw := range slots {
 		values[i] = query.ParseValue(raw)
 	}
-	return c.partitionOf(values)
+	return c.encodePartition(values)
 }

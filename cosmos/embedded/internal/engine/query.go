@@ -82,13 +82,13 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 		derived = append(derived, q.Query)
 	}
 	r := &pageBuilder{e: e, derived: derived, isElsewhere: elsewhere, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query, e.orderOnlyIndexed), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
-	if r.ids = idsOf(q.Query); r.ids != nil {
+	if r.ids = findNamedIDs(q.Query); r.ids != nil {
 		r.found = map[Partition][]uint64{}
-	} else if r.idRange = idRangeOf(r.plan); r.idRange != nil {
+	} else if r.idRange = findIDRange(r.plan); r.idRange != nil {
 		r.walks = map[Partition]*rangeWalk{}
 	}
 	if !q.Scoped {
-		r.partitions = c.partitionsOf(r.plan)
+		r.partitions = c.findNamedPartitions(r.plan)
 	}
 	if q.Continuation != "" {
 		if err := r.at.parseToken(q); err != nil {
@@ -176,7 +176,7 @@ func (r *pageBuilder) buildPage(reader disk.Reader) error {
 func (r *pageBuilder) scanPartition(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	switch {
 	case r.ids != nil:
-		r.scanNamed(pk, last, visit)
+		r.scanByID(pk, last, visit)
 	case r.idRange != nil:
 		r.scanRange(pk, last, visit)
 	default:

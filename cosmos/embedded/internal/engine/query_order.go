@@ -15,8 +15,8 @@ type sortCandidate struct {
 }
 
 // fillOrdered adds the documents of one partition, logical or physical, in the order of ORDER
-// BY; documents with equal keys are in the order of insertion. It sorts, unless the id index has the order: see
-// fillOrderedByID.
+// BY; documents with equal keys are in the order of insertion. It sorts the
+// documents, unless the id index has the order: see fillOrderedByID.
 //
 // The first page reads the whole partition and keeps the smallest documents. If the documents of
 // a logical partition carry an ascending number, this order is the order of insertion. The token

@@ -16,8 +16,8 @@ type verbatim interface {
 	rawValue(slots *Slots) []byte
 }
 
-// rawOf returns the value of e as JSON, nil if it is undefined.
-func rawOf(e expr, slots *Slots) []byte {
+// evalRaw returns the value of e as JSON, nil if it is undefined.
+func evalRaw(e expr, slots *Slots) []byte {
 	if v, ok := e.(verbatim); ok {
 		return v.rawValue(slots)
 	}
@@ -98,7 +98,7 @@ type elementExpr struct {
 func (e elementExpr) evalRow(slots *Slots) Value { return slots.parseValue(e.rawValue(slots)) }
 
 func (e elementExpr) rawValue(slots *Slots) []byte {
-	at := rawOf(e.base, slots)
+	at := evalRaw(e.base, slots)
 	for _, index := range e.indexes {
 		v := index.evalRow(slots)
 		if at == nil || !slots.spendRead(len(at)) {
@@ -157,7 +157,7 @@ type arrayExpr struct{ items []expr }
 func (e arrayExpr) evalRow(slots *Slots) Value {
 	var b listBuilder
 	for _, item := range e.items {
-		raw := rawOf(item, slots)
+		raw := evalRaw(item, slots)
 		if !slots.spendMade(len(raw)) {
 			break
 		}

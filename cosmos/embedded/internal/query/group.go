@@ -106,7 +106,7 @@ func (g *groups) findGroup(slots *Slots) *group {
 	if !ok {
 		var keys [][]byte
 		for _, k := range g.grouping.keys {
-			keys = append(keys, append([]byte(nil), rawOf(k.expr, slots)...))
+			keys = append(keys, append([]byte(nil), evalRaw(k.expr, slots)...))
 		}
 		this = g.openGroup(keys)
 		g.byKey[string(name)] = this

@@ -251,7 +251,7 @@ func (s rowSource) bindValues(slots *Slots, visit func() bool) bool {
 	if s.from != nil {
 		s.from.eachResult(slots, one)
 	} else {
-		one(rawOf(s.path, slots))
+		one(evalRaw(s.path, slots))
 	}
 	return more
 }
@@ -272,18 +272,18 @@ func (s *selection) eachRow(slots *Slots, visit func() bool) {
 // eachResult calls visit with each result as JSON, in order, until visit returns false.
 func (s *selection) eachResult(slots *Slots, visit func(raw []byte) bool) {
 	if s.order != nil {
-		s.sortResults(slots, s.windowOf(visit))
+		s.sortResults(slots, s.applyWindow(visit))
 		return
 	}
 	if s.limit == 0 {
 		return
 	}
-	s.eachUnsorted(slots, s.windowOf(visit))
+	s.eachUnsorted(slots, s.applyWindow(visit))
 }
 
-// windowOf returns a function that applies OFFSET, LIMIT and TOP to the results with which it is
+// applyWindow returns a function that applies OFFSET, LIMIT and TOP to the results with which it is
 // called, and calls visit with the selected results.
-func (s *selection) windowOf(visit func(raw []byte) bool) func(raw []byte) bool {
+func (s *selection) applyWindow(visit func(raw []byte) bool) func(raw []byte) bool {
 	if s.offset == 0 && s.limit == NoLimit {
 		return visit
 	}
@@ -309,7 +309,7 @@ func (s *selection) sortResults(slots *Slots, visit func(raw []byte) bool) {
 	}
 	var rows []sorted
 	s.eachRow(slots, func() bool {
-		raw := rawOf(s.value, slots)
+		raw := evalRaw(s.value, slots)
 		if raw == nil {
 			return true
 		}
@@ -346,7 +346,7 @@ func (s *selection) sortResults(slots *Slots, visit func(raw []byte) bool) {
 func (s *selection) eachUnsorted(slots *Slots, visit func(raw []byte) bool) {
 	seen := newSeenResults(s.distinct)
 	give := func() bool {
-		raw := rawOf(s.value, slots)
+		raw := evalRaw(s.value, slots)
 		if seen != nil && !slots.spendCanonical(ParseValue(raw)) {
 			return false
 		}

@@ -86,7 +86,7 @@ func runSample(ctx context.Context, file string) (err error) {
 	case seed == nil && len(got) == 0, want == nil:
 		return nil
 	case varying.Match(text):
-		want, got = shapeOf(want).([]any), shapeOf(got).([]any)
+		want, got = describeShape(want).([]any), describeShape(got).([]any)
 	}
 	if !reflect.DeepEqual(want, got) {
 		return fmt.Errorf("got %v, want %v", got, want)
@@ -195,19 +195,19 @@ func readArray[T any](file string) (list []T, err error) {
 	return list, err
 }
 
-// shapeOf replaces each number and string in v with its type.
-func shapeOf(v any) any {
+// describeShape replaces each number and string in v with its type.
+func describeShape(v any) any {
 	switch v := v.(type) {
 	case []any:
 		list := []any{}
 		for _, item := range v {
-			list = append(list, shapeOf(item))
+			list = append(list, describeShape(item))
 		}
 		return list
 	case map[string]any:
 		members := map[string]any{}
 		for name, item := range v {
-			members[name] = shapeOf(item)
+			members[name] = describeShape(item)
 		}
 		return members
 	}

@@ -32,7 +32,7 @@ func (s *Server) serveBatch(r *serverRequest, c *engine.Container) (Response, er
 	if err != nil {
 		return Response{}, err
 	}
-	consistency, err := s.consistencyOf(r)
+	consistency, err := s.parseConsistency(r)
 	if err != nil {
 		return Response{}, err
 	}

@@ -17,7 +17,7 @@ func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, err
 	if err != nil {
 		return Response{}, err
 	}
-	consistency, err := s.consistencyOf(r)
+	consistency, err := s.parseConsistency(r)
 	if err != nil {
 		return Response{}, err
 	}

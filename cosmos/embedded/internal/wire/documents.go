@@ -162,7 +162,7 @@ func (s *Server) readDocument(r *serverRequest, c *engine.Container) (Response, 
 	if err != nil {
 		return Response{}, err
 	}
-	consistency, err := s.consistencyOf(r)
+	consistency, err := s.parseConsistency(r)
 	if err != nil {
 		return Response{}, err
 	}
@@ -223,7 +223,7 @@ func (s *Server) serveQuery(r *serverRequest, c *engine.Container) (Response, er
 func (s *Server) servePage(r *serverRequest, c *engine.Container, q *query.Query, text string, cross bool) (Response, error) {
 	req := engine.QueryRequest{Query: q, Text: c.RID + text, Continuation: r.Header.Get("x-ms-continuation"), AllowCross: cross}
 	var err error
-	if req.Consistency, err = s.consistencyOf(r); err != nil {
+	if req.Consistency, err = s.parseConsistency(r); err != nil {
 		return Response{}, err
 	}
 	if req.MaxItems, err = maxItems(r); err != nil {

@@ -29,7 +29,7 @@ func (s *Server) serveFeed(r *serverRequest, c *engine.Container) (Response, err
 	if q.MaxItems, err = maxItems(r); err != nil {
 		return Response{}, err
 	}
-	if q.Consistency, err = s.consistencyOf(r); err != nil {
+	if q.Consistency, err = s.parseConsistency(r); err != nil {
 		return Response{}, err
 	}
 	at := q.Range

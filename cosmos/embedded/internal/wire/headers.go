@@ -57,8 +57,8 @@ func (s *Server) checkHeaders(r *serverRequest) error {
 	return nil
 }
 
-// consistencyOf returns the consistency of a read.
-func (s *Server) consistencyOf(r *serverRequest) (c engine.Consistency, err error) {
+// parseConsistency returns the consistency of a read.
+func (s *Server) parseConsistency(r *serverRequest) (c engine.Consistency, err error) {
 	level := r.Header.Get("x-ms-consistency-level")
 	if level == "" {
 		level = s.consistency

@@ -29,8 +29,8 @@ func metadataResponse(r *serverRequest, status int, body []byte) (Response, erro
 // regions are the names of the account's regions.
 type regions struct{ write, read []string }
 
-// regionsOf returns the regions in o, or one default region.
-func regionsOf(o *Options) regions {
+// listRegions returns the regions in o, or one default region.
+func listRegions(o *Options) regions {
 	one := []string{"South Central US"}
 	r := regions{write: o.WriteRegions, read: o.ReadRegions}
 	if len(r.write) == 0 {

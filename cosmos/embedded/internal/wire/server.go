@@ -52,7 +52,7 @@ func New(e *engine.Engine, o Options) (*Server, error) {
 	if _, ok := consistencyRank[consistency]; !ok {
 		return nil, fmt.Errorf("consistency level %q is unknown; want Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual", consistency)
 	}
-	regions := regionsOf(&o)
+	regions := listRegions(&o)
 	return &Server{engine: e, key: secret, consistency: consistency, regions: regions, throttle: o.Throttle, delayer: o.Delayer, collides: o.Collides}, nil
 }
 
