@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A bareStore is bbolt with a group commit, with which the engine is compared. It has the
-// options of the engine's file, but fills its pages as bbolt does by default.
+// A bareStore is bbolt with a group commit. Benchmarks compare the engine with it. It has the
+// options of the engine's file, except that bbolt fills pages by its default.
 type bareStore struct {
 	db    *bbolt.DB
 	queue chan bareWrite

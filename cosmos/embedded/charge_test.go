@@ -11,11 +11,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// sessionOptions gives point reads the charges of the published table.
+// sessionOptions selects Session consistency, for which the published table has the charges of
+// point reads.
 var sessionOptions = embedded.Options{Consistency: "Session"}
 
 // docWithTerms returns a document with n indexed values, one of which is the partition key.
-// With id and _ts these are n+1 terms.
+// Together with id and _ts, the document has n+2 terms.
 func docWithTerms(n int, changed ...int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"id":"a","pk":"p"`)
@@ -32,7 +33,7 @@ func docWithTerms(n int, changed ...int) []byte {
 func TestCharges_ArePublishedOnes(t *testing.T) {
 	ctx := t.Context()
 	_, c := openEngine(t, sessionOptions)
-	// The published example: 1 KB with 10 terms, 8 of them the document's.
+	// The published example: 1 KB with 10 terms. The other two terms are id and _ts.
 	created, err := c.CreateItem(ctx, pk, docWithTerms(8), nil)
 	require.NoError(t, err)
 	require.EqualValues(t, float32(7.0), created.RequestCharge)
@@ -94,7 +95,7 @@ func TestFailedRequests_AreCharged(t *testing.T) {
 	}
 	require.InDelta(t, 1.0, cost(func() { _, _ = c.ReadItem(t.Context(), pk, "b", nil) }), 1e-9)
 	require.InDelta(t, 1.0, cost(func() { _, _ = c.CreateItem(t.Context(), pk, newDoc("a", 1), nil) }), 1e-9)
-	require.InDelta(t, 5.8+1.0, cost(func() { // up to and including the operation that failed
+	require.InDelta(t, 5.8+1.0, cost(func() { // the charge covers all operations up to the failed one
 		batch := c.NewTransactionalBatch(pk)
 		batch.CreateItem(newDoc("b", 1), nil)
 		batch.CreateItem(newDoc("a", 1), nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// committedDoc is a document of this test as passed to Options.Committed.
+// committedDoc is a document as these tests receive it in Options.Committed.
 type committedDoc struct {
 	ID   string `json:"id"`
 	N    int    `json:"n"`
@@ -23,7 +23,7 @@ type committedDoc struct {
 
 // TestCommitted_IsCalledInTheOrderOfTheCommits has real goroutines patch the same documents.
 // The callback does not lock: the race detector finds calls that overlap, and the etags, which
-// ascend with every commit, show calls that are out of order.
+// ascend with every commit, reveal calls that are out of order.
 func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 }
 
 // A client that disconnects does not learn whether its write was committed, but Committed is
-// called for it.
+// called for every committed write.
 func TestCommitted_IsCalledAfterClientsDisconnected(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -88,11 +88,11 @@ func TestCommitted_IsCalledAfterClientsDisconnected(t *testing.T) {
 		running.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*20)*time.Microsecond)
 			defer cancel()
-			_, _ = c.CreateItem(ctx, pk, newDoc(fmt.Sprint(i), i), nil) // may have been committed
+			_, _ = c.CreateItem(ctx, pk, newDoc(fmt.Sprint(i), i), nil) // the write may or may not be committed
 		})
 	}
 	running.Wait()
-	createDocs(t, c, newDoc("last", 0)) // the store has one writer: all earlier writes have ended
+	createDocs(t, c, newDoc("last", 0)) // writes are serial, so all earlier writes have ended
 	mu.Lock()
 	defer mu.Unlock()
 	stored := map[string]bool{}

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A discardWriter discards the answer.
+// A discardWriter discards the body of the response.
 type discardWriter struct {
 	header http.Header
 	status int
@@ -27,14 +27,14 @@ func (d *discardWriter) Header() http.Header         { return d.header }
 func (d *discardWriter) Write(b []byte) (int, error) { return len(b), nil }
 func (d *discardWriter) WriteHeader(status int)      { d.status = status }
 
-// BenchmarkPointReadAboveEmptyHandler measures how much longer reading a document takes than a
-// handler that does nothing.
+// BenchmarkPointReadAboveEmptyHandler measures the time of a point read minus the time of a handler
+// that does nothing.
 func BenchmarkPointReadAboveEmptyHandler(b *testing.B) {
 	engine, c := openEngine(b, embedded.Options{Dir: b.TempDir()})
 	createDocs(b, c, newDoc("a", 1))
 	request := readRequest(b, engine)
 	serve := func(h http.Handler) time.Duration {
-		const reads = 20 // shorter than a time slice of the scheduler
+		const reads = 20 // together shorter than a time slice of the scheduler
 		began := time.Now()
 		for range reads {
 			client := &discardWriter{header: http.Header{}}
@@ -56,7 +56,7 @@ func BenchmarkPointReadAboveEmptyHandler(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// growFolder creates the documents from first up to end.
+// growFolder creates the documents with the numbers from first, inclusive, to end, exclusive.
 func growFolder(b *testing.B, engine *embedded.Engine, first, end int) {
 	b.Helper()
 	batches := (end - first) / 100
@@ -65,7 +65,7 @@ func growFolder(b *testing.B, engine *embedded.Engine, first, end int) {
 	})
 }
 
-// BenchmarkHeap opens folders with different numbers of documents, and reads.
+// BenchmarkHeap measures the heap after reads, in folders with different numbers of documents.
 func BenchmarkHeap(b *testing.B) {
 	for b.Loop() {
 		dir, have := b.TempDir(), 0
@@ -84,7 +84,7 @@ func BenchmarkHeap(b *testing.B) {
 			count := queryRequest(b, engine, "SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", "[]", "x-ms-documentdb-partitionkey", `["w00"]`)
 			requireAnswered(b, engine, count())
 			runtime.GC()
-			runtime.GC() // memory that finalizers held
+			runtime.GC() // frees the memory that finalizers held
 			var memory runtime.MemStats
 			runtime.ReadMemStats(&memory)
 			b.ReportMetric(float64(memory.HeapInuse)/(1<<20), fmt.Sprintf("MB-with-%dk", documents/1000))
@@ -95,7 +95,7 @@ func BenchmarkHeap(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkStart opens a folder of 1 GB after its process was killed.
+// BenchmarkStart opens a folder of 1 GB that a killed process left.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	path := filepath.Join(dir, disk.FileName)
@@ -123,8 +123,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// copyFile copies a store in the state in which a kill of its process would
-// leave it.
+// copyFile copies the file of an open store. The copy is what remains if the process is killed.
 func copyFile(from, to string) error {
 	f, err := os.Create(to)
 	if err != nil {

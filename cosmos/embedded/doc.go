@@ -7,43 +7,43 @@
 //		ClientOptions: azcore.ClientOptions{Transport: engine.Transport()},
 //	})
 //
-// It has layers, each of which uses only those below it:
+// The package has layers. Each layer uses only the layers below it:
 //
 //	internal/wire     REST: routes, signatures, headers, status codes
-//	internal/physics  budgets of request units, and the time that answers take
+//	internal/physics  budgets of request units, and the latency of responses
 //	internal/engine   documents, partitions, etags, batches, patches, charges
 //	internal/query    the query language
 //	disk              ordered keys and values, serial transactions, one file
 //
-// Its promises are those of Cosmos DB:
+// The engine keeps the promises of Cosmos DB:
 //
-//   - If-Match is exact: of several writers with the same etag one succeeds, the others get
-//     412.
+//   - If-Match is exact: of several writers with the same etag one succeeds, all others fail
+//     with 412.
 //   - A transactional batch is executed completely or has no effect, and readers never see a
 //     part of it.
 //   - A confirmed write survives the death of the process if Options.Dir is set. A write whose
-//     answer was lost was executed completely or not; reading shows which.
+//     response was lost was executed completely or not at all; a read shows whether it was.
 //   - Every request is charged by published figures, in exact numbers that depend only on the
 //     data.
 //   - A document becomes invisible to all clients the moment it expires.
 //   - A container has as many physical partitions as its throughput and its size need. They
-//     split, and clients learn of it as on Azure.
+//     split, and clients are notified as on Azure.
 //
-// ORDER BY also returns documents without the property, before all others. The documentation says
-// both this and that a policy of all paths (/*) leaves them out; the service has returned them
-// since 2022, as a remark on its page, the suite of gocosmos and an issue of eclipse-edc show.
-// Options.OrderByOnlyIndexed leaves them out.
+// ORDER BY also returns documents without the property, before all other documents. The documentation
+// says this, but also says that with a policy of all paths (/*) such documents are not results. The
+// service has returned them since 2022, as a remark on its page, the suite of gocosmos and an issue
+// of eclipse-edc show. Options.OrderByOnlyIndexed excludes them.
 //
-// By default it simulates no limits. With Options.Throttle a physical partition is limited to
-// its share of the throughput; with Latency answers are delayed; with Stale and Lag reads see
+// By default the engine simulates no limits. With Options.Throttle a physical partition is limited
+// to its share of the throughput; with Latency responses are delayed; with Stale and Lag reads see
 // an older state; with Collide writes conflict.
 //
-// All 43 emulator tests of azcosmos pass: make conformance-azcosmos. So do tests with the
-// client for Node, which sends bulk batches and combines the results of physical partitions by
-// a query plan: make test-clients. Of the 113 tests of gocosmos, 111 pass: make
+// All 43 emulator tests of azcosmos pass: make conformance-azcosmos. The tests with the client for
+// Node pass, too: make test-clients. This client sends bulk batches, and combines the results of
+// physical partitions by a query plan. Of the 113 tests of gocosmos, 111 pass: make
 // conformance-gocosmos. Of Microsoft's 141 samples of queries, 134 have the documented result:
-// internal/querysamples. Requests may name resources or have their resource ids, as the client
-// for .NET sends them.
+// internal/querysamples. Requests may address resources by names, or by resource ids as the client
+// for .NET does.
 //
 // The engine refuses unsupported features with 400 (or 401) and a text that names them: stored
 // procedures, triggers, user-defined functions; users and permissions; computed properties; real
@@ -55,11 +55,12 @@
 // physical partitions. The default is version 2.
 //
 // What a failure leaves behind: when a commit fails (a full or broken disk), that write and
-// every later one fail with 500 until the engine is opened again; reads still succeed. Opening
-// finds the last synced state, and checks the order of all keys, but not the documents. Every
-// document has a checksum: reading a damaged one fails with 500 and names it, and Check lists
-// all of them. Keys have no checksum: a flipped bit that leaves them in order can hide a
-// document, or release its id or its unique values, until Check reports it.
+// every later write fail with 500 until the engine is opened again; reads still succeed. Open
+// restores the last synced state, and checks the order of all keys, but not the documents. Every
+// document has a checksum: reading a damaged document fails with 500 and names the document, and
+// Check lists all damaged documents. Keys have no checksum: a flipped bit that does not change the
+// order of keys can hide a document, or release its id or its unique values, until Check reports
+// the damage.
 //
 // RESULTS.md has measurements, written by make bench-engine.
 package embedded

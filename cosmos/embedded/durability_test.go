@@ -53,8 +53,8 @@ func TestConfirmedWrites_SurviveReopening(t *testing.T) {
 	require.NotEqual(t, before.ETag, changed.ETag, "an etag is never used again")
 }
 
-// writeUntilKilled writes batches of three documents with one number, from
-// four writers, and prints the number of each that was acknowledged.
+// writeUntilKilled writes from four writers. The three documents of a batch have the same number.
+// It prints the number of each acknowledged batch.
 func writeUntilKilled(dir string) {
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	panicOn(err)
@@ -118,7 +118,7 @@ func TestConfirmedWrites_SurviveAKill(t *testing.T) {
 }
 
 // killWhileWriting runs the child until it has acknowledged n batches, kills
-// it, and returns the newest number acknowledged to each writer.
+// it, and returns the newest acknowledged number of each writer.
 func killWhileWriting(t *testing.T, dir string, n int) map[int]int {
 	t.Helper()
 	child := exec.Command(os.Args[0])
@@ -137,7 +137,7 @@ func killWhileWriting(t *testing.T, dir string, n int) map[int]int {
 		writer, err := strconv.Atoi(w)
 		newest, err2 := strconv.Atoi(number)
 		if !ok || err != nil || err2 != nil {
-			break // the line the child was printing
+			break // an incomplete line, which the child was printing
 		}
 		acknowledged[writer] = newest
 	}
@@ -227,7 +227,7 @@ func TestOpen_ReportsAFolderWithoutWritePermission(t *testing.T) {
 	opened := make(chan error)
 	go func() {
 		// Permissions do not restrict root, so this thread drops the capability to ignore
-		// them. The thread stays locked to the goroutine and ends with it.
+		// permissions. The thread stays locked to the goroutine, and ends together with it.
 		runtime.LockOSThread()
 		if os.Geteuid() == 0 {
 			if err := errors.Join(os.Chmod(dir, 0o555), syscall.Setfsuid(65534)); err != nil {

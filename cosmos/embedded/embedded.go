@@ -32,80 +32,78 @@ type Options struct {
 	// shared. Without Dir the data is in memory and Close discards it.
 	Dir string
 
-	// Claim says which data folder the store in Dir must belong to. Default: it is not
+	// Claim says which data folder the store in Dir must belong to. Default: the store is not
 	// checked.
 	Claim datafolder.Claim
 
-	// FileSystem opens the file in Dir. Default: that of the system.
+	// FileSystem opens the file in Dir. Default: the file system of the operating system.
 	FileSystem disk.FileSystem
 
-	// Unsynced answers writes before they are on the disk. Confirmed writes survive the death
-	// of the process, but a power failure may leave a file that cannot be opened. It is for
+	// Unsynced confirms writes before they are on the disk. Confirmed writes survive the death
+	// of the process, but after a power failure the file may be unreadable. Unsynced is for
 	// benchmarks: documents are not on the heap, and no request waits for the disk. Default:
 	// writes are synced.
 	Unsynced bool
 
-	// Version is the version of the program. It is stored, so that an older program that does
-	// not know the format of the file can name it. Default: it is not stored.
+	// Version is the version of the program. It is stored in the file: if an older program does
+	// not know the format of the file, its error names this version. Default: no version is stored.
 	Version string
 
 	// Key is the account key in base64. Default: WellKnownKey.
 	Key string
 
 	// Clock provides the time for _ts. Default: time.Now. The dates of requests are always
-	// checked against time.Now, as the client sets them.
+	// checked against time.Now, because clients set them by the system's clock.
 	Clock func() time.Time
 
 	// Consistency is the account's default level: Strong, BoundedStaleness,
 	// Session, ConsistentPrefix or Eventual. Default: Strong, or Session if
-	// Stale is set. Under the first two a point read costs twice.
+	// Stale is set. With Strong and BoundedStaleness a point read costs twice as much.
 	Consistency string
 
-	// WriteRegions and ReadRegions are the names of the regions that the account states, in the
-	// order of the account document. The engine serves all of them. Default: one region, which
-	// has both roles.
+	// WriteRegions and ReadRegions are the names of the regions that the account document lists,
+	// in this order. The engine serves all regions. Default: one region, which has both roles.
 	WriteRegions, ReadRegions []string
 
 	// Stale simulates stale reads, in memory only. It is called once for each point read and
 	// query page, and returns the age of the state that the read sees, in commits (at most
-	// 64). Writes and batches see the newest state, and reads with a session token the
-	// session's. Stale must be safe for concurrent use. Default: all reads are fresh.
+	// 64). Writes and batches see the newest state. A read with a session token sees
+	// the writes of the session. Stale must be safe for concurrent use. Default: all reads are fresh.
 	Stale func() int
 
 	// Lag simulates stale reads by time: it returns the age of the state that a read sees,
 	// limited to 64 commits.
 	Lag func() time.Duration
 
-	// Committed is called after every commit and before its request is answered,
-	// with the documents as the commit left them; also when the client has
-	// disconnected. The calls come one at a time, in the order of the commits, and
-	// the next commit waits for them: Committed must be fast and must not write to
-	// the account. Default: no call.
+	// Committed is called after every commit, before the response is sent, with the changed
+	// documents. It is called even if the client has disconnected. Calls do not overlap, and
+	// have the order of the commits. The next commit waits for a call to return: Committed must
+	// be fast and must not write to the account. Default: no call.
 	Committed func([]Change)
 
-	// Collide simulates conflicts: it is called once for each write, batch and bulk request,
-	// and returns whether the request is answered with 449 and not executed. Azure answers so
-	// when writes of the same document coincide; here they are serial, so that no other
+	// Collide simulates conflicts: it is called once for each write, batch and bulk request. If
+	// it returns true, the request fails with 449 and is not executed. Azure returns 449 when
+	// writes of the same document coincide. The writes of the engine are serial, so no other
 	// conflicts occur. Collide must be safe for concurrent use. Default: no conflicts.
 	Collide func() bool
 
-	// Throttle limits every physical partition to its share of the container's throughput, and
-	// answers 429 beyond it, as Azure does. It uses Clock. Default: throughput is not limited,
-	// and determines only the number of physical partitions.
+	// Throttle limits every physical partition to its share of the container's throughput.
+	// Requests beyond the share fail with 429, as on Azure. Throttle uses Clock. Default:
+	// throughput is not limited, and determines only the number of physical partitions.
 	Throttle bool
 
 	// Latency delays requests for documents. Default: no delay.
 	Latency *Latency
 
-	// QuerySteps bounds the work of one page of a query, and a 25th of it the work for one
-	// document. A step takes 10 to 50 ns: an operator, an item of a list, a row, or 16 bytes of
-	// a value that is read or built. At the limit, a query in which each document has its own
-	// results continues on another page; any other query is refused with 400. Default: 50
-	// million.
+	// QuerySteps bounds the work of one page of a query. The work for one document is bounded by
+	// a 25th of QuerySteps. A step is an operator, an item of a list, a row, or 16 bytes of a
+	// value that is read or built, and takes 10 to 50 ns. At the limit, a query in which each
+	// document has separate results continues on another page; any other query is refused with
+	// 400. Default: 50 million.
 	QuerySteps int64
 
 	// QueryMemory bounds the bytes of results, sort keys and groups that a query
-	// keeps until its page is complete; beyond it, the query is refused with 400.
+	// retains until its page is complete. A query beyond this bound is refused with 400.
 	// Default: 128 MB.
 	QueryMemory int64
 
@@ -115,22 +113,22 @@ type Options struct {
 
 	// StrictIndex charges a query in one logical partition for every document of its physical
 	// partition if the indexing policy does not include the partition key. A service may find
-	// the partition without that index; a budget that is measured with StrictIndex does not
-	// depend on that.
+	// the partition without this index, but a budget that is measured with StrictIndex does not
+	// depend on such an optimization.
 	StrictIndex bool
 
-	// OrderByOnlyIndexed leaves out documents without the property of ORDER BY if the indexing
-	// policy includes the property only by /*. Azure did so until 2022. Default: such documents
-	// are results, and come before null.
+	// OrderByOnlyIndexed excludes documents without the property of ORDER BY if the indexing
+	// policy includes the property only by /*. Azure excluded them until 2022. Default: such
+	// documents are results, and sort before null.
 	OrderByOnlyIndexed bool
 
-	// Pessimistic charges a query with a full point read for every document that it loads, and
-	// not with the much lower figure that published query metrics suggest.
+	// Pessimistic charges a query with a full point read for every document that it loads. Default:
+	// the much lower charge that published query metrics suggest.
 	Pessimistic bool
 }
 
-// A Latency describes how long answers are delayed: Base, PerKB for each kilobyte of request
-// and answer, and up to Jitter; some answers also take Slow. The random parts depend on Seed
+// A Latency describes the delay of responses: Base, PerKB for each kilobyte of request and
+// response, and up to Jitter. Some responses also take Slow. The random parts depend on Seed
 // only.
 type Latency = physics.Latency
 
@@ -148,19 +146,19 @@ type Engine struct {
 
 	mu       sync.Mutex
 	closed   bool
-	requests sync.WaitGroup // running requests; it grows only while mu is held and closed is false
+	requests sync.WaitGroup // running requests; requests are added only while mu is held and closed is false
 }
 
-// Open opens the account in o.Dir. It starts one goroutine if Dir is set, which Close ends. Its
+// Open opens the account in o.Dir. If Dir is set, Open starts one goroutine, which Close ends. The
 // error wraps an error of package disk if the folder is locked, cannot be written or is not a
 // folder, if the file is damaged, or if the disk is full.
 func Open(o Options) (*Engine, error) {
 	if o.Stale != nil || o.Lag != nil {
 		if o.Dir != "" {
-			return nil, errors.New("embedded: Stale and Lag work in memory only; leave out Dir, or both")
+			return nil, errors.New("embedded: Stale and Lag work in memory only; omit Dir, or omit Stale and Lag")
 		}
 		if o.Consistency == "Strong" {
-			return nil, errors.New("embedded: a Strong account has no stale reads; leave out Stale and Lag, or choose Session")
+			return nil, errors.New("embedded: a Strong account has no stale reads; omit Stale and Lag, or choose Session")
 		}
 		o.Consistency = cmp.Or(o.Consistency, "Session")
 	}
@@ -201,7 +199,7 @@ func queryLimits(o Options) query.Limits {
 	return limits
 }
 
-// storePath returns the path of the file of a store, which is in memory without a folder.
+// storePath returns the path of the store's file for an error, or says that the store is in memory.
 func storePath(dir string) string {
 	if dir == "" {
 		return "a store in memory"
@@ -250,9 +248,9 @@ func (e *Engine) RequestUnits() float64 { return e.server.RequestUnits() }
 // Requests returns the number of requests for documents.
 func (e *Engine) Requests() int64 { return e.server.Requests() }
 
-// Scaled returns the throughput that a container with autoscale is billed for in this hour:
-// what the busiest second of its busiest physical partition used, and at least a tenth of the
-// maximum. It is 0 for a container without autoscale, and without Options.Throttle.
+// Scaled returns the throughput that is billed in this hour for a container with autoscale: the
+// use in the busiest second of the busiest physical partition, or a tenth of the maximum if this is
+// more. Scaled returns 0 for a container without autoscale, and without Options.Throttle.
 func (e *Engine) Scaled(database, container string) (float64, error) {
 	c, err := e.inner.Container(database, container)
 	if err != nil {
@@ -265,8 +263,8 @@ func (e *Engine) Scaled(database, container string) (float64, error) {
 	return maximum * max(0.1, e.throttle.Busiest(e.inner.Budgets(c, nil))), nil
 }
 
-// Sweep removes expired documents and returns their number. They are invisible before; Sweep
-// frees their space. The caller decides when to sweep.
+// Sweep removes expired documents and returns their number. Expired documents are invisible even
+// before a Sweep; Sweep frees their space. The caller decides when to sweep.
 //
 // On a throttled account each removal is charged as a delete, and Sweep stops when a budget is
 // less than half full.
@@ -280,20 +278,20 @@ func (e *Engine) Sweep(ctx context.Context) (int, error) {
 	})
 }
 
-// A Snapshot is the file of the account as it was at one moment.
+// A Snapshot is the file of the account in the state of one moment.
 type Snapshot struct {
 	*disk.Snapshot
 	done func()
 }
 
-// Close releases the snapshot. It is called once.
+// Close releases the snapshot. Call it exactly once.
 func (s *Snapshot) Close() error {
 	defer s.done()
 	return s.Snapshot.Close()
 }
 
-// TakeSnapshot is [disk.TakeSnapshot] of the account. Close of the engine waits until the
-// snapshot is closed.
+// TakeSnapshot is [disk.TakeSnapshot] of the account's store. Engine.Close waits until the snapshot
+// is closed.
 func (e *Engine) TakeSnapshot(ctx context.Context, meanwhile func() error) (*Snapshot, error) {
 	if !e.beginRequest() {
 		return nil, ErrClosed
@@ -306,7 +304,7 @@ func (e *Engine) TakeSnapshot(ctx context.Context, meanwhile func() error) (*Sna
 	return &Snapshot{s, e.requests.Done}, nil
 }
 
-// A Census is what Check counted.
+// A Census holds the totals that Check counted.
 type Census = engine.Census
 
 // Check reads the whole account and calls report for each damage: documents with a wrong
@@ -323,7 +321,7 @@ func (e *Engine) Check(report func(problem string)) (Census, error) {
 // host of the request.
 func (e *Engine) Handler() http.Handler { return e.HandlerOf(EndpointOptions{}) }
 
-// HandlerOf is Handler with the settings of d.
+// HandlerOf returns a handler like Handler, with the settings of d.
 func (e *Engine) HandlerOf(d EndpointOptions) http.Handler {
 	handler := e.server.Handler(d)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -340,7 +338,7 @@ func (e *Engine) HandlerOf(d EndpointOptions) http.Handler {
 type Gateway = wire.Gateway
 
 // The gateways. Azure accepts documents with ids that its routing gateway cannot address
-// afterwards; Strict, the default, refuses to create them.
+// afterwards; Strict, the default, refuses to create such documents.
 const (
 	Strict  = wire.Strict
 	Routing = wire.Routing

@@ -83,7 +83,7 @@ func createDocs(t testing.TB, c *azcosmos.ContainerClient, docs ...[]byte) {
 	}
 }
 
-// queryAll runs a query to its end and returns the results of each page.
+// queryAll reads all pages of a query and returns the results of each page.
 func queryAll(t testing.TB, c *azcosmos.ContainerClient, pk azcosmos.PartitionKey, query string, o *azcosmos.QueryOptions) [][]string {
 	t.Helper()
 	var pages [][]string

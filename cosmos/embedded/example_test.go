@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// The client is the one for Azure; only its transport differs.
+// The client is Microsoft's client for Azure; only its transport differs.
 func ExampleOpen() {
-	engine, err := embedded.Open(embedded.Options{}) // with Dir it is durable
+	engine, err := embedded.Open(embedded.Options{}) // the account is durable if Dir is set
 	if err != nil {
 		log.Fatal(err)
 	}

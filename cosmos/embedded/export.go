@@ -14,7 +14,7 @@ import (
 
 // Export writes the account as JSON lines: databases and containers with their properties and
 // throughput, and the documents as clients wrote them. It reads one state of the account, and
-// leaves out etags, times and expired documents.
+// omits etags, times and expired documents.
 func (e *Engine) Export(w io.Writer) error {
 	if !e.beginRequest() {
 		return ErrClosed
@@ -29,9 +29,9 @@ func (e *Engine) Export(w io.Writer) error {
 	return out.Flush()
 }
 
-// Import reads what Export wrote into this account and returns the number of documents.
-// Existing databases and containers are not changed; documents replace those with the same id.
-// An error names the line; the lines before it may have been imported.
+// Import adds the lines that Export wrote to this account, and returns the number of documents.
+// It does not change existing databases and containers. It replaces documents that have the same
+// id. An error names the line; the lines before it may have been imported.
 func (e *Engine) Import(ctx context.Context, r io.Reader) (documents int, err error) {
 	if !e.beginRequest() {
 		return 0, ErrClosed

@@ -23,7 +23,7 @@ func TestImport_RestoresAnExportedAccount(t *testing.T) {
 	to, err := embedded.Open(embedded.Options{Dir: t.TempDir()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, to.Close()) }()
-	for range 2 { // the second import finds all documents
+	for range 2 { // the second import replaces all documents
 		n, err := to.Import(t.Context(), bytes.NewReader(first.Bytes()))
 		require.NoError(t, err)
 		require.Equal(t, 250, n)

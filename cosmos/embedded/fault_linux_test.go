@@ -23,7 +23,7 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 			require.NoError(t, err)
 			c := newContainer(t, engine)
 			createDocs(t, c, largeDoc("large", 1, "p"), newDoc("a", 1))
-			_, err = c.DeleteItem(t.Context(), pk, "large", nil) // frees pages, so that the file need not grow
+			_, err = c.DeleteItem(t.Context(), pk, "large", nil) // frees pages, so that a commit need not grow the file
 			require.NoError(t, err)
 			_, err = c.UpsertItem(t.Context(), pk, newDoc("a", 1), nil)
 			require.NoError(t, err)
@@ -37,9 +37,9 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 			files.Become(t, filepath.Join(dir, disk.FileName)) // the disk works again
 			_, err = c.CreateItem(t.Context(), pk, newDoc("d", 1), nil)
 			require.ErrorContains(t, err, "accepts no writes", "it is not tried again")
-			_ = engine.Close() // its file was replaced
+			_ = engine.Close() // Close may fail, because the file was replaced
 
-			engine, err = embedded.Open(embedded.Options{Dir: copyOf(t, dir)})
+			engine, err = embedded.Open(embedded.Options{Dir: copyFolder(t, dir)})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, engine.Close()) }()
 			c, err = newClient(t, engine).NewContainer("db", "c")
@@ -50,8 +50,9 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 	}
 }
 
-// copyOf copies a folder, because the lock of the first engine was on the replaced file.
-func copyOf(t *testing.T, dir string) string {
+// copyFolder copies a folder. The copy can be opened, although the first engine lost its lock when the
+// file was replaced.
+func copyFolder(t *testing.T, dir string) string {
 	t.Helper()
 	other := t.TempDir()
 	writeImage(t, other, readImage(t, filepath.Join(dir, disk.FileName)))

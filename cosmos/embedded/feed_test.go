@@ -123,7 +123,7 @@ func TestSplit_LosesNoDocumentForAnyReader(t *testing.T) {
 		read, err := c.ReadManyItems(t.Context(), many, nil)
 		require.NoError(t, err)
 		require.Len(t, read.Items, 40)
-		ranges, err := c.ReadFeedRanges(t.Context(), nil) // ReadManyItems had to read the ranges again, because one was split
+		ranges, err := c.ReadFeedRanges(t.Context(), nil) // ReadManyItems had to read the ranges again, because a range was split
 		require.NoError(t, err)
 		require.Len(t, ranges, step.ranges)
 		ids, _ := readFeed(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 7})

@@ -17,8 +17,8 @@ import (
 )
 
 // TestFlippedBit_IsNeverReturned flips the bits of a store one by one: either the store does
-// not open, or the check finds the damage, or the bit was unused. No document is read with
-// other content than was written.
+// not open, or Check reports the damage, or the bit was unused. A read never returns a changed
+// document.
 func TestFlippedBit_IsNeverReturned(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
@@ -58,7 +58,7 @@ func openAndCheck(t *testing.T, image []byte, want map[string]string) string {
 		require.True(t, errors.Is(err, disk.ErrDamaged) || errors.Is(err, disk.ErrFormat), "%v", err)
 		return "refused"
 	}
-	defer func() { _ = engine.Close() }() // its pages may be damaged, too
+	defer func() { _ = engine.Close() }() // Close may fail on damaged pages
 	c, err := newClient(t, engine).NewContainer("db", "c")
 	require.NoError(t, err)
 	intact := true
@@ -82,12 +82,12 @@ func openAndCheck(t *testing.T, image []byte, want map[string]string) string {
 	return "harmless"
 }
 
-// rowOf visits the value of a document's row of one kind, in all pages that contain it,
+// visitRow visits the value of a document's row of one kind, in all pages that contain it,
 // including unused pages.
-func rowOf(t *testing.T, image []byte, kind byte, end string, visit func(value []byte)) {
+func visitRow(t *testing.T, image []byte, kind byte, end string, visit func(value []byte)) {
 	t.Helper()
 	found := 0
-	key := append([]byte{0, 5}, `["p"]`+end...) // after the kind and the number of the container
+	key := append([]byte{0, 5}, `["p"]`+end...) // the part of the key after the kind and the container's number
 	for i := 5; i < len(image)-len(key); i++ {
 		if image[i-5] == kind && bytes.HasPrefix(image[i:], key) {
 			visit(image[i+len(key):])
@@ -97,9 +97,9 @@ func rowOf(t *testing.T, image []byte, kind byte, end string, visit func(value [
 	require.Positive(t, found)
 }
 
-// TestFlippedBit_InAnIndexNeverChangesAnAnswer damages the index entries and the record of a
-// document: the answer must not be another document or 404.
-func TestFlippedBit_InAnIndexNeverChangesAnAnswer(t *testing.T) {
+// TestFlippedBit_InAnIndexNeverChangesAResponse damages the index entries and the record of a
+// document: a read must not return another document or 404.
+func TestFlippedBit_InAnIndexNeverChangesAResponse(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
@@ -111,12 +111,12 @@ func TestFlippedBit_InAnIndexNeverChangesAnAnswer(t *testing.T) {
 	image := readImage(t, filepath.Join(dir, disk.FileName))
 	damages := map[string]func(image []byte, bit int){
 		"id index": func(image []byte, bit int) {
-			rowOf(t, image, 'I', "doc3", func(seq []byte) { seq[bit/8] ^= 1 << (bit % 8) })
+			visitRow(t, image, 'I', "doc3", func(seq []byte) { seq[bit/8] ^= 1 << (bit % 8) })
 		},
 		"header": func(image []byte, bit int) {
-			rowOf(t, image, 'D', "\x00\x00\x00\x00\x00\x00\x00", func(rest []byte) {
+			visitRow(t, image, 'D', "\x00\x00\x00\x00\x00\x00\x00", func(rest []byte) {
 				if header := rest[1:]; bytes.Contains(header[:80], []byte(`"doc3"`)) {
-					bit := 4*bit + bit%4 // this kind has more bits
+					bit := 4*bit + bit%4 // entries of this kind have more bits, so only some are flipped
 					header[bit/8] ^= 1 << (bit % 8)
 				}
 			})

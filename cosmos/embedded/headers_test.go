@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestAnswers_HaveTheHeadersThatClientsRead checks one answer of each kind.
-func TestAnswers_HaveTheHeadersThatClientsRead(t *testing.T) {
+// TestResponses_HaveTheHeadersThatClientsRead checks one response of each kind.
+func TestResponses_HaveTheHeadersThatClientsRead(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{Consistency: "Session"})
 	header := func(r azcosmos.Response) http.Header { return r.RawResponse.Header }
 	content := &azcosmos.ItemOptions{EnableContentResponseOnWrite: true}

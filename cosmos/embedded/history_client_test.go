@@ -13,7 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// A historyClient keeps the version of each document that it saw last.
+// A historyClient remembers the last version that it read or wrote of each document.
 type historyClient struct {
 	*callHistory
 	random *rand.Rand
@@ -107,11 +107,11 @@ func (c *historyClient) runStep(ctx context.Context, s historyStep) (stepResult,
 	if err != nil {
 		return stepResult{}, err
 	}
-	return c.recordAnswer(s, got.RawResponse.StatusCode, got.Value, got.ETag)
+	return c.recordResponse(s, got.RawResponse.StatusCode, got.Value, got.ETag)
 }
 
-// recordAnswer returns the result of a step that was executed.
-func (c *historyClient) recordAnswer(s historyStep, status int, body []byte, etag azcore.ETag) (stepResult, error) {
+// recordResponse returns the result of a step that was executed.
+func (c *historyClient) recordResponse(s historyStep, status int, body []byte, etag azcore.ETag) (stepResult, error) {
 	out := stepResult{status: status, value: s.value}
 	if s.kind == reading {
 		var d struct{ N int }
@@ -121,7 +121,7 @@ func (c *historyClient) recordAnswer(s historyStep, status int, body []byte, eta
 		out.value = d.N
 	}
 	if s.kind != deleting {
-		c.etags.noteEtag(c.pk, out.value, etag)
+		c.etags.recordEtag(c.pk, out.value, etag)
 	}
 	return out, nil
 }
@@ -154,7 +154,7 @@ func (c *historyClient) runBatch(ctx context.Context, steps []historyStep) ([]st
 	for i, r := range got.OperationResults {
 		out[i].status = int(r.StatusCode)
 		if got.Success {
-			if out[i], err = c.recordAnswer(steps[i], int(r.StatusCode), r.ResourceBody, r.ETag); err != nil {
+			if out[i], err = c.recordResponse(steps[i], int(r.StatusCode), r.ResourceBody, r.ETag); err != nil {
 				return nil, err
 			}
 		}
@@ -175,12 +175,12 @@ func (c *historyClient) queryState(ctx context.Context) (found historyState, err
 			return found, err
 		}
 		found[d.ID] = d.N
-		c.etags.noteEtag(c.pk, d.N, d.ETag)
+		c.etags.recordEtag(c.pk, d.N, d.ETag)
 	}
 	return found, err
 }
 
-// An etagBook knows which write has which etag.
+// An etagBook maps etags to writes, and writes to etags.
 type etagBook struct {
 	etags, writes sync.Map
 	twice         atomic.Bool
@@ -191,7 +191,7 @@ type writtenValue struct {
 	value int
 }
 
-func (b *etagBook) noteEtag(pk string, value int, etag azcore.ETag) {
+func (b *etagBook) recordEtag(pk string, value int, etag azcore.ETag) {
 	w := writtenValue{pk, value}
 	if was, _ := b.etags.LoadOrStore(w, etag); was != etag {
 		b.twice.Store(true)

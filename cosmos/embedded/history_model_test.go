@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestHistoryModel_RefusesImpossibleHistories checks that the model refuses impossible
-// histories, so that the test of histories can fail.
+// TestHistoryModel_RefusesImpossibleHistories checks that the model rejects impossible histories.
+// Otherwise TestConcurrentClients_SeeASerialOrder could not fail.
 func TestHistoryModel_RefusesImpossibleHistories(t *testing.T) {
 	one := func(s historyStep, status, value int) porcupine.Operation {
 		return porcupine.Operation{Input: historyCall{steps: []historyStep{s}}, Output: callResult{steps: []stepResult{{status, value}}}}
@@ -24,7 +24,7 @@ func TestHistoryModel_RefusesImpossibleHistories(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		want  porcupine.CheckResult
-		calls []porcupine.Operation // one after the other
+		calls []porcupine.Operation // calls that do not overlap, in this order
 	}{
 		"a write is read":                             {porcupine.Ok, []porcupine.Operation{one(create, 201, 1), one(read, 200, 1)}},
 		"a write is gone":                             {porcupine.Illegal, []porcupine.Operation{one(create, 201, 1), one(read, 404, 0)}},
@@ -66,14 +66,14 @@ const (
 	kinds
 )
 
-// A historyStep is one operation. match is the version whose etag is sent as If-Match, when the
-// value that the condition of a patch requires; 0 means none.
+// A historyStep is one operation. match is the version whose etag is sent as If-Match, or 0. when
+// is the value that the condition of a patch requires, or 0.
 type historyStep struct {
 	kind                    stepKind
 	key, value, match, when int
 }
 
-// A historyCall is a query for all documents, one step, or a batch of several.
+// A historyCall is a query for all documents, a single step, or a batch of several steps.
 type historyCall struct {
 	query bool
 	steps []historyStep
@@ -108,7 +108,7 @@ var documents = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v gave %+v", in, out) },
 }
 
-// applyAll executes all steps, or has no effect.
+// applyAll returns the state after all steps, or the unchanged state if a step fails.
 func (s historyState) applyAll(steps []historyStep) (historyState, []stepResult) {
 	after, out := s, make([]stepResult, len(steps))
 	for i, one := range steps {

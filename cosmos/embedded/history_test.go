@@ -17,16 +17,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// Several clients read and write few documents of one partition at the same time. Porcupine
-// then searches for a serial order of their calls in which a simple model returns the same
-// answers, and in which no call precedes one that had ended when it began.
+// Several clients read and write few documents of one partition at the same time. Afterwards
+// Porcupine searches for a serial order of their calls that explains all responses: a simple model
+// returns the same responses in this order, and a call that began after the end of another call
+// comes after it.
 const (
 	clients      = 5
 	calls        = 8 // calls of each client
 	checkTimeout = 2 * time.Minute
 )
 
-// TestConcurrentClients_SeeASerialOrder compares whole answers: status, value and etag of
+// TestConcurrentClients_SeeASerialOrder compares whole responses: status, value and etag of
 // single operations, of batches and of query pages.
 func TestConcurrentClients_SeeASerialOrder(t *testing.T) {
 	for _, where := range []struct {
@@ -75,7 +76,7 @@ type callHistory struct {
 	pk    string
 	etags *etagBook
 
-	time  atomic.Int64 // counts the beginnings and ends of calls
+	time  atomic.Int64 // logical time: number of calls begun plus number of calls ended
 	value atomic.Int64 // value of the last write; every write has a new value
 
 	mu    sync.Mutex
@@ -101,8 +102,8 @@ func (h *callHistory) runClients(seed uint64) {
 				out, err := cl.runCall(context.Background(), in)
 				end := h.time.Add(1)
 				if err != nil {
-					// The call may have been executed, or may still be. If it is never
-					// executed, it counts as one after all others.
+					// The call may have been executed, or may be executed later. A call that is
+					// never executed counts as executed after all other calls.
 					out, end = callResult{unknown: true}, math.MaxInt64
 				}
 				h.mu.Lock()

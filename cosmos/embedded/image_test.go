@@ -19,22 +19,22 @@ import (
 
 // The content of a disk after a power failure can be derived from two states of the file,
 // because bbolt commits in a fixed order: it writes pages that are not referenced yet, syncs,
-// writes one of the two meta pages, syncs, and only then the request is answered. So the test
-// reads the file after every answer. Of the pages that changed since the last answer, those
-// other than the meta pages were written before the first sync, and the disk may hold any of
-// them; the meta page was written after it.
+// writes one of the two meta pages, and syncs again. The engine responds only after the second
+// sync. So the test reads the file after every response, and compares it with the file after the
+// previous response. The changed data pages were written before the first sync: the disk may hold
+// any of them. The changed meta page was written after the first sync.
 
 const (
 	pageSize = 4096
 	metas    = 2
-	metaEnd  = 80 // end of a page header and a meta with its checksum
+	metaEnd  = 80 // length of a page header and a meta with its checksum
 )
 
 // A storeCommit is the file before and after one request.
 type storeCommit struct {
 	before, after []byte
-	pages         []int // pages that differ, without the meta pages
-	meta          int   // meta page that differs
+	pages         []int // data pages that differ between before and after
+	meta          int   // meta page that differs between before and after
 }
 
 func commitBetween(t *testing.T, before, after []byte) storeCommit {
@@ -57,16 +57,16 @@ func commitBetween(t *testing.T, before, after []byte) storeCommit {
 }
 
 // crashImage returns a possible content of the disk after a power failure during the commit,
-// and whether the commit is in it.
+// and whether it contains the commit.
 func (c storeCommit) crashImage(random *rand.Rand) (image []byte, happened bool) {
-	if random.IntN(3) == 0 { // between the syncs, or after both
+	if random.IntN(3) == 0 { // a power failure after the first or the second sync
 		image = slices.Clone(c.after)
 		from := c.meta * pageSize
 		switch random.IntN(3) {
-		case 0: // the meta is lost
+		case 0: // the meta page was not written
 			copy(image[from:from+pageSize], c.before[from:])
 			return image, false
-		case 1: // the meta is torn: a part of it is still the old one
+		case 1: // the meta page is torn: a part of it was not written
 			part := random.IntN(metaEnd)
 			n := part + random.IntN(metaEnd-part)
 			copy(image[from+part:from+n], c.before[from+part:])
@@ -92,8 +92,8 @@ func (c storeCommit) crashImage(random *rand.Rand) (image []byte, happened bool)
 	return image, false
 }
 
-// imageCount returns the number of crash images to test. It is small with the race detector,
-// because only one goroutine writes and opens an image.
+// imageCount returns the number of crash images to test. With the race detector it is small: a
+// single goroutine writes and opens the images, so the detector cannot find a race.
 func imageCount(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("EMBEDDED_CRASH_IMAGES")
@@ -108,7 +108,7 @@ func imageCount(t *testing.T) int {
 	return n
 }
 
-// readAccount reads the whole account: every document by its id.
+// readAccount returns all documents of the account, by id.
 func readAccount(t testing.TB, c *azcosmos.ContainerClient) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -193,11 +193,11 @@ func checkImage(t *testing.T, image []byte, want map[string]string) {
 	require.NoError(t, err)
 }
 
-// fileSize is larger than a small store: bbolt grows a file by 16 MB at a time, and accepts a
-// larger file.
+// fileSize is the size of the test's files. It exceeds the size of a small store, because bbolt
+// grows a file by 16 MB at a time; bbolt accepts a larger file.
 const fileSize = 32 << 20
 
-// readImage reads a store without the empty pages at its end, which are most of a new file.
+// readImage reads a store without the empty pages at its end. Most pages of a new file are empty.
 func readImage(t *testing.T, file string) []byte {
 	t.Helper()
 	image, err := os.ReadFile(file)

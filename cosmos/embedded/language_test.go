@@ -88,7 +88,7 @@ func TestQuery_ThatIsRefusedNamesThePosition(t *testing.T) {
 	}
 	for query, at := range map[string]int{
 		"SELECT * FROM c WHERE SOUNDEX(c.id) = 'x'":               22,
-		"SELECT VALUE (SELECT VALUE i FROM i IN c.items) FROM c":  13, // depends on the documents
+		"SELECT VALUE (SELECT VALUE i FROM i IN c.items) FROM c":  13, // the error depends on the documents
 		"SELECT VALUE i FROM c JOIN i IN c.items ORDER BY i.q":    49,
 		"SELECT c.id FROM c JOIN i IN c.items GROUP BY c['by']":   7,
 		"SELECT * FROM c JOIN i IN c.items":                       0,
@@ -102,8 +102,8 @@ func TestQuery_ThatIsRefusedNamesThePosition(t *testing.T) {
 	}
 }
 
-// TestQuery_NeedsAnIndexToOrderAndNoneToFilter compares the engine with the service: a path
-// without an index is filtered by a scan, and refused in ORDER BY.
+// TestQuery_NeedsAnIndexToOrderAndNoneToFilter checks that the engine does what the service does: a
+// path without an index is filtered by a scan, and is refused in ORDER BY.
 func TestQuery_NeedsAnIndexToOrderAndNoneToFilter(t *testing.T) {
 	none := func(p *azcosmos.ContainerProperties) {
 		p.IndexingPolicy = &azcosmos.IndexingPolicy{IndexingMode: azcosmos.IndexingModeNone}
@@ -156,8 +156,8 @@ func TestOrderBy_ReturnsDocumentsWithoutTheProperty(t *testing.T) {
 	}
 }
 
-// TestQuery_ReadsAWindowOverTheContainer checks what clients send for Skip().Take().Where(), in
-// pages.
+// TestQuery_ReadsAWindowOverTheContainer reads the pages of the query that clients send for
+// Skip().Take().Where().
 func TestQuery_ReadsAWindowOverTheContainer(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for i := range 10 {

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// lossyClient returns a client for which about every sixth call fails: before it is executed,
-// after it, or during it.
+// lossyClient returns a client for which about every sixth call fails: before, during or after its
+// execution.
 func lossyClient(t *testing.T, engine *embedded.Engine, overHTTP, lossy bool) *azcosmos.ContainerClient {
 	var next policy.Transporter = engine.Transport()
 	endpoint := engine.Endpoint()
@@ -61,7 +61,7 @@ func (l *lossyTransport) Do(req *http.Request) (*http.Response, error) {
 	switch random.IntN(18) {
 	case 0: // the request is lost
 		return nil, errLost
-	case 1: // the answer is lost
+	case 1: // the response is lost
 		if answer, err := l.next.Do(req); err == nil {
 			_ = answer.Body.Close()
 		}

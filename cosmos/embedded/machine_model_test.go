@@ -10,8 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// A simple model of a container: documents with a time to live, a unique key on mail, an order
-// of insertion and an order of changes.
+// This file has a simple model of a container: documents with a time to live, a unique key on mail,
+// an order of insertion and an order of changes.
 
 const machineTTL = 30 // default time to live of documents, in seconds
 
@@ -20,14 +20,14 @@ type modelItem struct {
 	ID   string `json:"id"`
 	PK   string `json:"pk"`
 	N    int    `json:"n"`
-	Mail string `json:"mail,omitempty"` // a missing value counts as a value: one document may have none
+	Mail string `json:"mail,omitempty"` // a missing value counts as a value: only one document may have no mail
 	TTL  int    `json:"ttl,omitempty"`
 	Data string `json:"data"`
 }
 
 type storedItem struct {
 	modelItem
-	etag     azcore.ETag // "" if no answer named it
+	etag     azcore.ETag // "" if no response contained it
 	inserted int
 	changed  int
 	at       time.Time
@@ -40,7 +40,8 @@ func (s storedItem) hasExpired(now time.Time) bool {
 
 type itemKey struct{ pk, id string }
 
-// A containerModel is cloned for a batch, which is applied completely or has no effect.
+// A containerModel is the state of a container. A batch is applied to a clone, so that a failed
+// batch has no effect.
 type containerModel struct {
 	items map[itemKey]storedItem
 	count int // number of writes, which defines the orders
@@ -61,8 +62,8 @@ type modelOperation struct {
 	least   int
 }
 
-// applyOperation returns the status. A failed operation changes nothing, except that it may
-// remove an expired document with the same id.
+// applyOperation executes o and returns the status. A failed operation has one possible effect: it
+// may remove an expired document with the same id.
 func (m *containerModel) applyOperation(o modelOperation) int {
 	at := itemKey{o.pk, o.item.ID}
 	old, exists := m.items[at]
@@ -97,7 +98,7 @@ func (m *containerModel) applyOperation(o modelOperation) int {
 	}
 	for other, have := range m.items {
 		if other.pk == at.pk && other != at && have.Mail == next.Mail {
-			return 409 // even if it has expired: its key is free only after a sweep
+			return 409 // even if the owner of the key has expired: a sweep frees the key
 		}
 	}
 	m.count++
@@ -110,8 +111,8 @@ func (m *containerModel) applyOperation(o modelOperation) int {
 	return status
 }
 
-// noteEtag records the etag in an answer.
-func (m *containerModel) noteEtag(o modelOperation, etag azcore.ETag) {
+// recordEtag records the etag in a response.
+func (m *containerModel) recordEtag(o modelOperation, etag azcore.ETag) {
 	at := itemKey{o.pk, o.item.ID}
 	if s, ok := m.items[at]; ok {
 		s.etag = etag
@@ -143,7 +144,7 @@ func (m *containerModel) sweepExpired() int {
 	return before - len(m.items)
 }
 
-// visibleItems returns the visible items of one partition, or of all.
+// visibleItems returns the visible items of a partition, or of all partitions if pk is "".
 func (m *containerModel) visibleItems(pk string) []storedItem {
 	var found []storedItem
 	for at, s := range m.items {

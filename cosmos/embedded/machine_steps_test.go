@@ -54,7 +54,7 @@ func (m *machine) runBulk(t *testing.T, r *rapid.T) {
 	}
 	body, err := json.Marshal(parts)
 	require.NoError(r, err)
-	// Bulk requests are sent only before a split: the first range contains all partitions.
+	// Bulk requests are sent only before a split, while one range contains all partitions.
 	ranges := m.rangeIDs(t, r)
 	if len(ranges) > 1 {
 		r.Skip("its partitions may lie apart")
@@ -130,7 +130,7 @@ func (m *machine) queryWhileChanging(r *rapid.T) {
 			require.NoError(r, json.Unmarshal(one, &i))
 			found = append(found, i)
 		}
-		if len(found) < 4 { // a limit, because documents grow and are returned again
+		if len(found) < 4 { // grow only a few times: a document that grows is returned again
 			m.runSingle(r)
 		}
 	}
@@ -192,7 +192,7 @@ func (m *machine) readChanges(r *rapid.T) {
 	m.fed = m.count
 	if m.offered <= 10_000 {
 		require.Equal(r, want, got)
-	} else { // each range has a separate order
+	} else { // each range has a separate order of changes
 		require.ElementsMatch(r, want, got)
 	}
 }
@@ -203,7 +203,7 @@ func (m *machine) sweepBoth(r *rapid.T) {
 	require.Equal(r, m.sweepExpired(), removed)
 }
 
-// splitOnce splits the container once, rarely, because ranges never merge.
+// splitOnce splits the container at most once, and in few runs, because ranges never merge.
 func (m *machine) splitOnce(r *rapid.T) {
 	if m.offered > 400 || rapid.IntRange(0, 3).Draw(r, "rarely") > 0 {
 		return

@@ -21,8 +21,8 @@ import (
 )
 
 // TestMachine_AnswersLikeTheModel executes random operations one after the other,
-// while time passes and the engine is closed and opened, and compares every answer with a model
-// without indexes and files.
+// advances the time, and closes and opens the engine. It compares every response with a model
+// that has no indexes and no files.
 func TestMachine_AnswersLikeTheModel(t *testing.T) {
 	folders, n := t.TempDir(), 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -40,7 +40,7 @@ func TestMachine_AnswersLikeTheModel(t *testing.T) {
 		actions := map[string]func(*rapid.T){
 			"":          m.compareAll,
 			"single":    m.runSingle,
-			"other":     m.runSingle, // twice as often
+			"other":     m.runSingle, // runs twice as often as the other actions
 			"batch":     m.runBatch,
 			"bulk":      func(r *rapid.T) { m.runBulk(t, r) },
 			"query":     m.queryBoth,
@@ -118,7 +118,7 @@ func encodeItems(items []storedItem) []string {
 	return texts
 }
 
-// findTexts runs a query to its end.
+// findTexts returns the results of all pages of a query.
 func (m *machine) findTexts(r *rapid.T, pk, text string, page int32) []string {
 	key := azcosmos.NewPartitionKey()
 	if pk != "" {
@@ -185,8 +185,8 @@ func etagOf(o modelOperation) *azcore.ETag {
 	return &o.ifMatch
 }
 
-// recordWrite records the etag of a successful operation. Two writes never have the same etag,
-// and a read returns that of the write.
+// recordWrite records the etag of a successful operation. It checks that no earlier write has the
+// same etag, and that a read returns the etag of the last write.
 func (m *machine) recordWrite(r *rapid.T, o modelOperation, etag azcore.ETag) {
 	switch o.kind {
 	case deleting:
@@ -198,7 +198,7 @@ func (m *machine) recordWrite(r *rapid.T, o modelOperation, etag azcore.ETag) {
 	default:
 		require.False(r, m.etags[etag], "etag %s was used before", etag)
 		m.etags[etag] = true
-		m.noteEtag(o, etag)
+		m.recordEtag(o, etag)
 	}
 }
 
@@ -263,12 +263,13 @@ func (m *machine) runBatch(r *rapid.T) {
 	require.Equal(r, !slices.Contains(want, 424) && want[0] < 300, answer.Success)
 	m.containerModel = after
 	if answer.Success {
-		m.noteAll(r, ops, func(i int) azcore.ETag { return answer.OperationResults[i].ETag })
+		m.recordEtags(r, ops, func(i int) azcore.ETag { return answer.OperationResults[i].ETag })
 	}
 }
 
-// noteAll records the etags of consecutive operations. A document may have had several of them.
-func (m *machine) noteAll(r *rapid.T, ops []modelOperation, etag func(i int) azcore.ETag) {
+// recordEtags records the etags of consecutive operations. Several of them may have written the same
+// document.
+func (m *machine) recordEtags(r *rapid.T, ops []modelOperation, etag func(i int) azcore.ETag) {
 	for i, o := range ops {
 		if o.kind != reading {
 			m.recordWrite(r, o, etag(i))

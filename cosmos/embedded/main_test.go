@@ -8,14 +8,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain also is the child process of the durability test, and checks that
-// no test leaves a goroutine behind.
+// TestMain runs the tests and checks that no goroutine remains. In the child process of the
+// durability test, it writes until the process is killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		writeUntilKilled(dir)
 		return
 	}
-	if raced { // with random tests of one client
+	if raced { // only few random tests: their single client cannot race
 		if err := flag.Set("rapid.checks", "25"); err != nil {
 			panic(err)
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestAnswers_NameTheirParent checks the headers by which the client for Node keeps session
+// TestResponses_NameTheirParent checks the headers by which the client for Node stores session
 // tokens.
-func TestAnswers_NameTheirParent(t *testing.T) {
+func TestResponses_NameTheirParent(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1))
 	container, err := c.Read(t.Context(), nil)
@@ -36,8 +36,8 @@ func TestAnswers_NameTheirParent(t *testing.T) {
 	require.Contains(t, answer.Header.Get("x-ms-resource-usage"), "documentsSize=0;")
 }
 
-// TestSelf_OfEveryResourceIsServed follows the links that the engine sends, as the .NET client
-// does: they have resource ids, and the signature covers the last of them in lower case.
+// TestSelf_OfEveryResourceIsServed follows the links in _self, as the .NET client does. The links
+// consist of resource ids, and the signature covers the last id in lower case.
 func TestSelf_OfEveryResourceIsServed(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1))
@@ -81,8 +81,8 @@ func TestSelf_OfEveryResourceIsServed(t *testing.T) {
 	require.Equal(t, 404, status)
 }
 
-// TestHeaders_AreRefusedIfTheyChangeTheAnswer checks that all others are ignored.
-func TestHeaders_AreRefusedIfTheyChangeTheAnswer(t *testing.T) {
+// TestHeaders_AreRefusedIfTheyChangeTheResponse also checks that all other headers are ignored.
+func TestHeaders_AreRefusedIfTheyChangeTheResponse(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1))
 	container, err := c.Read(t.Context(), nil)
@@ -108,7 +108,7 @@ func TestHeaders_AreRefusedIfTheyChangeTheAnswer(t *testing.T) {
 	}
 }
 
-// TestMissing_NamesTheResourceAndTheOperation checks the text of 404, which gocosmos reads.
+// TestMissing_NamesTheResourceAndTheOperation checks the text of a 404, which gocosmos parses.
 func TestMissing_NamesTheResourceAndTheOperation(t *testing.T) {
 	engine, _ := openEngine(t, embedded.Options{})
 	for _, tc := range []struct{ method, path, kind, link, want string }{
@@ -124,8 +124,8 @@ func TestMissing_NamesTheResourceAndTheOperation(t *testing.T) {
 	}
 }
 
-// TestContainers_HaveTheDefaultsOfCosmos checks the properties that a creation leaves out, and
-// what it is refused for.
+// TestContainers_HaveTheDefaultsOfCosmos checks the defaults of properties that a create request
+// omits, and the properties for which the request is refused.
 func TestContainers_HaveTheDefaultsOfCosmos(t *testing.T) {
 	engine, _ := openEngine(t, embedded.Options{})
 	create := func(members string) (int, string) {
@@ -163,8 +163,8 @@ func TestContainers_HaveTheDefaultsOfCosmos(t *testing.T) {
 	}
 }
 
-// TestOffers_HaveTheMembersThatClientsRead checks the content of an offer, and a change of its
-// kind.
+// TestOffers_HaveTheMembersThatClientsRead checks the content of an offer, and a migration between
+// manual and autoscale.
 func TestOffers_HaveTheMembersThatClientsRead(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	read, err := c.ReadThroughput(t.Context(), nil)

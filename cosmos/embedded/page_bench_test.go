@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// pages is the number of reads of which a benchmark reports the median.
+// pages is the number of page reads over which a benchmark reports the median.
 const pages = 51
 
 // reportPage reports the median time of a result page, in microseconds.

@@ -38,20 +38,21 @@ func newPartitionedEngine(t *testing.T) *embedded.Engine {
 	return engine
 }
 
-// askQuery sends a query to that container, and returns the answer with its continuation token.
-func askQuery(t *testing.T, engine *embedded.Engine, query string, header ...string) (answer *http.Response, body string) {
+// sendQuery sends a query to the container of newPartitionedEngine, and returns the response and its
+// body.
+func sendQuery(t *testing.T, engine *embedded.Engine, query string, header ...string) (answer *http.Response, body string) {
 	t.Helper()
 	return sendRequest(t, engine, signedRequest(t, engine, "POST", "/dbs/db/colls/wide/docs", "docs", "dbs/db/colls/wide", fmt.Sprintf(`{"query":%q}`, query),
 		append([]string{"Content-Type", "application/query+json"}, header...)...))
 }
 
-// eachRange runs a query in each physical partition, in pages of two.
+// eachRange runs a query in each physical partition, with two results on a page.
 func eachRange(t *testing.T, engine *embedded.Engine, query string) (results [][]json.RawMessage) {
 	t.Helper()
 	for id := range 4 {
 		var found []json.RawMessage
 		for token := ""; ; {
-			answer, body := askQuery(t, engine, query, "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),
+			answer, body := sendQuery(t, engine, query, "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),
 				"x-ms-max-item-count", "2", "x-ms-continuation", token)
 			require.Equal(t, 200, answer.StatusCode, body)
 			var page struct{ Documents []json.RawMessage }
@@ -68,7 +69,7 @@ func eachRange(t *testing.T, engine *embedded.Engine, query string) (results [][
 
 func rewrittenText(t *testing.T, engine *embedded.Engine, query string) string {
 	t.Helper()
-	answer, body := askQuery(t, engine, query, "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", features)
+	answer, body := sendQuery(t, engine, query, "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", features)
 	require.Equal(t, 200, answer.StatusCode, body)
 	var plan struct {
 		QueryInfo struct{ RewrittenQuery string }
@@ -125,7 +126,7 @@ func TestCrossPartitionQuery_AggregatesInEachPhysicalPartition(t *testing.T) {
 
 func TestQueryPlan_IsPartOfTheRefusal(t *testing.T) {
 	engine := newPartitionedEngine(t)
-	answer, body := askQuery(t, engine, "SELECT TOP 1 * FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-query-enablecrosspartition", "true")
+	answer, body := sendQuery(t, engine, "SELECT TOP 1 * FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-query-enablecrosspartition", "true")
 	require.Equal(t, 400, answer.StatusCode)
 	require.Equal(t, "1004", answer.Header.Get("x-ms-substatus"))
 	var refusal struct{ AdditionalErrorInfo string }
@@ -136,7 +137,7 @@ func TestQueryPlan_IsPartOfTheRefusal(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(refusal.AdditionalErrorInfo), &plan))
 	require.Equal(t, 1, plan.QueryInfo.Top)
 
-	answer, body = askQuery(t, engine, "SELECT TOP 1 * FROM c", "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", "OrderBy")
+	answer, body = sendQuery(t, engine, "SELECT TOP 1 * FROM c", "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", "OrderBy")
 	require.Equal(t, 400, answer.StatusCode)
 	require.Contains(t, body, "Top")
 }
@@ -145,14 +146,14 @@ func TestOrderedQuery_ContinuesWithAnotherResumeFilter(t *testing.T) {
 	engine := newPartitionedEngine(t)
 	text := rewrittenText(t, engine, "SELECT VALUE c.n FROM c ORDER BY c.n")
 	at := []string{"x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", "0", "x-ms-max-item-count", "2"}
-	answer, body := askQuery(t, engine, text, at...)
+	answer, body := sendQuery(t, engine, text, at...)
 	require.Equal(t, 200, answer.StatusCode, body)
 	at = append(at, "x-ms-continuation", answer.Header.Get("x-ms-continuation"))
-	_, want := askQuery(t, engine, text, at...)
-	answer, got := askQuery(t, engine, strings.Replace(text, "WHERE (true", "WHERE ((c.n >= 0)", 1), at...)
+	_, want := sendQuery(t, engine, text, at...)
+	answer, got := sendQuery(t, engine, strings.Replace(text, "WHERE (true", "WHERE ((c.n >= 0)", 1), at...)
 	require.Equal(t, 200, answer.StatusCode, got)
 	require.Equal(t, want, got)
-	answer, got = askQuery(t, engine, strings.Replace(text, "DESC", "ASC", 1)+" OFFSET 0 LIMIT 9", at...)
+	answer, got = sendQuery(t, engine, strings.Replace(text, "DESC", "ASC", 1)+" OFFSET 0 LIMIT 9", at...)
 	require.Equal(t, 400, answer.StatusCode, got)
 }
 
@@ -170,7 +171,7 @@ func TestContainer_KeepsItsHashVersion(t *testing.T) {
 func TestQuery_ReadsAPartOfAPhysicalPartition(t *testing.T) {
 	engine := newPartitionedEngine(t)
 	read := func(id int, low, high string) (int, []json.RawMessage) {
-		answer, body := askQuery(t, engine, "SELECT VALUE c.id FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),
+		answer, body := sendQuery(t, engine, "SELECT VALUE c.id FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),
 			"x-ms-read-key-type", "EffectivePartitionKeyRange", "x-ms-start-epk", low, "x-ms-end-epk", high)
 		var page struct{ Documents []json.RawMessage }
 		require.NoError(t, json.Unmarshal([]byte(body), &page))

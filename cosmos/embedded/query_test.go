@@ -224,7 +224,7 @@ func TestPagesOfAnyQuery_FormTheWholeResult(t *testing.T) {
 			for _, item := range page.Items {
 				got = append(got, string(item))
 			}
-			if write { // not matched by the condition, but in the partition
+			if write { // the new document is in the partition, but the condition excludes it
 				_, err := c.UpsertItem(t.Context(), key, fmt.Appendf(nil, `{"id":"w","pk":%q,"x":-%d}`, name, n+1), nil)
 				require.NoError(t, err)
 			}

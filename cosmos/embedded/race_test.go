@@ -2,5 +2,5 @@
 
 package embedded_test
 
-// raced is true with the race detector. Tests with one client are shorter then.
+// raced is true with the race detector, under which tests with a single client are shorter.
 const raced = true

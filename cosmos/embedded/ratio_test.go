@@ -19,21 +19,22 @@ import (
 )
 
 // The cost of the engine is measured as a ratio to the same work on bare bbolt: the same group
-// commit, the same order of keys, documents of the size that clients send. An engine without
-// cost would have 1.
+// commit, the same order of keys, and documents of the size that clients send. A ratio of 1 means
+// that the engine adds no cost.
 //
-// Other load on the machine disturbs times, so both sides take turns in short rounds, alternate
-// in going first, and the result is the median of the ratios of all rounds. The client's work,
-// such as signing requests, is done before a round begins, and so are the documents for bbolt.
+// Other load on the machine disturbs times. So the engine and bbolt alternate in short rounds, each
+// is the first in every second round, and the result is the median of the ratios of all rounds. The
+// client's work, such as signing requests, is done before a round begins, and the documents for
+// bbolt are built before the round, too.
 
 const (
 	writers  = 16
 	bodySize = 700
 )
 
-// timeWriters runs n operations on all writers and returns how long they took.
+// timeWriters runs n operations on all writers and returns the total time.
 func timeWriters(n int, do func(worker, i int)) time.Duration {
-	runtime.GC() // the garbage of the last round must not count for this one
+	runtime.GC() // the garbage of the previous round must not slow down this round
 	began := time.Now()
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -48,8 +49,8 @@ func timeWriters(n int, do func(worker, i int)) time.Duration {
 	return time.Since(began)
 }
 
-// measureRounds reports the median of the time of theirs divided by that of ours, and the
-// median time of one operation of ours, of which a round has n.
+// measureRounds reports two medians over all rounds: the time of theirs divided by the time of ours,
+// and the time of one operation of ours. A round has n operations.
 func measureRounds(b *testing.B, n int, round func() (ours, theirs func() time.Duration)) {
 	b.Helper()
 	var ratios, times []float64
@@ -189,7 +190,7 @@ func BenchmarkRatioConditionalReplaces(b *testing.B) {
 	})
 }
 
-// newFilled puts documents into the engine and into bbolt.
+// newFilled returns an engine and a bbolt store with the same documents.
 func newFilled(b *testing.B, documents int) (*embedded.Engine, *bareStore) {
 	engine, _ := openEngine(b, embedded.Options{Dir: b.TempDir()}, onlySlot)
 	store := openBare(b)

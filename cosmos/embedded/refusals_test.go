@@ -25,8 +25,8 @@ const (
 	colls    = "/dbs/db/colls"
 )
 
-// TestRefusals_HaveStatusAndSubstatusOfCosmos sends requests that azcosmos does not send, or
-// only in another state of the account.
+// TestRefusals_HaveStatusAndSubstatusOfCosmos sends requests that azcosmos never sends, or does not
+// send in this state of the account.
 func TestRefusals_HaveStatusAndSubstatusOfCosmos(t *testing.T) {
 	one := []string{inP, `["p"]`}
 	with := func(header ...string) []string { return append(header, one...) }

@@ -18,7 +18,7 @@ import (
 )
 
 // readPastDamage reads all pages of a query over all partitions. It resumes after a damaged
-// document if the error has a continuation token. It returns the ids that it read, and the
+// document if the error has a continuation token. readPastDamage returns the ids of all results, and the
 // partitions of the damaged documents.
 func readPastDamage(t *testing.T, c *azcosmos.ContainerClient, query string, size int32) (ids, partitions []string) {
 	t.Helper()
@@ -56,7 +56,7 @@ func TestQuery_ResumesAfterDamagedDocuments(t *testing.T) {
 	require.NoError(t, err)
 	c := newContainer(t, engine)
 	var want []string
-	for i := range 24 { // alternately in four partitions
+	for i := range 24 { // documents alternate between four partitions
 		id, partition := fmt.Sprintf("doc%02d", i), fmt.Sprint(i%4)
 		_, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(partition), fmt.Appendf(nil, `{"id":%q,"pk":%q,"n":1}`, id, partition), nil)
 		require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// clientStatus returns the HTTP status of an answer or error of the client.
+// clientStatus returns the HTTP status of a response, or of an error of the client.
 func clientStatus(t testing.TB, answer *http.Response, err error) int {
 	t.Helper()
 	var refused *azcore.ResponseError

@@ -36,10 +36,10 @@ type planClient struct {
 	engine *embedded.Engine
 	link   string
 	ranges int
-	page   int // results on a page, at most
+	page   int // maximum number of results on a page
 }
 
-func (c planClient) ask(query string, header ...string) (body, token string) {
+func (c planClient) sendQuery(query string, header ...string) (body, token string) {
 	c.t.Helper()
 	header = append(header, "Content-Type", "application/query+json", "x-ms-documentdb-isquery", "true", "x-ms-max-item-count", fmt.Sprint(c.page))
 	answer, body := sendRequest(c.t, c.engine, signedRequest(c.t, c.engine, "POST", "/"+c.link+"/docs", "docs", c.link, fmt.Sprintf(`{"query":%q}`, query), header...))
@@ -50,7 +50,7 @@ func (c planClient) ask(query string, header ...string) (body, token string) {
 // readRange returns the results of one physical partition.
 func (c planClient) readRange(id int, query string) (results []any) {
 	for token := ""; ; {
-		body, next := c.ask(query, inRange, fmt.Sprint(id), "x-ms-continuation", token)
+		body, next := c.sendQuery(query, inRange, fmt.Sprint(id), "x-ms-continuation", token)
 		var page struct{ Documents []any }
 		require.NoError(c.t, json.Unmarshal([]byte(body), &page))
 		results = append(results, page.Documents...)
@@ -62,7 +62,7 @@ func (c planClient) readRange(id int, query string) (results []any) {
 
 // query returns the results of all physical partitions.
 func (c planClient) query(text string) []any {
-	body, _ := c.ask(text, "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", features)
+	body, _ := c.sendQuery(text, "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", features)
 	var plan clientPlan
 	require.NoError(c.t, json.Unmarshal([]byte(body), &plan))
 	info := plan.QueryInfo
@@ -106,7 +106,7 @@ func textOf(v any) string {
 	return string(text)
 }
 
-// mergeOrders sorts by numbers, of which a missing one is the lowest.
+// mergeOrders sorts results by numbers. A missing number sorts first.
 func (c planClient) mergeOrders(results []any, orders []string) []any {
 	item := func(r any, i int) float64 {
 		key, _ := r.(map[string]any)["orderByItems"].([]any)[i].(map[string]any)
@@ -133,7 +133,7 @@ func (c planClient) mergeOrders(results []any, orders []string) []any {
 
 // mergeGroups combines the partial aggregates of each group.
 func (p clientPlan) mergeGroups(results []any) (merged []any) {
-	parts := map[string][]any{} // the payloads of each group
+	parts := map[string][]any{} // payloads of all partitions, by group
 	var names []string
 	for _, r := range results {
 		name := ""
@@ -200,8 +200,8 @@ func mergeSum(function string, parts []any, column func(part any) any) any {
 	return nil
 }
 
-// newSubqueryClients returns clients of two containers with the same documents: one of four physical
-// partitions and one of a single one.
+// newSubqueryClients returns clients of two containers with the same documents. One container has
+// four physical partitions, the other has one.
 func newSubqueryClients(t *testing.T) (many, single planClient) {
 	engine, _ := openEngine(t, embedded.Options{})
 	db, err := newClient(t, engine).NewDatabase("db")
@@ -225,7 +225,7 @@ func newSubqueryClients(t *testing.T) (many, single planClient) {
 	return planClient{t, engine, "dbs/db/colls/many", 4, 3}, planClient{t, engine, "dbs/db/colls/single", 1, 1000}
 }
 
-// drawSubquery draws a query over a subquery with the alias s, whose n is a number.
+// drawSubquery draws a query over a subquery with the alias s. s.n is a number.
 func drawSubquery(r *rapid.T) (query string, isOrdered bool) {
 	pick := func(label string, from ...string) string { return rapid.SampledFrom(from).Draw(r, label) }
 	window := []string{"", "TOP 2 ", "DISTINCT ", ""}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// ErrClosed reports a request after Close.
+// ErrClosed reports a request that was sent after Close.
 var ErrClosed = errors.New("the embedded engine is closed")
 
 // A Transport passes requests to an Engine without a network. It implements policy.Transporter
@@ -21,13 +21,14 @@ type Transport struct {
 // Transport returns a Transport to this engine.
 func (e *Engine) Transport() *Transport { return e.TransportOf(EndpointOptions{}) }
 
-// TransportOf is Transport with the settings of d.
+// TransportOf returns a Transport to this engine with the settings of d.
 func (e *Engine) TransportOf(d EndpointOptions) *Transport { return &Transport{engine: e, endpoint: d} }
 
 // Do executes req. It starts no goroutine.
 //
-// If the context of req ends before the answer, Do returns its error, although the engine may
-// still execute the request, as with a network. The caller has to find out whether it did.
+// If the context of req ends before the response, Do returns the error of the context, although
+// the engine may still execute the request, as on a network. The caller has to find out whether the
+// request was executed.
 func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {
@@ -51,6 +52,6 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 		Header:        answer.Header,
 		Body:          io.NopCloser(bytes.NewReader(answer.Body)),
 		ContentLength: int64(len(answer.Body)),
-		Request:       req, // the client panics without it
+		Request:       req, // the client panics if Request is nil
 	}, nil
 }

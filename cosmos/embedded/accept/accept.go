@@ -1,6 +1,6 @@
 // Package accept keeps a listener in service while the process lacks file descriptors or
-// memory. Until other connections close, Accept fails. A server that stops at this error would
-// stay down after the shortage has ended.
+// memory. During the shortage Accept fails, until other connections close. A server that stops at
+// this error would stay down after the shortage.
 package accept
 
 import (
@@ -22,8 +22,8 @@ const (
 )
 
 // temporaryErrors are failures of accept after which the listener still works. A shortage of
-// descriptors or memory ends when other connections close. The other errors concern one
-// connection that its client has closed.
+// descriptors or memory ends when other connections close. The errors in the second line concern a
+// single connection, which its client has closed.
 var temporaryErrors = []error{
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
 	syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EPROTO, syscall.EPERM,
@@ -32,16 +32,16 @@ var temporaryErrors = []error{
 	syscall.ENOPROTOOPT, syscall.EOPNOTSUPP,
 }
 
-// Options of a listener that retries.
+// Options configure Retry.
 type Options struct {
 	Logger *slog.Logger   // required
 	Server string         // name of the server in the log, such as "the bus"
-	Random func() float64 // random numbers from 0 to 1 for jitter; default: those of math/rand
+	Random func() float64 // returns random numbers in [0, 1) for jitter; default: math/rand
 }
 
-// Retry returns a listener that retries the temporary errors of l. Each consecutive error
-// doubles the delay, up to one second; jitter shortens it by up to a half. The listener logs
-// once a minute. Only one goroutine may call Accept.
+// Retry returns a listener that retries after temporary errors of l. Each consecutive error
+// doubles the delay, up to one second; jitter shortens the delay by up to a half. The listener logs
+// at most once a minute. Only one goroutine may call Accept.
 func Retry(l net.Listener, opts Options) net.Listener {
 	if opts.Random == nil {
 		opts.Random = rand.Float64
@@ -57,7 +57,7 @@ type listener struct {
 	cancel func()
 
 	delay    time.Duration
-	failures int // since the last log entry
+	failures int // number of failures since the last log entry
 	logged   clock.Interval
 }
 
@@ -87,7 +87,7 @@ func (l *listener) logAndWait(err error) {
 	}
 	l.delay = min(max(2*l.delay, minDelay), maxDelay)
 	jitter := time.Duration(l.opts.Random() * float64(l.delay/2))
-	_ = clock.Sleep(l.ctx, l.delay-jitter) // Accept fails if the listener was closed
+	_ = clock.Sleep(l.ctx, l.delay-jitter) // if the listener was closed, Accept fails next
 }
 
 // Close implements net.Listener.

@@ -41,7 +41,7 @@ func (l *failingListener) Close() error {
 
 func (l *failingListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// newRetrying returns a retrying listener over one that fails with errs, and its log.
+// newRetrying returns a retrying listener, the listener below it, which fails with errs, and the log.
 func newRetrying(random float64, errs ...error) (net.Listener, *failingListener, *bytes.Buffer) {
 	var log bytes.Buffer
 	inner := &failingListener{errs: errs}

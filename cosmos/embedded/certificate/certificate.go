@@ -1,5 +1,5 @@
-// Package certificate makes the self-signed certificate with which an emulator serves HTTPS. It
-// is kept in a folder, so that clients need to be configured only once to trust it.
+// Package certificate creates the self-signed certificate with which an emulator serves HTTPS. The
+// certificate is stored in a folder, so that clients must be configured only once to trust it.
 package certificate
 
 import (
@@ -24,7 +24,7 @@ import (
 const (
 	// FileName is the file of the certificate, which clients must trust.
 	FileName = "emulator.crt"
-	// KeyName is the file of its private key.
+	// KeyName is the file of the certificate's private key.
 	KeyName = "emulator.key"
 
 	lifetime = 10 * 365 * 24 * time.Hour

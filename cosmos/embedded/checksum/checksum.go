@@ -1,5 +1,5 @@
-// Package checksum computes CRC-32C, the checksum of iSCSI, which processors compute with one
-// instruction. The embedded engines store it beside their data.
+// Package checksum computes CRC-32C, the checksum of iSCSI, for which processors have an
+// instruction. The embedded engines store this checksum beside their data.
 package checksum
 
 import "hash/crc32"

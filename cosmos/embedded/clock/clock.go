@@ -1,5 +1,5 @@
-// Package clock waits with a context and limits how often something happens. It uses the timers
-// of package time, so it works in the bubbles of testing/synctest.
+// Package clock waits with a context and limits the frequency of actions. It uses the timers of
+// package time, so it works in the bubbles of testing/synctest.
 package clock
 
 import (

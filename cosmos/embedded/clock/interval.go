@@ -9,8 +9,8 @@ type Interval struct {
 	last  time.Time
 }
 
-// TryStart returns false while an interval lasts; otherwise it starts one at now and returns
-// true.
+// TryStart starts a new interval at now and returns true, unless the last interval has not ended. In
+// this case it returns false.
 func (i *Interval) TryStart(now time.Time) bool {
 	if !i.last.IsZero() && now.Sub(i.last) < i.Every {
 		return false

@@ -1,10 +1,10 @@
 // Package connlimit bounds the connections of an http.Server, so that idle clients
 // cannot use up the file descriptors of the process.
 //
-// A server at its limit still accepts. To make room it closes the connection that has been idle
-// the longest, or one that has not sent a request in time. If no such connection exists, the
-// new connection is one of a few over the limit: [OverLimit] reports it to the handler, which
-// refuses all requests except those of probes.
+// A server at its limit still accepts connections. To make room it closes the connection that has
+// been idle the longest, or a connection that has not sent a request in time. If no such connection
+// exists, a few new connections may exceed the limit: [OverLimit] reports them to the handler, which
+// refuses all requests except health probes.
 //
 //	accept ─▶ under the limit? ─▶ serve
 //	              │ no
@@ -12,7 +12,7 @@
 //	          close an idle one ─▶ serve
 //	              │ no idle one
 //	              ▼
-//	          over the limit: probes only; the oldest of these makes room for the next
+//	          over the limit: probes only; the oldest such connection makes room for the next
 package connlimit
 
 import (
@@ -27,14 +27,14 @@ import (
 
 // Options of a Limiter.
 type Options struct {
-	Limit      int // connections; required
-	PerAddress int // connections of one address; default: Limit. Loopback addresses have no such limit
+	Limit      int // maximum number of connections; required
+	PerAddress int // maximum number of connections of one address, except loopback addresses; default: Limit
 
-	Reserve int              // connections over the limit; default 16
+	Reserve int              // maximum number of connections over the limit; default: 16
 	Clock   func() time.Time // default time.Now
 }
 
-// headerTime limits how long a new connection may take to send its first request while the
+// headerTime is the maximum time that a new connection may take to send its first request while the
 // server is at its limit.
 const headerTime = 500 * time.Millisecond
 
@@ -51,11 +51,11 @@ type Limiter struct {
 	stats     Stats
 }
 
-// Stats are counts of a Limiter.
+// Stats are the counts of a Limiter.
 type Stats struct {
 	Open   int   // connections now
-	Closed int64 // connections that were closed to make room
-	Over   int64 // connections that were over the limit
+	Closed int64 // number of connections that were closed to make room
+	Over   int64 // number of connections that were over the limit
 }
 
 // An address holds the connections of one client, in the order of the limiter's lists.
@@ -68,11 +68,11 @@ type conn struct {
 	net.Conn
 	address *address
 	addr    netip.Addr
-	since   time.Time // when it entered its state
+	since   time.Time // time at which the connection entered its state
 	over    bool
 
 	in, own, overIn *list.Element
-	lists           [2]*list.List // the lists of the elements in and own
+	lists           [2]*list.List // lists that contain the elements in and own
 }
 
 // New returns a Limiter.
@@ -89,18 +89,18 @@ func New(opts Options) *Limiter {
 	return &Limiter{opts: opts, open: make(map[net.Conn]*conn), addresses: make(map[netip.Addr]*address)}
 }
 
-// A ResumedConn is a connection that a server serves again. While a handler had hijacked it,
-// the limiter still counted it, because its http.StateHijacked was not reported to Attach's
-// hook. It keeps its entry, so it is served even at the limit.
+// A ResumedConn is a connection that a server serves again after a handler had hijacked it. The
+// owner of the connection does not report http.StateHijacked to Attach's hook, so the limiter
+// continues to count the connection. It keeps its entry, and is served even at the limit.
 type ResumedConn interface {
 	net.Conn
 
-	// Resumes returns the connection that the hooks of the server have seen so far.
+	// Resumes returns the connection under which the server's hooks know this connection.
 	Resumes() net.Conn
 }
 
-// Attach makes l count the connections of srv. Call it before srv serves. It keeps the hooks
-// that srv already has.
+// Attach makes l count the connections of srv. Call it before srv serves. Existing hooks of srv are
+// still called.
 func (l *Limiter) Attach(srv *http.Server) {
 	inner, state := srv.ConnContext, srv.ConnState
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -120,7 +120,7 @@ func (l *Limiter) Attach(srv *http.Server) {
 type connKey struct{}
 
 // OverLimit reports whether the connection of a request is over the limit of its
-// server. The answer should close it.
+// server. The response should close the connection.
 func OverLimit(ctx context.Context) bool {
 	c, _ := ctx.Value(connKey{}).(*conn)
 	return c != nil && c.over
@@ -134,7 +134,7 @@ func (l *Limiter) Stats() Stats {
 	return l.stats
 }
 
-// addConn registers a new connection and makes room for it. A resumed one keeps its entry.
+// addConn registers a new connection and makes room for it. A resumed connection keeps its entry.
 func (l *Limiter) addConn(nc net.Conn) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,8 +167,8 @@ func (l *Limiter) addConn(nc net.Conn) *conn {
 	return c
 }
 
-// resumeConn moves the entry of a connection to the one that resumes it. It returns nil if nc
-// does not resume a connection. The entry stays active: the request of nc has been read.
+// resumeConn moves the entry of the connection that nc resumes to nc. It returns nil if nc does not
+// resume a connection. The entry stays active, because the request of nc has already been read.
 func (l *Limiter) resumeConn(nc net.Conn) *conn {
 	resumed, ok := nc.(ResumedConn)
 	if !ok {
@@ -185,7 +185,7 @@ func (l *Limiter) resumeConn(nc net.Conn) *conn {
 	return c
 }
 
-// countInUse returns the connections under the limit that are not being closed.
+// countInUse returns the number of connections that count toward the limit.
 func (l *Limiter) countInUse() int { return len(l.open) - l.over.Len() }
 
 // setState records the new state of a connection.
@@ -202,7 +202,7 @@ func (l *Limiter) setState(nc net.Conn, state http.ConnState) {
 		c.leaveLists()
 	case http.StateIdle:
 		c.leaveLists()
-		if c.over { // an HTTP/2 connection is idle before its first request, too; the response to that request closes it
+		if c.over { // an HTTP/2 connection is idle before its first request; the first response closes the connection
 			return
 		}
 		c.since = l.opts.Clock()
@@ -212,7 +212,7 @@ func (l *Limiter) setState(nc net.Conn, state http.ConnState) {
 	}
 }
 
-// closeOldest closes the first connection of a list, if it has been there for age.
+// closeOldest closes the first connection of a list, if it has been in the list for age.
 func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
 	first := conns.Front()
 	if first == nil {
@@ -226,15 +226,15 @@ func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
 	return true
 }
 
-// closeConn closes c. This frees its descriptor and its place.
+// closeConn closes c, which frees its descriptor and its entry.
 func (l *Limiter) closeConn(c *conn) {
 	l.stats.Closed++
 	l.removeConn(c)
-	_ = unwrapTLS(c.Conn).Close() // the server's next read fails
+	_ = unwrapTLS(c.Conn).Close() // the next read of the server fails
 }
 
-// unwrapTLS returns the connection below those of TLS. Closing a TLS connection writes to it,
-// which blocks for seconds if its client does not read; the limiter would block, too.
+// unwrapTLS returns the network connection below TLS. Closing a TLS connection writes to it, which
+// blocks for seconds if the client does not read, and the limiter would block, too.
 func unwrapTLS(c net.Conn) net.Conn {
 	for {
 		outer, ok := c.(interface{ NetConn() net.Conn })
@@ -263,7 +263,7 @@ func (l *Limiter) enterLists(c *conn, all, own *list.List) {
 	c.in, c.own = all.PushBack(c), own.PushBack(c)
 }
 
-// leaveLists removes c from the lists that it is in.
+// leaveLists removes c from its lists.
 func (c *conn) leaveLists() {
 	if c.in != nil {
 		c.lists[0].Remove(c.in)
@@ -272,7 +272,7 @@ func (c *conn) leaveLists() {
 	}
 }
 
-// clientAddr returns the address of a client. In IPv6 one client has a whole /64.
+// clientAddr returns the address that identifies a client. In IPv6 this is the /64 network.
 func clientAddr(c net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {

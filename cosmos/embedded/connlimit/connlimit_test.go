@@ -20,11 +20,11 @@ type pipeServer struct {
 	t       *testing.T
 	limiter *connlimit.Limiter
 	conns   chan net.Conn
-	release chan struct{} // closed: lets requests for /hang return
-	parked  chan net.Conn // connections of requests for /park
+	release chan struct{} // closed at the end of the test, so that requests for /hang return
+	parked  chan net.Conn // hijacked connections of requests for /park
 }
 
-// The answers of a pipeServer.
+// The statuses of a pipeServer's responses.
 const (
 	served = http.StatusNoContent
 	over   = http.StatusTooManyRequests
@@ -65,7 +65,7 @@ func inBubble(t *testing.T, opts connlimit.Options, test func(s *pipeServer)) {
 		close(s.release)
 		require.NoError(t, server.Close())
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
-		<-time.After(time.Second) // until net/http has closed the last connection
+		<-time.After(time.Second) // wait until net/http has closed the last connection
 		require.Zero(t, s.limiter.Stats().Open)
 	})
 }
@@ -97,7 +97,7 @@ func (s *pipeServer) dialFrom(ip net.IP) net.Conn {
 	return client
 }
 
-// sendRequest sends a request and returns the status of the answer, or closed.
+// sendRequest sends a request and returns the status of the response, or closed.
 func (s *pipeServer) sendRequest(c net.Conn) int {
 	s.t.Helper()
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
@@ -111,7 +111,7 @@ func (s *pipeServer) sendRequest(c net.Conn) int {
 	return resp.StatusCode
 }
 
-// A resumedConn is a connection that was parked, with the request that it resumes.
+// A resumedConn is a parked connection, preceded by the text of its next request.
 type resumedConn struct {
 	net.Conn
 	text io.Reader
@@ -128,7 +128,8 @@ func (s *pipeServer) parkConn(c net.Conn) net.Conn {
 	return <-s.parked
 }
 
-// resumeParked lets the server serve a parked connection again and returns the status of its answer.
+// resumeParked makes the server serve a parked connection again, and returns the status of the
+// response.
 func (s *pipeServer) resumeParked(client, parked net.Conn) int {
 	s.conns <- &resumedConn{parked, io.MultiReader(strings.NewReader("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), parked)}
 	resp, err := http.ReadResponse(bufio.NewReader(client), nil)
@@ -137,7 +138,7 @@ func (s *pipeServer) resumeParked(client, parked net.Conn) int {
 	return resp.StatusCode
 }
 
-// sendHanging sends a request that is not answered before the end of the test.
+// sendHanging sends a request whose handler returns only at the end of the test.
 func (s *pipeServer) sendHanging(c net.Conn) {
 	_, err := io.WriteString(c, "GET /hang HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.NoError(s.t, err)
@@ -193,7 +194,7 @@ func TestLimiter_BoundsTheConnectionsOfAnAddress(t *testing.T) {
 		}
 		require.Equal(s.t, over, s.sendRequest(s.dialFrom(testAddr(1))))
 		require.Equal(s.t, served, s.sendRequest(s.dialFrom(testAddr(2))))
-		local := net.IPv4(127, 0, 0, 1) // such as all clients of a local proxy
+		local := net.IPv4(127, 0, 0, 1) // the address of all clients of a local proxy
 		for range 3 {
 			s.sendHanging(s.dialFrom(local))
 		}

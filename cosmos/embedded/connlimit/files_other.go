@@ -4,5 +4,5 @@ package connlimit
 
 import "math"
 
-// FileLimit returns how many file descriptors this process may have. This system has no limit.
+// FileLimit returns the maximum number of file descriptors of the process. This system has no limit.
 func FileLimit() int { return math.MaxInt32 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// FileLimit returns how many file descriptors this process may have. The Go runtime has raised
-// this number to the hard limit.
+// FileLimit returns the maximum number of file descriptors of the process. The Go runtime raises the
+// soft limit to the hard limit.
 func FileLimit() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {

@@ -13,27 +13,27 @@ import (
 // MarkFile is the file in a store's folder that holds the id of its data folder.
 const MarkFile = "+identity"
 
-// draftSuffix ends the name of a file that is being written.
+// draftSuffix is the suffix in the name of a file that is being written.
 const draftSuffix = ".new"
 
 var (
-	// ErrStoreLost reports a store that its data folder lists, and that is missing or empty.
+	// ErrStoreLost reports a store that the data folder lists although the store is missing or empty.
 	ErrStoreLost = errors.New("a store is lost")
 	// ErrStoreForeign reports a store that does not belong to its data folder.
-	ErrStoreForeign = errors.New("a store of another folder")
+	ErrStoreForeign = errors.New("the store belongs to another folder")
 )
 
-// A claimState is what the data folder knows about a store before it is opened.
+// A claimState says what the identity file of the data folder states about a store.
 type claimState int
 
 const (
-	unlisted claimState = iota // it has not been used: it may be missing, or be a leftover without data
-	adopting                   // it exists, made by an earlier version: it may not have the id yet
-	listed                     // it exists and carries the id
+	unlisted claimState = iota // the store was never used: it may be missing, or be the remains of a crash without data
+	adopting                   // the store exists, and was created by an earlier version: it may not have the id yet
+	listed                     // the store exists and has the id
 )
 
-// A Claim says which store may be opened in a folder. The zero value is the claim of a
-// store that belongs to no data folder: everything is allowed, and no id is written.
+// A Claim says which store may be opened in a folder. The zero value is for a store that belongs to
+// no data folder: every store is allowed, and no id is written.
 type Claim struct {
 	ID string // id of the data folder
 
@@ -44,8 +44,8 @@ type Claim struct {
 }
 
 // Check returns an error if the store at path does not fit the claim. exists says whether the
-// store exists, and carried is the id in it. If Check returns nil and carried is not the id of
-// the claim, the caller writes that id.
+// store exists, and carried is the id in the store. If Check returns nil and carried is not the id
+// of the claim, the caller writes the claim's id to the store.
 func (c Claim) Check(path string, exists bool, carried string) error {
 	switch {
 	case c.ID == "":
@@ -66,11 +66,11 @@ func (c Claim) Check(path string, exists bool, carried string) error {
 	}
 }
 
-// Make is [Make] for the folder of a store, which gets a file with the id. It fails, and
-// changes nothing, if the folder does not fit the claim.
+// Make is [Make] for the folder of a store, and writes a file with the id to the folder. It fails,
+// and changes nothing, if the folder does not fit the claim.
 func (c Claim) Make(dir string) error { return c.MakeOn(dir, Sync) }
 
-// MakeOn is Make with sync in place of [Sync].
+// MakeOn is Make with the function sync instead of [Sync].
 func (c Claim) MakeOn(dir string, sync func(dir string) error) error {
 	if c.ID == "" {
 		return MakeOn(dir, sync)
@@ -89,12 +89,11 @@ func (c Claim) MakeOn(dir string, sync func(dir string) error) error {
 	if err := MakeOn(dir, sync); err != nil || carried == c.ID {
 		return err
 	}
-	// A crash before the file is written leaves an empty folder, which counts as missing.
+	// A crash before the file is written leaves an empty folder, which counts as a missing store.
 	return ReplaceFile(dir, MarkFile, []byte(c.ID+"\n"))
 }
 
-// hasEntries reports whether a folder exists and holds more than a draft of the file with
-// the id.
+// hasEntries reports whether a folder exists and contains more than a draft of the MarkFile.
 func hasEntries(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +110,7 @@ func hasEntries(dir string) (bool, error) {
 	return false, nil
 }
 
-// readMark returns the id that the folder of a store carries, "" for none.
+// readMark returns the id in the folder of a store, or "" if the folder has no id.
 func readMark(dir string) (string, error) {
 	text, err := readSmallFile(dir, MarkFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +119,7 @@ func readMark(dir string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// maxSmallFile is the size of the longest file that readSmallFile reads.
+// maxSmallFile is the maximum size of a file that readSmallFile reads.
 const maxSmallFile = 64 << 10
 
 // readSmallFile reads a file of a folder. It does not follow links: the target may be a file

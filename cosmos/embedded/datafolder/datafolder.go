@@ -1,8 +1,8 @@
-// Package datafolder makes the folders in which engines keep their data, so that they
-// survive a loss of power, and locks them, so that one process uses them at a time.
+// Package datafolder creates the folders in which engines store their data, durably, so that the
+// folders survive a power failure, and locks them, so that one process uses them at a time.
 //
-// A new folder or file is durable once two things are synced: its own content, and the folder
-// that holds its name. [Make] and [Sync] do the second.
+// A new folder or file is durable once two things are synced: its content, and the folder that
+// holds its name. [Make] and [Sync] sync the folder that holds the name.
 package datafolder
 
 import (
@@ -28,7 +28,7 @@ var ErrLocked = errors.New("another process has locked the file")
 // a sync of every folder in which a name was created.
 func Make(dir string) error { return MakeOn(dir, Sync) }
 
-// MakeOn is Make with sync in place of [Sync].
+// MakeOn is Make with the function sync instead of [Sync].
 func MakeOn(dir string, sync func(dir string) error) error {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(dir); err == nil {
@@ -45,7 +45,7 @@ func MakeOn(dir string, sync func(dir string) error) error {
 		if !errors.Is(err, fs.ErrExist) || statErr != nil {
 			return err
 		}
-		return requireFolder(dir, info) // another process was faster
+		return requireFolder(dir, info) // another process created the folder first
 	}
 	return sync(parent)
 }
@@ -73,14 +73,14 @@ func syncFile(dir *os.File, err error) error {
 // A HeldLock is a file that this process has locked.
 type HeldLock struct{ file *os.File }
 
-// Close releases the lock. It does so before it closes the file: a process that is being
-// started inherits the open file for an instant, and would keep the lock.
+// Close releases the lock, then closes the file. Closing alone is not enough: a process that is
+// being started inherits the open file for an instant, and would keep the lock.
 func (l *HeldLock) Close() error { return errors.Join(releaseLock(l.file), l.file.Close()) }
 
-// Lock opens a file of root, which it makes if it is missing, and locks it until the lock is
-// closed or the process dies. It fails with ErrLocked if another process has the lock. A link
-// is not followed. On systems other than Unix it does not lock: the operator must ensure that
-// only one process uses a folder.
+// Lock opens a file of root, or creates it if it is missing, and locks it until the lock is
+// closed or the process dies. It fails with ErrLocked if another process has the lock. It does not
+// follow links. On systems other than Unix, Lock does not lock: the operator must ensure that only
+// one process uses a folder.
 func Lock(root *os.Root, name string) (*HeldLock, error) {
 	if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is a link, or no file; remove it", name)

@@ -12,19 +12,19 @@ import (
 	"sync"
 )
 
-// HeldFolder is the folder of the files that were removed during a Hold. No stored object has
+// HeldFolder is the folder with the files that were removed during a Hold. No stored object has
 // this name.
 const HeldFolder = "+held"
 
 // A Remover removes files and folders from a folder. During a Hold it moves them to HeldFolder
-// instead, where only [Hold.Each] finds them. Its zero value is ready. It is safe for
+// instead, where only [Hold.Each] finds them. The zero value is ready to use. A Remover is safe for
 // concurrent use.
 type Remover struct {
 	mu   sync.RWMutex
 	hold *Hold
 }
 
-// A Hold keeps what a Remover removes. Release ends it.
+// A Hold retains the files and folders that a Remover removes, until Release is called.
 type Hold struct {
 	remover *Remover
 	root    *os.Root
@@ -34,14 +34,13 @@ type Hold struct {
 }
 
 // ErrHeld reports a second Hold at one time.
-var ErrHeld = errors.New("what is removed is held already")
+var ErrHeld = errors.New("the last hold was not released")
 
-// CleanHeld removes the files that a crash has left in HeldFolder. Call it before a folder is
-// used.
+// CleanHeld removes the files that a crash left in HeldFolder. Call it before a folder is used.
 func CleanHeld(root *os.Root) error { return root.RemoveAll(HeldFolder) }
 
-// Hold keeps the files that are removed from root from now on. It fails with ErrHeld if the
-// last hold was not released.
+// Hold starts to retain the files that are removed from root. It fails with ErrHeld if the last
+// Hold was not released.
 func (r *Remover) Hold(root *os.Root) (*Hold, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +54,8 @@ func (r *Remover) Hold(root *os.Root) (*Hold, error) {
 	return r.hold, nil
 }
 
-// Remove calls remove with the name of a file or folder or, during a hold, moves it aside.
+// Remove calls remove with the name of a file or folder or, during a hold, moves the file or folder
+// to HeldFolder.
 func (r *Remover) Remove(name string, remove func(name string) error) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -75,9 +75,9 @@ func (h *Hold) moveAside(name string) error {
 	return nil
 }
 
-// Each calls visit for every file that was in the folder when the hold began, and for some that
-// were created later, with its name in the folder. It leaves out the folders and files named in
-// skip. A file that is removed meanwhile may be visited twice.
+// Each calls visit for every file that was in the folder when the hold began, and for some files
+// that were created later, with the original name of the file. It omits the folders and files named
+// in skip. A file that is removed while Each runs may be visited twice.
 func (h *Hold) Each(skip []string, visit func(name string, file *os.File, info fs.FileInfo) error) error {
 	if err := walkFiles(h.root, ".", append(skip[:len(skip):len(skip)], HeldFolder), func(name string) error {
 		return visitFile(h.root, name, name, visit)
@@ -98,8 +98,8 @@ func (h *Hold) Each(skip []string, visit func(name string, file *os.File, info f
 	return nil
 }
 
-// walkFiles calls visit for every file at or below from. Files that are removed meanwhile are
-// left out.
+// walkFiles calls visit for every file at or below from. It omits files that are removed while it
+// runs.
 func walkFiles(root *os.Root, from string, skip []string, visit func(name string) error) error {
 	return fs.WalkDir(root.FS(), from, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -123,7 +123,7 @@ func walkFiles(root *os.Root, from string, skip []string, visit func(name string
 func visitFile(root *os.Root, at, name string, visit func(string, *os.File, fs.FileInfo) error) error {
 	file, err := root.Open(at)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it is held already, or will be
+		return nil // the file was moved to HeldFolder, where Each visits it
 	}
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func visitFile(root *os.Root, at, name string, visit func(string, *os.File, fs.F
 	return visit(name, file, info)
 }
 
-// Release ends the hold and removes what it has held.
+// Release ends the hold and removes the retained files.
 func (h *Hold) Release() error {
 	h.remover.mu.Lock()
 	h.remover.hold = nil

@@ -11,48 +11,49 @@ import (
 	"time"
 )
 
-// IdentityFile is the file in a data folder with its identity.
+// IdentityFile is the file in a data folder that holds the folder's identity.
 const IdentityFile = "identity"
 
-// IdentityFormat is the newest format of the file that this version reads.
+// IdentityFormat is the newest format of the IdentityFile that this version reads.
 const IdentityFormat = 1
 
 // A Store is a folder in a data folder.
 type Store struct {
 	Name string
-	File string // file without which the store holds nothing; "": the folder suffices
-	Used bool   // the process that opens the data folder uses it
+	File string // file whose presence shows that the store has data; "": the folder suffices
+	Used bool   // the process that opens the data folder uses the store
 }
 
-// An Identity distinguishes a data folder from others, and a store that was lost from one that
-// never existed: the file lists the stores that exist, and each store carries the id. The
+// An Identity distinguishes a data folder from other data folders, and a lost store from a store
+// that never existed: the file lists the stores that exist, and each store contains the id. The
 // claims of a nil Identity are not checked.
 //
 // The order of writes makes every crash distinguishable from a loss:
 //
 //  1. the file, without stores;
-//  2. a store, with the id in it. A crash here leaves a store that is not listed: it
-//     has not been used, and is opened as a new one;
-//  3. the name of the store in the file. A listed store is never made again.
+//  2. a store, with the id in it. A crash after this step leaves a store that is not listed.
+//     This store was never used, and is opened as a new store;
+//  3. the name of the store in the file. A listed store is never created again.
 //
-// An earlier version has neither the file nor ids in the stores. Such stores are adopted once:
-// the file lists them as adopting until each has the id.
+// An earlier version of the program wrote neither the file nor ids. Its stores are adopted once:
+// the file lists them as adopting until each store has the id.
 type Identity struct {
 	Format  int
 	ID      string
 	Created time.Time
-	Stores  []string // carry the id
+	Stores  []string // names of the stores that have the id
 
-	adopting []string // exist, and may not have the id yet
+	adopting []string // names of the stores that exist and may not have the id yet
 	isNew    bool
 	adopts   bool
 	dir      string
-	others   map[string]json.RawMessage // members that this version does not know
+	others   map[string]json.RawMessage // members of the file that this version does not know
 }
 
-// OpenIdentity reads the identity of the folder dir, or gives it the new one with this
-// id. The caller holds the lock of the folder. A folder that lacks a used store of an
-// earlier version, or the file, is refused and not changed.
+// OpenIdentity reads the identity of the folder dir. If the folder has no identity, OpenIdentity
+// writes a new identity with this id. The caller holds the lock of the folder. OpenIdentity refuses a
+// folder, and does not change it, if a used store of an earlier version is missing, or if the
+// IdentityFile is missing although a store has an id.
 func OpenIdentity(dir string, stores []Store, id string, now time.Time) (*Identity, error) {
 	i := &Identity{dir: dir}
 	text, err := readSmallFile(dir, IdentityFile)
@@ -69,11 +70,10 @@ func OpenIdentity(dir string, stores []Store, id string, now time.Time) (*Identi
 	return i, i.writeFile()
 }
 
-// IsNew reports whether this start made the identity for an empty folder.
+// IsNew reports whether OpenIdentity wrote the identity of an empty folder.
 func (i *Identity) IsNew() bool { return i.isNew && !i.adopts }
 
-// IsAdopted reports whether this start made the identity for the stores of an earlier
-// version.
+// IsAdopted reports whether OpenIdentity wrote the identity for the stores of an earlier version.
 func (i *Identity) IsAdopted() bool { return i.adopts }
 
 // Claim returns the claim that a store of this folder must fit.
@@ -91,7 +91,8 @@ func (i *Identity) Claim(store string) Claim {
 	return c
 }
 
-// List adds to the file a store that was opened with its claim, and so carries the id.
+// List adds a store to the file. The store must have been opened with its claim, so that it has the
+// id.
 func (i *Identity) List(store string) error {
 	if i == nil || slices.Contains(i.Stores, store) {
 		return nil
@@ -102,7 +103,7 @@ func (i *Identity) List(store string) error {
 	return i.writeFile()
 }
 
-// findUnidentified finds the stores of a folder without the file.
+// findUnidentified finds the stores of a folder that has no IdentityFile.
 func (i *Identity) findUnidentified(stores []Store) error {
 	var missing []string
 	for _, s := range stores {
@@ -134,7 +135,7 @@ func (i *Identity) findUnidentified(stores []Store) error {
 	return nil
 }
 
-// isPresent reports whether the store holds something.
+// isPresent reports whether the store has data.
 func (s Store) isPresent(folder string) (bool, error) {
 	info, err := os.Stat(filepath.Join(folder, s.File))
 	switch {
@@ -151,7 +152,7 @@ func hasFile(path string) bool {
 	return err == nil
 }
 
-// identityJSON is the content of the file.
+// identityJSON is the content of the IdentityFile.
 type identityJSON struct {
 	Format   int       `json:"format"`
 	ID       string    `json:"id"`
@@ -194,13 +195,13 @@ func (i *Identity) writeFile() error {
 	return ReplaceFile(i.dir, IdentityFile, append(text, '\n'))
 }
 
-// ReplaceFile replaces a file of a folder, durably and as a whole.
+// ReplaceFile replaces a file of a folder durably and atomically.
 func ReplaceFile(dir, name string, text []byte) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // what was written is synced
+	defer func() { _ = root.Close() }() // the error is ignored: all writes are synced
 	draft := name + draftSuffix
 	if err := root.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -4,7 +4,7 @@ package datafolder
 
 import "os"
 
-// tryLock does nothing: these systems lock files in other ways.
+// tryLock does nothing, because these systems have no flock.
 func tryLock(*os.File) error { return nil }
 
 func releaseLock(*os.File) error { return nil }

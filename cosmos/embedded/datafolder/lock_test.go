@@ -34,7 +34,7 @@ func TestLock_HoldsUntilTheFileIsClosed(t *testing.T) {
 	require.NoError(t, first.Close())
 }
 
-// A process that is being started has the open files of this one until it executes its program.
+// A process that is being started has the open files of its parent until it executes its program.
 func TestLock_IsReleasedWhileAnotherProcessHasTheFile(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)

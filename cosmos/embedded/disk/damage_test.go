@@ -42,8 +42,8 @@ func TestOpen_SyncsTheFoldersOfANewStore(t *testing.T) {
 	require.ErrorContains(t, err, "no sync")
 }
 
-// TestOpen_IgnoresATornMetaPage damages the newer meta page so that only its checksum is wrong, and
-// its root is invalid.
+// TestOpen_IgnoresATornMetaPage gives the newer meta page an invalid root. Only its checksum shows
+// the damage.
 func TestOpen_IgnoresATornMetaPage(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
@@ -94,7 +94,7 @@ func TestDamageOfAnOpenFile_IsAnErrorAndNoCrash(t *testing.T) {
 			require.ErrorIs(t, s.Update(t.Context(), func(tx Tx) error { tx.Get([]byte("7")); return nil }), ErrDamaged)
 			require.ErrorIs(t, s.Update(t.Context(), putPairs("7", "new")), ErrDamaged)
 			require.ErrorIs(t, s.Update(t.Context(), putPairs("8", "new")), ErrBroken)
-			_ = s.Close() // it must return; an error is allowed
+			_ = s.Close() // Close must return; an error is allowed
 		})
 	}
 }
@@ -137,11 +137,11 @@ func TestOpen_FindsDamagedPages(t *testing.T) {
 			return image
 		},
 		"is not one of": func(image []byte) []byte {
-			eachPage(image, branchFlag, func(page, _ []byte) { page[headerBytes+8+7]++ }) // its first child
+			eachPage(image, branchFlag, func(page, _ []byte) { page[headerBytes+8+7]++ }) // the first child of each branch
 			return image
 		},
-		"beyond it": func(image []byte) []byte {
-			eachPage(image, leafFlag, func(page, _ []byte) { page[headerBytes+11]++ }) // the length of its first key
+		"beyond the page": func(image []byte) []byte {
+			eachPage(image, leafFlag, func(page, _ []byte) { page[headerBytes+11]++ }) // the length of the first key of each leaf
 			return image
 		},
 	} {
@@ -155,8 +155,8 @@ func TestOpen_FindsDamagedPages(t *testing.T) {
 	}
 }
 
-// A damaged page makes bbolt panic where an update reads it. That update fails, as a View does,
-// and the others succeed.
+// A damaged page makes bbolt panic when an update reads the page. The panic fails only this update;
+// all other updates succeed.
 func TestUpdate_ReportsAPanicOfItsReadsAsDamage(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)

@@ -1,26 +1,25 @@
 // Package disk is a small ordered key-value store with serial transactions.
 //
-// It has two implementations behind one interface: Open keeps its data in a file and answers an
-// update only when the file is synced; NewMemory keeps it in memory, starts no goroutine and
-// never blocks, so it also runs inside testing/synctest.
+// It has two implementations of one interface. The store of Open keeps its data in a file, and
+// confirms an update only when the file is synced. The store of NewMemory keeps its data in memory,
+// starts no goroutine and never blocks, so it also works inside testing/synctest.
 //
 // What a Store promises:
 //
-//   - Updates happen one after the other. Each sees all before it, so a check
-//     and the write that depends on it cannot be separated.
-//   - An update whose function fails changes nothing, even when it shared its
-//     commit with others.
-//   - A View sees whole updates only, and every update that was answered
+//   - Updates happen one after the other. Each update sees all updates before it, so no other
+//     update can come between a check and the write that depends on the check.
+//   - An update whose function fails changes nothing, even when it shares its
+//     commit with other updates.
+//   - A View sees whole updates only, and every update that was confirmed
 //     before the View began.
-//   - The file survives the death of the process at any instant: an answered update is there,
-//     an unanswered one is there completely or not.
+//   - The file survives the death of the process at any instant: it contains every confirmed
+//     update, and each unconfirmed update completely or not at all.
 //
 // When a commit fails, it is unknown what reached the disk. The store then refuses every later
-// update with ErrBroken and does not retry. Opening the file again finds a consistent state,
+// update with ErrBroken and does not retry. Opening the file again restores a consistent state,
 // with or without the failed updates.
 //
-// What it leaves to others: the meaning of keys and values, and limits on
-// their size.
+// The package does not interpret keys and values, and does not limit their size.
 package disk
 
 import (
@@ -32,13 +31,13 @@ import (
 var (
 	// ErrClosed reports the use of a store after Close.
 	ErrClosed = errors.New("the store is closed")
-	// ErrBroken reports an update after a commit failed.
+	// ErrBroken reports an update that follows a failed commit.
 	ErrBroken = errors.New("the store accepts no writes since a commit failed; restart to open it again")
 	// ErrFull reports that the disk has no room for a commit.
 	ErrFull = errors.New("the disk is full; make room and restart")
 	// ErrLocked reports that another engine has the folder open.
 	ErrLocked = errors.New("the folder is in use by another process; stop that one, or use another folder")
-	// ErrReadOnly reports a folder in which nothing can be written.
+	// ErrReadOnly reports a folder that cannot be written.
 	ErrReadOnly = errors.New("the folder cannot be written; check its owner, its permissions and the mount")
 	// ErrNotFolder reports a path that is not a folder.
 	ErrNotFolder = errors.New("the path is not a folder; name a folder, or remove what is there")
@@ -48,10 +47,11 @@ var (
 	ErrDamaged = errors.New("the file is damaged; restore it from a copy, or remove it to start empty")
 )
 
-// A State is read by key and in order. The keys and values that it returns are valid until the
-// function of the View or Update returns, and must not be changed.
+// A State is a set of keys with values, which is read by key or in the order of the keys. The keys
+// and values that it returns are valid until the function of the View or Update returns, and must
+// not be changed.
 type State interface {
-	// Get returns the value of key, nil if none exists.
+	// Get returns the value of key, or nil if key does not exist.
 	Get(key []byte) []byte
 
 	// Scan visits the pairs with from <= key < to in the order of their
@@ -78,7 +78,7 @@ type Tx interface {
 	Delete(key []byte)
 
 	// OnCommit registers fn, which is called after the commit and before Update returns. The
-	// calls of all updates come one at a time, in the order of the updates. fn must be fast and
+	// calls of all updates do not overlap, and have the order of the updates. fn must be fast and
 	// must not call Update. If the update fails, fn is not called.
 	OnCommit(fn func())
 }
@@ -88,15 +88,15 @@ type Store interface {
 	// Update runs fn and commits its writes, or returns the error of fn and changes nothing. fn
 	// may run in another goroutine.
 	//
-	// If ctx ends first, Update returns its error although fn may still run and commit: the
+	// If ctx ends first, Update returns the error of ctx, although fn may still run and commit: the
 	// caller must not read variables that fn writes.
 	Update(ctx context.Context, fn func(Tx) error) error
 
 	// View runs fn on the newest state.
 	View(fn func(Reader) error) error
 
-	// ViewPast runs fn on the state that many commits ago, or on the oldest that is kept. A
-	// store of Open keeps only the newest.
+	// ViewPast runs fn on the state before the given number of commits, or on the oldest retained
+	// state. A store of Open retains only the newest state.
 	ViewPast(commits int, fn func(Reader) error) error
 
 	// Close waits for running views and updates. Closing twice does no harm.
@@ -106,8 +106,8 @@ type Store interface {
 // errPanic reports a panic of the function of an update.
 var errPanic = errors.New("update failed: panic")
 
-// callUpdate returns a panic of fn as an error: it must not end the goroutine that runs the
-// updates of all callers.
+// callUpdate runs fn and returns a panic as an error: a panic must not end the goroutine that runs
+// the updates of all callers.
 func callUpdate(fn func(Tx) error, tx Tx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

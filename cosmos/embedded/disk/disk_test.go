@@ -273,8 +273,8 @@ func TestOnCommit_RunsInTheOrderOfTheUpdates(t *testing.T) {
 	})
 }
 
-// The caller of an update may stop waiting for it. OnCommit is called if the update is
-// committed nevertheless.
+// The caller of an update may stop waiting. If the update is committed nevertheless, OnCommit is
+// called.
 func TestOnCommit_RunsAlthoughTheCallerStoppedWaiting(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
@@ -289,7 +289,7 @@ func TestOnCommit_RunsAlthoughTheCallerStoppedWaiting(t *testing.T) {
 	if err != nil {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	require.NoError(t, s.Close()) // waits for the update
+	require.NoError(t, s.Close()) // Close waits for the update
 	require.Equal(t, 1, calls)
 }
 
@@ -312,7 +312,7 @@ func TestScan_StopsWhenVisitReturnsFalse(t *testing.T) {
 
 func TestUpdate_FailsAfterAFailedCommit(t *testing.T) {
 	dir := t.TempDir()
-	s, err := openStore(dir, 32<<20, System{}, datafolder.Claim{}) // room for a few documents, then the disk is full
+	s, err := openStore(dir, 32<<20, System{}, datafolder.Claim{}) // the file has room for a few documents, then the disk is full
 	require.NoError(t, err)
 	require.NoError(t, s.Update(t.Context(), putPairs("first", "1")))
 	large := bytes.Repeat([]byte("x"), 4<<20)

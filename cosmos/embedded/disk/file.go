@@ -11,23 +11,23 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
-// maxUpdatesPerCommit bounds the updates that share a commit, so that the first of them does
-// not wait too long.
+// maxUpdatesPerCommit bounds the updates that share a commit, so that the first update does not wait
+// too long.
 const maxUpdatesPerCommit = 256
 
-// fill is the part of a page that stays filled when bbolt splits it. Most writes append to a
-// range of keys, where the default of one half would waste the rest; keys in random order, such
-// as the ids of documents, need some free space.
+// fill is the part of a page that stays filled when bbolt splits the page. Most writes append to a
+// range of keys: there, the default of one half would waste the other half. Keys in random order,
+// such as the ids of documents, need some free space.
 const fill = 0.75
 
 var bucketName = []byte("store")
 
-// The bucket and the key of the id of the data folder that the store belongs to.
+// The bucket and the key under which the id of the store's data folder is stored.
 var identityBucket, identityKey = []byte("identity"), []byte("folder")
 
 // fileStore is a Store in one bbolt file. One goroutine, which Open starts and Close waits for,
-// does all writes: it takes the waiting updates, runs them in one transaction, syncs, and
-// completes them. Under load, the updates that arrive during one sync share the next.
+// does all writes: it dequeues the waiting updates, runs them in one transaction, syncs, and
+// completes them. Under load, the updates that arrive during a sync share the next transaction.
 type fileStore struct {
 	db      *bbolt.DB
 	updates chan *queuedUpdate
@@ -40,7 +40,7 @@ type fileStore struct {
 type queuedUpdate struct {
 	fn     func(Tx) error
 	ctx    context.Context
-	answer chan error // holds one, so that the writer never waits for a caller
+	answer chan error // buffered, so that the writer never waits for a caller
 }
 
 func (f *fileStore) Update(ctx context.Context, fn func(Tx) error) error {
@@ -70,10 +70,10 @@ func (f *fileStore) enqueue(u *queuedUpdate) error {
 	}
 }
 
-// runWriter commits until the channel is closed and empty.
+// runWriter commits updates until their channel is closed and empty.
 func (f *fileStore) runWriter() {
 	defer close(f.done)
-	debug.SetPanicOnFault(true) // affects this goroutine, in which only bbolt's mapped file can fault
+	debug.SetPanicOnFault(true) // applies to this goroutine, in which only bbolt's mapped file can fault
 	var broken error
 	for first := range f.updates {
 		waiting := f.gatherUpdates(first)
@@ -104,8 +104,8 @@ func (f *fileStore) gatherUpdates(first *queuedUpdate) []*queuedUpdate {
 // commitUpdates runs the updates in one transaction and completes all of them. It returns an
 // error if the store must accept no more writes.
 //
-// A failed update is completed after the commit, too: it may have failed because of what an
-// earlier one wrote, and its caller must not learn of that before it is committed.
+// A failed update, too, is completed after the commit: it may have failed because of a write of an
+// earlier update, and its caller must not learn about that write before the commit.
 func (f *fileStore) commitUpdates(waiting []*queuedUpdate) error {
 	outcomes := make([]error, len(waiting))
 	calls, err := f.tryCommit(waiting, outcomes)
@@ -121,8 +121,8 @@ func (f *fileStore) commitUpdates(waiting []*queuedUpdate) error {
 	return nil
 }
 
-// tryCommit commits the updates that succeed, and sets the outcome of each. It returns the
-// functions that they passed to OnCommit.
+// tryCommit commits the updates that succeed, and sets the outcome of each update. It returns the
+// functions that the committed updates passed to OnCommit.
 func (f *fileStore) tryCommit(waiting []*queuedUpdate, outcomes []error) (calls commitHooks, err error) {
 	tx, err := f.db.Begin(true)
 	if err != nil {
@@ -137,12 +137,12 @@ func (f *fileStore) tryCommit(waiting []*queuedUpdate, outcomes []error) (calls 
 	bucket.FillPercent = fill
 	wrote := false
 	for i, u := range waiting {
-		if outcomes[i] = u.ctx.Err(); outcomes[i] != nil { // the caller has gone
+		if outcomes[i] = u.ctx.Err(); outcomes[i] != nil { // the caller no longer waits
 			continue
 		}
 		o := &updateOverlay{bucket: bucket}
 		if outcomes[i] = callUpdate(u.fn, o); outcomes[i] != nil {
-			if errors.Is(outcomes[i], errPanic) { // as in View
+			if errors.Is(outcomes[i], errPanic) { // a panic of bbolt on a damaged page, as in View
 				outcomes[i] = fmt.Errorf("%w: reading it failed: %w", ErrDamaged, outcomes[i])
 			}
 			continue

@@ -6,26 +6,26 @@ import (
 	"fmt"
 )
 
-// A Format describes the layout of an engine's data in a store. Its number is stored, beside
-// the version of the program that wrote that layout, so that an older program can name it.
+// A Format describes the layout of an engine's data in a store. The store holds the number of the
+// format, and the version of the program that wrote it, which an older program names in its error.
 type Format struct {
 	Number  uint64 // number of the layout that this program reads and writes
-	Version string // of this program; "": it is not stored
-	Key     []byte // key of the number; keys that begin with it belong to the format
+	Version string // version of this program; "": no version is stored
+	Key     []byte // key of the number; all keys with this prefix belong to the format
 
-	IsNew func(State) bool // reports that the engine has stored no data yet
-	Steps map[uint64]Step  // steps by the format that they start from; each leads to the next format
+	IsNew func(State) bool // reports whether the engine has stored no data yet
+	Steps map[uint64]Step  // steps by the format that they convert; each converts to the next format
 }
 
-// A Step changes a part of a store from one format to the next, from a position on, and returns the
+// A Step converts the part of a store at position from one format to the next, and returns the
 // position of the next part. The position is nil at the start, and after the last part.
 type Step func(tx Tx, position []byte) (next []byte, err error)
 
 // Prepare brings a store to a format. In a new store it writes the number. In an older store it
 // runs the steps to the current format; each part is one update, which also stores the position
 // of the next part. A crash loses at most one part, and the next Prepare continues. It fails
-// with ErrFormat, and changes nothing, if the store has a newer format, or an older one without
-// a step.
+// with ErrFormat, and changes nothing, if the store has a newer format, or an older format that has
+// no step.
 func (f *Format) Prepare(ctx context.Context, store Store) error {
 	isDone := false
 	err := store.View(func(r Reader) error {
@@ -41,7 +41,7 @@ func (f *Format) Prepare(ctx context.Context, store Store) error {
 	return err
 }
 
-// runPart runs one part of a step. isDone says that the store has the format.
+// runPart runs one part of a step. isDone is true if the store already has the format.
 func (f *Format) runPart(tx Tx) (isDone bool, err error) {
 	if f.IsNew(tx) {
 		f.storeNumber(tx, f.Number)
@@ -68,7 +68,7 @@ func (f *Format) runPart(tx Tx) (isDone bool, err error) {
 	return false, nil
 }
 
-// readNumber returns the stored number, 0 if nothing is stored.
+// readNumber returns the stored number, or 0 if no number is stored.
 func (f *Format) readNumber(s State) uint64 {
 	text := s.Get(f.Key)
 	if len(text) != 8 {

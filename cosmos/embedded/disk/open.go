@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// FileName is the one file of a store in its folder.
+// FileName is the name of a store's only file in its folder.
 const FileName = "store.db"
 
 const (
@@ -28,8 +28,8 @@ const (
 
 // initialMapSize is the size of the first mapping of a file. It is address space, not memory.
 // Growing the mapping waits for all readers, including a [Snapshot], and delays all writers, so
-// it starts large. Windows makes the file as large as the mapping, and on 32 bits there is no
-// more address space.
+// the mapping starts large. It is small on Windows, which makes the file as large as the mapping,
+// and on 32-bit systems, which have little address space.
 var initialMapSize = func() int {
 	const small, large = 1 << 30, 64 << 30 & math.MaxInt
 	if runtime.GOOS == "windows" || strconv.IntSize < 64 {
@@ -38,10 +38,9 @@ var initialMapSize = func() int {
 	return large
 }()
 
-// Open opens the store in folder dir, which is made if it does not exist. It
-// starts one goroutine, which ends with Close. It fails with ErrLocked,
-// ErrReadOnly, ErrNotFolder, ErrDamaged or ErrFull where one of these is the
-// cause.
+// Open opens the store in folder dir, and creates the folder if it does not exist. It
+// starts one goroutine, which ends with Close. It fails with ErrLocked, ErrReadOnly,
+// ErrNotFolder, ErrDamaged or ErrFull if the cause is known, otherwise with another error.
 func Open(dir string) (Store, error) { return openStore(dir, 0, System{}, datafolder.Claim{}) }
 
 // A FileSystem opens the file of a store. It must return a real file, because bbolt maps it
@@ -58,7 +57,7 @@ type FileSystem interface {
 // System is the FileSystem of the operating system.
 type System struct{}
 
-// OpenFile implements FileSystem. A link that leads out of the folder is not followed.
+// OpenFile implements FileSystem. It does not follow a link that leads out of the folder.
 func (System) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error) {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
@@ -76,19 +75,19 @@ func OpenOn(dir string, files FileSystem) (Store, error) {
 	return OpenClaimed(dir, files, datafolder.Claim{})
 }
 
-// OpenClaimed is OpenOn for a store of a data folder, whose id is written to the file. It
-// fails, and changes nothing, if the file does not fit the claim.
+// OpenClaimed is OpenOn for a store of a data folder. It writes the id of the data folder to the
+// file. It fails, and changes nothing, if the file does not fit the claim.
 func OpenClaimed(dir string, files FileSystem, claim datafolder.Claim) (Store, error) {
 	return openStore(dir, 0, files, claim)
 }
 
-// OpenUnsynced is OpenOn without syncs, for measurements: an update is answered before it is on
-// the disk. It survives the death of the process; a power failure may lose the whole store.
+// OpenUnsynced is OpenOn without syncs, for measurements: an update is confirmed before it is on
+// the disk. Updates survive the death of the process; a power failure may lose the whole store.
 func OpenUnsynced(dir string, files FileSystem) (Store, error) {
 	return openStore(dir, 0, files, datafolder.Claim{}, func(o *bbolt.Options) { o.NoSync, o.NoGrowSync = true, true })
 }
 
-// openStore limits the file to maxSize bytes where that is not 0.
+// openStore limits the file to maxSize bytes, unless maxSize is 0.
 func openStore(dir string, maxSize int, files FileSystem, claim datafolder.Claim, with ...func(*bbolt.Options)) (Store, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, openError(dir, ErrNotFolder)
@@ -98,7 +97,7 @@ func openStore(dir string, maxSize int, files FileSystem, claim datafolder.Claim
 	}
 	path := filepath.Join(dir, FileName)
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
-		if err := claim.Check(path, false, ""); err != nil { // before bbolt makes the file
+		if err := claim.Check(path, false, ""); err != nil { // check before bbolt creates the file
 			return nil, openError(path, err)
 		}
 	}
@@ -117,10 +116,10 @@ func openStore(dir string, maxSize int, files FileSystem, claim datafolder.Claim
 	return f, nil
 }
 
-// makeBucket creates the bucket of a new file, and writes the id of its data folder beside
-// it in the same commit: a file that a crash leaves has both or neither. It writes nothing
-// to a file that has what it needs: the file may be of another version, which the reader of
-// its content checks.
+// makeBucket creates the bucket of a new file, and writes the id of the data folder in the same
+// commit: after a crash the file has both or neither. makeBucket does not write to a file that has
+// the bucket and the required id: the file may be of another version, which the engine checks when
+// it reads the content.
 func makeBucket(db *bbolt.DB, path string, claim datafolder.Claim) error {
 	var exists bool
 	var carried string
@@ -149,10 +148,10 @@ func makeBucket(db *bbolt.DB, path string, claim datafolder.Claim) error {
 	})
 }
 
-// openFile checks the bbolt file and opens it for writing. A damaged page can make bbolt panic,
-// or touch memory beyond the end of the file.
+// openFile checks the bbolt file and opens it for writing. It recovers from panics, because a damaged
+// page can make bbolt panic, or access memory beyond the end of the file.
 func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Options)) (db *bbolt.DB, err error) {
-	var file *os.File // bbolt does not close it when it panics
+	var file *os.File // bbolt does not close the file when it panics
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -175,7 +174,7 @@ func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Opt
 	}
 	options := &bbolt.Options{
 		Timeout:         lockTimeout,
-		NoFreelistSync:  true, // rebuilt when opened; saves writing it with every commit
+		NoFreelistSync:  true, // bbolt rebuilds the free list on opening, instead of writing it with every commit
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: initialMapSize,
 		MaxSize:         maxSize,
@@ -188,8 +187,9 @@ func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Opt
 	return bbolt.Open(path, datafolder.PrivateFile, options)
 }
 
-// checkPages checks all pages of an existing file. bbolt's own check runs in another goroutine,
-// where a panic would end the process, and which stays behind if it finds more than one fault.
+// checkPages checks all pages of an existing file. It does not use bbolt's check, which runs in
+// another goroutine: a panic in that goroutine would end the process, and after several faults the
+// goroutine never ends.
 func checkPages(path string, size int64, open func(string, int, os.FileMode) (*os.File, error)) error {
 	db, err := bbolt.Open(path, datafolder.PrivateFile, &bbolt.Options{Timeout: lockTimeout, ReadOnly: true, OpenFile: open})
 	if err != nil {
@@ -200,7 +200,7 @@ func checkPages(path string, size int64, open func(string, int, os.FileMode) (*o
 		return errors.Join(err, db.Close())
 	}
 	if size < tx.Size() {
-		err = fmt.Errorf("%w: %d bytes of %d are left", ErrDamaged, size, tx.Size())
+		err = fmt.Errorf("%w: the file has only %d of %d bytes", ErrDamaged, size, tx.Size())
 	} else {
 		err = checkFile(path, int64(db.Info().PageSize))
 	}
@@ -217,7 +217,8 @@ func checkFile(path string, pageSize int64) error {
 
 func openError(path string, err error) error { return fmt.Errorf("open %s: %w", path, err) }
 
-// classifyError wraps an error of the system in the error of this package that says what to do.
+// classifyError wraps an error of the operating system in an error of this package, which says what
+// the operator must do.
 func classifyError(err error) error {
 	var known error
 	switch {

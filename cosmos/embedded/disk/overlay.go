@@ -6,9 +6,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// An updateOverlay is the Tx of one update in a commit that several updates share. It keeps the
+// An updateOverlay is the Tx of one update in a commit that several updates share. It buffers the
 // writes until the update's function has succeeded. If the function fails, the writes are
-// dropped and the shared transaction stays as it was.
+// dropped, and the shared transaction is unchanged.
 type updateOverlay struct {
 	commitHooks
 	bucket *bbolt.Bucket
@@ -93,7 +93,7 @@ func (o *updateOverlay) applyWrites() (err error) {
 	return err
 }
 
-// scanBucketBack works on read-only transactions: in a write transaction, bbolt's cursor stops
+// scanBucketBack is only for read-only transactions: in a write transaction, bbolt's cursor stops
 // at a page that the transaction has emptied.
 func scanBucketBack(b *bbolt.Bucket, from, to []byte, visit func(key, value []byte) bool) {
 	c := b.Cursor()

@@ -12,8 +12,8 @@ import (
 // ErrNoFile reports a store in memory, which has no snapshots.
 var ErrNoFile = errors.New("the store is in memory and has no file")
 
-// A Snapshot is the file of a store as it was at one moment. Until the caller closes it, its
-// pages are kept: the file grows with every write, and Close of the store waits.
+// A Snapshot is the file of a store in the state of one moment. Until the caller closes the
+// Snapshot, no page of the store is reused: the file grows with every write, and Store.Close waits.
 type Snapshot struct{ tx *bbolt.Tx }
 
 // Size returns the length of the file in bytes.
@@ -30,10 +30,11 @@ func (s *Snapshot) Close() error {
 	return nil
 }
 
-// TakeSnapshot returns a snapshot with every update that was answered before the call. If
+// TakeSnapshot returns a snapshot with every update that was confirmed before the call. If
 // meanwhile is not nil, it is called at the moment of the snapshot, while no update is
-// committed, so that what it reads of other stores is of the same moment. It must be fast and
-// must not use store. Its error is returned. A store in memory fails with ErrNoFile.
+// committed, so that it can read the state of other stores at the same moment. meanwhile must be
+// fast and must not use store; TakeSnapshot returns its error. A store in memory fails with
+// ErrNoFile.
 func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Snapshot, error) {
 	f, ok := store.(*fileStore)
 	if !ok {
@@ -55,7 +56,7 @@ func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Sn
 	})
 	select {
 	case s := <-taken:
-		if err != nil { // the commit that it shared has failed, or ctx has ended
+		if err != nil { // the shared commit has failed, or ctx has ended
 			return nil, errors.Join(err, s.Close())
 		}
 		return s, nil
@@ -64,8 +65,8 @@ func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Sn
 	}
 }
 
-// ReadSnapshot returns a snapshot of the newest commit. It neither waits for updates nor delays
-// them. A store in memory fails with ErrNoFile.
+// ReadSnapshot returns a snapshot of the newest commit. It does not wait for updates, and does not
+// delay them. A store in memory fails with ErrNoFile.
 func ReadSnapshot(store Store) (*Snapshot, error) {
 	f, ok := store.(*fileStore)
 	if !ok {

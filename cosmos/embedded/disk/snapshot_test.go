@@ -68,8 +68,8 @@ func TestSnapshot_OfAStoreInMemoryIsRefused(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A value moves between two stores: it is written to one before it is removed from the other.
-// Two snapshots of one moment always contain it.
+// A value moves between two stores: it is written to one store before it is removed from the other
+// store. So at least one of two snapshots of the same moment contains the value.
 func TestSnapshots_OfOneMomentKeepAMovingValue(t *testing.T) {
 	documents, err := Open(t.TempDir())
 	require.NoError(t, err)

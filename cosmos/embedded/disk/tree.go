@@ -12,14 +12,14 @@ import (
 // opens the file for writing, because bbolt does not validate what it reads: a damaged tree can
 // end the process by a panic in a goroutine of bbolt, or lead a search to a wrong page.
 //
-// Every start does this, so it must be fast: it reads the parts of a page that hold keys, once,
-// and keeps one bit for each page.
+// The check runs at every start, so it must be fast: it reads only the parts of a page that hold
+// keys, reads them once, and stores one bit for each page.
 const (
 	metaMagic      = 0xED0CDAED
 	headerBytes    = 16 // header of a page: its id, flags, count and overflow
 	branchFlag     = 1
 	leafFlag       = 2
-	bucketFlag     = 1 // of an element
+	bucketFlag     = 1 // flag of an element that is a bucket
 	elementBytes   = 16
 	deepestTree    = 64
 	largestPage    = 1 << 16
@@ -27,12 +27,12 @@ const (
 	checksummedOff = 56
 )
 
-// A treeChecker reads the file and does not map it, so that damage cannot cause a memory fault.
+// A treeChecker reads the file without mapping it, so that damage cannot cause a memory fault.
 type treeChecker struct {
 	file     io.ReaderAt
 	pageSize int64
-	pages    uint64              // ids from this number on are not in use
-	seen     []uint64            // a bit for each page
+	pages    uint64              // upper bound of page ids: all pages in use have smaller ids
+	seen     []uint64            // one bit for each page: set if the page was visited
 	buffers  [deepestTree][]byte // a buffer for one page at each depth
 }
 
@@ -40,9 +40,9 @@ func wrongTree(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// checkTree reads all pages that are in use. Every page must have the id under which it is
-// found, be used once, and have its keys in order and within the bounds of the page above it.
-// The file must have all pages that its meta page counts.
+// checkTree reads all pages that are in use. Every page must have the id that leads to it, and must
+// be used once. Its keys must be in order, and within the bounds that the page above sets. The file
+// must have all pages that its meta page counts.
 func checkTree(file io.ReaderAt, pageSize int64) error {
 	c := &treeChecker{file: file, pageSize: pageSize}
 	root, err := c.readRoot()
@@ -82,16 +82,16 @@ type treePage struct {
 	leaf   bool
 	count  int
 	length int64  // length of the page with its overflow
-	first  []byte // the part before the overflow
+	first  []byte // first part of the page, before its overflow
 	at     int64
 	file   io.ReaderAt
 }
 
-// readBytes returns a part of a page. It reads the file only if the part lies in the overflow
-// of the page.
+// readBytes returns n bytes of a page. It reads the file only if the bytes lie in the overflow of
+// the page.
 func (p *treePage) readBytes(from, n int64) ([]byte, error) {
 	if from+n > p.length {
-		return nil, wrongTree("page %d: an element goes beyond it", p.id)
+		return nil, wrongTree("page %d: an element extends beyond the page", p.id)
 	}
 	if from+n <= int64(len(p.first)) {
 		return p.first[from : from+n], nil
@@ -141,8 +141,8 @@ func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 // An element is the entry of one key in a page.
 type element struct {
 	key   []byte
-	flags uint32 // of a leaf element
-	value []byte // value of a leaf element, if flags is not 0
+	flags uint32 // flags of a leaf element
+	value []byte // value of a leaf element; set only if flags is not 0
 	child uint64 // page id in a branch element
 }
 
@@ -161,7 +161,7 @@ func (p *treePage) elementAt(i int) (e element, err error) {
 	e.flags = uint32(word(0)) //nolint:gosec // as it was read
 	start, keyLen, valueLen := at+word(1), word(2), word(3)
 	if start+keyLen+valueLen > p.length {
-		return e, wrongTree("page %d, element %d goes beyond it", p.id, i)
+		return e, wrongTree("page %d: element %d extends beyond the page", p.id, i)
 	}
 	if e.key, err = p.readBytes(start, keyLen); err == nil && e.flags != 0 {
 		e.value, err = p.readBytes(start+keyLen, valueLen)
@@ -176,7 +176,7 @@ func (c *treeChecker) checkSubtree(id uint64, low, high []byte, depth int) error
 	if err != nil {
 		return err
 	}
-	leads := !p.leaf // the elements of a branch lead to other pages
+	leads := !p.leaf // only the elements of a branch lead to other pages
 	last := low
 	for i := range p.count {
 		e, err := p.elementAt(i)
@@ -219,7 +219,7 @@ func (c *treeChecker) checkChild(p *treePage, i int, high []byte, depth int) err
 	case len(e.value) < headerBytes:
 		return wrongTree("page %d: a bucket has no root", p.id)
 	}
-	if root := binary.LittleEndian.Uint64(e.value); root != 0 { // 0: the bucket is stored in this page
+	if root := binary.LittleEndian.Uint64(e.value); root != 0 { // a root of 0 means that the bucket is stored in this page
 		return c.checkSubtree(root, nil, nil, depth+1)
 	}
 	return nil

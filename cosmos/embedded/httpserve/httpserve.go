@@ -4,7 +4,7 @@
 //	ctx ends ─▶ Grace: requests complete ─▶ connections close ─▶ Serve returns
 //	                │ after CancelAfter
 //	                ▼
-//	            the contexts of the others end
+//	            the contexts of all running requests end
 package httpserve
 
 import (
@@ -23,38 +23,38 @@ import (
 )
 
 const (
-	headerTimeout = time.Minute     // limit for the header of a request
-	idleTimeout   = 2 * time.Minute // limit between requests; clients close idle connections sooner
+	headerTimeout = time.Minute     // maximum time for the header of a request
+	idleTimeout   = 2 * time.Minute // maximum time between requests; clients close idle connections sooner
 )
 
 // Options of Serve.
 type Options struct {
 	Handler http.Handler // required
-	TLS     *tls.Config  // default: without TLS
+	TLS     *tls.Config  // default: no TLS
 	Logger  *slog.Logger // default: discards
 	Server  string       // name of the server in the log, such as "the account"
 
-	// MaxConnections bounds the connections at one time. At the limit, the one that has
-	// been idle the longest is closed for a new one; if none is idle, connlimit.OverLimit
-	// reports the new one to Handler. Default: half of the file descriptors of the process.
+	// MaxConnections bounds the open connections. At the limit, a new connection closes the
+	// connection that has been idle the longest. If no connection is idle, connlimit.OverLimit
+	// reports the new connection to Handler. Default: half of the file descriptors of the process.
 	MaxConnections int
 
 	// MaxHeader bounds the bytes of a request's header. Default: 64 KB.
 	MaxHeader int
 
-	// Grace is how long requests may take to complete after ctx has ended. Default: none.
+	// Grace is the time that requests have to complete after ctx has ended. Default: 0.
 	Grace time.Duration
 
-	// ConnContext returns the context of a new connection's requests, from the one that they
-	// would have. Default: that one.
+	// ConnContext derives the context for the requests of a new connection from the server's
+	// context. Default: the server's context.
 	ConnContext func(context.Context, net.Conn) context.Context
 
 	// CancelAfter is the part of Grace after which the contexts of requests end.
 	CancelAfter time.Duration
 }
 
-// Serve serves the clients of listener until ctx ends. Then it closes the listener and all
-// connections. It returns nil if ctx has ended.
+// Serve serves the clients of listener until ctx ends. It then closes the listener and all
+// connections, and returns nil. It returns an error if serving fails before ctx ends.
 func Serve(ctx context.Context, listener net.Listener, opts Options) error {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
@@ -109,6 +109,6 @@ func stopServer(server *http.Server, opts Options, cancelRequests func()) {
 			return
 		}
 	}
-	_ = server.Close() // before requests are cancelled, so that no cancelled request is answered
+	_ = server.Close() // close connections before requests are cancelled, so that no cancelled request has a response
 	cancelRequests()
 }

@@ -1,9 +1,9 @@
-// Package loopback distinguishes this machine from others: by the address of a listener, by the
-// Host header of a request, and by the host of a URL.
+// Package loopback distinguishes this machine from other machines: by the address of a listener, by
+// the Host header of a request, and by the host of a URL.
 //
 // A server on a loopback address has to check the Host header. Otherwise a web page
 // whose own name resolves to 127.0.0.1 (DNS rebinding) reaches it with the browser of
-// a user of this machine. [CheckHost] does so for every server of an embedded engine
+// a user of this machine. [CheckHost] makes this check for every server of an embedded engine
 // and an emulator; the hub uses [IsHost].
 //
 //	                 localhost   127.0.0.0/8, ::1   x.localhost   others
@@ -11,9 +11,9 @@
 //	IsDestination    yes         yes                no            no
 //
 // A name below localhost is accepted as a Host header, as development servers do: RFC 6761
-// reserves these names and browsers resolve them to loopback, so that no web page of another
-// machine has one. It is not a safe destination for a secret, because a resolver that does not
-// follow the RFC asks the network.
+// reserves these names and browsers resolve them to loopback, so no web page of another machine
+// can have such a name. The name is not a safe destination for a secret, because a resolver that
+// does not follow the RFC queries the network.
 package loopback
 
 import (
@@ -47,7 +47,7 @@ func IsDestination(host string) bool {
 }
 
 // CheckHost returns a handler that accepts only requests for this machine and for hosts. It
-// rejects others with 421 and the text refusal. If other machines can reach addr, it returns
+// rejects all other requests with 421 and the text refusal. If other machines can reach addr, it returns
 // next, because the check would not protect it.
 func CheckHost(addr net.Addr, next http.Handler, refusal string, hosts ...string) http.Handler {
 	if !IsAddr(addr) {

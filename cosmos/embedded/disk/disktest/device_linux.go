@@ -10,17 +10,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// Devices that can replace the file of a store.
+// These devices can replace the file of a store.
 const (
 	Full       = "/dev/full" // every write fails
 	Unsyncable = "/dev/null" // every write succeeds, and fsync fails
 )
 
-// A Device is a [disk.FileSystem] that can fail. The mapped memory stays, so that reads
-// succeed, as on a disk that fails to write.
+// A Device is a [disk.FileSystem] that can fail. The memory that was mapped before the failure stays
+// valid, so reads succeed, as on a disk that fails to write.
 type Device struct {
 	disk.System
-	opened *os.File // last
+	opened *os.File // the file that was opened last
 }
 
 // OpenFile implements [disk.FileSystem].
@@ -30,8 +30,8 @@ func (d *Device) OpenFile(name string, flag int, mode os.FileMode) (*os.File, er
 	return file, err
 }
 
-// Become replaces the file that was opened last, behind its descriptor, by a device or another
-// file. The lock of that file ends.
+// Become replaces the file that was opened last with a device or another file, under the same
+// descriptor. This releases the lock of the file.
 func (d *Device) Become(t testing.TB, name string) {
 	t.Helper()
 	file, err := os.OpenFile(name, os.O_RDWR, 0)

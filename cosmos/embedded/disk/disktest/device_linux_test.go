@@ -35,6 +35,6 @@ func TestDevice_FailsToWriteAndStillReads(t *testing.T) {
 		}))
 		files.Become(t, filepath.Join(dir, disk.FileName))
 		require.ErrorIs(t, putKey(t, store, "c"), disk.ErrBroken, "a disk that works again changes nothing")
-		_ = store.Close() // its file was replaced
+		_ = store.Close() // Close may fail, because the file was replaced
 	}
 }

@@ -1,10 +1,10 @@
-// Command azcosmossuite runs the emulator tests of the azcosmos module that
-// go.mod pins against the engine, over HTTPS, and prints how many passed.
+// Command azcosmossuite runs the emulator tests of azcosmos against the engine, over HTTPS, and
+// prints the number of passed tests. go.mod pins the version of azcosmos.
 //
-// The tests are those that Microsoft runs against its own emulator. They connect to
+// Microsoft runs the same tests against its emulator. They connect to
 // https://localhost:8081/ and, for ids that only the dedicated gateway supports, to
 // https://localhost:8903/. The module is copied out of the module cache, which is read-only,
-// and tested as it is.
+// and tested without changes.
 //
 // The exit status is 0 if all tests passed. Arguments, if any, are the names
 // of the tests to run.
@@ -75,8 +75,8 @@ func runTests(ctx context.Context, only []string) (passed int, failed []string, 
 	return runSuite(ctx, suite, trust, names)
 }
 
-// compileSuite copies the module and builds its tests. It runs before the environment trusts
-// the emulator's certificate only, with which the go command could not reach its proxy.
+// compileSuite copies the module and builds its tests. It must run before the environment trusts
+// only the emulator's certificate, because the go command could then not connect to its proxy.
 func compileSuite(ctx context.Context, dir string) (string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Stderr = os.Stderr
@@ -118,7 +118,7 @@ func findEmulatorTests(module string) ([]string, error) {
 }
 
 // serveAccount starts one account with two listeners. It returns the file of the certificate to
-// trust, and a function that stops it.
+// trust, and a function that stops the account.
 func serveAccount(ctx context.Context, dir string) (trust string, stop func() error, err error) {
 	cert, err := certificate.Load(dir, "localhost", "127.0.0.1")
 	if err != nil {
@@ -140,7 +140,7 @@ func serveAccount(ctx context.Context, dir string) (trust string, stop func() er
 		address string
 		embedded.EndpointOptions
 	}{
-		// The emulator of Azure advertises the address, not the name.
+		// Azure's emulator advertises its address, not the name localhost.
 		{"127.0.0.1:8081", embedded.EndpointOptions{Gateway: embedded.Routing, Advertise: "127.0.0.1:8081"}},
 		{"127.0.0.1:8903", embedded.EndpointOptions{Gateway: embedded.Compute, Advertise: "127.0.0.1:8903"}},
 	} {
@@ -150,7 +150,7 @@ func serveAccount(ctx context.Context, dir string) (trust string, stop func() er
 		}
 		server := &http.Server{Handler: engine.HandlerOf(endpoint.EndpointOptions), TLSConfig: cert.Config(), ReadHeaderTimeout: time.Minute}
 		servers = append(servers, server)
-		go func() { _ = server.ServeTLS(listener, "", "") }() // ends with Close
+		go func() { _ = server.ServeTLS(listener, "", "") }() // the goroutine ends when the server is closed
 	}
 	return filepath.Join(dir, certificate.FileName), stop, nil
 }
@@ -170,7 +170,7 @@ func runSuite(ctx context.Context, suite, trust string, names []string) (passed 
 	}
 	done := map[string]bool{}
 	lines := bufio.NewReader(out)
-	var said []string // output of the running test; printed only if it fails
+	var output []string // output of the running test; printed only if the test fails
 	for {
 		line, readErr := lines.ReadString('\n')
 		name, passes := strings.CutPrefix(line, "--- PASS: ")
@@ -180,10 +180,10 @@ func runSuite(ctx context.Context, suite, trust string, names []string) (passed 
 			done[name] = true
 			passed++
 		case strings.HasPrefix(line, "--- FAIL: "):
-			fmt.Print(line, strings.Join(said, ""))
+			fmt.Print(line, strings.Join(output, ""))
 		}
-		if said = append(said, line); strings.HasPrefix(line, "=== RUN") && !strings.Contains(line, "/") {
-			said = nil
+		if output = append(output, line); strings.HasPrefix(line, "=== RUN") && !strings.Contains(line, "/") {
+			output = nil
 		}
 		if readErr != nil {
 			if !errors.Is(readErr, io.EOF) {

@@ -69,10 +69,10 @@ func (e *Engine) splitFullRanges(ctx context.Context, c *Container) error {
 	})
 }
 
-// maxRememberedCommits bounds the number of commits that a read may lag behind.
+// maxRememberedCommits is the maximum number of commits that a read may lag behind.
 const maxRememberedCommits = 64
 
-// noteCommit records the time of a commit, for reads that lag behind by a time.
+// noteCommit records the time of a commit. viewState needs it for Options.Lag.
 func (e *Engine) noteCommit() {
 	if e.lag == nil {
 		return
@@ -85,7 +85,7 @@ func (e *Engine) noteCommit() {
 	}
 }
 
-// commitsSince returns how many of the last commits were after a time.
+// commitsSince returns the number of remembered commits after the time at.
 func (e *Engine) commitsSince(at time.Time) (n int) {
 	e.lagging.Lock()
 	defer e.lagging.Unlock()

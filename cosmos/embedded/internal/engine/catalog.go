@@ -70,7 +70,7 @@ func (e *Engine) loadCatalog(tx disk.Tx) error {
 	return nil
 }
 
-// nextResource returns a number that no database or container has had.
+// nextResource returns an unused number for a database or container.
 func nextResource(tx disk.Tx) uint32 {
 	n := decodeNumber(tx.Get(resourceKey)) + 1
 	tx.Put(resourceKey, appendNumber(n))
@@ -154,8 +154,8 @@ func (e *Engine) changeDatabase(ctx context.Context, id string, fn func(tx disk.
 	e.changing.Lock()
 	defer e.changing.Unlock()
 	var db *Database
-	// The context is not passed on: a caller that cancels must not leave the catalog behind the
-	// store.
+	// The transaction ignores cancellation: otherwise Update could return early although the
+	// transaction commits, and the catalog would miss the change.
 	err := e.store.Update(context.WithoutCancel(ctx), func(tx disk.Tx) (err error) {
 		version := decodeNumber(tx.Get(counterKey)) + 1
 		tx.Put(counterKey, appendNumber(version))
@@ -176,8 +176,8 @@ func (e *Engine) changeDatabase(ctx context.Context, id string, fn func(tx disk.
 	return nil
 }
 
-// CreateDatabase creates a database from its JSON. Containers without a throughput share that
-// of the database.
+// CreateDatabase creates a database from its JSON. Containers without a throughput of
+// their own share the throughput of the database.
 func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) (*Database, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) 
 		}
 		r := resourceRecord{Number: nextResource(tx)}
 		id := formatRID(containerRID(r.Number, 0)[:4])
-		doc, err := e.systemProperties(body, id, "dbs/"+id+"/", version, `,"_colls":"colls/","_users":"users/"`)
+		doc, err := e.addSystemProperties(body, id, "dbs/"+id+"/", version, `,"_colls":"colls/","_users":"users/"`)
 		if err != nil {
 			return nil, err
 		}
@@ -229,8 +229,8 @@ func (e *Engine) DeleteDatabase(ctx context.Context, id, ifMatch string) error {
 	})
 }
 
-// CreateContainer creates a container from its JSON. Without its own throughput or a shared one
-// of its database, it gets the minimum.
+// CreateContainer creates a container from its JSON. If neither t nor the database sets a
+// throughput, the container gets the minimum.
 func (e *Engine) CreateContainer(ctx context.Context, database string, body []byte, t Throughput) (*Container, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -289,7 +289,7 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch s
 			return nil, err
 		}
 		id := formatRID(containerRID(db.number, r.Number))
-		doc, err := e.systemProperties(body, id, "dbs/"+db.rid+"/colls/"+id+"/", version, `,"_docs":"docs/","_sprocs":"sprocs/","_triggers":"triggers/","_udfs":"udfs/","_conflicts":"conflicts/"`)
+		doc, err := e.addSystemProperties(body, id, "dbs/"+db.rid+"/colls/"+id+"/", version, `,"_docs":"docs/","_sprocs":"sprocs/","_triggers":"triggers/","_udfs":"udfs/","_conflicts":"conflicts/"`)
 		if err != nil {
 			return nil, err
 		}
@@ -316,7 +316,7 @@ func (e *Engine) provisionContainer(tx disk.Tx, r *resourceRecord, db *Database,
 	r.Ranges, r.NextRange = firstRanges(n, keyVersion, version), n
 }
 
-// withContainer returns a copy of db that has c.
+// withContainer returns a copy of db that contains c.
 func (db *Database) withContainer(c *Container) *Database {
 	copied := *db
 	copied.containers = maps.Clone(db.containers)

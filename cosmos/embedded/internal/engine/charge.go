@@ -16,7 +16,7 @@ func (c Charge) String() string {
 // RequestUnits returns the charge in request units.
 func (c Charge) RequestUnits() float64 { return float64(c) / float64(requestUnit) }
 
-// The published charges of reading and writing an item of 1, 2, 4 … 2048 KB.
+// The published charges for reading and writing an item of 1, 2, 4 … 2048 KB.
 var (
 	readTable = [12]Charge{
 		1_000_000, 1_040_000, 1_140_000, 1_330_000, 1_670_000, 2_190_000,
@@ -43,8 +43,8 @@ func lookUpCharge(table *[12]Charge, size int) Charge {
 }
 
 const (
-	perTerm        = requestUnit / 5      // each indexed term written or removed
-	perPatch       = requestUnit * 4 / 10 // each operation of a patch
+	perTerm        = requestUnit / 5      // for each indexed term that is written or removed
+	perPatch       = requestUnit * 4 / 10 // for each operation of a patch
 	perQueryPage   = requestUnit * 22 / 10
 	perPredicate   = requestUnit * 7 / 10
 	perLoaded      = requestUnit * 2 / 100
@@ -59,8 +59,8 @@ func writeCharge(size int) Charge { return max(minWriteCharge, lookUpCharge(&wri
 func createCharge(size, terms int) Charge { return writeCharge(size) + perTerm*Charge(terms) }
 func deleteCharge(size, terms int) Charge { return createCharge(size, terms) }
 
-// replaceCharge charges the terms that were removed and added. A changed value counts as one of
-// each: 0.4 RU.
+// replaceCharge returns the charge of a replacement in which changed terms were removed or added.
+// A changed value removes a term and adds one: 0.4 RU.
 func replaceCharge(before, now, changed int) Charge {
 	return writeCharge(before) + writeCharge(now) + perTerm*Charge(changed)
 }
@@ -68,7 +68,7 @@ func replaceCharge(before, now, changed int) Charge {
 // refusedCharge is the charge of a write that failed because of a precondition or conflict.
 func refusedCharge(existing int) Charge { return max(requestUnit, readCharge(existing)) }
 
-// loadCharge is the charge of one document that a query has to load.
+// loadCharge returns the charge for each document that a query loads.
 func (e *Engine) loadCharge(size int) Charge {
 	if e.pessimistic {
 		return readCharge(size)

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A Census is what Check counted.
+// A Census holds the totals that Check counted.
 type Census struct {
 	Databases, Containers, Documents int
 	Bytes                            int64 // bytes of all documents
@@ -68,7 +68,7 @@ func (k *accountChecker) checkAll() {
 	})
 }
 
-// scanKeys visits all keys of a kind, without their common prefix.
+// scanKeys visits all keys of a kind. It passes the keys without their common prefix.
 func (k *accountChecker) scanKeys(kind byte, visit func(rest, value []byte)) (n int) {
 	prefix := containerPrefix(kind, k.c.number)
 	k.r.Scan(prefix, endOfPrefix(prefix), func(key, value []byte) bool {

@@ -38,17 +38,17 @@ type Container struct {
 	keyText  []string
 	keys     *rawjson.Extractor
 	policy   *policy
-	ttl      *int32      // seconds until documents expire, -1 for never; nil: no expiry, whatever a document says
+	ttl      *int32      // seconds until documents expire, -1 for never; nil: no document expires, even with a ttl
 	unique   []uniqueKey // unique keys besides the id
 
 	hierarchical bool // the components of a key are hashed separately
 	keyVersion   int  // version of the hash
 
-	clock func() time.Time // used by conditions with the current time
+	clock func() time.Time // clock of conditions that use the current time
 
-	offer     *Offer // nil if the database has one, or the creator requested none
+	offer     *Offer // nil if the container has no throughput of its own
 	ranges    []Range
-	nextRange int // the lowest id that no range has had
+	nextRange int // the lowest unused range id
 }
 
 // A resourceRecord is the stored form of a database or container.
@@ -122,8 +122,8 @@ type partitionPaths struct {
 	Version int      `json:"version"`
 }
 
-// defaultHashVersion is the hash version of a new container that requests none. azcosmos and
-// other clients compute version 1 in different ways.
+// defaultHashVersion is the hash version of a new container if the request has no version. It is not
+// 1, because azcosmos and other clients compute version 1 in different ways.
 const defaultHashVersion = 2
 
 // hashVersion returns the version of the hash. Keys of several paths always have version 2.
@@ -206,9 +206,9 @@ func parseDefinition(raw []byte) (*definition, error) {
 	return d, err
 }
 
-// checkNew refuses settings that a container of an earlier version may have: a TTL that is null
-// or has no index, which Cosmos DB needs to find the documents that expire; and computed
-// properties, which the engine does not evaluate.
+// checkNew refuses settings that only containers of earlier versions of the engine may have: a
+// null TTL, a TTL without an index (which Cosmos DB needs to find expired documents), and
+// computed properties, which the engine does not evaluate.
 func (d *definition) checkNew(body []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {

@@ -19,9 +19,9 @@ const (
 	MaxItem = 2 << 20
 	// maxID is the longest document id, in bytes.
 	maxID = 1023
-	// systemPropertiesSize is enough room for the system properties of any document.
+	// systemPropertiesSize is an upper bound for the bytes of a document's system properties.
 	systemPropertiesSize = 320
-	// maxInlineSize is the largest JSON that is stored in the table of documents itself.
+	// maxInlineSize is the largest JSON, in bytes, that is stored under key D; see the package comment.
 	maxInlineSize = 4 << 10
 )
 
@@ -32,7 +32,7 @@ type Document struct {
 	Partition Partition
 	text      []byte // space for the stored header, then the JSON
 	terms     int
-	ttl       int32 // 0 if the document has none
+	ttl       int32 // time to live in seconds; 0 if the document has no ttl
 }
 
 func (d Document) compactJSON() []byte { return d.text[headerSize:] }
@@ -96,7 +96,7 @@ func isMetadata(name []byte) bool {
 }
 
 // removeSystemMembers removes the system properties of a compact object. A client sends them when it
-// writes back a document that it has read.
+// writes back a document that it read.
 func removeSystemMembers(doc []byte) ([]byte, error) { return removeMembers(doc, isSystem) }
 
 func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) {
@@ -183,15 +183,15 @@ func checkID(id string) error {
 }
 
 // A storedDocument is a document in the store: a header of fixed length, followed by the JSON
-// unless that is stored in B.
+// unless the JSON is stored under key B.
 type storedDocument struct {
 	version uint64 // number of the write that created this version
 	changed int64  // _ts
 	terms   int
 	user    int    // length of the JSON before the system properties
 	size    int    // length of the JSON
-	ttl     int32  // its own time to live, 0 if it has none
-	sum     uint32 // checksum of all of this and the JSON
+	ttl     int32  // time to live in seconds; 0 if the document has no ttl
+	sum     uint32 // checksum of summed and the JSON
 	summed  []byte // part of the header that sum covers
 	small   []byte
 	key     []byte // key in the store; valid during the reader's transaction
@@ -202,7 +202,7 @@ const (
 	sumAt      = 8 + 8 + 4 + 4 + 4 + 4
 )
 
-// writeHeader writes the header of doc into b.
+// writeHeader writes the header of doc to b.
 func (s storedDocument) writeHeader(b, doc []byte) {
 	binary.BigEndian.PutUint64(b, s.version)
 	binary.BigEndian.PutUint64(b[8:], uint64(s.changed)) //nolint:gosec // readStored converts it back
@@ -251,14 +251,14 @@ func (s storedDocument) readUnchecked(r disk.State, c *Container) []byte {
 	return s.small
 }
 
-// newDamageError returns an error that names the damaged document and how to repair it.
+// newDamageError returns an error that names the damaged document and says how to repair it.
 func (c *Container) newDamageError(s storedDocument) error {
 	place, pk := string(s.key), Partition("")
 	if n := len(s.key); n > 7+8 {
 		pk = partitionOfKey(s.key)
 		place = fmt.Sprintf("partition %s, number %d", pk, decodeNumber(s.key[n-8:]))
 	}
-	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, %s: the document is not what was written to it; "+
+	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, %s: the document does not match its checksum; "+
 		"the check command lists all such places, and deleting the document or restoring the folder from a copy repairs this one",
 		disk.ErrDamaged, c.Database, c.ID, place)}
 }

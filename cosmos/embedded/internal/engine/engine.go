@@ -17,13 +17,13 @@ import (
 // Options configure an Engine.
 type Options struct {
 	Clock              func() time.Time
-	Stale              func() int           // nil: every read is fresh
-	Lag                func() time.Duration // nil: no read is late; otherwise it returns the lag of a read
-	Pessimistic        bool                 // charge queries with a point read for each document
+	Stale              func() int           // returns the number of commits that a read does not see; nil: every read is fresh
+	Lag                func() time.Duration // returns the age of the state that a read sees; nil: every read is fresh
+	Pessimistic        bool                 // charge queries with a point read for each loaded document
 	StrictIndex        bool                 // charge a query in a partition with a scan if the partition key is not indexed
 	OrderByOnlyIndexed bool                 // documents without the path of ORDER BY are not results under a policy of all paths
 	RangeBytes         int64                // bytes that a physical partition holds; 0: 50 GB
-	Committed          func([]Change)       // called in the order of the commits; may be nil
+	Committed          func([]Change)       // called with the changes of each commit, in the order of the commits; may be nil
 	Limits             query.Limits         // limits of a query page; zero: query.DefaultLimits
 	Version            string               // version of the program, stored with the format of a new store
 }
@@ -31,9 +31,9 @@ type Options struct {
 // A Change is a document after a commit.
 type Change struct {
 	Database, Container string
-	Partition           Partition // opaque; the same for the same key
+	Partition           Partition // opaque; equal for equal partition keys
 	ID                  string
-	JSON                []byte // nil: it was deleted; must not be modified
+	JSON                []byte // must not be modified; nil if the document was deleted
 }
 
 // An Engine is one account. It is safe for concurrent use and starts no goroutine.
@@ -45,26 +45,27 @@ type Engine struct {
 	strictIndex      bool
 	orderOnlyIndexed bool
 	lag              func() time.Duration
-	tell             func([]Change)
+	committed        func([]Change)
 	lagging          sync.Mutex
 	commits          []time.Time // times of the last commits, guarded by lagging
 	identity         uint64
 	rangeBytes       int64
 	limits           query.Limits
-	sizes            sync.Map // container number to *atomic.Int64, its bytes of documents
+	sizes            sync.Map // *atomic.Int64 by container number: the bytes of the container's documents
 
 	changing sync.Mutex   // held while a database or container is changed
-	mu       sync.RWMutex // guards the map, never held during a transaction
+	mu       sync.RWMutex // guards catalog; never held during a transaction
 	catalog  map[string]*Database
 }
 
 // Open reads the databases and containers of a store. The caller closes the store.
 func Open(store disk.Store, o Options) (*Engine, error) {
 	e := &Engine{
-		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, tell: o.Committed, pessimistic: o.Pessimistic, strictIndex: o.StrictIndex, orderOnlyIndexed: o.OrderByOnlyIndexed, catalog: map[string]*Database{},
+		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, committed: o.Committed, pessimistic: o.Pessimistic, strictIndex: o.StrictIndex, orderOnlyIndexed: o.OrderByOnlyIndexed, catalog: map[string]*Database{},
 		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes), limits: cmp.Or(o.Limits, query.DefaultLimits),
 	}
-	// A crash after Prepare leaves a new store with a format, and without an identity.
+	// A crash after Prepare leaves a new store with a format but without an identity. The next
+	// Open creates the identity.
 	if err := storeFormat(o.Version).Prepare(context.Background(), store); err != nil {
 		return nil, err
 	}

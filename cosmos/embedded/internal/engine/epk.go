@@ -14,7 +14,7 @@ import (
 
 // effectiveKey returns the effective partition key of pk: the position of a logical partition
 // in the key space that the ranges divide. Clients compute the same value to choose a range, so
-// it must match theirs exactly.
+// both values must be equal.
 func (c *Container) effectiveKey(pk Partition) string {
 	var values []query.Value
 	_ = rawjson.EachElement([]byte(pk), func(v []byte) bool { // a Partition is an array
@@ -56,7 +56,7 @@ func hashV2(values ...query.Value) string {
 	return strings.ToUpper(hex.EncodeToString(b[:]))
 }
 
-// appendComponent appends the form of a partition key value that is hashed.
+// appendComponent appends the encoding of a partition key value from which the hash is computed.
 func appendComponent(b []byte, v query.Value, end byte) []byte {
 	switch v.Kind {
 	case query.Undefined, query.Array, query.Object: // arrays and objects are never keys

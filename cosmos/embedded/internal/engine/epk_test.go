@@ -19,8 +19,8 @@ func newKeyedContainer(t testing.TB, version int, paths string, ranges int) *Con
 	return c
 }
 
-// The test vectors are those of the clients of Cosmos DB, which have the hash of version 2
-// before its two top bits are cleared.
+// The test vectors are from the clients of Cosmos DB. Their hashes of version 2 still contain the
+// two top bits, which are cleared later.
 func TestEffectiveKey_IsThatOfTheClients(t *testing.T) {
 	for _, tc := range []struct{ pk, v1, v2 string }{
 		{`[""]`, "0000000000000000000000003CCCB0FF", "32E9366E637A71B4E710384B2F4970A0"},
@@ -41,7 +41,7 @@ func TestEffectiveKey_IsThatOfTheClients(t *testing.T) {
 		newKeyedContainer(t, 2, `["/a","/b","/c"]`, 1).effectiveKey(`["/path1","/path2","/path3"]`))
 }
 
-// TestSplitRanges_CoverTheKeySpace splits again and again: every key is in
+// TestSplitRanges_CoverTheKeySpace splits ranges repeatedly: every key is in
 // exactly one range, and no id is used twice.
 func TestSplitRanges_CoverTheKeySpace(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

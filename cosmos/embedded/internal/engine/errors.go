@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An Error is a failed request, with the HTTP status that Cosmos DB answers.
+// An Error describes a failed request, with the HTTP status that Cosmos DB returns.
 type Error struct {
 	Status    int
 	SubStatus int
@@ -24,7 +24,7 @@ func newErrorf(status int, format string, args ...any) *Error {
 
 // A DamageError reports a damaged entry of the file. It wraps disk.ErrDamaged.
 type DamageError struct {
-	Partition Partition // of the damaged entry; "" if unknown
+	Partition Partition // partition of the damaged entry; "" if unknown
 	err       error
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A Line is one line of an exported account: a database, a container of the last database, or a
-// document of the last container.
+// A Line is one line of an exported account: a database, a container of the database above it,
+// or a document of the container above it.
 type Line struct {
 	Database   string          `json:"database,omitempty"`
 	Container  string          `json:"container,omitempty"`
@@ -75,8 +75,8 @@ func (e *Engine) Export(visit func(Line) error) error {
 // importBatch is the number of documents in one transaction of an import.
 const importBatch = 100
 
-// An Importer writes an exported account into this one. Existing data stays, except that
-// documents with the same ids are replaced.
+// An Importer writes an exported account into the account of the engine. It replaces documents
+// with the same ids and keeps all other data.
 type Importer struct {
 	e         *Engine
 	database  string
@@ -85,7 +85,7 @@ type Importer struct {
 	Documents int
 }
 
-// Importer returns an Importer.
+// Importer returns an Importer that writes into e.
 func (e *Engine) Importer() *Importer { return &Importer{e: e} }
 
 // Add imports the next line. Call Flush after the last line.
@@ -143,7 +143,7 @@ func (i *Importer) addDocument(ctx context.Context, body []byte) error {
 	return i.Flush(ctx)
 }
 
-// Flush writes the documents that Add has collected.
+// Flush writes the documents that Add collected.
 func (i *Importer) Flush(ctx context.Context) error {
 	if len(i.ops) == 0 {
 		return nil

@@ -10,22 +10,22 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A FeedRequest asks for one page of the change feed: the newest version of
+// A FeedRequest requests one page of the change feed: the newest version of
 // each document that was created or changed, in the order of the changes.
-// Deletions are not in it.
+// The feed does not contain deletions.
 type FeedRequest struct {
-	Partition   Partition // if Scoped, the only partition
+	Partition   Partition // the only partition that is read, if Scoped
 	Scoped      bool
 	Prefix      Partition // see QueryRequest
 	Range       *Range
-	After       uint64    // number of the last change that the client has seen
-	FromNow     bool      // only future changes
-	Since       time.Time // only changes after this second; zero for all
-	MaxItems    int       // maximum, or -1
+	After       uint64    // number of the last change that the client received
+	FromNow     bool      // return no change that precedes the request
+	Since       time.Time // only changes after this second; zero for all changes
+	MaxItems    int       // maximum number of documents; -1 for no limit
 	Consistency Consistency
 }
 
-// A FeedPage is one page. It has no JSON if there are no changes.
+// A FeedPage is one page of the change feed. JSON is nil if the page has no changes.
 type FeedPage struct {
 	JSON    []byte
 	Count   int
@@ -53,18 +53,18 @@ type feedReader struct {
 	c    *Container
 	r    disk.Reader
 	now  time.Time
-	epks map[Partition]bool // whether a partition is in the range
+	epks map[Partition]bool // whether each visited partition is in the requested range
 	last uint64             // number of the newest change on the page
 	page FeedPage
 }
 
 func (f *feedReader) readPage(ctx context.Context) error {
 	f.page.Session = decodeNumber(f.r.Get(counterKey))
-	f.page.Last = f.page.Session // unless the page is full before
+	f.page.Last = f.page.Session // position of the next page, unless this page fills up first
 	if f.q.FromNow {
 		return nil
 	}
-	if f.q.After > f.page.Session { // a position in a state that this reader cannot see yet
+	if f.q.After > f.page.Session { // the position is newer than the state that this reader sees
 		f.page.Last = f.q.After
 		return nil
 	}

@@ -44,7 +44,7 @@ func (e *Engine) DocumentByRID(c *Container, pk Partition, rid string) (id strin
 		return "", false
 	}
 	seq := binary.BigEndian.Uint64(text[len(c.ridBytes):])
-	_ = e.viewState(Consistency{}, func(r disk.Reader) error { // the request reads the document itself, and reports a failure
+	_ = e.viewState(Consistency{}, func(r disk.Reader) error { // ignored: the request then reads the document, and reports the same error
 		key := documentKey(c.number, pk, seq)
 		b := r.Get(key)
 		if b == nil {
@@ -58,13 +58,13 @@ func (e *Engine) DocumentByRID(c *Container, pk Partition, rid string) (id strin
 	return id, found
 }
 
-// damagedEntry returns the error of an index entry that refers to a document with another id.
-func (c *Container) damagedEntry(pk Partition, seq uint64) error {
+// newIndexDamageError returns the error for an index entry that refers to a document with another id.
+func (c *Container) newIndexDamageError(pk Partition, seq uint64) error {
 	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index refers to document number %d "+
 		"that has another id; restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, seq)}
 }
 
-// hasID reports whether id is the id of a document.
+// hasID reports whether the document doc has this id.
 func hasID(doc []byte, id string) (has bool) {
 	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // a truncated document has no id
 		if !rawjson.IsName(name, "id") {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestLogicalPartition_Holds20GB sets the record of a partition to almost full.
+// TestLogicalPartition_Holds20GB sets the recorded size of a partition to almost 20 GB.
 func TestLogicalPartition_Holds20GB(t *testing.T) {
 	e, c := testContainer(t, defaultPolicy)
 	const pk = Partition(`["p"]`)

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// idsOf returns the ids to which a condition restricts the documents, or nil. The caller tests
+// findNamedIDs returns the ids to which a condition restricts the documents, or nil. The caller tests
 // the rest of the condition.
-func idsOf(q *query.Query) []string {
+func findNamedIDs(q *query.Query) []string {
 	for _, p := range q.Analyze().Predicates {
 		if !isID(p.Path) || p.In == nil {
 			continue
@@ -27,9 +27,9 @@ func idsOf(q *query.Query) []string {
 	return nil
 }
 
-// scanNamed is scanPartition for a query that names the ids of its documents: it looks them up
+// scanByID is scanPartition for a query that names the ids of its documents: it looks them up
 // in the id index.
-func (r *pageBuilder) scanNamed(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
+func (r *pageBuilder) scanByID(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	seqs, known := r.found[pk]
 	if !known {
 		r.slots.CountLookups(len(r.ids))
@@ -63,12 +63,12 @@ func (r *pageBuilder) lookUpIDs(pk Partition) (seqs []uint64, err error) {
 	return seqs, nil
 }
 
-// idsBeforeJump ids of a partition are read before the rest is skipped.
+// idsBeforeJump is the number of ids of a partition that are read before the scan seeks.
 const idsBeforeJump = 16
 
 // eachPartitionWithID visits the partitions with a document that has one of the ids. It reads
-// only the id index. In a partition with many ids, it reads the first ones, then seeks the ids
-// that it needs.
+// only the id index. In a partition with many ids, it reads the first idsBeforeJump ids, then
+// seeks the requested ids.
 func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 	ids := slices.Sorted(slices.Values(r.ids))
 	from := containerPrefix('I', r.c.number)
@@ -77,12 +77,12 @@ func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 		start := from
 		from = nil
 		var partition []byte // key prefix of the current partition
-		read := 0            // count of its ids read so far
-		found := false       // one of them is in ids
+		read := 0            // number of ids of the partition read so far
+		found := false       // the partition has one of ids
 		r.reader.Scan(start, end, func(key, _ []byte) bool {
 			if partition == nil || !bytes.HasPrefix(key, partition) {
 				if partition = idPrefix(key); partition == nil {
-					return true // damaged, as Check reports
+					return true // a damaged key, which Check reports
 				}
 				read, found = 0, false
 				if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil {

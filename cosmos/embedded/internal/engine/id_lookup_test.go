@@ -15,7 +15,7 @@ import (
 )
 
 // newFilledContainer returns a container with documents "0" to "99" in each of the partitions
-// p, q and r, inserted alternately. Their n descends.
+// p, q and r, inserted alternately. Their property n descends.
 func newFilledContainer(t testing.TB) (*Engine, *Container) {
 	t.Helper()
 	e, c := testContainer(t, defaultPolicy)
@@ -29,8 +29,8 @@ func newFilledContainer(t testing.TB) (*Engine, *Container) {
 	return e, c
 }
 
-// readAllPages reads all pages of a query and returns the results, and how many documents were
-// read.
+// readAllPages reads all pages of a query and returns the results, and the number of documents that
+// were read.
 func readAllPages(t require.TestingT, e *Engine, c *Container, text string, pk Partition, page int) (results []string, scanned int) {
 	q, err := e.ParseQuery(context.Background(), text, nil)
 	require.NoError(t, err)

@@ -17,10 +17,10 @@ type idRange struct {
 // nextID returns the smallest string greater than id.
 func nextID(id string) string { return id + "\x00" }
 
-// idRangeOf returns the range to which the indexed part of a condition restricts the ids, or
+// findIDRange returns the range to which the indexed part of a condition restricts the ids, or
 // nil. A document outside the range is not charged, so the charge is the same whether it is
 // read or not.
-func idRangeOf(plan query.Plan) *idRange {
+func findIDRange(plan query.Plan) *idRange {
 	var within *idRange
 	for _, p := range plan.Confines {
 		if !isID(p.Path) || p.In != nil {
@@ -36,7 +36,7 @@ func idRangeOf(plan query.Plan) *idRange {
 
 func isID(path rawjson.Path) bool { return len(path) == 1 && !path[0].Array && path[0].Name == "id" }
 
-// narrowTo restricts the range to ids for which p can hold.
+// narrowTo restricts the range to ids for which the predicate p can hold.
 func (i *idRange) narrowTo(p query.Predicate) {
 	low, high := i.low, ""
 	bounded := false
@@ -84,18 +84,18 @@ func (r *pageBuilder) idKeys(pk Partition) (from, to []byte) {
 type rangeWalk struct {
 	from, to  []byte // the rest of the range
 	seqs      []uint64
-	done      bool   // the range is read: seqs has all its documents, in the order of insertion
-	duplicate uint64 // a document to which two entries refer because of damage, or 0
+	done      bool   // the whole range was read: seqs has all its documents, in the order of insertion
+	duplicate uint64 // sequence number of a document to which two entries refer because of damage, or 0
 }
 
 const (
-	// firstWalkEntries entries of the id index are read before any document.
+	// firstWalkEntries is the number of id index entries that are read before any document.
 	firstWalkEntries = 1024
-	// walkEntriesPerScan entries are read for each document that is scanned.
+	// walkEntriesPerScan is the number of id index entries that are read for each scanned document.
 	walkEntriesPerScan = 16
 )
 
-// advanceWalk reads up to n more entries.
+// advanceWalk reads up to n more entries of a walk.
 func (r *pageBuilder) advanceWalk(w *rangeWalk, n int) {
 	if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil || w.done {
 		return
@@ -123,8 +123,8 @@ func (r *pageBuilder) advanceWalk(w *rangeWalk, n int) {
 // scanRange is scanPartition for a query that restricts the ids to a range. The results must be
 // in the order of insertion, which the id index does not have, so the whole range must be known
 // before the first result. If the range is most of the partition, a scan finds a page of
-// results sooner. So both take turns: it scans the partition and reads the range of the index;
-// when the range is complete, it looks up the remaining documents.
+// results sooner. So scanRange alternates between scanning the partition and reading the range of
+// the index. When it has read the range, it looks up the remaining documents.
 func (r *pageBuilder) scanRange(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	w := r.openWalk(pk)
 	if !w.done {
@@ -145,7 +145,7 @@ func (r *pageBuilder) scanRange(pk Partition, last uint64, visit func(seq uint64
 	}
 	r.visitFound(pk, w.seqs, last, func(seq uint64, s storedDocument, doc []byte) bool {
 		if seq == w.duplicate || !r.idRange.hasID(documentID(doc)) {
-			r.broken, r.brokenAt = r.c.damagedEntry(pk, seq), seq
+			r.broken, r.brokenAt = r.c.newIndexDamageError(pk, seq), seq
 			return false
 		}
 		return visit(seq, s, doc)

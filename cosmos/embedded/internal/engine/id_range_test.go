@@ -20,7 +20,7 @@ import (
 // engine does not index. A query with c.copy in place of c.id and c.own in place of c.pk has
 // the same results, and is evaluated by scanning.
 
-// An idFixture is a container of such documents.
+// An idFixture is a container of documents that repeat their keys.
 type idFixture struct {
 	e   *Engine
 	c   *Container
@@ -96,8 +96,8 @@ func (w *idFixture) deleteDocument(r *rapid.T, id, pk string) {
 	require.NoError(r, err)
 }
 
-// replaceLast sometimes deletes the last document of a page, and sometimes creates another one
-// with its id.
+// replaceLast sometimes deletes the last document of a page, and sometimes creates a new document
+// with the same id.
 func (w *idFixture) replaceLast(r *rapid.T, p *pageReader) {
 	var at pagePosition
 	if p.done || at.parseToken(p.req) != nil || len(at.keys) == 0 || at.keys[0].Kind != query.String {
@@ -195,8 +195,8 @@ func (p *pageReader) readPage(r *rapid.T, w *idFixture) Page {
 }
 
 // TestQuery_ByIDReturnsWhatAScanReturns compares every page of queries that the id index serves
-// with the page of a scan: its bytes, its charge and whether another page follows, with writes
-// in between.
+// with the page of a scan: its bytes, its charge and whether another page follows. Random writes
+// happen between the pages.
 func TestQuery_ByIDReturnsWhatAScanReturns(t *testing.T) {
 	for name, open := range map[string]func(*rapid.T) disk.Store{
 		"memory": func(*rapid.T) disk.Store { return disk.NewMemory() },
@@ -251,7 +251,7 @@ func compareWithScan(r *rapid.T, w *idFixture) {
 	}
 }
 
-func namesIDs(q *query.Query) bool { return idsOf(q) != nil }
+func namesIDs(q *query.Query) bool { return findNamedIDs(q) != nil }
 
 // TestQuery_ByIDReadsOnlyItsPage counts the documents that pages of ordered queries read.
 func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
@@ -261,11 +261,11 @@ func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 		query            string
 		in               Partition
 		page             int
-		scanned, results int // on all pages
+		scanned, results int // sums over all pages
 	}{
 		{"SELECT TOP 5 * FROM c ORDER BY c.id", p, -1, 5, 5},
 		{"SELECT TOP 5 * FROM c ORDER BY c.id DESC", p, -1, 5, 5},
-		{"SELECT * FROM c ORDER BY c.id", p, 10, 109, 100}, // each page reads the first document of the next
+		{"SELECT * FROM c ORDER BY c.id", p, 10, 109, 100}, // each page also reads the first document of the next page
 		{"SELECT * FROM c WHERE c.id > '50' ORDER BY c.id", p, -1, 53, 53},
 		{"SELECT * FROM c WHERE c.id > '50' AND c.id <= '52' ORDER BY c.id DESC", p, -1, 2, 2},
 		{"SELECT * FROM c WHERE STARTSWITH(c.id, '7') AND c.n > 80 ORDER BY c.id", p, -1, 11, 5},
@@ -287,8 +287,8 @@ func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 	}
 }
 
-// A condition that no index answers loads, and so charges, all documents of the range,
-// as it did when they were found by scanning.
+// A condition that no index answers loads and charges all documents of the range, as a scan of
+// the partition does.
 func TestQuery_ByIDLoadsTheRangeForOtherConditions(t *testing.T) {
 	e, c := newFilledContainer(t)
 	q, err := e.ParseQuery(t.Context(), "SELECT * FROM c WHERE STARTSWITH(c.id, '7') AND c.n != 80 ORDER BY c.id", nil)
@@ -301,8 +301,8 @@ func TestQuery_ByIDLoadsTheRangeForOtherConditions(t *testing.T) {
 }
 
 // TestQuery_ByIDContinuesAmongNewDocuments deletes and creates documents around the position
-// where a page ended. A document with the id of the last one that was created later is another
-// document, which has not been returned yet.
+// where a page ended. If the last returned document is deleted and created again, it is a new
+// document, which the next page returns.
 func TestQuery_ByIDContinuesAmongNewDocuments(t *testing.T) {
 	for order, want := range map[string][][]string{"ASC": {{"b", "d"}, {"d", "e", "f"}}, "DESC": {{"f", "d"}, {"d", "c", "b"}}} {
 		e, c := testContainer(t, `{"includedPaths":[{"path":"/*"}]}`)
@@ -331,8 +331,8 @@ func TestQuery_ByIDContinuesAmongNewDocuments(t *testing.T) {
 	}
 }
 
-// TestQuery_RangesTakeTurnsWithScanning has more documents in the range than are looked up at
-// first: the range comes first or last in the order of insertion.
+// TestQuery_RangesTakeTurnsWithScanning has more documents in the range than firstWalkEntries. The
+// range is at the start or at the end of the order of insertion, or spread over it.
 func TestQuery_RangesTakeTurnsWithScanning(t *testing.T) {
 	const documents = 6000
 	for name, number := range map[string]func(i int) int{
@@ -342,7 +342,7 @@ func TestQuery_RangesTakeTurnsWithScanning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, c := testContainer(t, `{"includedPaths":[{"path":"/*"}]}`)
-			var all []string // in the order of insertion
+			var all []string // all ids, in the order of insertion
 			for i := 0; i < documents; i += 100 {
 				var ops []Op
 				for j := i; j < i+100; j++ {

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	leastThroughput   = 400
-	leastAutoscale    = 1000
-	mostThroughput    = 1_000_000
+	minThroughput     = 400
+	minAutoscale      = 1000
+	maxThroughput     = 1_000_000
 	defaultThroughput = 400
-	autoscaleFactor   = 10 // from the lowest throughput to the highest
+	autoscaleFactor   = 10 // ratio of the highest throughput to the lowest
 )
 
 // An Offer is the throughput of a container, or of a database that shares it among its
@@ -24,10 +24,10 @@ const (
 type Offer struct {
 	Number    uint32 `json:"number"`
 	Manual    int    `json:"manual,omitempty"`
-	Autoscale int    `json:"autoscale,omitempty"` // maximum; 0 for a manual offer
+	Autoscale int    `json:"autoscale,omitempty"` // maximum RU/s; 0 for a manual offer
 	Highest   int    `json:"highest"`             // highest throughput ever set, which determines the minimum
 	Version   uint64 `json:"version"`
-	Changed   int64  `json:"changed"` // seconds since 1970
+	Changed   int64  `json:"changed"` // time of the last change, in seconds since 1970
 }
 
 // ID returns the resource id of the offer.
@@ -42,9 +42,9 @@ func (o *Offer) Throughput() int { return max(o.Manual, o.Autoscale) }
 // MinThroughput returns the lowest throughput to which the offer can be set.
 func (o *Offer) MinThroughput() int {
 	if o.Autoscale > 0 {
-		return roundUp(max(leastAutoscale, o.Highest/10), 1000)
+		return roundUp(max(minAutoscale, o.Highest/10), 1000)
 	}
-	return roundUp(max(leastThroughput, o.Highest/100), 100)
+	return roundUp(max(minThroughput, o.Highest/100), 100)
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
@@ -60,10 +60,10 @@ func (t Throughput) Check() error {
 	switch {
 	case t.Manual != 0 && t.Autoscale != 0:
 		return badRequest("throughput is either manual or autoscale, not both")
-	case t.Autoscale != 0 && (t.Autoscale < leastAutoscale || t.Autoscale > mostThroughput || t.Autoscale%1000 != 0):
-		return badRequest("autoscale throughput %d: want a multiple of 1000 from 1000 to %d", t.Autoscale, mostThroughput)
-	case t.Manual != 0 && (t.Manual < leastThroughput || t.Manual > mostThroughput || t.Manual%100 != 0):
-		return badRequest("throughput %d: want a multiple of 100 from 400 to %d", t.Manual, mostThroughput)
+	case t.Autoscale != 0 && (t.Autoscale < minAutoscale || t.Autoscale > maxThroughput || t.Autoscale%1000 != 0):
+		return badRequest("autoscale throughput %d: want a multiple of 1000 from 1000 to %d", t.Autoscale, maxThroughput)
+	case t.Manual != 0 && (t.Manual < minThroughput || t.Manual > maxThroughput || t.Manual%100 != 0):
+		return badRequest("throughput %d: want a multiple of 100 from 400 to %d", t.Manual, maxThroughput)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (e *Engine) newOffer(number uint32, t Throughput, version uint64) *Offer {
 type Provisioned struct {
 	*Offer
 	Database  string
-	Container string // "" if the offer is that of the database
+	Container string // "" if the offer belongs to the database
 	rid, self string
 	etag      string
 }
@@ -104,14 +104,14 @@ func (p Provisioned) JSON() []byte {
 	return b
 }
 
-// Migrated returns the throughput of the offer after a change of its kind, which keeps its
-// maximum.
+// Migrated returns the throughput of the offer after a migration between manual and autoscale.
+// The maximum stays the same.
 func (p Provisioned) Migrated(toAutoscale bool) (Throughput, error) {
 	switch {
 	case toAutoscale == (p.Autoscale > 0):
 		return Throughput{}, badRequest("the throughput already is of this kind")
 	case toAutoscale:
-		return Throughput{Autoscale: roundUp(max(leastAutoscale, p.Manual), 1000)}, nil
+		return Throughput{Autoscale: roundUp(max(minAutoscale, p.Manual), 1000)}, nil
 	}
 	return Throughput{Manual: p.Autoscale}, nil
 }
@@ -157,7 +157,7 @@ func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Through
 		return Provisioned{}, err
 	}
 	err = e.changeDatabase(ctx, p.Database, func(tx disk.Tx, version uint64) (*Database, error) {
-		if p, err = e.Offer(id); err != nil { // it may have been deleted before this change had the lock
+		if p, err = e.Offer(id); err != nil { // the offer may have been deleted while this call waited for the lock
 			return nil, err
 		}
 		if err := checkETag(ifMatch, p.etag); err != nil {

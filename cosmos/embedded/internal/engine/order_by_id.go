@@ -8,16 +8,16 @@ import (
 )
 
 // isServedByID reports whether the id index of a logical partition can serve a page of an ORDER
-// BY without the documents of other pages. The indexes must answer the whole condition:
-// otherwise every candidate is loaded, and charged, before the order is known.
+// BY without the documents of other pages. The indexes must answer the whole condition: otherwise
+// every candidate must be loaded, and charged, before the order is known.
 func (r *pageBuilder) isServedByID() bool {
 	orders := r.q.Query.Orders()
 	return r.q.Scoped && r.ids == nil && len(orders) == 1 && isID(orders[0].Path) && r.plan.IndexOnly()
 }
 
 // fillOrderedByID adds the documents of one logical partition in the order of their ids. A page
-// starts in the id index where the last one ended, even if that document was deleted. If a new
-// document has the same id, it was inserted later and comes next.
+// starts at the id at which the previous page ended, even if that document was deleted. A new
+// document with the same id was inserted later, so the page begins with the new document.
 func (r *pageBuilder) fillOrderedByID() {
 	skip := r.q.Query.Offset()
 	if r.resumed {
@@ -71,7 +71,7 @@ func (r *pageBuilder) keysAfterPosition(from, to []byte, descending bool) (low, 
 		return from, lowerKey(to, append(id, 0))
 	case at.Kind == query.String:
 		return higherKey(from, id), to
-	case (at.Kind > query.String) != descending: // all ids are before the position
+	case (at.Kind > query.String) != descending: // ids are strings, and all strings are before the position
 		return to, to
 	}
 	return from, to

@@ -5,9 +5,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// maxPartitionKey is the longest partition key value, in bytes. The documentation's 101 bytes
-// for containers without hash version 2 are not enforced: the tests of azcosmos write longer
-// ones.
+// maxPartitionKey is the longest partition key value, in bytes. The documented limit of 101 bytes
+// for containers without hash version 2 is not enforced, because the tests of azcosmos write longer
+// values.
 const maxPartitionKey = 2048
 
 // A Partition is the value of a partition key in one canonical form: a JSON
@@ -28,11 +28,11 @@ func (c *Container) ParsePartition(header string) (Partition, error) {
 	if len(values) != len(c.keyPaths) {
 		return "", badRequest("partition key has %d values, the container has %d paths", len(values), len(c.keyPaths))
 	}
-	return c.partitionOf(values)
+	return c.encodePartition(values)
 }
 
-// ParseScope parses the partition key header of a query or feed. It may have only the first
-// parts of a hierarchical key; prefix is then the prefix of the matching partitions.
+// ParseScope parses the partition key header of a query or feed. If the header has only the first
+// parts of a hierarchical key, ParseScope returns the common prefix of the matching partitions.
 func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) {
 	values, err := parseKey(header)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) 
 	if len(values) > len(c.keyPaths) {
 		return "", "", badRequest("partition key has %d values, the container has %d paths", len(values), len(c.keyPaths))
 	}
-	if pk, err = c.partitionOf(values); err != nil || len(values) == len(c.keyPaths) {
+	if pk, err = c.encodePartition(values); err != nil || len(values) == len(c.keyPaths) {
 		return pk, "", err
 	}
 	if len(values) == 0 {
@@ -50,7 +50,7 @@ func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) 
 	return "", pk.keyPrefix(), nil
 }
 
-// keyPrefix returns the prefix of longer keys with the same first values.
+// keyPrefix returns the prefix of all longer keys that start with the values of p.
 func (p Partition) keyPrefix() Partition { return p[:len(p)-1] + "," }
 
 func parseKey(header string) ([]query.Value, error) {
@@ -74,8 +74,8 @@ func parseKey(header string) ([]query.Value, error) {
 	return values, nil
 }
 
-// partitionOf makes a partition of the values of the first paths, or of all paths.
-func (c *Container) partitionOf(values []query.Value) (Partition, error) {
+// encodePartition encodes the values of all paths, or of the first paths, as a Partition.
+func (c *Container) encodePartition(values []query.Value) (Partition, error) {
 	pk, size := []byte{'['}, 0
 	for i, v := range values {
 		if size += len(v.Text); size > maxPartitionKey {
@@ -105,5 +105,5 @@ func (c *Container) extractPartition(doc []byte) (Partition, error) {
 	for i, raw := range slots {
 		values[i] = query.ParseValue(raw)
 	}
-	return c.partitionOf(values)
+	return c.encodePartition(values)
 }

@@ -19,7 +19,7 @@ const maxPatch = 10
 
 // A PatchDoc is the checked body of a patch request.
 type PatchDoc struct {
-	condition  *query.Query // nil: always
+	condition  *query.Query // nil: the patch has no condition
 	operations []patchOp
 	grows      int // approximate number of bytes by which the document may grow
 }
@@ -28,7 +28,7 @@ type patchOp struct {
 	op    string
 	path  []string
 	text  string   // the path as sent
-	from  []string // path of the value that move moves
+	from  []string // source path of a move
 	value []byte   // compact JSON; nil if op is remove
 }
 
@@ -46,8 +46,8 @@ func (p *PatchDoc) evaluateCondition(ctx context.Context, doc []byte) (bool, err
 	return p.condition.Holds(slots), slots.Failure()
 }
 
-// ParsePatch checks the body of a patch request. Operations without a condition may be a bare
-// array.
+// ParsePatch checks the body of a patch request. A patch without a condition may be a bare array of
+// operations.
 func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, error) {
 	var raw struct {
 		Condition  *string `json:"condition"`
@@ -125,7 +125,7 @@ func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, err
 	return p, nil
 }
 
-// splitPointer splits a JSON pointer.
+// splitPointer splits a JSON pointer into its unescaped steps.
 func splitPointer(path string) ([]string, error) {
 	if len(path) < 2 || path[0] != '/' {
 		return nil, badRequest("patch path %q must start with / and name a property", path)
@@ -159,7 +159,7 @@ func (p *PatchDoc) applyAll(doc []byte, c *Container) ([]byte, error) {
 	return doc, nil
 }
 
-// isAffected reports whether a change at path changes the value at key.
+// isAffected reports whether a change at path may change the value at key.
 func isAffected(path []string, key rawjson.Path) bool {
 	for i := 0; i < len(path) && i < len(key); i++ {
 		if path[i] != key[i].Name {
@@ -169,18 +169,18 @@ func isAffected(path []string, key rawjson.Path) bool {
 	return true
 }
 
-// A patchTarget is the location of a path in a document: an existing value, or where a new one
-// is inserted.
+// A patchTarget is the location of a path in a document: an existing value, or the position at
+// which a new value is inserted.
 type patchTarget struct {
 	start, end int  // bounds of the value, if it exists
 	from       int  // start of the member or element, including its name
 	array      bool // the parent is an array
 	exists     bool
-	insert     int  // where to insert a new member or element, if it does not exist
+	insert     int  // position for a new member or element, if the path does not exist
 	first      bool // the parent is empty
 }
 
-// isPrefix reports whether path is within the value at prefix, or that value.
+// isPrefix reports whether path equals prefix or lies below it.
 func isPrefix(prefix, path []string) bool {
 	return len(path) >= len(prefix) && slices.Equal(prefix, path[:len(prefix)])
 }
@@ -226,7 +226,7 @@ func (o patchOp) applyTo(doc []byte) ([]byte, error) {
 			return spliceBytes(doc, at.start, at.end, sum), err
 		}
 	case "add":
-		if at.exists && at.array { // inserted before the existing element
+		if at.exists && at.array { // insert the value before the existing element
 			return spliceBytes(doc, at.start, at.start, append(bytes.Clone(o.value), ',')), nil
 		}
 	}
@@ -257,7 +257,7 @@ func (o patchOp) incrementNumber(raw []byte) ([]byte, error) {
 }
 
 func spliceBytes(doc []byte, start, end int, with []byte) []byte {
-	if start == end && end == len(doc)-1 { // a new last property: the rest need not move
+	if start == end && end == len(doc)-1 { // a new last property is appended without copying the document
 		last := doc[end]
 		return append(append(doc[:end], with...), last)
 	}
@@ -300,7 +300,7 @@ func (o patchOp) locateTarget(doc []byte) (patchTarget, error) {
 func findChild(doc []byte, start, end int, step string) (patchTarget, error) {
 	parent := doc[start:end]
 	at := patchTarget{insert: end - 1, first: len(parent) == 2, array: parent[0] == '['}
-	// offset returns the position in doc of a part of it.
+	// offset returns the position of part within doc.
 	offset := func(part []byte) int { return cap(doc) - cap(part) }
 	if parent[0] == '{' {
 		err := rawjson.EachMember(parent, func(name, value []byte) bool {

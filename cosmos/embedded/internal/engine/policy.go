@@ -12,8 +12,8 @@ import (
 
 const defaultPolicy = `{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}`
 
-// A policy is the indexing policy of a container. The engine indexes only ids: a policy decides
-// charges, and which ORDER BY is refused.
+// A policy is the indexing policy of a container. The engine indexes only ids: a policy determines
+// charges, and whether an ORDER BY is refused.
 type policy struct {
 	none       bool // indexing mode none
 	root       *policyNode
@@ -33,11 +33,11 @@ const (
 	excluded
 )
 
-// A policyNode is a node in the tree of paths: whether the value there (/a/?) and everything
-// below (/a/*) is indexed.
+// A policyNode is a node in the tree of paths. It says whether the value at its path (/a/?) and
+// all values below the path (/a/*) are indexed.
 type policyNode struct {
 	here, below inclusion
-	next        map[string]*policyNode // by property name, "[]" for all elements
+	next        map[string]*policyNode // child nodes by property name; "[]" is the node of all array elements
 }
 
 type pathJSON struct {
@@ -61,7 +61,7 @@ func parsePolicy(raw []byte) (*policy, error) {
 	if strings.EqualFold(p.Mode, "none") {
 		return &policy{none: true, root: &policyNode{below: excluded}}, nil
 	}
-	if p.Mode != "" && !strings.EqualFold(p.Mode, "consistent") && !strings.EqualFold(p.Mode, "lazy") { // lazy is of old accounts
+	if p.Mode != "" && !strings.EqualFold(p.Mode, "consistent") && !strings.EqualFold(p.Mode, "lazy") { // old accounts have the mode lazy
 		return nil, badRequest("indexingPolicy: indexingMode %q is not supported; want consistent or none", p.Mode)
 	}
 	if p.Automatic != nil && !*p.Automatic {
@@ -101,7 +101,7 @@ func parsePolicy(raw []byte) (*policy, error) {
 func (p *policy) addPath(path string, says inclusion) error {
 	at := p.root
 	body, below := strings.CutSuffix(path, "/*")
-	if path == "/" { // old tutorials mean everything by it
+	if path == "/" { // old tutorials use / for all paths
 		body, below = "", true
 	}
 	if !below {
@@ -157,7 +157,8 @@ func splitPath(path string) (rawjson.Path, error) {
 	return steps, nil
 }
 
-// isIndexed reports whether the values at path are indexed. id and _ts always are.
+// isIndexed reports whether the values at path are indexed. id and _ts are indexed under every policy
+// except indexing mode none.
 func (p *policy) isIndexed(path rawjson.Path) bool {
 	if p.none || len(path) == 0 {
 		return false
@@ -195,8 +196,8 @@ func (p *policy) checkOrder(orders []query.Order) error {
 	return badRequest("The order by query does not have a corresponding composite index that it can be served from.")
 }
 
-// hasOrder reports whether a composite index has the paths of orders, all in the same or all
-// in the opposite direction.
+// hasOrder reports whether a composite index has the paths of orders, with all directions the
+// same or all directions reversed.
 func hasOrder(index []composite, orders []query.Order) bool {
 	if len(index) != len(orders) {
 		return false
@@ -228,8 +229,8 @@ func (p *policy) countTerms(doc []byte) int {
 	return n
 }
 
-// changedTerms returns how many index entries are removed or added when a document replaces
-// another.
+// changedTerms returns the number of index entries that are removed or added when the document now
+// replaces before.
 func (p *policy) changedTerms(before, now []byte) int {
 	old, latest := p.listTerms(before), p.listTerms(now)
 	changed := 0
@@ -262,7 +263,7 @@ func (p *policy) eachTerm(doc []byte, visit func(path uint64, value []byte)) {
 	if p.none || p.root.below == excluded && len(p.root.next) == 0 {
 		return
 	}
-	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc is an object: it was checked
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc was checked to be an object
 		if !rawjson.IsName(name, "id") {
 			p.root.visitChild(string(name), name, p.root.below, 0, value, visit)
 		}
@@ -270,7 +271,8 @@ func (p *policy) eachTerm(doc []byte, visit func(path uint64, value []byte)) {
 	})
 }
 
-// visitChild visits the member or element of a value named name.
+// visitChild visits the indexed scalars in value, which is the member or element name of the value
+// at r. A nil r means that the policy has no node for that path.
 func (r *policyNode) visitChild(name string, quoted []byte, says inclusion, path uint64, value []byte, visit func(uint64, []byte)) {
 	var next *policyNode
 	if r != nil && r.next != nil {

@@ -15,16 +15,16 @@ import (
 // maxPage bounds the bytes of documents on one result page.
 const maxPage = 4 << 20
 
-// A QueryRequest asks for one result page.
+// A QueryRequest requests one result page.
 type QueryRequest struct {
 	Query        *query.Query
-	Text         string // identifies the query: a token fits one query
+	Text         string // text of the query; a continuation token is valid only with the same text
 	Partition    Partition
-	Scoped       bool      // restricted to Partition; otherwise the condition may restrict it
-	Prefix       Partition // prefix of a hierarchical key: only partitions with it
-	Range        *Range    // the only physical partition; nil: all
+	Scoped       bool      // only Partition is read; otherwise the condition may restrict the partitions
+	Prefix       Partition // only partitions with this prefix of a hierarchical key are read
+	Range        *Range    // the only physical partition that is read; nil: all
 	AllowCross   bool      // the request allows a query over several partitions
-	MaxItems     int       // maximum, or -1
+	MaxItems     int       // maximum number of results; -1 for no limit
 	Continuation string
 	Consistency  Consistency
 }
@@ -37,7 +37,7 @@ type Page struct {
 	Charge       Charge
 	Session      uint64
 	Scanned      int // documents read
-	Loaded       int // documents that an index could not answer for
+	Loaded       int // number of documents that were loaded because no index answers the condition
 }
 
 // gatewayRefusal is the text by which clients recognise a query that needs a plan.
@@ -56,9 +56,9 @@ func (e *Engine) ParseQuery(ctx context.Context, text string, params map[string]
 // partitions fails with a DamageError, the continuation of the Page starts after the damaged
 // document.
 //
-// The first physical partition evaluates the Source of a query over the whole container. In the
-// others the Source has no results, so that a client that combines the results of all physical
-// partitions gets those of the query.
+// The first physical partition evaluates the Source of a query over the whole container. In all
+// other physical partitions the Source has no results. So a client that combines the results of
+// all physical partitions obtains the results of the query.
 func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Base().Orders()); err != nil {
 		return Page{}, err
@@ -66,7 +66,7 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	if err := c.Scope(&q); err != nil {
 		return Page{}, err
 	}
-	alone := q.Scoped || q.Range != nil // the query is about one partition, logical or physical
+	alone := q.Scoped || q.Range != nil // the query reads one partition, logical or physical
 	if !alone && !q.AllowCross {
 		return Page{}, badRequest("the query spans partitions, but x-ms-documentdb-query-enablecrosspartition is not set")
 	}
@@ -82,13 +82,13 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 		derived = append(derived, q.Query)
 	}
 	r := &pageBuilder{e: e, derived: derived, isElsewhere: elsewhere, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query, e.orderOnlyIndexed), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
-	if r.ids = idsOf(q.Query); r.ids != nil {
+	if r.ids = findNamedIDs(q.Query); r.ids != nil {
 		r.found = map[Partition][]uint64{}
-	} else if r.idRange = idRangeOf(r.plan); r.idRange != nil {
+	} else if r.idRange = findIDRange(r.plan); r.idRange != nil {
 		r.walks = map[Partition]*rangeWalk{}
 	}
 	if !q.Scoped {
-		r.partitions = c.partitionsOf(r.plan)
+		r.partitions = c.findNamedPartitions(r.plan)
 	}
 	if q.Continuation != "" {
 		if err := r.at.parseToken(q); err != nil {
@@ -109,14 +109,14 @@ type pageBuilder struct {
 	c       *Container
 	q       QueryRequest
 	plan    query.Plan
-	at      pagePosition // where the last page ended
+	at      pagePosition // position at which the previous page ended
 	resumed bool
 
 	derived     []*query.Query // queries over the results of q.Query, the outermost first
 	isElsewhere bool           // another physical partition evaluates the source of derived
 
 	ids   []string               // ids that the condition names; nil: any
-	found map[Partition][]uint64 // documents with these ids, in the order of insertion
+	found map[Partition][]uint64 // sequence numbers of the documents with these ids, in the order of insertion
 
 	lookedUp int // number of ids looked up before the first result
 
@@ -124,18 +124,18 @@ type pageBuilder struct {
 	idRange    *idRange                 // range to which the condition restricts the ids; nil: any
 	walks      map[Partition]*rangeWalk // walks of idRange, by partition
 
-	ctx    context.Context //nolint:containedctx // of the request
+	ctx    context.Context //nolint:containedctx // context of the request
 	reader disk.Reader
 	now    time.Time
 	slots  *query.Slots
 	page   Page
 
-	skip    int    // results of a JOIN that OFFSET skips
-	partial uint64 // the document within which the page ends
+	skip    int    // number of results of a JOIN that OFFSET still skips
+	partial uint64 // sequence number of the document within which the page ends
 	row     int    // number of results of partial on the page
 
 	broken   error  // error of an unreadable document, which ends the query
-	brokenAt uint64 // sequence number of that document if it is damaged, else 0
+	brokenAt uint64 // sequence number of the unreadable document if it is damaged, else 0
 }
 
 func (r *pageBuilder) buildPage(reader disk.Reader) error {
@@ -149,7 +149,7 @@ func (r *pageBuilder) buildPage(reader disk.Reader) error {
 	}
 	switch {
 	case r.q.Scoped && r.q.Range != nil && !r.q.Range.hasKey(r.c.effectiveKey(r.q.Partition)):
-		// The partition is in another range: there are no results.
+		// The partition is not in the requested range, so the page has no results.
 	case len(r.derived) > 0 || r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
 		r.fillCollected()
 	case len(r.q.Query.Orders()) > 0 && r.q.Query.Streams():
@@ -176,7 +176,7 @@ func (r *pageBuilder) buildPage(reader disk.Reader) error {
 func (r *pageBuilder) scanPartition(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	switch {
 	case r.ids != nil:
-		r.scanNamed(pk, last, visit)
+		r.scanByID(pk, last, visit)
 	case r.idRange != nil:
 		r.scanRange(pk, last, visit)
 	default:
@@ -217,7 +217,7 @@ func (r *pageBuilder) scanAll(visit func(seq uint64, s storedDocument, doc []byt
 	}
 }
 
-// readJSON returns the document, nil if it cannot be read or the page has to end.
+// readJSON returns the document, or nil if it cannot be read or the page must end.
 func (r *pageBuilder) readJSON(seq uint64, s storedDocument) []byte {
 	if err := cmp.Or(r.broken, r.ctx.Err(), r.slots.Failure()); err != nil {
 		r.broken = err
@@ -231,7 +231,7 @@ func (r *pageBuilder) readJSON(seq uint64, s storedDocument) []byte {
 }
 
 // testCondition extracts the values that the query needs from doc and tests the condition. It
-// counts a document that had to be loaded.
+// counts the document as loaded if no index answers the whole condition.
 func (r *pageBuilder) testCondition(s storedDocument, doc []byte) bool {
 	if r.c.hasExpired(s, r.now) {
 		return false
@@ -251,7 +251,7 @@ func (r *pageBuilder) countLoaded(s storedDocument) {
 	r.page.Charge += r.e.loadCharge(s.size)
 }
 
-// remainingResults returns how many more results the query may return, -1 without a limit.
+// remainingResults returns the number of results that the query may still return, -1 without a limit.
 func (r *pageBuilder) remainingResults() int {
 	if limit := r.q.Query.Limit(); limit != query.NoLimit {
 		return limit - r.at.given - r.page.Count
@@ -292,10 +292,10 @@ func (r *pageBuilder) addDocument(s storedDocument, doc []byte) bool {
 func (r *pageBuilder) fillInserted() {
 	skip := r.q.Query.Offset()
 	if r.resumed {
-		skip = 0 // the first page has skipped it
+		skip = 0 // the first page skipped the offset
 	}
 	last := r.at.seq
-	scanned := last // the last document that was read
+	scanned := last // sequence number of the last document that was read
 	r.scanPartition(r.q.Partition, last, func(seq uint64, s storedDocument, doc []byte) bool {
 		if r.remainingResults() == 0 {
 			return false
@@ -326,8 +326,8 @@ func (r *pageBuilder) fillInserted() {
 }
 
 // endPage ends a page that has reached its work limit; the next page starts after the document
-// last. The query fails if results have yet to be skipped, because a continuation token does
-// not hold that number.
+// last. The query fails if OFFSET has more results to skip, because a continuation token does
+// not hold their number.
 func (r *pageBuilder) endPage(last uint64, skip int) bool {
 	if !r.slots.Exhausted() {
 		return false

@@ -15,14 +15,14 @@ type sortCandidate struct {
 }
 
 // fillOrdered adds the documents of one partition, logical or physical, in the order of ORDER
-// BY; equal ones in the order of insertion. It sorts, unless the id index has the order: see
-// fillOrderedByID.
+// BY; documents with equal keys are in the order of insertion. It sorts the
+// documents, unless the id index has the order: see fillOrderedByID.
 //
-// The first page reads the whole partition and keeps the smallest documents. If the order turns
-// out to be the order of insertion, as it is if documents of a logical partition carry an
-// ascending number, its token says so, and the following pages continue from a sequence number
-// without reading the rest. The token also holds the number of the partition's last write,
-// because a later write may change the order.
+// The first page reads the whole partition and keeps the smallest documents. If the documents of
+// a logical partition carry an ascending number, this order is the order of insertion. The token
+// of the page then says so, and later pages continue from a sequence number without reading the
+// whole partition. The token also holds the number of the partition's last write, because a later
+// write may change the order.
 func (r *pageBuilder) fillOrdered() {
 	written := readUsage(r.reader.Get(partitionKey(r.c.number, r.q.Partition))).version
 	if r.resumed && r.at.inOrder && r.at.written == written {
@@ -80,7 +80,7 @@ func (r *pageBuilder) findSmallest(n int) (best []sortCandidate, inOrder bool) {
 		return cmp.Compare(a.seq, b.seq)
 	}
 	start := sortCandidate{key: r.at.keys, seq: r.at.seq}
-	full := false // best has n candidates and is sorted up to there
+	full := false // the first n candidates in best are sorted, and the smallest of an earlier sort
 	inOrder = r.q.Scoped
 	var key, previous []query.Value
 	r.scanAll(func(seq uint64, s storedDocument, doc []byte) bool {
@@ -122,7 +122,7 @@ func (r *pageBuilder) findSmallest(n int) (best []sortCandidate, inOrder bool) {
 	return best, inOrder
 }
 
-// candidateSize returns the approximate bytes of a candidate.
+// candidateSize returns the approximate size of a candidate in bytes.
 func candidateSize(c sortCandidate) int {
 	const fields = 160
 	n := fields

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// A partitionScan is the scan of one partition in a query over several.
+// A partitionScan is the scan of one partition in a query over several partitions.
 type partitionScan struct {
 	pk    Partition
-	first uint64 // sequence number of its oldest document
-	seq   uint64 // sequence number of its next document
+	first uint64 // sequence number of the partition's oldest document
+	seq   uint64 // sequence number of the next document to scan
 }
 
 // fillAcrossPartitions adds the documents of all partitions in the order of insertion. A page
 // that reaches its item limit does not look ahead, so the last page may be empty, as on Cosmos
 // DB.
 func (r *pageBuilder) fillAcrossPartitions() {
-	lanes := scanHeap(r.findScans(r.at.seq)) // a sorted slice is a heap
+	scans := scanHeap(r.findScans(r.at.seq)) // a sorted slice is a heap
 	last := r.at.seq
 	if !r.resumed {
 		r.skip = r.q.Query.Offset()
 	}
-	for len(lanes) > 0 {
+	for len(scans) > 0 {
 		if r.remainingResults() == 0 {
 			return
 		}
@@ -34,11 +34,11 @@ func (r *pageBuilder) fillAcrossPartitions() {
 		if r.endPage(last, r.skip) {
 			return
 		}
-		first := lanes[0]
+		first := scans[0]
 		full := false
 		next := uint64(0)
 		r.scanPartition(first.pk, first.seq-1, func(seq uint64, s storedDocument, doc []byte) bool {
-			if seq != first.seq { // it was read only to find the next document of the partition
+			if seq != first.seq { // this document was read only to find the next sequence number of the partition
 				next = seq
 				r.page.Scanned--
 				return false
@@ -46,12 +46,12 @@ func (r *pageBuilder) fillAcrossPartitions() {
 			full = !r.addRows(seq, s, doc)
 			return !full
 		})
-		if r.brokenAt > first.seq { // it is reported when its turn comes
+		if r.brokenAt > first.seq { // the damage is reported when the query reaches the damaged document
 			next = r.brokenAt
 			r.broken, r.brokenAt = nil, 0
 		}
 		switch {
-		case r.brokenAt != 0 && r.page.Count > 0: // the next page begins with the error
+		case r.brokenAt != 0 && r.page.Count > 0: // the page ends before the damage, and the next page fails with the error
 			r.broken, r.brokenAt = nil, 0
 			r.continueAfter(pagePosition{seq: last})
 			return
@@ -66,10 +66,10 @@ func (r *pageBuilder) fillAcrossPartitions() {
 		}
 		last = first.seq
 		if next > 0 {
-			lanes[0].seq = next
-			heap.Fix(&lanes, 0)
+			scans[0].seq = next
+			heap.Fix(&scans, 0)
 		} else {
-			heap.Pop(&lanes)
+			heap.Pop(&scans)
 		}
 	}
 	if r.remainingResults() != 0 && r.isPageFull() {
@@ -100,7 +100,7 @@ func (r *pageBuilder) isInScope(pk Partition) bool {
 // findScans returns the scans of the partitions that can have results after the sequence number
 // last.
 func (r *pageBuilder) findScans(last uint64) []partitionScan {
-	var lanes []partitionScan
+	var scans []partitionScan
 	add := func(pk Partition) bool {
 		if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil {
 			return false
@@ -109,7 +109,7 @@ func (r *pageBuilder) findScans(last uint64) []partitionScan {
 			return true
 		}
 		if l, found := r.newScan(pk, last); found {
-			lanes = append(lanes, l)
+			scans = append(scans, l)
 		}
 		return true
 	}
@@ -125,11 +125,12 @@ func (r *pageBuilder) findScans(last uint64) []partitionScan {
 	default:
 		r.eachPartition(add)
 	}
-	slices.SortFunc(lanes, func(a, b partitionScan) int { return cmp.Compare(a.seq, b.seq) })
-	return lanes
+	slices.SortFunc(scans, func(a, b partitionScan) int { return cmp.Compare(a.seq, b.seq) })
+	return scans
 }
 
-// eachPartition visits the partitions of the container by jumping from one to the next.
+// eachPartition visits the partitions of the container. It seeks from each partition to the next
+// without reading all documents.
 func (r *pageBuilder) eachPartition(visit func(pk Partition) bool) {
 	all := containerPrefix('D', r.c.number)
 	from, end := all, endOfPrefix(all)
@@ -173,8 +174,8 @@ func (r *pageBuilder) newScan(pk Partition, last uint64) (partitionScan, bool) {
 	return l, l.seq > 0
 }
 
-// maxEarlyLookups bounds the ids that are looked up before the first result of a page. The
-// others are looked up when their partition is read, which counts as work of the page.
+// maxEarlyLookups bounds the ids that are looked up before the first result of a page. Further
+// ids are looked up when their partition is read, and count as work of the page.
 const maxEarlyLookups = 1 << 20
 
 // lookUpCandidates returns the documents of a partition whose ids the condition names, in the

@@ -8,7 +8,7 @@ import (
 )
 
 // addRows adds the results of one document to the page; with JOIN there may be several. It
-// returns false if the page has no room for one of them; the next page then continues within
+// returns false if the page has no room for a result; the next page then continues within
 // the document.
 func (r *pageBuilder) addRows(seq uint64, s storedDocument, doc []byte) bool {
 	if r.q.Query.Streams() {
@@ -82,7 +82,7 @@ func (r *pageBuilder) fillJoined() {
 			return false
 		}
 		if !r.addRows(seq, s, doc) {
-			if r.page.Count == before.Count { // it only looked ahead, as fillInserted does
+			if r.page.Count == before.Count { // the document only shows that another page follows, as in fillInserted
 				r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
 			}
 			r.continueAfter(pagePosition{seq: last})
@@ -94,14 +94,14 @@ func (r *pageBuilder) fillJoined() {
 }
 
 // fillCollected adds results that depend on several documents or on none. Each page computes
-// all results again, because the engine keeps nothing between pages: the token holds the number
+// all results again, because the engine stores nothing between pages. The token holds the number
 // of results returned so far.
 func (r *pageBuilder) fillCollected() {
 	want := query.NoLimit
 	if r.q.MaxItems >= 0 {
-		want = r.at.given + r.q.MaxItems + 1 // one more shows whether a page follows
+		want = r.at.given + r.q.MaxItems + 1 // one more result shows whether another page follows
 	}
-	if r.isElsewhere { // the outermost query without results of its source
+	if r.isElsewhere { // evaluate the outermost query with an empty source
 		var results [][]byte
 		results, r.slots = r.derived[0].Derive(nil, want, r.slots)
 		r.addRest(results)
@@ -140,7 +140,8 @@ func (r *pageBuilder) fillCollected() {
 	r.addRest(results)
 }
 
-// addRest adds those of all results of the query that earlier pages have not returned.
+// addRest adds the results that earlier pages did not return. results are all results of the
+// query.
 func (r *pageBuilder) addRest(results [][]byte) {
 	for i := r.at.given; i < len(results); i++ {
 		if !r.addResult(results[i]) {
@@ -153,7 +154,7 @@ func (r *pageBuilder) addRest(results [][]byte) {
 
 // planQuery splits the condition of q. With orderOnlyIndexed, documents without the path of ORDER
 // BY are not results if the policy includes the path only by a parent (/*). An index that names
-// the path contains them, and so does a composite index.
+// the path contains these documents, and so does a composite index.
 func (p *policy) planQuery(q *query.Query, orderOnlyIndexed bool) query.Plan {
 	plan := q.Plan(p.isIndexed)
 	if orders := q.Orders(); orderOnlyIndexed && len(orders) == 1 && !p.hasPath(orders[0].Path) {

@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// Reach returns the part of the key space that a query reads, and whether that is one logical
-// partition.
+// Reach returns the parts of the key space that a query reads. alone is true if the query reads only
+// one logical partition.
 func (c *Container) Reach(q QueryRequest) (list []Range, alone bool, err error) {
 	if err := c.Scope(&q); err != nil {
 		return nil, false, err
@@ -35,9 +35,9 @@ func (c *Container) firstKey(prefix Partition) string {
 // more, the query visits all partitions.
 const maxPartitions = 10_000
 
-// partitionsOf returns the partitions to which the indexed part of a condition restricts the
+// findNamedPartitions returns the partitions to which the indexed part of a condition restricts the
 // documents, or nil. As with a range of ids, documents of other partitions are not charged.
-func (c *Container) partitionsOf(plan query.Plan) []Partition {
+func (c *Container) findNamedPartitions(plan query.Plan) []Partition {
 	tuples := [][]query.Value{{}}
 	for _, path := range c.keyPaths {
 		i := slices.IndexFunc(plan.Confines, func(p query.Predicate) bool { return p.In != nil && slices.Equal(p.Path, path) })
@@ -54,7 +54,7 @@ func (c *Container) partitionsOf(plan query.Plan) []Partition {
 	}
 	list := []Partition{}
 	for _, t := range tuples {
-		if pk, err := c.partitionOf(t); err == nil { // no document has an invalid key
+		if pk, err := c.encodePartition(t); err == nil { // an invalid key is skipped, because no document has it
 			list = append(list, pk)
 		}
 	}
@@ -69,7 +69,7 @@ func (c *Container) Scope(q *QueryRequest) error {
 		if !ok {
 			continue
 		}
-		pk, err := c.partitionOf(values)
+		pk, err := c.encodePartition(values)
 		if err != nil {
 			return err
 		}

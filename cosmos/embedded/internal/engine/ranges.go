@@ -22,8 +22,8 @@ type Range struct {
 	ID      string   `json:"id"`
 	Min     string   `json:"min"`
 	Max     string   `json:"max"`
-	Parents []string `json:"parents,omitempty"` // ranges from which this one was split, the oldest first
-	Version uint64   `json:"version"`           // number of the write that created it
+	Parents []string `json:"parents,omitempty"` // ids of the ranges from which this one was split, the oldest first
+	Version uint64   `json:"version"`           // number of the write that created the range
 }
 
 func (r Range) hasKey(epk string) bool {
@@ -44,7 +44,7 @@ func (r Range) Part(low, high string) *Range {
 	return &r
 }
 
-// compareEPK compares effective partition keys. Missing digits of the shorter one count as
+// compareEPK compares effective partition keys. Missing digits of the shorter key count as
 // zeros: ranges of hierarchical keys may have bounds of different lengths.
 func compareEPK(a, b string) int {
 	n := max(len(a), len(b))
@@ -154,7 +154,7 @@ func (c *Container) RangeOf(pk Partition) *Range {
 	return &c.ranges[0]
 }
 
-// countRangesFor returns the number of physical partitions that a throughput and a size need.
+// countRangesFor returns the number of physical partitions that a throughput and a size require.
 func countRangesFor(throughput int, bytes, limit int64) int {
 	n := max((throughput+throughputPerRange-1)/throughputPerRange, int((bytes+limit-1)/limit))
 	return max(1, n)

@@ -13,12 +13,12 @@ var (
 	formatKey   = []byte("mformat")
 )
 
-// Format is the number of the layout below. It increases when a newer version cannot read an
-// older store unchanged; steps then convert such a store. No release had formats 1 and 2, so
-// there are no steps from them.
+// Format is the number of the layout of keys and values in this file. It increases when a newer
+// version cannot read an older store unchanged; steps then convert the older store. Formats 1 and 2
+// were never released, so no steps convert them.
 const Format = 3
 
-// storeFormat returns the format of a store.
+// storeFormat returns the current format of the engine's stores.
 func storeFormat(version string) *disk.Format {
 	return &disk.Format{
 		Number: Format, Version: version, Key: formatKey,

@@ -13,8 +13,9 @@ func (c *Container) isKeyIndexed() bool {
 	return true
 }
 
-// chargeScan charges a query in one logical partition for the documents of the other logical
-// partitions in its physical partition, which it must load to compare their keys.
+// chargeScan charges a query in one logical partition for the documents of all other logical
+// partitions in the same physical partition. Without an index, Cosmos DB loads these documents to
+// compare their keys.
 func (r *pageBuilder) chargeScan() {
 	own := r.c.effectiveKey(r.q.Partition)
 	i := slices.IndexFunc(r.c.ranges, func(p Range) bool { return p.hasKey(own) })

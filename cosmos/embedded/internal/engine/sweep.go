@@ -21,8 +21,8 @@ type expiredDocument struct {
 	rest int // terms
 }
 
-// Sweep removes expired documents until pay, which is called with the charge of each, returns
-// false. It returns the number of removed documents.
+// Sweep removes expired documents. It calls pay with the charge of each removal, and stops when pay
+// returns false. It returns the number of removed documents.
 func (e *Engine) Sweep(ctx context.Context, pay func(*Container, Partition, Charge) bool) (removed int, err error) {
 	for _, db := range e.Databases() {
 		for _, c := range db.containers {
@@ -61,7 +61,8 @@ func (e *Engine) sweepContainer(ctx context.Context, c *Container, pay func(*Con
 	return removed, nil
 }
 
-// findExpired returns expired documents from a key on, and the key at which to continue.
+// findExpired returns a batch of expired documents from the key from on, and the key at which to
+// continue.
 func (e *Engine) findExpired(c *Container, from []byte) (batch []expiredDocument, next []byte, err error) {
 	now := e.clock()
 	end := endOfPrefix(containerPrefix('D', c.number))
@@ -116,7 +117,7 @@ func (e *Engine) removeExpired(ctx context.Context, c *Container, batch []expire
 				return err
 			}
 			if !ok || !c.hasExpired(s, w.now) {
-				continue // it was written again
+				continue // the document was written again
 			}
 			w.removeDocument(o.id, s, seq)
 			if err := w.recordUsage(before, grown); err != nil {
@@ -127,7 +128,7 @@ func (e *Engine) removeExpired(ctx context.Context, c *Container, batch []expire
 		return nil
 	})
 	var gone *Error
-	if errors.As(err, &gone) && gone.Status == 404 { // the container was deleted meanwhile
+	if errors.As(err, &gone) && gone.Status == 404 { // the container was deleted during the sweep
 		return 0, nil
 	}
 	return removed, err

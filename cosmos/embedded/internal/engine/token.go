@@ -11,25 +11,25 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A pagePosition is where a result page ended. Encoded as a continuation token, it is all that
-// the next page needs: the engine keeps nothing between pages.
+// A pagePosition is the position at which a result page ended. The continuation token encodes it,
+// and the next page needs no other state: the engine stores nothing between pages.
 type pagePosition struct {
 	seq     uint64        // sequence number of the last document returned
 	given   int           // number of results on all pages so far, for TOP and LIMIT
 	ordered bool          // the query has ORDER BY
 	keys    []query.Value // sort key of the last document
-	inOrder bool          // the order is that of insertion, up to the write written
-	written uint64        // number of a write in the partition, with inOrder
-	partial uint64        // document within which the page ended, or 0
+	inOrder bool          // the order is the order of insertion, as of the write written
+	written uint64        // number of the partition's last write; set with inOrder
+	partial uint64        // sequence number of the document within which the page ended, or 0
 	row     int           // number of results of partial on the page
 }
 
 type tokenJSON struct {
-	Query   uint64            `json:"q"` // fingerprint: a token fits one query
+	Query   uint64            `json:"q"` // fingerprint of the query to which the token belongs
 	Seq     uint64            `json:"s"`
 	Given   int               `json:"n,omitempty"`
 	Ordered bool              `json:"o,omitempty"`
-	Keys    []json.RawMessage `json:"k,omitempty"` // [] is undefined; arrays and objects only need to sort
+	Keys    []json.RawMessage `json:"k,omitempty"` // sort key: [] encodes undefined, [1] any array and {} any object
 	InOrder bool              `json:"i,omitempty"`
 	Written uint64            `json:"w,omitempty"`
 	Partial uint64            `json:"p,omitempty"`

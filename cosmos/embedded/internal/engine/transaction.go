@@ -23,15 +23,15 @@ type PlacedOp struct {
 	Partition Partition
 }
 
-// WriteEach executes each of ops, in any partitions. They share one transaction, but an
-// operation that fails does not affect the others.
+// WriteEach executes each of ops, in any partitions. The operations share one transaction, but a
+// failed operation has no effect on the rest.
 func (e *Engine) WriteEach(ctx context.Context, c *Container, ops []PlacedOp, consistency Consistency) (WriteResult, error) {
 	return e.runWrite(ctx, c, consistency, func(w *writeTransaction) error { return w.applyEach(ops) })
 }
 
 func (e *Engine) runWrite(ctx context.Context, c *Container, consistency Consistency, do func(*writeTransaction) error) (WriteResult, error) {
-	// w has the results of the transaction. It is read only if Update has waited for the
-	// transaction. If ctx ends first, the caller gets an error, but Options.Committed is
+	// The transaction stores its results in w. w is read only if Update waited for the
+	// transaction. If ctx ends first, the caller receives an error, but Options.Committed is
 	// still called after the commit.
 	w := &writeTransaction{ctx: ctx, e: e, c: c, now: e.clock(), double: consistency.Double}
 	err := e.store.Update(ctx, func(tx disk.Tx) error {
@@ -54,7 +54,7 @@ func (e *Engine) runWrite(ctx context.Context, c *Container, consistency Consist
 
 // A writeTransaction is the state of one write transaction.
 type writeTransaction struct {
-	ctx     context.Context //nolint:containedctx // that of the request
+	ctx     context.Context //nolint:containedctx // context of the request
 	e       *Engine
 	c       *Container
 	pk      Partition
@@ -62,15 +62,15 @@ type writeTransaction struct {
 	double  bool
 	tx      disk.Tx
 	version uint64   // number of the newest write so far
-	grown   int64    // bytes of added documents minus those of removed ones
-	broken  error    // error of an unreadable document
+	grown   int64    // bytes of added documents minus bytes of removed documents
+	broken  error    // first error of an unreadable document, which fails the transaction
 	changes []Change // changes to pass to Options.Committed
 	out     WriteResult
 }
 
 func (w *writeTransaction) beginWrite(tx disk.Tx) error {
-	// The container may have been deleted since the request was routed, and another with the
-	// same name created.
+	// The container may have been deleted since the request was routed, and a new container
+	// created under the same name.
 	if tx.Get(containerPrefix('N', w.c.number)) == nil {
 		return notFound("container", w.c.ID)
 	}
@@ -84,8 +84,8 @@ func (w *writeTransaction) beginWrite(tx disk.Tx) error {
 func (w *writeTransaction) reportChanges() {
 	w.e.noteCommit()
 	w.e.sizeOfContainer(w.c.number).Add(w.grown)
-	if w.e.tell != nil {
-		w.e.tell(w.changes)
+	if w.e.committed != nil {
+		w.e.committed(w.changes)
 	}
 }
 
@@ -132,7 +132,7 @@ func (w *writeTransaction) recordUsage(before uint64, grown int64) error {
 	return nil
 }
 
-// applyEach executes each operation. It relies on failed operations having written nothing.
+// applyEach executes each operation. It relies on the rule that a failed operation writes nothing.
 func (w *writeTransaction) applyEach(ops []PlacedOp) error {
 	w.out.Results = make([]Result, len(ops))
 	for i := range ops {

@@ -14,8 +14,8 @@ const (
 	maxUniquePaths = 16
 )
 
-// A uniqueKey is a tuple of paths. No two documents of a logical partition may have the same
-// values at them.
+// A uniqueKey is a tuple of paths. Two documents of a logical partition may not have the same
+// values at these paths.
 type uniqueKey struct {
 	text  []string
 	paths *rawjson.Extractor
@@ -90,7 +90,7 @@ func (c *Container) uniqueEntries(pk Partition, doc []byte) [][]byte {
 	return entries
 }
 
-// isTaken reports whether a document other than seq has one of the entries.
+// isTaken reports whether a document other than the document seq has one of the entries.
 func isTaken(r disk.State, entries [][]byte, seq uint64) bool {
 	return slices.ContainsFunc(entries, func(key []byte) bool {
 		owner := r.Get(key)

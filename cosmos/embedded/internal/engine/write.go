@@ -41,7 +41,7 @@ type Result struct {
 // A WriteResult is the result of Write.
 type WriteResult struct {
 	Results []Result
-	Failed  int    // index of the operation that stopped the others, -1 if none
+	Failed  int    // index of the operation that failed the batch, -1 if none
 	Session uint64 // number of the newest write, for the session token
 	Charge  Charge
 }
@@ -52,7 +52,7 @@ func failedResult(status int, charge Charge, message string) Result {
 
 func (w *writeTransaction) applyOp(op *Op) Result {
 	r := w.dispatchOp(op)
-	if w.e.tell != nil && op.Kind != Read && r.Status < 300 {
+	if w.e.committed != nil && op.Kind != Read && r.Status < 300 {
 		id := op.ID
 		if op.Kind == Create || op.Kind == Upsert {
 			id = op.Doc.ID
@@ -73,7 +73,7 @@ func (w *writeTransaction) dispatchOp(op *Op) Result {
 		return Result{}
 	}
 	if exists && w.c.hasExpired(old, w.now) {
-		if _, err := old.readJSON(w.tx, w.c); err == nil { // if it is damaged, its time to live may be damaged, too
+		if _, err := old.readJSON(w.tx, w.c); err == nil { // the time to live of a damaged document may be damaged, too
 			w.removeDocument(id, old, seq)
 			exists = false
 		}
@@ -204,7 +204,7 @@ func (w *writeTransaction) putDocument(d Document, seq uint64) Result {
 	return Result{ETag: w.e.formatETag(w.version), JSON: doc}
 }
 
-// removeDocument works on damaged documents, too: deleting one repairs the store.
+// removeDocument also removes a damaged document, which repairs the store.
 func (w *writeTransaction) removeDocument(id string, old storedDocument, seq uint64) {
 	if len(w.c.unique) > 0 {
 		if doc, err := old.readJSON(w.tx, w.c); err == nil {
@@ -219,8 +219,8 @@ func (w *writeTransaction) removeDocument(id string, old storedDocument, seq uin
 	w.removeVersion(old)
 }
 
-// releaseAllEntries releases the unique keys of a document that cannot be read. It scans for
-// them.
+// releaseAllEntries releases the unique keys of a document that cannot be read. It scans the
+// partition for them.
 func (w *writeTransaction) releaseAllEntries(seq uint64) {
 	var entries [][]byte
 	prefix := partitionPrefix('U', w.c.number, w.pk)

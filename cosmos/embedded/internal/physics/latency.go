@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A Latency describes how long an answer is delayed: Base, PerKB for each kilobyte of request
-// and answer, and a random Jitter. SlowOf1000 of a thousand answers, chosen at random, take
-// Slow in addition.
+// A Latency describes the delay of a response: Base, PerKB for each kilobyte of request and
+// response, and a random time up to Jitter. SlowOf1000 of a thousand responses, chosen at random, are
+// delayed by Slow in addition.
 type Latency struct {
 	Base, PerKB, Jitter time.Duration
 
@@ -25,7 +25,7 @@ type Latency struct {
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
-// A Delayer delays answers. It is safe for concurrent use.
+// A Delayer delays responses. It is safe for concurrent use.
 type Delayer struct {
 	latency Latency
 
@@ -33,7 +33,7 @@ type Delayer struct {
 	random *rand.Rand
 }
 
-// NewDelayer returns a Delayer.
+// NewDelayer returns a Delayer with the delays of l.
 func NewDelayer(l Latency) *Delayer {
 	if l.Sleep == nil {
 		l.Sleep = func(ctx context.Context, d time.Duration) { _ = clock.Sleep(ctx, d) }
@@ -41,7 +41,7 @@ func NewDelayer(l Latency) *Delayer {
 	return &Delayer{latency: l, random: rand.New(rand.NewPCG(l.Seed, 0))}
 }
 
-// Delay waits as long as a request and its answer, of bytes in total, would take.
+// Delay waits for the simulated latency of a request and its response with a total size of bytes.
 func (d *Delayer) Delay(ctx context.Context, bytes int64) {
 	wait := d.latency.Base + time.Duration(float64(d.latency.PerKB)*float64(bytes)/1024)
 	d.latency.Sleep(ctx, wait+d.drawDelay())

@@ -29,8 +29,8 @@ func TestBudget_RefillsUpToOneSecond(t *testing.T) {
 	require.Zero(t, th.Admit([]Budget{{Key: "b", PerSecond: 400 * ru}}))
 }
 
-// TestThrottle_SpendsAtMostItsRateAndOneRequest checks, for any traffic, the bound that the
-// admission rule implies.
+// TestThrottle_SpendsAtMostItsRateAndOneRequest checks the bound that the admission rule implies, for
+// random traffic.
 func TestThrottle_SpendsAtMostItsRateAndOneRequest(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		now := time.Unix(0, 0)

@@ -1,5 +1,5 @@
 // Package physics simulates the limits of a real account: budgets of request units that refill
-// with time, and network latency. It knows neither documents nor HTTP, and its caller provides
+// with time, and network latency. It does not depend on documents or HTTP, and its caller provides
 // the time.
 package physics
 
@@ -10,13 +10,13 @@ import (
 
 // A Budget is the throughput that a physical partition may use.
 type Budget struct {
-	Key       string // budgets with the same key are one budget
+	Key       string // identifies the budget: equal keys share one budget
 	PerSecond int64  // millionths of a request unit
 }
 
-// A Throttle keeps budgets. Each holds at most the amount of one second, and refills
+// A Throttle tracks budgets. A budget holds at most the amount of one second, and refills
 // continuously. A request is admitted if its budget is not used up, and then spends its actual
-// cost, which may exceed what was left: later requests wait until the debt is paid.
+// cost. If the cost exceeds the remaining budget, later requests wait until the debt is paid.
 type Throttle struct {
 	clock func() time.Time
 
@@ -28,11 +28,11 @@ type budgetState struct {
 	left int64 // millionths of a request unit; negative: debt
 	at   time.Time
 
-	second, spent int64 // current second since 1970, and what was spent in it
-	hour, highest int64 // current hour, and the most that one of its seconds spent
+	second, spent int64 // current second since 1970, and the amount spent in this second
+	hour, highest int64 // current hour since 1970, and the highest amount spent in one of its seconds
 }
 
-// recordSpent records a charge, and keeps the maximum per second.
+// recordSpent records a charge, and updates the highest amount per second.
 func (f *budgetState) recordSpent(now time.Time, charge int64) {
 	if second := now.Unix(); second != f.second {
 		f.second, f.spent = second, 0
@@ -49,8 +49,7 @@ func NewThrottle(clock func() time.Time) *Throttle {
 	return &Throttle{clock: clock, funds: map[string]*budgetState{}}
 }
 
-// Admit returns 0 if each of the budgets has something left, otherwise the time until each of
-// them has.
+// Admit returns 0 if all budgets are above zero, otherwise the time until all budgets are above zero.
 func (t *Throttle) Admit(budgets []Budget) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +62,7 @@ func (t *Throttle) Admit(budgets []Budget) (wait time.Duration) {
 	return wait
 }
 
-// Spend takes a charge from the budgets, an equal part from each.
+// Spend subtracts a charge from the budgets, an equal part from each.
 func (t *Throttle) Spend(budgets []Budget, charge int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +76,7 @@ func (t *Throttle) Spend(budgets []Budget, charge int64) {
 	}
 }
 
-// Busiest returns the largest part of a budget that was spent in one second of this hour; 1 is
+// Busiest returns the highest fraction of a budget that was spent in one second of this hour; 1 is
 // the whole budget.
 func (t *Throttle) Busiest(budgets []Budget) (part float64) {
 	t.mu.Lock()
@@ -91,8 +90,8 @@ func (t *Throttle) Busiest(budgets []Budget) (part float64) {
 	return min(part, 1)
 }
 
-// Spare takes a charge from the budget if it is at least half full, and reports whether it did.
-// It is for background work.
+// Spare subtracts a charge from the budget if the budget is at least half full, and reports whether
+// it did. It is for background work.
 func (t *Throttle) Spare(b Budget, charge int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +114,7 @@ func (t *Throttle) refillBudget(b Budget, now time.Time) *budgetState {
 		return f
 	}
 	if passed := now.Sub(f.at).Truncate(time.Microsecond); passed > 0 {
-		// whole seconds and the rest are added separately, to avoid an overflow
+		// whole seconds and the fraction are added separately, to avoid an overflow
 		seconds := int64(min(passed, 100*time.Hour) / time.Second)
 		rest := int64(passed % time.Second / time.Microsecond)
 		f.left += b.PerSecond*seconds + b.PerSecond*rest/1e6

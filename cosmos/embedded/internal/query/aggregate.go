@@ -4,7 +4,7 @@ package query
 type aggregate struct {
 	function string // name of the function in upper case
 	arg      expr
-	slot     int // slot of its result
+	slot     int // slot of the aggregate's result
 }
 
 func isAggregate(name string) bool {
@@ -15,7 +15,7 @@ func isAggregate(name string) bool {
 	return false
 }
 
-// hasAggregate reports whether SELECT itself has an aggregate; those of its subqueries do not
+// hasAggregate reports whether SELECT itself has an aggregate. Aggregates in its subqueries do not
 // count.
 func hasAggregate(s *selectNode) bool {
 	found := false
@@ -35,7 +35,7 @@ func hasAggregate(s *selectNode) bool {
 //
 // Undefined values do not count. A value of a wrong type makes the result undefined: for SUM
 // and AVG any value that is not a number, for MIN and MAX an array or object. Without values,
-// SUM and COUNT are 0, and the others are undefined.
+// SUM and COUNT are 0, and all other aggregates are undefined.
 type accumulator struct {
 	count   int
 	sum     float64

@@ -9,8 +9,8 @@ import (
 
 // An Analysis describes how an index can serve a query.
 type Analysis struct {
-	// All Predicates hold for every document that has a result. An index on any of their paths
-	// finds all candidates.
+	// All Predicates hold for every document that has a result. So an index on the path of any
+	// predicate finds all candidates.
 	Predicates []Predicate
 	// Exact is true if the condition holds for every document for which all Predicates hold, so
 	// that such documents need no further test.
@@ -82,7 +82,8 @@ func (q *Query) Analyze() Analysis {
 	return a
 }
 
-// isRowCount reports whether every aggregate is of a constant.
+// isRowCount reports whether the argument of every aggregate is a constant. The result then depends
+// only on the number of rows.
 func (q *Query) isRowCount() bool {
 	for _, a := range q.group.aggregates {
 		if c, ok := a.arg.(constantExpr); !ok || c.value.Kind == Undefined {
@@ -98,7 +99,7 @@ type predicateList struct {
 	open map[openRange][]int // indexes of half ranges that lack a bound
 }
 
-// An openRange is the key by which a half range finds the one that completes it.
+// An openRange is the key of half ranges. Two half ranges with the same key can form one range.
 type openRange struct {
 	path      string
 	kind      Kind
@@ -191,7 +192,7 @@ func scalarValues(list []expr) (values []Value, ok bool) {
 	return values, true
 }
 
-// mirrored maps a comparison operator to the one with exchanged operands.
+// mirrored maps a comparison operator to the operator for exchanged operands.
 var mirrored = map[string]string{"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 func (q *Query) comparisonPredicates(c comparisonExpr) ([]Predicate, bool) {
@@ -220,7 +221,7 @@ func (q *Query) comparisonPredicates(c comparisonExpr) ([]Predicate, bool) {
 	return []Predicate{p}, true
 }
 
-// callPredicates returns the predicates of IS_NULL and STARTSWITH; the latter is a range.
+// callPredicates returns the predicates of IS_NULL and STARTSWITH. STARTSWITH is a range.
 func (q *Query) callPredicates(c callExpr) ([]Predicate, bool) {
 	path, ok := c.args[0].(pathExpr)
 	if !ok {
@@ -239,14 +240,14 @@ func (q *Query) callPredicates(c callExpr) ([]Predicate, bool) {
 	p := Predicate{Path: q.paths[path.slot-q.extra], Low: &Bound{prefix.value, true}}
 	if n := len(prefix.value.Text); n > 0 && prefix.value.Text[n-1] < 0xFF {
 		next := bytes.Clone(prefix.value.Text)
-		next[n-1]++ // UTF-8 does not use the byte 0xFF, so this is the next text without the prefix
+		next[n-1]++ // the smallest text above all texts with the prefix: no byte of UTF-8 is 0xFF
 		p.High = &Bound{Value: Value{Kind: String, Text: next}}
 		return []Predicate{p}, true
 	}
 	return []Predicate{p}, len(prefix.value.Text) == 0
 }
 
-// orPredicates returns predicates on the paths that every term of an OR restricts to some
+// orPredicates returns predicates on the paths that every term of an OR restricts to a list of
 // values.
 func (q *Query) orPredicates(e logicalExpr) (list []Predicate, exact bool) {
 	parts := listDisjuncts(e, nil)
@@ -278,7 +279,7 @@ func (q *Query) orPredicates(e logicalExpr) (list []Predicate, exact bool) {
 	return list, exact && len(list) == 1
 }
 
-// A confinedPath is a path whose value is one of some values.
+// A confinedPath is a path, by its key, with the only values that it can have.
 type confinedPath struct {
 	key    string
 	values []Value

@@ -25,19 +25,19 @@ func (e arithmeticExpr) evalRow(slots *Slots) Value {
 	return v
 }
 
-// operations are the operators other than logical ones and comparisons.
+// operations are all binary operators except logical operators and comparisons.
 var operations = map[string]func(a, b Value) Value{
-	"+":   ofNumbers(func(a, b float64) float64 { return a + b }),
-	"-":   ofNumbers(func(a, b float64) float64 { return a - b }),
-	"*":   ofNumbers(func(a, b float64) float64 { return a * b }),
-	"/":   ofNumbers(func(a, b float64) float64 { return a / b }),
-	"%":   ofNumbers(math.Mod),
-	"|":   ofBits(func(a, b int32) float64 { return float64(a | b) }),
-	"^":   ofBits(func(a, b int32) float64 { return float64(a ^ b) }),
-	"&":   ofBits(func(a, b int32) float64 { return float64(a & b) }),
-	"<<":  ofBits(func(a, b int32) float64 { return float64(a << (b & 31)) }),
-	">>":  ofBits(func(a, b int32) float64 { return float64(a >> (b & 31)) }),
-	">>>": ofBits(func(a, b int32) float64 { return float64(uint32(a) >> (b & 31)) }),
+	"+":   newNumberOperator(func(a, b float64) float64 { return a + b }),
+	"-":   newNumberOperator(func(a, b float64) float64 { return a - b }),
+	"*":   newNumberOperator(func(a, b float64) float64 { return a * b }),
+	"/":   newNumberOperator(func(a, b float64) float64 { return a / b }),
+	"%":   newNumberOperator(math.Mod),
+	"|":   newBitOperator(func(a, b int32) float64 { return float64(a | b) }),
+	"^":   newBitOperator(func(a, b int32) float64 { return float64(a ^ b) }),
+	"&":   newBitOperator(func(a, b int32) float64 { return float64(a & b) }),
+	"<<":  newBitOperator(func(a, b int32) float64 { return float64(a << (b & 31)) }),
+	">>":  newBitOperator(func(a, b int32) float64 { return float64(a >> (b & 31)) }),
+	">>>": newBitOperator(func(a, b int32) float64 { return float64(uint32(a) >> (b & 31)) }),
 	"||":  func(a, b Value) Value { return concatText([]Value{a, b}) },
 }
 
@@ -49,7 +49,7 @@ func numberValue(f float64) Value {
 	return Value{Kind: Number, Num: f}
 }
 
-func ofNumbers(op func(a, b float64) float64) func(a, b Value) Value {
+func newNumberOperator(op func(a, b float64) float64) func(a, b Value) Value {
 	return func(a, b Value) Value {
 		if a.Kind != Number || b.Kind != Number {
 			return undefined
@@ -58,12 +58,12 @@ func ofNumbers(op func(a, b float64) float64) func(a, b Value) Value {
 	}
 }
 
-// ofBits converts the operands to 32 bits, as JavaScript does.
-func ofBits(op func(a, b int32) float64) func(a, b Value) Value {
-	return ofNumbers(func(a, b float64) float64 { return op(toInt32(a), toInt32(b)) })
+// newBitOperator converts the operands to 32 bits, as JavaScript does.
+func newBitOperator(op func(a, b int32) float64) func(a, b Value) Value {
+	return newNumberOperator(func(a, b float64) float64 { return op(toInt32(a), toInt32(b)) })
 }
 
-// toInt32 is JavaScript's conversion: it drops the fraction, and wraps.
+// toInt32 converts f as JavaScript does: it drops the fraction and wraps around.
 func toInt32(f float64) int32 {
 	f = math.Mod(math.Trunc(f), 1<<32)
 	if f < 0 {
@@ -96,7 +96,7 @@ func (e complementExpr) evalRow(slots *Slots) Value {
 	return Value{Kind: Number, Num: float64(^toInt32(v.Num))}
 }
 
-// maxText bounds a string that a query builds: no result page could hold more.
+// maxText bounds a string that a query builds. A longer string does not fit into a result page.
 const maxText = 4 << 20
 
 // concatText concatenates strings; the result is undefined if one of the values is not a

@@ -3,7 +3,7 @@ package query
 // An exprNode is one parsed expression. The compiler turns it into an expr after the whole
 // query was parsed, because SELECT comes before FROM and uses the aliases of FROM.
 type exprNode interface {
-	// textOffset returns where the expression, or its operator, starts in the text.
+	// textOffset returns the offset in the text at which the expression, or its operator, starts.
 	textOffset() int
 }
 
@@ -22,13 +22,13 @@ type (
 		textPosition
 		name string
 	}
-	// A memberNode is base.name and base["name"].
+	// A memberNode is base.name or base["name"].
 	memberNode struct {
 		textPosition
 		base exprNode
 		name string
 	}
-	// An indexNode is base[index] with any other index.
+	// An indexNode is base[index] with an index that is not a constant string.
 	indexNode struct {
 		textPosition
 		base, index exprNode
@@ -40,7 +40,7 @@ type (
 	}
 	// A chainNode joins operands by operators of one precedence, from left to right: AND, OR,
 	// ??, arithmetic and bit operators, or ||. It is flat, so that a long chain is not a deep
-	// tree. Its position is that of the last operator.
+	// tree. Its position is the position of the last operator.
 	chainNode struct {
 		textPosition
 		ops      []string // one fewer than operands
@@ -105,7 +105,7 @@ type selectNode struct {
 	groupBy  []exprNode
 	orderAt  int // position of ORDER
 	orderBy  []orderNode
-	offset   *countNode // set together with limit
+	offset   *countNode // nil if limit is nil
 	limit    *countNode
 }
 

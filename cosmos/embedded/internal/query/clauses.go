@@ -154,7 +154,7 @@ func (p *queryParser) parseCollection(keyword string) (exprNode, error) {
 	return p.parsePath(nameNode{textPosition(t.at), t.text})
 }
 
-// parsePath parses the steps after a name, all of which must be constant.
+// parsePath parses the steps after the name base. All steps must be constant.
 func (p *queryParser) parsePath(base exprNode) (exprNode, error) {
 	n, err := p.parseSteps(base)
 	if err != nil {

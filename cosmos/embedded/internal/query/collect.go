@@ -17,8 +17,8 @@ type collectedResult struct {
 	result []byte
 }
 
-// Derive returns the results of q over the results of its source. It keeps the first want
-// results, or all if want is NoLimit.
+// Derive returns the first want results of q over the results of its source, or all results if
+// want is NoLimit. from holds the work done for the source, and the returned Slots add to it.
 func (q *Query) Derive(source [][]byte, want int, from *Slots) ([][]byte, *Slots) {
 	slots := q.NewSlots(from.ctx, from.limits)
 	slots.earlier, slots.held, slots.failure = from.earlier+int64(from.steps), from.held, from.failure
@@ -87,7 +87,8 @@ func (c *Collector) Add(doc []byte, slots *Slots) bool {
 	return slots.Failure() == nil && !c.isFull()
 }
 
-// estimateSize returns the approximate bytes of a result; with DISTINCT it is stored twice.
+// estimateSize returns the approximate size of a result in bytes. With DISTINCT the text is stored
+// twice.
 func (c collectedResult) estimateSize() int {
 	const fields = 96
 	n := fields + 2*len(c.result)
@@ -105,14 +106,14 @@ func (c *Collector) sortResults() {
 	c.found = slices.DeleteFunc(c.found, func(f collectedResult) bool { return !once.addIfNew(f.result) })
 }
 
-// isFull reports whether all requested results have been found. This is false while a later
-// document may sort before them, or join their group.
+// isFull reports whether all requested results have been found. It is always false for a query with
+// ORDER BY or groups, because a later document may sort before a result, or belong to a group.
 func (c *Collector) isFull() bool {
 	return c.want != NoLimit && len(c.found) >= c.want && c.groups == nil && len(c.query.orders) == 0
 }
 
-// Results returns the results in order, after OFFSET and LIMIT. slots must be those of Add. It
-// can be called once.
+// Results returns the results in order, after OFFSET and LIMIT. slots must be the
+// slots passed to Add. Results can be called only once.
 func (c *Collector) Results(slots *Slots) [][]byte {
 	if c.groups != nil {
 		c.groups.eachGroup(slots, func() bool {

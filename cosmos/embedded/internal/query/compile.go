@@ -13,16 +13,16 @@ import (
 // every alias.
 type compiler struct {
 	now    func() time.Time
-	random func() float64 // from 0 on and below 1
-	start  time.Time      // result of the Static clock functions
+	random func() float64 // returns a number in [0, 1)
+	start  time.Time      // result of the clock functions whose names end with STATIC
 
-	extra int // slots before those of the paths
-	used  int // slots of extra in use
+	extra int // number of slots before the slots of the paths
+	used  int // number of extra slots in use
 	paths []rawjson.Path
-	found map[string]int // slot of each path, by its key
+	found map[string]int // slot of each path, by pathKey
 
-	// bound holds the value of each alias that has one value in each row: the path or the SELECT of
-	// its subquery. It is keyed by slot.
+	// bound holds, by slot, the value of each alias that has one value in each row: its path, or the
+	// SELECT expression of its subquery.
 	bound map[int]expr
 
 	slots *Slots // for constant expressions, which are evaluated once
@@ -186,7 +186,7 @@ func (c *compiler) compileSteps(n exprNode, s *scope) (expr, error) {
 	if name, path, ok := asPath(n); ok && (s.group == nil || len(path) == 0) {
 		return c.resolveName(name, path, s)
 	}
-	base, steps := n, []exprNode(nil) // the last step first
+	base, steps := n, []exprNode(nil) // steps, from the last to the first
 	for isStep(base) {
 		steps = append(steps, base)
 		if member, ok := base.(memberNode); ok {
@@ -214,8 +214,8 @@ func (c *compiler) compileSteps(n exprNode, s *scope) (expr, error) {
 	return c.foldConstant(e, append(e.indexes, root)), nil
 }
 
-// compileBase compiles the longest prefix of base and steps that is a key of GROUP BY,
-// otherwise base. It returns the remaining steps.
+// compileBase compiles the longest prefix of base and steps that is a key of GROUP BY, or only base if
+// no prefix is a key. It returns the remaining steps.
 func (c *compiler) compileBase(base exprNode, steps []exprNode, s *scope) (expr, []exprNode, error) {
 	const shortest = len("[0]")
 	for i := max(1, len(steps)-maxKeyText/shortest); s.group != nil && i < len(steps); i++ {
@@ -278,8 +278,8 @@ func (c *compiler) bindSlot(slot int, value expr) {
 	c.bound[slot] = value
 }
 
-// documentPath returns the path of the document that has the value at a path of e. Aliases of paths
-// and of subqueries that select them have such paths.
+// documentPath returns the path in the document at which the value at path of e is. Aliases of
+// paths have such a path, and aliases of subqueries that select a path.
 func (c *compiler) documentPath(e expr, path rawjson.Path) (rawjson.Path, bool) {
 	switch e := e.(type) {
 	case pathExpr:
@@ -318,7 +318,7 @@ func (c *compiler) compileUnary(n unaryNode, s *scope) (expr, error) {
 	return c.foldConstant(e, []expr{operand}), nil
 }
 
-// compileChain compiles a chain of operands. The first of them may form a key of GROUP BY.
+// compileChain compiles a chain of operands. The first operands may form a key of GROUP BY.
 func (c *compiler) compileChain(n chainNode, s *scope) (expr, error) {
 	first, at, err := c.compileFirstOperands(n, s)
 	if err != nil {
@@ -342,8 +342,8 @@ func (c *compiler) compileChain(n chainNode, s *scope) (expr, error) {
 	return c.foldConstant(e, all), nil
 }
 
-// compileFirstOperands compiles the longest prefix of a chain that is a key of GROUP BY,
-// otherwise the first operand. It returns the number of compiled operands.
+// compileFirstOperands compiles the longest prefix of a chain that is a key of GROUP BY, or only the
+// first operand if no prefix is a key. It returns the number of compiled operands.
 func (c *compiler) compileFirstOperands(n chainNode, s *scope) (expr, int, error) {
 	const shortest = len("( + ")
 	if s.group != nil && len(s.group.keys) > 0 {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A CrossPartitionPlan tells a client how to execute a query whose results depend on documents of several
-// physical partitions: it sends Text to each of them and combines the results. Names and forms
-// are those of the query plans of Cosmos DB.
+// A CrossPartitionPlan describes how a client executes a query whose results depend on documents of
+// several physical partitions: the client sends Text to each partition and combines the results.
+// The names and forms in it are those of Cosmos DB's query plans.
 type CrossPartitionPlan struct {
 	Text       string      // query for one partition; "": the original text
 	Value      bool        // SELECT VALUE
@@ -27,10 +27,10 @@ type CrossPartitionPlan struct {
 // A SumColumn is one property of the results of a query that groups.
 type SumColumn struct {
 	Name      string
-	Aggregate string // "" for an expression of keys, which has one value in the group
+	Aggregate string // "" for an expression of GROUP BY keys, which has one value in the group
 }
 
-// orderFilter is the placeholder that clients replace by the condition for resuming.
+// orderFilter is the placeholder that clients replace with the condition for resuming.
 const orderFilter = "{documentdb-formattableorderbyquery-filter}"
 
 // aggregateNames are the names of aggregates in query plans.
@@ -54,8 +54,8 @@ func (s CrossPartitionPlan) Needs() []string {
 }
 
 // CrossPartition derives the plan of the query. It fails if the results of partitions cannot be
-// combined: if an expression contains aggregates. A query with a Source needs all results of the
-// Source in one partition.
+// combined, which is the case if an expression contains aggregates. A query with a Source needs
+// all results of the Source in one partition.
 func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	n := *q.written
 	s := CrossPartitionPlan{Value: n.value != nil, Distinct: "None", Orders: q.orders}
@@ -63,7 +63,7 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 		return s, nil
 	}
 	if q.group != nil {
-		n.orderBy = nil // one result needs no order
+		n.orderBy = nil // a single result needs no order
 		n.nameMembers()
 		s.Value = n.value != nil
 	}
@@ -84,8 +84,8 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	}
 	switch {
 	case q.group != nil:
-		// A partition's part of a group is not a result yet, so OFFSET and LIMIT do not apply
-		// to it.
+		// Each partition returns parts of groups, which the client combines into results. So
+		// OFFSET and LIMIT do not apply to a partition.
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
 		if err := n.addGroupKeys(&s); err != nil {
 			return s, err
@@ -93,7 +93,7 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	case len(q.orders) > 0:
 		n.addSortKeys()
 	}
-	if n.limit != nil { // the results that OFFSET skips may be in another partition
+	if n.limit != nil { // the results that OFFSET skips may be in another partition, so a partition skips no results
 		n.limit = &countNode{n: min(q.skipped+q.maximum, maxCount)}
 		n.offset = &countNode{}
 	}
@@ -104,8 +104,8 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	return s, nil
 }
 
-// nameMembers replaces SELECT VALUE {"name": expr} by SELECT expr AS name, which gives the same
-// results, and which clients can combine.
+// nameMembers replaces SELECT VALUE {"name": expr} with SELECT expr AS name, which has the same
+// results in a form that clients can combine.
 func (n *selectNode) nameMembers() {
 	o, ok := n.value.(objectNode)
 	if !ok || len(o.names) == 0 {
@@ -170,10 +170,10 @@ func (n *selectNode) addSortKeys() {
 	if rest == nil {
 		rest = literalNode{value: boolValue(true)}
 	}
-	if n.value != nil { // an undefined value is not a result
+	if n.value != nil { // exclude undefined values, which are not results
 		rest = chainNode{ops: []string{"AND"}, operands: []exprNode{rest, callNode{name: "IS_DEFINED", args: []exprNode{n.value}}}}
 	}
-	if n.distinct { // results that differ in _rid would all be distinct
+	if n.distinct { // the client removes duplicates: results with a _rid are all distinct
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
 	}
 	payload := n.selectedValue()
@@ -186,8 +186,9 @@ func (n *selectNode) addSortKeys() {
 	n.where = chainNode{ops: []string{"AND"}, operands: []exprNode{nameNode{name: orderFilter}, rest}}
 }
 
-// joinDocument returns the alias of the document. If FROM reads a path or a subquery, the document has
-// no alias yet, and FROM becomes a JOIN of the document and this path or subquery.
+// joinDocument returns the alias of the document. If FROM reads a path or a subquery, the document
+// has no alias; joinDocument adds an alias, and turns FROM into a JOIN of the document and this path
+// or subquery.
 func (n *selectNode) joinDocument() string {
 	first := n.sources[0]
 	if _, isName := first.from.(nameNode); isName && !first.each {
@@ -202,7 +203,7 @@ func (n *selectNode) joinDocument() string {
 	return name
 }
 
-// withContainer returns a path or subquery in FROM with another name of the container.
+// withContainer returns a path or subquery in FROM in which the container is called name.
 func withContainer(from exprNode, name string) exprNode {
 	switch n := from.(type) {
 	case nameNode:
@@ -242,8 +243,8 @@ func (q *Query) SameOrder() string {
 	return p.String()
 }
 
-// addGroupKeys adds the key to each result, and replaces aggregates by partial aggregates that
-// can be combined.
+// addGroupKeys adds the key to each result, and replaces aggregates with partial aggregates, which
+// clients can combine.
 func (n *selectNode) addGroupKeys(s *CrossPartitionPlan) error {
 	for _, key := range n.groupBy {
 		s.GroupTexts = append(s.GroupTexts, printNode(key))

@@ -7,8 +7,9 @@
 //	[ORDER BY path [ASC|DESC], …]
 //	[OFFSET n LIMIT m]
 //
-// A source is a path or a subquery, [AS] alias, or alias IN one of them for each of its
-// elements. Without FROM a query has one row. Counts are numbers or @parameters. The operators,
+// A source is a path or a subquery with [AS] alias, or alias IN followed by a path or a subquery,
+// which has a row for each element. Without FROM a query has one row. Counts are numbers or
+// @parameters. The operators,
 // from the lowest precedence, are
 //
 //	a ? b : c     ??     OR     AND     NOT
@@ -19,29 +20,31 @@
 // of constants, @parameters, paths, {"name": expr}, [expr], the functions listed in
 // functions*.go, the aggregates COUNT, SUM, MIN, MAX and AVG, and the subqueries (SELECT …),
 // EXISTS(SELECT …) and ARRAY(SELECT …). The constants NaN and Infinity can be compared with
-// numbers, and are left out of results, because JSON has no such numbers. Any other text is an
-// *Error with its position; for an unknown function it has the name.
+// numbers, and are omitted from results, because JSON has no such numbers. Parse refuses any other
+// text with an *Error that has the position and, for an unknown function, its name.
 //
 // A missing property is undefined, which differs from null: a comparison with it is undefined,
 // and WHERE keeps only documents for which the condition is true. Values of different types are
-// unequal; comparing them by order is undefined. A constructor leaves out undefined members.
-// ORDER BY puts undefined before null, then false, true, numbers, strings, arrays, objects; its
-// paths must be paths of the document, which an index can contain, also by an alias of a path or of
-// a subquery that selects it; in a subquery, any paths. Beside an aggregate without GROUP BY it has
-// no effect. With OnlySorted, documents without the path are not results. The groups of one path
-// come in its order, as on the service; other groups come in the order of their first rows.
+// unequal; comparing them by order is undefined. A constructor omits undefined members.
+// ORDER BY sorts undefined before null, then false, true, numbers, strings, arrays, objects. Its
+// paths must be paths of the document, which an index can contain. An alias of such a path, or of a
+// subquery that selects one, is allowed, too. ORDER BY of a subquery accepts any path. With an
+// aggregate and without GROUP BY, ORDER BY has no effect. With OnlySorted, documents without the path
+// are not results. GROUP BY one path returns the groups in the order of the path, as the service
+// does; all other groups are in the order of their first rows.
 //
-// Where the documentation of Cosmos DB is ambiguous, the package does the following. = and !=
-// of two types are false and true, as on the service, although the documented table says
+// Where the documentation of Cosmos DB is ambiguous, the package does the following. For values of
+// two types, = is false and != is true, as on the service, although the documented table says
 // undefined; so c.a != null finds values that are not null. Lengths and positions in strings
 // count characters. A set in LIKE follows SQL Server. FullTextContains compares words, not
 // their stems. Regular expressions have the syntax of package regexp. The result is undefined
 // for arguments of a wrong type and for numbers that JSON cannot represent.
 //
-// If a subquery in the outermost FROM combines documents (TOP, OFFSET, ORDER BY, DISTINCT, GROUP BY
-// or an aggregate), it is a Query of its own, the Source, and Derive evaluates the query around it
-// over its results. The service evaluates such a subquery in each physical partition, so that it
-// returns a group once for each of them, and refuses TOP, OFFSET and ORDER BY in all subqueries.
+// A subquery in the outermost FROM may combine documents by TOP, OFFSET, ORDER BY, DISTINCT, GROUP BY
+// or an aggregate. It then becomes a separate Query, the Source, and Derive evaluates the outer query
+// over the results of the Source. The service differs: it evaluates such a subquery in each physical
+// partition, and so returns a group once for each partition, and it refuses TOP, OFFSET and ORDER BY
+// in all subqueries.
 //
 // A query is processed in three steps:
 //

@@ -4,7 +4,8 @@ import (
 	"slices"
 )
 
-// Extract starts a document: it stores the values of all paths of the query in slots.
+// Extract starts the evaluation of a document: it stores the values of all paths of the query in
+// slots.
 func (q *Query) Extract(doc []byte, slots *Slots) {
 	slots.nextDocument()
 	if paths := slots.values[q.extra:]; len(paths) > 0 {
@@ -13,7 +14,7 @@ func (q *Query) Extract(doc []byte, slots *Slots) {
 	}
 }
 
-// Holds reports whether the condition is true for the document that Extract has read.
+// Holds reports whether the condition is true for the document that Extract read.
 func (q *Query) Holds(slots *Slots) bool { return areAllTrue(q.document, slots) }
 
 // Source returns the query whose results q reads instead of documents, or nil.
@@ -25,7 +26,7 @@ func (q *Query) HasWindowedSource() bool {
 	return s != nil && (s.maximum != NoLimit || len(s.written.orderBy) > 0 || s.HasWindowedSource())
 }
 
-// Base returns the query that reads the documents: q, its source, the source of that, and so on.
+// Base returns the innermost source of q, which reads the documents, or q if it has no source.
 func (q *Query) Base() *Query {
 	for q.source != nil {
 		q = q.source
@@ -51,7 +52,7 @@ func (q *Query) Aggregates() bool { return q.group != nil }
 // SelectsValue reports whether the query is a SELECT VALUE.
 func (q *Query) SelectsValue() bool { return q.written.value != nil }
 
-// Counts reports whether the results are numbers of documents, which an index can answer.
+// Counts reports whether every result is a number of documents, which an index can count.
 func (q *Query) Counts() bool {
 	if q.source != nil || q.group == nil || len(q.group.keys) > 0 || len(q.sources) > 0 {
 		return false
@@ -101,8 +102,8 @@ func (q *Query) CompareKeys(a, b []Value) int {
 	return 0
 }
 
-// Gives reports whether the query has a result for a document for which the condition holds:
-// SELECT VALUE of an undefined value has none. It is only for queries that stream.
+// Gives reports whether a document for which the condition holds has a result: SELECT VALUE of an
+// undefined value has no result. It always returns true for a query that does not stream.
 func (q *Query) Gives(slots *Slots) bool {
 	if !q.Streams() {
 		return true
@@ -116,7 +117,7 @@ func (q *Query) Gives(slots *Slots) bool {
 	return q.value.evalRow(slots).Kind != Undefined
 }
 
-// Project appends the query's projection of doc. Gives must be true for doc.
+// Project appends the query's projection of doc. Gives must have returned true for doc.
 func (q *Query) Project(dst, doc []byte, slots *Slots) []byte {
 	switch value := q.value.(type) {
 	case nil:
@@ -129,7 +130,7 @@ func (q *Query) Project(dst, doc []byte, slots *Slots) []byte {
 }
 
 // Results calls visit with each result of a document for which the condition holds, in order,
-// until visit returns false. It is only for queries that are Local. visit may keep the result.
+// until visit returns false. It is only for queries that are Local. visit may retain the result.
 func (q *Query) Results(doc []byte, slots *Slots, visit func(result []byte) bool) {
 	q.eachRow(slots, func() bool {
 		result := q.writeResult(doc, slots)

@@ -10,14 +10,14 @@ type expr interface {
 	evalRow(slots *Slots) Value
 }
 
-// A verbatim expression can return its value as it is written in the document, so that a number
-// or a string keeps its form. nil is undefined.
+// A verbatim expression can return its value as written in the document, so that numbers and
+// strings keep their form. rawValue returns nil for undefined.
 type verbatim interface {
 	rawValue(slots *Slots) []byte
 }
 
-// rawOf returns the value of e as JSON, nil if it is undefined.
-func rawOf(e expr, slots *Slots) []byte {
+// evalRaw returns the value of e as JSON, nil if it is undefined.
+func evalRaw(e expr, slots *Slots) []byte {
 	if v, ok := e.(verbatim); ok {
 		return v.rawValue(slots)
 	}
@@ -64,8 +64,8 @@ func (e variableExpr) rawValue(slots *Slots) []byte {
 	return at
 }
 
-// followStep returns the value at one step into a raw value; of two equal names, the first is
-// used.
+// followStep returns the value at one step into a raw value. If an object has a name twice, the
+// first member is used.
 func followStep(raw []byte, step rawjson.Step) (found []byte) {
 	switch {
 	case len(raw) == 0:
@@ -89,7 +89,7 @@ func followStep(raw []byte, step rawjson.Step) (found []byte) {
 	return found
 }
 
-// An elementExpr is the value at the end of steps into a value that is not a path.
+// An elementExpr follows steps into the value of an expression that is not a path.
 type elementExpr struct {
 	base    expr
 	indexes []expr
@@ -98,7 +98,7 @@ type elementExpr struct {
 func (e elementExpr) evalRow(slots *Slots) Value { return slots.parseValue(e.rawValue(slots)) }
 
 func (e elementExpr) rawValue(slots *Slots) []byte {
-	at := rawOf(e.base, slots)
+	at := evalRaw(e.base, slots)
 	for _, index := range e.indexes {
 		v := index.evalRow(slots)
 		if at == nil || !slots.spendRead(len(at)) {
@@ -116,7 +116,7 @@ func (e elementExpr) rawValue(slots *Slots) []byte {
 	return at
 }
 
-// An objectExpr leaves out undefined properties.
+// An objectExpr builds an object. It omits undefined properties.
 type objectExpr struct {
 	names  []string
 	values []expr
@@ -151,13 +151,13 @@ func (e objectExpr) appendTo(dst []byte, slots *Slots) []byte {
 	return append(dst, '}')
 }
 
-// An arrayExpr leaves out undefined items.
+// An arrayExpr builds an array. It omits undefined items.
 type arrayExpr struct{ items []expr }
 
 func (e arrayExpr) evalRow(slots *Slots) Value {
 	var b listBuilder
 	for _, item := range e.items {
-		raw := rawOf(item, slots)
+		raw := evalRaw(item, slots)
 		if !slots.spendMade(len(raw)) {
 			break
 		}
@@ -214,7 +214,7 @@ type callExpr struct {
 	name  string
 	fn    func(args []Value) Value
 	args  []expr
-	steps func(args []Value) int // nil: counted by the size of the arguments
+	steps func(args []Value) int // returns the steps of a call; nil: the steps depend on the size of the arguments
 }
 
 func newCall(name string, fn func(args []Value) Value, args []expr) callExpr {
@@ -232,7 +232,7 @@ func (e callExpr) evalRow(slots *Slots) Value {
 		return undefined
 	}
 	v := e.fn(args)
-	if v.Kind == Array { // its elements are counted separately
+	if v.Kind == Array { // the elements of an array are counted separately
 		slots.spendSteps(len(v.Text) / elementPerStep)
 	} else {
 		slots.spendMade(len(v.Text))

@@ -5,18 +5,17 @@ import (
 	"math"
 )
 
-// unlimitedArguments is the maximum of functions without an upper bound on the number of
-// arguments.
+// unlimitedArguments is the maxArgs of functions that accept any number of arguments.
 const unlimitedArguments = math.MaxInt32
 
-// A function takes from minArgs to maxArgs arguments. It has a value for all arguments: undefined
-// where Cosmos DB documents that, or if an argument has a wrong type.
+// A function takes from minArgs to maxArgs arguments. fn returns undefined if Cosmos
+// DB documents this, or if an argument has a wrong type.
 type function struct {
 	minArgs, maxArgs int
 	fn               func(args []Value) Value
 }
 
-// functionSteps count the work of the functions that do more than read each argument once.
+// functionSteps counts the steps of the functions that do more than read each argument once.
 var functionSteps = map[string]func(args []Value) int{
 	"ARRAY_CONTAINS": containsSteps, "ARRAY_CONTAINS_ANY": setSteps, "ARRAY_CONTAINS_ALL": setSteps,
 	"LOG": preciseSteps, "LOG10": preciseSteps, "TAN": preciseSteps, "COT": preciseSteps,
@@ -61,7 +60,7 @@ var typeFunctions = map[string]function{
 	"IS_OBJECT":    isKind(Object),
 	"IS_PRIMITIVE": typeCheck(func(v Value) bool { return v.Kind > Undefined && v.Kind < Array }),
 	"IS_INTEGER": typeCheck(func(v Value) bool {
-		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) <= 1<<63 // both ends of 64 bits, as doubles
+		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) <= 1<<63 // the bounds of 64-bit integers, as doubles
 	}),
 	"IS_FINITE_NUMBER": typeCheck(func(v Value) bool { return v.Kind == Number && v.isFinite() }),
 	"IIF": {3, 3, func(a []Value) Value {
@@ -79,8 +78,8 @@ var typeFunctions = map[string]function{
 	}},
 }
 
-// typeCheck makes a function that tests the type of its argument. It is false, not undefined,
-// for an undefined value.
+// typeCheck returns a function that tests the type of its argument. The result for an undefined value
+// is false, not undefined.
 func typeCheck(is func(v Value) bool) function {
 	return function{1, 1, func(a []Value) Value { return boolValue(is(a[0])) }}
 }

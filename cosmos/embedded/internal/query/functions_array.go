@@ -20,11 +20,11 @@ var arrayFunctions = map[string]function{
 		return numberValue(float64(len(rawElements(a[0].Text))))
 	}},
 	"ARRAY_SLICE":   {2, 3, arraySlice},
-	"ARRAY_AVG":     {1, 1, ofElements("AVG")},
-	"ARRAY_MAX":     {1, 1, ofElements("MAX")},
+	"ARRAY_AVG":     {1, 1, newElementFunction("AVG")},
+	"ARRAY_MAX":     {1, 1, newElementFunction("MAX")},
 	"ARRAY_MEDIAN":  {1, 1, arrayMedian},
-	"ARRAY_MIN":     {1, 1, ofElements("MIN")},
-	"ARRAY_SUM":     {1, 1, ofElements("SUM")},
+	"ARRAY_MIN":     {1, 1, newElementFunction("MIN")},
+	"ARRAY_SUM":     {1, 1, newElementFunction("SUM")},
 	"SETINTERSECT":  {2, 2, setIntersect},
 	"SETUNION":      {2, 2, setUnion},
 	"SETDIFFERENCE": {2, 2, setDifference},
@@ -34,7 +34,7 @@ var arrayFunctions = map[string]function{
 
 func rawElements(raw []byte) [][]byte {
 	var items [][]byte
-	_ = rawjson.EachElement(raw, func(item []byte) bool { // raw is an array: it was checked when stored
+	_ = rawjson.EachElement(raw, func(item []byte) bool { // raw was checked to be an array when it was stored
 		items = append(items, item)
 		return true
 	})
@@ -58,7 +58,7 @@ func arrayConcat(a []Value) Value {
 }
 
 // arrayContains takes a third argument: whether an object in the array may have more properties
-// than the searched one.
+// than the searched object.
 func arrayContains(a []Value) Value {
 	if a[0].Kind != Array || a[1].Kind == Undefined || len(a) == 3 && a[2].Kind != Bool {
 		return undefined
@@ -70,7 +70,7 @@ func arrayContains(a []Value) Value {
 	}
 	found := false
 	var have []byte
-	_ = rawjson.EachElement(a[0].Text, func(raw []byte) bool { // it was checked when stored
+	_ = rawjson.EachElement(a[0].Text, func(raw []byte) bool { // the value was checked when it was stored
 		item := ParseValue(raw)
 		switch {
 		case part:
@@ -91,18 +91,18 @@ func arrayContains(a []Value) Value {
 func containsSteps(a []Value) int {
 	steps := canonicalSteps(a[0]) + canonicalSteps(a[1])
 	if len(a) == 3 && a[0].Kind == Array && a[1].Kind == Object {
-		const members = 3 // times: every object is converted to a map
+		const members = 3 // factor: every object is converted to a map
 		steps += members * (canonicalSteps(a[0]) + len(rawElements(a[0].Text))*canonicalSteps(a[1]))
 	}
 	return steps
 }
 
-// setSteps counts one canonical form for every value.
+// setSteps counts the steps to write every value in canonical form and to look it up.
 func setSteps(a []Value) (steps int) {
 	for _, v := range a {
 		steps += canonicalSteps(v)
 	}
-	const lookup = 4 // times: every element is stored in a map
+	const lookup = 4 // factor: every element is stored in a map
 	return lookup * steps
 }
 
@@ -120,11 +120,11 @@ func hasMembersOf(item, v Value) bool {
 	return true
 }
 
-// elementKeys returns a key for each element of an array; equal values have one key.
+// elementKeys returns a key for each element of an array. Equal values have equal keys.
 func elementKeys(array Value) map[string]struct{} {
 	keys := map[string]struct{}{}
 	var key []byte
-	_ = rawjson.EachElement(array.Text, func(raw []byte) bool { // it was checked when stored
+	_ = rawjson.EachElement(array.Text, func(raw []byte) bool { // the value was checked when it was stored
 		key = ParseValue(raw).lookupKey(key[:0])
 		keys[string(key)] = struct{}{}
 		return true
@@ -132,10 +132,10 @@ func elementKeys(array Value) map[string]struct{} {
 	return keys
 }
 
-// arrayContainsAny is an OR of ARRAY_CONTAINS for each further argument.
+// arrayContainsAny is an OR of ARRAY_CONTAINS for each argument after the first.
 func arrayContainsAny(a []Value) Value { return joinContains(a, false) }
 
-// arrayContainsAll is an AND of ARRAY_CONTAINS for each further argument.
+// arrayContainsAll is an AND of ARRAY_CONTAINS for each argument after the first.
 func arrayContainsAll(a []Value) Value { return joinContains(a, true) }
 
 func joinContains(a []Value, and bool) Value {
@@ -202,7 +202,7 @@ func setIntersect(a []Value) Value {
 	return list.arrayValue()
 }
 
-// setDifference returns the elements of the first array that the second does not have.
+// setDifference returns the elements of the first array that are not in the second array.
 func setDifference(a []Value) Value {
 	if !areAll(Array, a) {
 		return undefined
@@ -225,8 +225,8 @@ func setEqual(a []Value) Value {
 	return boolValue(maps.Equal(elementKeys(a[0]), elementKeys(a[1])))
 }
 
-// ofElements makes a function that aggregates the elements of an array.
-func ofElements(aggregate string) func(a []Value) Value {
+// newElementFunction makes a function that aggregates the elements of an array.
+func newElementFunction(aggregate string) func(a []Value) Value {
 	return func(a []Value) Value {
 		if a[0].Kind != Array {
 			return undefined
@@ -285,7 +285,7 @@ func objectToArray(a []Value) Value {
 		value = a[2]
 	}
 	var list listBuilder
-	_ = rawjson.EachMember(a[0].Text, func(name, v []byte) bool { // it was checked when stored
+	_ = rawjson.EachMember(a[0].Text, func(name, v []byte) bool { // the value was checked when it was stored
 		if len(list.text) > maxText {
 			return false
 		}

@@ -28,8 +28,8 @@ var dateSpecifiers = map[string]string{
 }
 
 // dateTimeFormat writes a date by a format of .NET: yyyy, MM, dd, HH, mm, ss and their short forms; f
-// for each digit of a second, and F for the digits without zeros at the end. A backslash precedes a
-// letter that stands for itself, as all other characters do.
+// for each digit of a second, and F for the digits without zeros at the end. A backslash escapes a
+// letter. All other characters stand for themselves.
 func dateTimeFormat(a []Value) Value {
 	t, ok := a[0].parseDate()
 	if !ok || a[1].Kind != String {
@@ -51,7 +51,7 @@ func dateTimeFormat(a []Value) Value {
 			}
 			text.WriteString(digits)
 		case strings.Contains("yMdHhmstfF", format[:1]):
-			return undefined // a specifier that is not known
+			return undefined // unknown specifier
 		case format[0] == '\\':
 			n = min(2, len(format))
 			text.WriteString(format[1:n])
@@ -80,7 +80,7 @@ func currentTimePlus(sign float64) func(*compiler, callNode, []expr) (expr, erro
 // A shiftedClockExpr is the time at which it is evaluated, plus or minus some parts of a date.
 type shiftedClockExpr struct {
 	now  func() time.Time
-	args []expr // none, or a part of a date and a number
+	args []expr // empty, or a part of a date and a number
 	sign float64
 }
 

@@ -20,7 +20,7 @@ var conversionFunctions = map[string]function{
 	"DOCUMENTID":      {1, 1, documentID},
 }
 
-// toString returns the JSON of a value, and NaN and Infinity as their constants are written.
+// toString returns the JSON of a value, or the name of the constant NaN or Infinity.
 func toString(a []Value) Value {
 	switch v := a[0]; {
 	case v.Kind == Undefined || v.Kind == String:
@@ -35,9 +35,10 @@ func toString(a []Value) Value {
 	return Value{Kind: String, Text: a[0].Append(nil)}
 }
 
-// parseAs makes a function that parses the JSON in a string if it is a value of kind want.
+// parseAs returns a function that parses the JSON in a string. The result is undefined unless the JSON
+// is a value of kind want.
 func parseAs(want Kind) function {
-	return ofString(func(s []byte) Value {
+	return newStringFunction(func(s []byte) Value {
 		raw, err := rawjson.Compact(nil, bytes.TrimSpace(s))
 		if err != nil {
 			return undefined

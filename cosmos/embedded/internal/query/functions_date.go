@@ -127,7 +127,7 @@ func dateTimeAdd(a []Value) Value {
 	}
 	months := int(n) * part.months
 	added := t.AddDate(0, months, 0)
-	if added.Day() != t.Day() { // beyond the end of a shorter month: use its last day
+	if added.Day() != t.Day() { // the day is beyond the end of the month: use the last day of the month
 		added = added.AddDate(0, 0, -added.Day())
 	}
 	return dateValue(added)
@@ -227,8 +227,8 @@ func dateTimeBin(a []Value) Value {
 	return dateValue(binStart(t, origin, time.Duration(size)*part.length))
 }
 
-// binStart returns the start of the bin that contains t. A time.Duration cannot hold the 400
-// years between t and an old origin.
+// binStart returns the start of the bin that contains t. It uses big integers, because a
+// time.Duration cannot hold more than 292 years, and an origin may be older.
 func binStart(t, origin time.Time, bin time.Duration) time.Time {
 	second := big.NewInt(int64(time.Second))
 	since := big.NewInt(t.Unix() - origin.Unix())

@@ -52,7 +52,7 @@ func ofNumber(f func(float64) float64) function {
 }
 
 func ofTwo(f func(a, b float64) float64) function {
-	op := ofNumbers(f)
+	op := newNumberOperator(f)
 	return function{2, 2, func(a []Value) Value { return op(a[0], a[1]) }}
 }
 
@@ -90,26 +90,26 @@ func numberBin(a []Value) Value {
 // The integer functions use 64 bits and accept only whole numbers. JSON numbers are exact only
 // up to 2^53.
 var integerFunctions = map[string]function{
-	"INTADD": ofIntegers(func(a, b int64) (int64, bool) { return a + b, true }),
-	"INTSUB": ofIntegers(func(a, b int64) (int64, bool) { return a - b, true }),
-	"INTMUL": ofIntegers(func(a, b int64) (int64, bool) { return a * b, true }),
-	"INTDIV": ofIntegers(func(a, b int64) (int64, bool) {
+	"INTADD": newIntegerFunction(func(a, b int64) (int64, bool) { return a + b, true }),
+	"INTSUB": newIntegerFunction(func(a, b int64) (int64, bool) { return a - b, true }),
+	"INTMUL": newIntegerFunction(func(a, b int64) (int64, bool) { return a * b, true }),
+	"INTDIV": newIntegerFunction(func(a, b int64) (int64, bool) {
 		if b == 0 {
 			return 0, false
 		}
 		return a / b, true
 	}),
-	"INTMOD": ofIntegers(func(a, b int64) (int64, bool) {
+	"INTMOD": newIntegerFunction(func(a, b int64) (int64, bool) {
 		if b == 0 {
 			return 0, false
 		}
 		return a % b, true
 	}),
-	"INTBITAND":        ofIntegers(func(a, b int64) (int64, bool) { return a & b, true }),
-	"INTBITOR":         ofIntegers(func(a, b int64) (int64, bool) { return a | b, true }),
-	"INTBITXOR":        ofIntegers(func(a, b int64) (int64, bool) { return a ^ b, true }),
-	"INTBITLEFTSHIFT":  ofIntegers(func(a, b int64) (int64, bool) { return a << (b & 63), b >= 0 }),
-	"INTBITRIGHTSHIFT": ofIntegers(func(a, b int64) (int64, bool) { return a >> (b & 63), b >= 0 }),
+	"INTBITAND":        newIntegerFunction(func(a, b int64) (int64, bool) { return a & b, true }),
+	"INTBITOR":         newIntegerFunction(func(a, b int64) (int64, bool) { return a | b, true }),
+	"INTBITXOR":        newIntegerFunction(func(a, b int64) (int64, bool) { return a ^ b, true }),
+	"INTBITLEFTSHIFT":  newIntegerFunction(func(a, b int64) (int64, bool) { return a << (b & 63), b >= 0 }),
+	"INTBITRIGHTSHIFT": newIntegerFunction(func(a, b int64) (int64, bool) { return a >> (b & 63), b >= 0 }),
 	"INTBITNOT": {1, 1, func(a []Value) Value {
 		n, ok := a[0].asInt64()
 		if !ok {
@@ -119,7 +119,7 @@ var integerFunctions = map[string]function{
 	}},
 }
 
-func ofIntegers(f func(a, b int64) (int64, bool)) function {
+func newIntegerFunction(f func(a, b int64) (int64, bool)) function {
 	return function{2, 2, func(args []Value) Value {
 		a, ok := args[0].asInt64()
 		b, whole := args[1].asInt64()

@@ -48,7 +48,7 @@ type clockExpr struct {
 
 func (e clockExpr) evalRow(*Slots) Value { return e.form(e.now()) }
 
-// A randomExpr is a random number from 0 on and below 1.
+// A randomExpr is a random number in [0, 1).
 type randomExpr struct{ random func() float64 }
 
 func (e randomExpr) evalRow(*Slots) Value { return numberValue(e.random()) }
@@ -137,8 +137,8 @@ func (e regexExpr) evalRow(slots *Slots) Value {
 	return ready.matchText(v.Text, slots)
 }
 
-// fullText compiles a full-text function. It compares whole words without regard to case; it
-// does not know stems.
+// fullText compiles a full-text function. It compares whole words, not their stems, and ignores
+// case.
 func fullText(enough func(found, wanted int) bool) func(*compiler, callNode, []expr) (expr, error) {
 	return func(_ *compiler, n callNode, args []expr) (expr, error) {
 		return newCall(n.name, func(a []Value) Value {

@@ -11,19 +11,19 @@ import (
 // Positions and lengths in strings count characters.
 var stringFunctions = map[string]function{
 	"CONCAT":       {2, unlimitedArguments, concatText},
-	"CONTAINS":     ofStringPair(bytes.Contains),
-	"STARTSWITH":   ofStringPair(bytes.HasPrefix),
-	"ENDSWITH":     ofStringPair(bytes.HasSuffix),
-	"STRINGEQUALS": ofStringPair(bytes.Equal),
-	"LENGTH": ofString(func(s []byte) Value {
+	"CONTAINS":     newStringPairFunction(bytes.Contains),
+	"STARTSWITH":   newStringPairFunction(bytes.HasPrefix),
+	"ENDSWITH":     newStringPairFunction(bytes.HasSuffix),
+	"STRINGEQUALS": newStringPairFunction(bytes.Equal),
+	"LENGTH": newStringFunction(func(s []byte) Value {
 		return numberValue(float64(utf8.RuneCount(s)))
 	}),
-	"LOWER": ofString(func(s []byte) Value { return Value{Kind: String, Text: bytes.ToLower(s)} }),
-	"UPPER": ofString(func(s []byte) Value { return Value{Kind: String, Text: bytes.ToUpper(s)} }),
+	"LOWER": newStringFunction(func(s []byte) Value { return Value{Kind: String, Text: bytes.ToLower(s)} }),
+	"UPPER": newStringFunction(func(s []byte) Value { return Value{Kind: String, Text: bytes.ToUpper(s)} }),
 	"TRIM":  trimText(bytes.TrimFunc),
 	"LTRIM": trimText(bytes.TrimLeftFunc),
 	"RTRIM": trimText(bytes.TrimRightFunc),
-	"REVERSE": ofString(func(s []byte) Value {
+	"REVERSE": newStringFunction(func(s []byte) Value {
 		runes := []rune(string(s))
 		slices.Reverse(runes)
 		return textValue(string(runes))
@@ -53,7 +53,7 @@ var stringFunctions = map[string]function{
 	"STRINGSPLIT": {2, 2, stringSplit},
 }
 
-func ofString(f func(s []byte) Value) function {
+func newStringFunction(f func(s []byte) Value) function {
 	return function{1, 1, func(a []Value) Value {
 		if a[0].Kind != String {
 			return undefined
@@ -62,8 +62,8 @@ func ofString(f func(s []byte) Value) function {
 	}}
 }
 
-// ofStringPair makes a function of two strings and a third argument: whether to ignore case.
-func ofStringPair(f func(a, b []byte) bool) function {
+// newStringPairFunction makes a function of two strings and a third argument: whether to ignore case.
+func newStringPairFunction(f func(a, b []byte) bool) function {
 	return function{2, 3, func(a []Value) Value {
 		if !areAll(String, a[:2]) || len(a) == 3 && a[2].Kind != Bool {
 			return undefined
@@ -75,7 +75,7 @@ func ofStringPair(f func(a, b []byte) bool) function {
 	}}
 }
 
-// sliceText returns up to length characters of s from a position on.
+// sliceText returns up to length characters of s, starting at position from.
 func sliceText(s, from, length Value) Value {
 	start, ok := from.asInt64()
 	n, whole := length.asInt64()
@@ -88,7 +88,7 @@ func sliceText(s, from, length Value) Value {
 	return textValue(string(runes[start : start+n]))
 }
 
-// trimText makes a function that removes white space, or the characters of the second argument.
+// trimText returns a function that removes white space, or the characters of the second argument.
 func trimText(trim func(s []byte, f func(rune) bool) []byte) function {
 	return function{1, 2, func(a []Value) Value {
 		if !areAll(String, a) {
@@ -102,7 +102,7 @@ func trimText(trim func(s []byte, f func(rune) bool) []byte) function {
 	}}
 }
 
-// trimSteps counts the search for each character of a string among those that are removed.
+// trimSteps counts the search for each character of a string among the characters to remove.
 func trimSteps(a []Value) int {
 	if len(a) < 2 {
 		return 0
@@ -151,7 +151,7 @@ func lastIndexOf(a []Value) Value {
 	return numberValue(float64(utf8.RuneCountInString(text[:i])))
 }
 
-// containsEach makes a function that is an AND or OR of CONTAINS for each further argument. fold
+// containsEach makes a function that is an AND or OR of CONTAINS for each argument after the first. fold
 // converts the texts that are compared.
 func containsEach(and bool, fold func(s []byte) []byte) function {
 	return function{2, unlimitedArguments, func(a []Value) Value {

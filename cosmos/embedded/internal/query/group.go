@@ -2,18 +2,18 @@ package query
 
 import "slices"
 
-// A grouping is GROUP BY, or an aggregate without it: one group of all rows.
+// A grouping is a compiled GROUP BY. An aggregate without GROUP BY has one group of all rows.
 type grouping struct {
 	keys       []groupKey
-	byText     map[string]int // index of each key
+	byText     map[string]int // index of each key, by its canonical text
 	aggregates []aggregate
 }
 
 // maxKeyText bounds the text of a key. Every part of SELECT is compared with the
-// keys, so without it a long query would take quadratic time.
+// keys, so without the limit a long query would take quadratic time.
 const maxKeyText = 1 << 10
 
-// A groupKey is one expression of GROUP BY. SELECT refers to it by the same expression.
+// A groupKey is one expression of GROUP BY. SELECT refers to a key by repeating the expression.
 type groupKey struct {
 	expr expr
 	slot int
@@ -38,7 +38,7 @@ func (c *compiler) compileGrouping(nodes []exprNode, s *scope) (*grouping, error
 	return g, nil
 }
 
-// findKey returns the key that equals n.
+// findKey returns the key of GROUP BY that has the same canonical text as n.
 func (g *grouping) findKey(n exprNode) (expr, bool) {
 	if g == nil || len(g.keys) == 0 {
 		return nil, false
@@ -54,13 +54,13 @@ func (g *grouping) findKey(n exprNode) (expr, bool) {
 
 // groups holds the groups of the rows so far, in the order of their first rows.
 type groups struct {
-	of     *grouping
-	byKey  map[string]*group
-	inTurn []*group
-	buffer []byte
+	grouping *grouping
+	byKey    map[string]*group
+	ordered  []*group
+	buffer   []byte
 }
 
-// groupSize is the approximate bytes of a group, and of each of its parts.
+// groupSize is the approximate size in bytes of a group, and of each key and aggregate in it.
 const groupSize = 96
 
 type group struct {
@@ -69,34 +69,34 @@ type group struct {
 }
 
 func (g *grouping) newGroups() *groups {
-	all := &groups{of: g, byKey: map[string]*group{}}
-	if len(g.keys) == 0 { // without keys there is one group, even without rows
+	all := &groups{grouping: g, byKey: map[string]*group{}}
+	if len(g.keys) == 0 { // without keys the query has one group, even without rows
 		all.openGroup(nil)
 	}
 	return all
 }
 
 func (g *groups) openGroup(keys [][]byte) *group {
-	this := &group{keys: keys, sums: make([]accumulator, len(g.of.aggregates))}
-	g.inTurn = append(g.inTurn, this)
+	this := &group{keys: keys, sums: make([]accumulator, len(g.grouping.aggregates))}
+	g.ordered = append(g.ordered, this)
 	return this
 }
 
 // addRow adds the row in slots.
 func (g *groups) addRow(slots *Slots) {
 	this := g.findGroup(slots)
-	for i, a := range g.of.aggregates {
+	for i, a := range g.grouping.aggregates {
 		slots.spendSteps(1)
 		this.sums[i].addValue(a.function, a.arg.evalRow(slots))
 	}
 }
 
 func (g *groups) findGroup(slots *Slots) *group {
-	if len(g.of.keys) == 0 {
-		return g.inTurn[0]
+	if len(g.grouping.keys) == 0 {
+		return g.ordered[0]
 	}
 	name := g.buffer[:0]
-	for _, k := range g.of.keys { // undefined has an empty text and its own group
+	for _, k := range g.grouping.keys { // the text of undefined is empty, so undefined forms a separate group
 		v := k.expr.evalRow(slots)
 		slots.spendCanonical(v)
 		name = append(v.appendCanonical(name), 0)
@@ -105,8 +105,8 @@ func (g *groups) findGroup(slots *Slots) *group {
 	this, ok := g.byKey[string(name)]
 	if !ok {
 		var keys [][]byte
-		for _, k := range g.of.keys {
-			keys = append(keys, append([]byte(nil), rawOf(k.expr, slots)...))
+		for _, k := range g.grouping.keys {
+			keys = append(keys, append([]byte(nil), evalRaw(k.expr, slots)...))
 		}
 		this = g.openGroup(keys)
 		g.byKey[string(name)] = this
@@ -116,19 +116,19 @@ func (g *groups) findGroup(slots *Slots) *group {
 }
 
 // sortByPath sorts the groups by their key if it is one path of the document. The service returns
-// them in this order, which is that of the index.
+// the groups in this order, which is the order of the index.
 func (g *groups) sortByPath(slots *Slots) {
-	if len(g.of.keys) != 1 {
+	if len(g.grouping.keys) != 1 {
 		return
 	}
-	if _, isPath := g.of.keys[0].expr.(pathExpr); !isPath {
+	if _, isPath := g.grouping.keys[0].expr.(pathExpr); !isPath {
 		return
 	}
-	values := make(map[*group]Value, len(g.inTurn))
-	for _, this := range g.inTurn {
+	values := make(map[*group]Value, len(g.ordered))
+	for _, this := range g.ordered {
 		values[this] = ParseValue(this.keys[0])
 	}
-	slices.SortStableFunc(g.inTurn, func(a, b *group) int {
+	slices.SortStableFunc(g.ordered, func(a, b *group) int {
 		slots.spendSteps(1)
 		return Compare(values[a], values[b])
 	})
@@ -137,11 +137,11 @@ func (g *groups) sortByPath(slots *Slots) {
 // eachGroup calls visit for each group, with keys and aggregates in their slots. It is called once.
 func (g *groups) eachGroup(slots *Slots, visit func() bool) {
 	g.sortByPath(slots)
-	for _, this := range g.inTurn {
-		for i, k := range g.of.keys {
+	for _, this := range g.ordered {
+		for i, k := range g.grouping.keys {
 			slots.values[k.slot] = this.keys[i]
 		}
-		for i, a := range g.of.aggregates {
+		for i, a := range g.grouping.aggregates {
 			slots.values[a.slot] = this.sums[i].finalValue(a.function).Append(nil)
 		}
 		if slots.failure != nil || !visit() {
@@ -150,10 +150,10 @@ func (g *groups) eachGroup(slots *Slots, visit func() bool) {
 	}
 }
 
-// seenResults remembers results, so that DISTINCT gives each once.
+// seenResults remembers results, so that DISTINCT returns each result once.
 type seenResults map[string]struct{}
 
-// newSeenResults returns nil, which remembers nothing, unless wanted.
+// newSeenResults returns an empty set if wanted, otherwise nil, for which every result is new.
 func newSeenResults(wanted bool) seenResults {
 	if !wanted {
 		return nil

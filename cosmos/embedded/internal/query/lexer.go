@@ -21,7 +21,7 @@ const (
 type lexToken struct {
 	kind tokenKind
 	at   int
-	text string // content of a string; a keyword as written
+	text string // content of a string; name, parameter or symbol as written
 	num  float64
 }
 
@@ -90,7 +90,7 @@ func skipBlank(src string, i int) int {
 	return i
 }
 
-// symbols lists every symbol after the longer ones of which it is a prefix.
+// symbols lists each symbol after all longer symbols that start with it.
 var symbols = []string{
 	">>>", "!=", "<>", "<=", ">=", "<<", ">>", "||", "??",
 	"=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ".", ":", "?", "*", "/", "%", "+", "-", "~", "&", "|", "^",
@@ -198,8 +198,8 @@ func unescapeRune(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// unescapeUnicode decodes a character written as \u and four hexadecimal digits, or as two such
-// escapes if it is beyond 16 bits.
+// unescapeUnicode decodes a character that is written as \u and four hexadecimal digits, or as two
+// such escapes for a character beyond 16 bits.
 func unescapeUnicode(s string) (r rune, n int) {
 	high, err := strconv.ParseUint(s[2:6], 16, 16)
 	if err != nil {

@@ -6,7 +6,7 @@ import "unicode/utf8"
 type likeExpr struct {
 	operand, pattern, escape expr // escape may be nil
 	ready                    []likePart
-	known                    bool // ready holds a constant pattern
+	known                    bool // the pattern is constant, and ready holds it
 }
 
 func (c *compiler) compileLike(n likeNode, s *scope) (expr, error) {
@@ -32,7 +32,7 @@ func (c *compiler) compileLike(n likeNode, s *scope) (expr, error) {
 	return c.foldConstant(l, e), nil
 }
 
-// patternParts parses the pattern. ok is false if it is not a string, or escape is not one
+// patternParts parses the pattern. ok is false if the pattern is not a string, or escape is not one
 // character.
 func (e likeExpr) patternParts(slots *Slots) (parts []likePart, ok bool) {
 	pattern := e.pattern.evalRow(slots)
@@ -62,15 +62,15 @@ func (e likeExpr) evalRow(slots *Slots) Value {
 	return boolValue(likeMatches([]rune(string(text.Text)), parts, slots))
 }
 
-// likePartSize is the approximate bytes of a likePart.
+// likePartSize is the approximate size of a likePart in bytes.
 const likePartSize = 48
 
-// A likePart matches one character, or any number of them if any is set.
+// A likePart matches one character or, if any is set, any number of characters.
 type likePart struct {
 	any    bool      // %
 	single bool      // _
 	not    bool      // [^…]
-	ranges [][2]rune // first and last
+	ranges [][2]rune // first and last character of each range in [ ]
 }
 
 func (p likePart) isMatch(r rune) bool {
@@ -101,7 +101,7 @@ func likeParts(pattern []rune, escape rune, escapes bool) []likePart {
 			parts = append(parts, likePart{single: true})
 		case r == '[':
 			set, length := likeSet(pattern[i+1:])
-			if length == 0 { // an unclosed bracket is a character
+			if length == 0 { // an unclosed bracket stands for itself
 				parts = append(parts, literalPart(r))
 				continue
 			}
@@ -116,7 +116,7 @@ func likeParts(pattern []rune, escape rune, escapes bool) []likePart {
 
 func literalPart(r rune) likePart { return likePart{ranges: [][2]rune{{r, r}}} }
 
-// likeSet parses a set after [, and returns its length including the ].
+// likeSet parses the set s, which follows [, and returns its length, including the closing ].
 func likeSet(s []rune) (set likePart, length int) {
 	i := 0
 	if len(s) > 0 && s[0] == '^' {
@@ -136,8 +136,8 @@ func likeSet(s []rune) (set likePart, length int) {
 	return likePart{}, 0
 }
 
-// likeMatches backtracks only to the last %, so its time is bounded by the product of the
-// lengths. It returns false if the steps are used up.
+// likeMatches reports whether text matches the pattern parts. It backtracks only to the last %, so its
+// time is bounded by the product of the lengths. It returns false if the steps are used up.
 func likeMatches(text []rune, parts []likePart, slots *Slots) bool {
 	const perStep = 8 // comparisons
 	t, p := 0, 0

@@ -77,7 +77,7 @@ func (e logicalExpr) evalRow(slots *Slots) Value {
 	return boolValue(e.and)
 }
 
-// joinTerms joins a truth value of each v by AND or OR, as logicalExpr does.
+// joinTerms joins the truth values term(v) of list by AND or OR, as logicalExpr does.
 func joinTerms(and bool, list []Value, term func(v Value) Value) Value {
 	known := true
 	for _, v := range list {
@@ -128,15 +128,15 @@ func (e negationExpr) evalRow(slots *Slots) Value {
 	return undefined
 }
 
-// A membershipExpr is IN. A list of constants has a lookup table, so that its length does not
-// affect the cost.
+// A membershipExpr is operand IN (list). A list of constants has a lookup table, so that the length
+// of the list does not affect the cost.
 type membershipExpr struct {
 	operand expr
 	list    []expr
-	lookup  *constantLookup // nil: the list is searched
+	lookup  *constantLookup // lookup table; nil: the list is searched
 }
 
-// minLookup is the length from which a lookup table is faster than a search.
+// minLookup is the smallest length of a list for which a lookup table is faster than a search.
 const minLookup = 8
 
 func newMembership(operand expr, list []expr) membershipExpr {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The model is a second, simple evaluator: values are those of encoding/json, missingValue is
-// undefined, and an expression is a pair of its text and its meaning.
+// The model is a second, simple evaluator: its values are Go values from encoding/json, missingValue
+// is undefined, and an expression consists of its text and a function that evaluates it.
 type missingValue struct{}
 
 type modelEnv map[string]any
@@ -93,7 +93,7 @@ func modelCompare(op string, a, b any) any {
 	return map[string]bool{"<": c < 0, "<=": c <= 0, ">": c > 0, ">=": c >= 0}[op]
 }
 
-// modelLogic is the table of AND and OR with true, false and unknown.
+// modelLogic computes AND and OR of true, false and unknown.
 func modelLogic(op string, a, b any) any {
 	decides := op == "OR"
 	if a == any(decides) || b == any(decides) {
@@ -141,8 +141,8 @@ type modelQuery struct {
 	join                  bool        // JOIN t IN c.l
 	where                 *modelExpr
 	orders                []modelOrder
-	group                 []modelExpr // the first columns
-	sums                  []modelSum  // the other columns
+	group                 []modelExpr // GROUP BY; these are the first columns
+	sums                  []modelSum  // aggregates; these are the remaining columns
 	top, offset           int         // -1: none
 }
 
@@ -184,7 +184,7 @@ func (q modelQuery) runModel(docs []any) []any {
 	results := []any{}
 	seen := map[string]bool{}
 	for _, r := range rows {
-		text, _ := json.Marshal(r.result) // sorts the properties
+		text, _ := json.Marshal(r.result) // Marshal sorts the properties
 		if isMissing(r.result) || q.distinct && seen[string(text)] {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 // maxDepth bounds nested expressions, so that no query can exhaust the stack.
 const maxDepth = 100
 
-// maxPath bounds the steps of a path. Documents are much less deep.
+// maxPath bounds the steps of a path. No document is nested as deeply.
 const maxPath = 10_000
 
 // maxJoins is the limit of Cosmos DB on the JOINs of a query.
@@ -26,7 +26,7 @@ type queryParser struct {
 	joins  int
 	params map[string]Value
 
-	// extra counts the slots besides those of paths: for aliases, keys of groups and
+	// extra counts the slots that are not for paths: slots for aliases, keys of groups and
 	// aggregates.
 	extra int
 }
@@ -225,7 +225,7 @@ func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
 		return p.parseCall(t, word)
 	}
 	if next := p.peekToken(); !next.isToken(".") && !next.isToken("[") {
-		switch t.text { // in this case only, as JSON5 and JavaScript write them
+		switch t.text { // case-sensitive, as in JSON5 and JavaScript
 		case "NaN":
 			return literalNode{textPosition: at, value: Value{Kind: Number, Num: math.NaN()}}, nil
 		case "Infinity":
@@ -238,7 +238,7 @@ func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
 	return nameNode{at, t.text}, nil
 }
 
-// restOfName returns a name with the steps after it.
+// restOfName returns name with the steps that follow it.
 func (p *queryParser) restOfName(name string) string {
 	for p.acceptToken(".") {
 		name += "." + p.nextToken().text
@@ -246,7 +246,7 @@ func (p *queryParser) restOfName(name string) string {
 	return name
 }
 
-// unsupportedFunction returns why a function is refused.
+// unsupportedFunction returns the reason why a function is refused.
 func unsupportedFunction(name string) string {
 	switch {
 	case strings.HasPrefix(name, "ST_"):
@@ -328,7 +328,7 @@ func newStepNode(at textPosition, base, index exprNode) (exprNode, error) {
 	return indexNode{at, base, index}, nil
 }
 
-// wholeNumber returns n as a constant index.
+// wholeNumber returns the value of n if n is a constant whole number that can be an index.
 func wholeNumber(n exprNode) (int, bool) {
 	literal, ok := n.(literalNode)
 	f := literal.value.Num

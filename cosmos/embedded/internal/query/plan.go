@@ -17,7 +17,7 @@ type Plan struct {
 	Confines []Predicate
 	indexed  []expr
 	rest     []expr
-	perRow   bool // a part of the condition depends on rows of FROM
+	perRow   bool // whether a part of the condition depends on rows of FROM
 }
 
 // Plan splits the condition. indexed reports whether a path has an index.
@@ -47,13 +47,13 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 type indexedPart struct {
 	condition expr // true wherever the whole condition is true
 	paths     []rawjson.Path
-	isAll     bool // it is the whole condition
+	isAll     bool // condition is the whole condition
 }
 
-// indexedPart returns the part of a condition that indexes answer; ok is false if they answer
-// no part. They answer AND, OR and NOT of predicates by the intersection, union and complement
-// of the documents that each predicate finds. If they answer only some terms of an AND, the
-// documents are loaded for the other terms.
+// indexedPart returns the part of a condition that indexes answer; ok is false if indexes answer
+// no part. Indexes answer AND, OR and NOT of predicates by the intersection, union and complement
+// of the documents that each predicate finds. If indexes answer only some terms of an AND, the
+// documents are loaded to test the other terms.
 func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part indexedPart, ok bool) {
 	part = indexedPart{condition: e, isAll: true}
 	found, exact := q.findPredicates(e)
@@ -104,7 +104,7 @@ func (p Plan) Keeps(slots *Slots) bool { return areAllTrue(p.rest, slots) }
 func (p Plan) IndexOnly() bool { return len(p.rest) == 0 && !p.perRow }
 
 // OnlySorted returns a Plan that excludes documents without a value at one of the paths of
-// ORDER BY, because the index that sorts does not contain them.
+// ORDER BY, because the index that serves ORDER BY does not contain these documents.
 func (q *Query) OnlySorted(p Plan) Plan {
 	p.indexed = slices.Clip(p.indexed)
 	for _, o := range q.orders {
@@ -122,7 +122,8 @@ func areAllTrue(conditions []expr, slots *Slots) bool {
 	return true
 }
 
-// pathAndConstant returns the path and the constant that c compares, if it compares these.
+// pathAndConstant returns the path and the constant that c compares. ok is false if c compares
+// other operands.
 func pathAndConstant(c comparisonExpr) (slot int, v Value, ok bool) {
 	left, right := c.left, c.right
 	if _, is := left.(constantExpr); is {
@@ -133,8 +134,8 @@ func pathAndConstant(c comparisonExpr) (slot int, v Value, ok bool) {
 	return prop.slot, value.value, isPath && isConstant
 }
 
-// Equalities returns, for each path, the constant that the condition requires it to equal. ok
-// is false unless there is a constant for every path.
+// Equalities returns, for each path, the constant to which the condition requires the value at the
+// path to be equal. ok is false if a path has no such constant.
 func (q *Query) Equalities(paths []rawjson.Path) (values []Value, ok bool) {
 	for _, path := range paths {
 		v, found := q.findEquality(q.document, path)

@@ -11,7 +11,7 @@ var (
 	comparisons = []string{"=", "!=", "<>", "<", "<=", ">", ">="}
 )
 
-// enterLevel counts a level of nesting; leaveLevel ends it.
+// enterLevel starts a level of nesting, and fails beyond maxDepth levels. leaveLevel ends the level.
 func (p *queryParser) enterLevel() error {
 	if p.depth++; p.depth > maxDepth {
 		return &Error{p.peekToken().at, "the expression is nested too deeply"}

@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// Package math is exact to about one digit in the last place, and the service to less than that.
+// The functions of package math may be wrong in the last digit, and the service is more precise.
 // The functions of this file compute with precision bits, so that their results are rounded once.
 const precision = 160
 
@@ -45,7 +45,7 @@ func atanhSeries(a, b float64) *big.Float {
 	return sum.Add(sum, sum)
 }
 
-// hasLogarithm reports whether preciseLn can be called with x. It is false for NaN.
+// hasLogarithm reports whether preciseLn can be called with x. It returns false for NaN.
 func hasLogarithm(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 
 // logarithm returns the logarithm of x to a base.
@@ -79,7 +79,7 @@ func preciseTan(x float64) float64 {
 	r := newPrecise().Set(angle)
 	square := newPrecise().Mul(r, r)
 	sine, cosine := newPrecise(), newPrecise()
-	term := newPrecise().SetInt64(1) // r^n/n!, with the sign of the series
+	term := newPrecise().SetInt64(1) // the term r^n/n! of the series, with its sign
 	for n := int64(1); term.Sign() != 0 && term.MantExp(nil) > -2*precision; n += 2 {
 		cosine.Add(cosine, term)
 		odd := newPrecise().Quo(newPrecise().Mul(term, r), newPrecise().SetInt64(n))

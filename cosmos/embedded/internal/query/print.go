@@ -13,7 +13,7 @@ import (
 // form.
 type printer struct {
 	strings.Builder
-	limit  int  // a longer text may be cut off; 0: no limit
+	limit  int  // length beyond which the text may be cut off; 0: no limit
 	values bool // write the values of parameters, not their names
 }
 
@@ -73,7 +73,7 @@ func (p *printer) writeNode(n exprNode) {
 	}
 }
 
-// writeBase writes the base of a step. A number needs parentheses there.
+// writeBase writes the base of a step. A number as the base needs parentheses.
 func (p *printer) writeBase(n exprNode) {
 	if _, ok := n.(literalNode); !ok {
 		p.writeNode(n)
@@ -165,7 +165,7 @@ func (p *printer) writeSpecial(n exprNode) {
 	}
 }
 
-// printAlias returns the name of a column, in quotes unless it can be written without.
+// printAlias returns the name of a column, in quotes if it is not a valid alias without quotes.
 func printAlias(name string) string {
 	if isLetter(name[0]) && wordEnd(name, 0) == len(name) && !reserved[strings.ToUpper(name)] {
 		return name

@@ -16,22 +16,22 @@ const NoLimit = -1
 // All state of an evaluation is in its Slots: first the values of aliases, keys of groups and
 // aggregates, then the values of the paths into the document.
 type Query struct {
-	selection // its where holds the conditions that depend on a row of FROM
+	selection // its member where holds the conditions that depend on a row of FROM
 
-	// source is the query whose results this one reads as its documents: the subquery in FROM, if
-	// it combines documents.
+	// source is the query whose results this query reads as its documents: the subquery in FROM, if
+	// the subquery combines documents.
 	source *Query
 
 	written   *selectNode
 	star      bool    // SELECT * of the document itself
-	document  []expr  // conditions that need only the document; all must be true
-	orders    []Order // none: the order of insertion
-	skipped   int     // results that OFFSET skips
+	document  []expr  // conditions that depend only on the document; all must be true
+	orders    []Order // empty: the order of insertion
+	skipped   int     // number of results that OFFSET skips
 	maximum   int     // limit of TOP or LIMIT, or NoLimit
-	constant  bool    // there is no FROM
-	extra     int     // slots before those of the paths
+	constant  bool    // the query has no FROM
+	extra     int     // number of slots before the slots of the paths
 	paths     []rawjson.Path
-	slotOf    map[string]int // slot of each path, by its key
+	slotOf    map[string]int // slot of each path, by pathKey
 	extractor *rawjson.Extractor
 }
 
@@ -160,8 +160,8 @@ func (p *queryParser) compileQuery(ctx context.Context, n *selectNode, options [
 
 const noDocumentPath = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."
 
-// compileOrders compiles ORDER BY. Its paths must be paths of the document, or of aliases that have
-// such paths.
+// compileOrders compiles ORDER BY. Each path must be a path of the document, written directly or by
+// an alias.
 func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
 	rows := *s
 	rows.group = nil
@@ -178,7 +178,7 @@ func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
 		if !ok || len(path) == 0 || q.source != nil {
 			return &Error{o.textOffset(), noDocumentPath}
 		}
-		if q.group != nil { // one result needs no order
+		if q.group != nil { // a single result needs no order
 			continue
 		}
 		q.orders = append(q.orders, Order{Path: path, Descending: o.descending, slot: c.pathSlot(path)})

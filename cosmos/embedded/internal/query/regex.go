@@ -23,7 +23,7 @@ const (
 type program struct {
 	*regexp.Regexp
 
-	perRune int // steps for a character of the text
+	perRune int // steps for each character of the text
 }
 
 // newProgram compiles a pattern, or returns the reason why it is refused.

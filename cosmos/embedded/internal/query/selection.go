@@ -11,13 +11,13 @@ import (
 // A selection is a compiled SELECT. ORDER BY, OFFSET and LIMIT of the whole query are in Query.
 type selection struct {
 	sources  []rowSource
-	where    []expr // all must be true
+	where    []expr // conditions, all of which must be true
 	distinct bool
 	value    expr      // result of a row
 	group    *grouping // nil if every row has its own result
 
 	order  []sortTerm // ORDER BY of a subquery
-	offset int        // of a subquery
+	offset int        // OFFSET of a subquery
 	limit  int        // TOP or LIMIT of a subquery, or NoLimit
 }
 
@@ -56,8 +56,8 @@ func (c *compiler) compileSelect(n *selectNode, outer *scope, container bool) (*
 	return sel, c.compileProjection(n, s, sel)
 }
 
-// compileSortTerms compiles ORDER BY of a subquery, which sorts its rows. An aggregate has one
-// row.
+// compileSortTerms compiles ORDER BY of a subquery, which sorts its rows. With an aggregate, it
+// checks ORDER BY and ignores it, because the result is one row.
 func (c *compiler) compileSortTerms(n *selectNode, s *scope, sel *selection) error {
 	for _, o := range n.orderBy {
 		if _, _, ok := asPath(o.path); !ok {
@@ -85,7 +85,7 @@ func (c *compiler) compileProjection(n *selectNode, s *scope, sel *selection) (e
 	}
 	switch {
 	case n.star:
-		for name := range s.aliases { // there is exactly one
+		for name := range s.aliases { // SELECT * has exactly one alias
 			sel.value, err = c.resolveName(nameNode{n.textPosition, name}, rawjson.Path{}, s)
 		}
 	case n.value != nil:
@@ -131,8 +131,8 @@ func (s *selectNode) columnNames() (names []string) {
 	return names
 }
 
-// columnName returns the name of a column without AS: its last property. A column without one
-// is named $1, $2 and so on.
+// columnName returns the name of a column without AS: its last property. A column that is not a
+// path is named $1, $2 and so on.
 func columnName(n exprNode) string {
 	if _, _, ok := asPath(n); ok {
 		return lastName(n)
@@ -177,11 +177,12 @@ func (c *compiler) compileSource(n sourceNode, s *scope, sel *selection) error {
 	return nil
 }
 
-// declareAlias adds an alias. A path that ends in [0] has no name, and adds none.
+// declareAlias adds an alias. The name is "" for a path that ends in [0], so that no expression can
+// refer to the alias.
 func (s *scope) declareAlias(name string, a alias) { s.aliases[name] = a }
 
 // compileCollection compiles the path of FROM or JOIN. The first name in the outermost FROM
-// denotes the container; it may be any name.
+// denotes the container, whatever the name is.
 func (c *compiler) compileCollection(n exprNode, s *scope, first bool) (expr, error) {
 	name, path, ok := asPath(n)
 	if !ok {
@@ -190,7 +191,7 @@ func (c *compiler) compileCollection(n exprNode, s *scope, first bool) (expr, er
 	if first {
 		return pathExpr{c.pathSlot(path)}, nil
 	}
-	perRow := c.perRow // conditions set it, but sources do not
+	perRow := c.perRow // only conditions set perRow, so it is restored after a source
 	e, err := c.resolveName(name, path, s)
 	c.perRow = perRow
 	return e, err
@@ -214,8 +215,8 @@ func conjunctNodes(n exprNode, list []exprNode) []exprNode {
 type rowSource struct {
 	slot int
 	each bool       // iterate over the elements of the value
-	path expr       // path of the value, or
-	from *selection // a subquery
+	path expr       // path of the value; unused with from
+	from *selection // subquery that returns the value, or nil
 }
 
 // bindValues calls visit for each value, with the value in its slot, until visit
@@ -224,7 +225,7 @@ func (s rowSource) bindValues(slots *Slots, visit func() bool) bool {
 	more := true
 	one := func(raw []byte) bool {
 		if raw == nil {
-			return true // no value: no row
+			return true // an undefined value adds no row
 		}
 		if !slots.spendSteps(1) {
 			return false
@@ -235,7 +236,7 @@ func (s rowSource) bindValues(slots *Slots, visit func() bool) bool {
 			return more
 		}
 		if raw[0] == '[' {
-			_ = rawjson.EachElement(raw, func(item []byte) bool { // it was checked when stored
+			_ = rawjson.EachElement(raw, func(item []byte) bool { // the value was checked when it was stored
 				if !slots.spendRead(len(item)) {
 					more = false
 					return false
@@ -250,7 +251,7 @@ func (s rowSource) bindValues(slots *Slots, visit func() bool) bool {
 	if s.from != nil {
 		s.from.eachResult(slots, one)
 	} else {
-		one(rawOf(s.path, slots))
+		one(evalRaw(s.path, slots))
 	}
 	return more
 }
@@ -271,18 +272,18 @@ func (s *selection) eachRow(slots *Slots, visit func() bool) {
 // eachResult calls visit with each result as JSON, in order, until visit returns false.
 func (s *selection) eachResult(slots *Slots, visit func(raw []byte) bool) {
 	if s.order != nil {
-		s.sortResults(slots, s.windowOf(visit))
+		s.sortResults(slots, s.applyWindow(visit))
 		return
 	}
 	if s.limit == 0 {
 		return
 	}
-	s.eachUnsorted(slots, s.windowOf(visit))
+	s.eachUnsorted(slots, s.applyWindow(visit))
 }
 
-// windowOf returns a function that calls visit with the results that OFFSET and LIMIT, or TOP,
-// leave.
-func (s *selection) windowOf(visit func(raw []byte) bool) func(raw []byte) bool {
+// applyWindow returns a function that applies OFFSET, LIMIT and TOP to the results with which it is
+// called, and calls visit with the selected results.
+func (s *selection) applyWindow(visit func(raw []byte) bool) func(raw []byte) bool {
 	if s.offset == 0 && s.limit == NoLimit {
 		return visit
 	}
@@ -299,8 +300,8 @@ func (s *selection) windowOf(visit func(raw []byte) bool) func(raw []byte) bool 
 	}
 }
 
-// sortResults calls visit with each result in the order of ORDER BY. Results that are equal to an
-// earlier one are left out if the subquery is DISTINCT.
+// sortResults calls visit with each result in the order of ORDER BY. If the subquery is DISTINCT, it
+// omits results that equal an earlier result.
 func (s *selection) sortResults(slots *Slots, visit func(raw []byte) bool) {
 	type sorted struct {
 		keys []Value
@@ -308,7 +309,7 @@ func (s *selection) sortResults(slots *Slots, visit func(raw []byte) bool) {
 	}
 	var rows []sorted
 	s.eachRow(slots, func() bool {
-		raw := rawOf(s.value, slots)
+		raw := evalRaw(s.value, slots)
 		if raw == nil {
 			return true
 		}
@@ -345,7 +346,7 @@ func (s *selection) sortResults(slots *Slots, visit func(raw []byte) bool) {
 func (s *selection) eachUnsorted(slots *Slots, visit func(raw []byte) bool) {
 	seen := newSeenResults(s.distinct)
 	give := func() bool {
-		raw := rawOf(s.value, slots)
+		raw := evalRaw(s.value, slots)
 		if seen != nil && !slots.spendCanonical(ParseValue(raw)) {
 			return false
 		}

@@ -9,8 +9,8 @@ import (
 // Slots hold the state of one evaluation of a query: the raw JSON of its aliases, keys,
 // aggregates and paths, and the work done so far. See Query for the order of the values.
 //
-// Expressions return values, not errors, because few of them can fail and they are evaluated
-// for every document. A failure is recorded here instead: evaluation stops, and its results are
+// Expressions return values, not errors, because few expressions can fail and they are evaluated
+// for every document. Slots record a failure instead: evaluation stops, and its results are
 // invalid.
 type Slots struct {
 	values [][]byte
@@ -18,9 +18,9 @@ type Slots struct {
 	ctx     context.Context //nolint:containedctx // of the evaluation
 	limits  Limits
 	steps   int   // steps of the current document
-	earlier int64 // steps of the documents before it
-	check   int   // number of steps at which ctx is checked next
-	held    int64 // bytes kept between documents
+	earlier int64 // steps of all earlier documents
+	check   int   // value of steps at which ctx is checked next
+	held    int64 // bytes that are retained from earlier documents
 	failure error
 }
 
@@ -29,7 +29,7 @@ type Slots struct {
 type Limits struct {
 	Document int   // steps for one document
 	Steps    int64 // steps for all documents of a page
-	Memory   int64 // bytes of the results, keys and groups that a page keeps
+	Memory   int64 // bytes of results, keys and groups that are retained until the page is complete
 }
 
 // DefaultLimits let one document take a fraction of a second and one page a few
@@ -82,7 +82,8 @@ func (s *Slots) recordFailure(at int, reason string) {
 	}
 }
 
-// CountLookups counts n lookups in an index. They count for the page, but not for a document.
+// CountLookups counts n lookups in an index. They count toward the limit of the page, but not toward
+// the limit of a document.
 func (s *Slots) CountLookups(n int) { s.earlier += int64(n) * lookSteps }
 
 // nextDocument starts the next document or group.
@@ -140,8 +141,8 @@ func (s *Slots) checkLimits() bool {
 	return s.failure == nil
 }
 
-// Hold counts bytes that are kept until the page is complete, such as sort keys. It returns
-// false if they exceed the limit.
+// Hold counts bytes that are retained until the page is complete, such as sort keys. It returns
+// false if the bytes exceed the limit.
 func (s *Slots) Hold(n int) bool {
 	if s.held += int64(n); s.limits.Memory > 0 && s.held > s.limits.Memory {
 		s.recordFailure(0, tooLarge)

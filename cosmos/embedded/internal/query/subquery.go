@@ -7,8 +7,8 @@ type subqueryExpr struct {
 	body *selection
 }
 
-// combinesDocuments reports whether a subquery in FROM has results that depend on several
-// documents, if it reads the container.
+// combinesDocuments reports whether the results of a subquery that reads the container depend on
+// several documents.
 func (n subqueryNode) combinesDocuments() bool {
 	b := n.body
 	if len(b.sources) == 0 {

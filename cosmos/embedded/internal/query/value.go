@@ -41,7 +41,7 @@ var (
 
 func boolValue(b bool) Value { return Value{Kind: Bool, Bool: b} }
 
-// IsTrue reports whether v is true, not merely defined.
+// IsTrue reports whether v is the boolean true.
 func (v Value) IsTrue() bool { return v.Kind == Bool && v.Bool }
 
 // ParseValue parses one value from rawjson.Compact; nil is undefined.
@@ -76,8 +76,8 @@ func ParseValue(raw []byte) Value {
 	return Value{Kind: Number, Num: f}
 }
 
-// parseDigits parses a number of digits only, few enough for an exact double. Most numbers are
-// of this kind.
+// parseDigits parses a number that has only digits, few enough for an exact double. Most numbers
+// have this form.
 func parseDigits(raw []byte) (n int64, ok bool) {
 	for _, b := range raw {
 		if b < '0' || b > '9' {
@@ -88,8 +88,8 @@ func parseDigits(raw []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// isFinite reports whether JSON can represent the number v. Of the others, there are only the
-// constants NaN and Infinity.
+// isFinite reports whether JSON can represent the number v. It is false only for the constants NaN
+// and Infinity.
 func (v Value) isFinite() bool { return !math.IsNaN(v.Num) && !math.IsInf(v.Num, 0) }
 
 // Append appends v as JSON. It appends nothing for undefined, NaN and Infinity.
@@ -162,7 +162,7 @@ func equalValues(a, b Value) bool {
 
 func parseElements(raw []byte) []Value {
 	var values []Value
-	_ = rawjson.EachElement(raw, func(v []byte) bool { // raw is an array: it was checked when stored
+	_ = rawjson.EachElement(raw, func(v []byte) bool { // raw was checked to be an array when it was stored
 		values = append(values, ParseValue(v))
 		return true
 	})
@@ -182,10 +182,10 @@ func equalArrays(a, b []byte) bool {
 	return true
 }
 
-// parseMembers returns the properties of an object; of two equal names, the first is used.
+// parseMembers returns the properties of an object. If a name occurs twice, the first value is used.
 func parseMembers(raw []byte) map[string]Value {
 	values := map[string]Value{}
-	_ = rawjson.EachMember(raw, func(name, v []byte) bool { // as in parseElements
+	_ = rawjson.EachMember(raw, func(name, v []byte) bool { // raw is an object: it was checked when stored
 		text, _ := rawjson.Unquote(name)
 		if _, have := values[string(text)]; !have {
 			values[string(text)] = ParseValue(v)
@@ -208,7 +208,7 @@ func equalObjects(a, b []byte) bool {
 	return true
 }
 
-// asInt64 returns a whole number that fits into 64 bits.
+// asInt64 returns v as an int64. It returns false unless v is a whole number that fits.
 func (v Value) asInt64() (int64, bool) {
 	if v.Kind != Number || v.Num != math.Trunc(v.Num) || math.Abs(v.Num) >= 1<<63 {
 		return 0, false

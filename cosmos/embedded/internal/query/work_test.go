@@ -49,7 +49,7 @@ func TestIn_LookupFindsWhatASearchFinds(t *testing.T) {
 			require.NoError(r, err)
 			return results
 		}
-		alone := make([]string, len(items)) // each comparison in a separate operand, so that no lookup table is built
+		alone := make([]string, len(items)) // each comparison is a separate operand, so that no lookup table is built
 		for i, item := range items {
 			alone[i] = "(" + wanted + " = " + item + " ?? " + "undefined)"
 		}

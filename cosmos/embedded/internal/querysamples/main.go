@@ -1,12 +1,12 @@
-// Command querysamples runs Microsoft's samples of queries on the engine. It prints each sample that
-// does not have the documented result, and how many have.
+// Command querysamples runs Microsoft's samples of queries on the engine. It prints each sample
+// whose result differs from the documented result, and the number of all other samples.
 //
 // Its argument is the folder scripts of a checkout of github.com/Azure-Samples/cosmos-db-nosql-query-samples.
 // Each sample is a folder with documents (seed.json), a query (query.sql) and its result (result.json).
 // The files of samples that Microsoft does not run itself are named *.novalidate.*. Each sample has an
-// account of its own. A result that depends on the time, on
+// separate account. A result that depends on the time, on
 // chance or on the account needs only the documented properties and types. A sample without documents
-// or without a result needs an answer.
+// or without a result passes if its query succeeds.
 package main
 
 import (
@@ -47,15 +47,15 @@ func main() {
 	fmt.Printf("query samples: %d of %d have the documented result\n", same, len(queries))
 }
 
-// earlier is the number of documents that are created and deleted before those of a sample. One sample
-// wants documents whose DOCUMENTID is from 5 to 15.
+// earlier is the number of documents that are created and deleted before the documents of a sample are
+// created. One sample needs documents whose DOCUMENTID is from 5 to 15.
 const earlier = 4
 
 // varying are the functions whose results differ from call to call or from account to account.
 var varying = regexp.MustCompile(`(?i)\b(RAND|GETCURRENT\w+|DOCUMENTID)\(`)
 
-// runSample runs the sample whose query is in a file, and returns how its result differs from the
-// documented one.
+// runSample runs the sample whose query is in a file. Its error describes how the result differs from
+// the documented result.
 func runSample(ctx context.Context, file string) (err error) {
 	suffix := strings.TrimPrefix(strings.TrimSuffix(filepath.Base(file), "sql"), "query") + "json"
 	text, err := os.ReadFile(file) //nolint:gosec // named by the user
@@ -86,7 +86,7 @@ func runSample(ctx context.Context, file string) (err error) {
 	case seed == nil && len(got) == 0, want == nil:
 		return nil
 	case varying.Match(text):
-		want, got = shapeOf(want).([]any), shapeOf(got).([]any)
+		want, got = describeShape(want).([]any), describeShape(got).([]any)
 	}
 	if !reflect.DeepEqual(want, got) {
 		return fmt.Errorf("got %v, want %v", got, want)
@@ -95,7 +95,7 @@ func runSample(ctx context.Context, file string) (err error) {
 }
 
 // wholeRange sends queries to the only physical partition of the container, as clients that follow
-// query plans do. So aggregates and ORDER BY need no partition key.
+// query plans do. A query then needs no partition key for aggregates and ORDER BY.
 type wholeRange struct{ policy.Transporter }
 
 func (w wholeRange) Do(req *http.Request) (*http.Response, error) {
@@ -105,8 +105,8 @@ func (w wholeRange) Do(req *http.Request) (*http.Response, error) {
 	return w.Transporter.Do(req)
 }
 
-// createContainer creates a container with the documents, and with the composite index of the only
-// sample of ORDER BY with two paths.
+// createContainer creates a container with the documents, and with the composite index that one
+// sample needs for ORDER BY with two paths.
 func createContainer(ctx context.Context, engine *embedded.Engine, docs []json.RawMessage) (*azcosmos.ContainerClient, error) {
 	cred, err := azcosmos.NewKeyCredential(engine.Key())
 	if err != nil {
@@ -158,7 +158,7 @@ func createContainer(ctx context.Context, engine *embedded.Engine, docs []json.R
 	return container, nil
 }
 
-// runQuery returns the results of a query. A refusal is an error with the answer.
+// runQuery returns the results of a query. If the query is refused, the error contains the response.
 func runQuery(ctx context.Context, container *azcosmos.ContainerClient, text string) ([]any, error) {
 	results := []any{}
 	for pager := container.NewQueryItemsPager(text, azcosmos.NewPartitionKey(), nil); pager.More(); {
@@ -183,7 +183,7 @@ func runQuery(ctx context.Context, container *azcosmos.ContainerClient, text str
 	return results, nil
 }
 
-// readArray reads a JSON array. Without the file, it is nil.
+// readArray reads a JSON array from a file. It returns nil if the file does not exist.
 func readArray[T any](file string) (list []T, err error) {
 	raw, err := os.ReadFile(file) //nolint:gosec // named by the user
 	if errors.Is(err, os.ErrNotExist) {
@@ -195,19 +195,19 @@ func readArray[T any](file string) (list []T, err error) {
 	return list, err
 }
 
-// shapeOf replaces each number and string in v by its type.
-func shapeOf(v any) any {
+// describeShape replaces each number and string in v with its type.
+func describeShape(v any) any {
 	switch v := v.(type) {
 	case []any:
 		list := []any{}
 		for _, item := range v {
-			list = append(list, shapeOf(item))
+			list = append(list, describeShape(item))
 		}
 		return list
 	case map[string]any:
 		members := map[string]any{}
 		for name, item := range v {
-			members[name] = shapeOf(item)
+			members[name] = describeShape(item)
 		}
 		return members
 	}

@@ -10,9 +10,8 @@ import (
 // Compact appends src, which must hold exactly one JSON value, to dst without
 // insignificant white space.
 //
-// Cosmos DB stores numbers as IEEE doubles. A number with more digits than a double can hold is
-// written as the double it becomes, so that a test finds a 64-bit integer that the real service
-// would not keep.
+// Cosmos DB stores numbers as IEEE doubles. Compact writes a number with more digits than a double
+// holds as the nearest double, so that a test detects a 64-bit integer that the service would round.
 func Compact(dst, src []byte) ([]byte, error) {
 	c := compactor{src: src, dst: dst}
 	c.skipSpace()
@@ -36,8 +35,8 @@ func (c *compactor) newError(reason string) error { return &SyntaxError{c.pos, r
 
 func (c *compactor) skipSpace() { c.pos = skipSpace(c.src, c.pos) }
 
-// peekByte returns the byte at the position, or 0 at the end. No value starts with 0, so
-// callers need no extra check for the end.
+// peekByte returns the byte at the position, or the byte 0 at the end. No value starts with the byte
+// 0, so callers need no extra check for the end.
 func (c *compactor) peekByte() byte {
 	if c.pos < len(c.src) {
 		return c.src[c.pos]
@@ -157,7 +156,7 @@ const (
 )
 
 // isPlainASCII reports whether all eight bytes are ASCII without quotes, backslashes and
-// control characters. A true result is reliable; a false one may be wrong.
+// control characters. It may return false although they are, but never returns a wrong true.
 func isPlainASCII(w uint64) bool {
 	quote, escape := w^(ones*'"'), w^(ones*'\\')
 	return ((w-ones*0x20)&^w|(quote-ones)&^quote|(escape-ones)&^escape|w)&highs == 0
@@ -200,7 +199,7 @@ func (c *compactor) compactString() error {
 	}
 }
 
-// escapeLen returns the length of the escape that b starts with, 0 if none.
+// escapeLen returns the length of the escape that b starts with, or 0 if b does not start with one.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0

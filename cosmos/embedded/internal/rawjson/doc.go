@@ -2,10 +2,10 @@
 //
 // The engine stores documents as the text a client sent. Most requests need one or two
 // properties of a document, or none, while the document may carry half a megabyte of base64. So
-// it has two kinds of functions:
+// the package has two kinds of functions:
 //
-//   - Compact reads text of unknown origin. It is strict: what it returns is
-//     valid JSON, without white space, its numbers exact as IEEE doubles.
+//   - Compact reads text of unknown origin. It is strict: its result is valid JSON without white
+//     space, and all numbers are exact as IEEE doubles.
 //   - All others read text that Compact returned, and skip strings with bytes.IndexByte. For
 //     other text they may return wrong results or an error, but they never panic.
 package rawjson
@@ -16,7 +16,7 @@ import "fmt"
 // which is the limit of Cosmos DB.
 const MaxDepth = 128
 
-// A SyntaxError describes where text stops being valid JSON, and why.
+// A SyntaxError describes the offset at which text is not valid JSON, and the reason.
 type SyntaxError struct {
 	Offset int
 	Reason string

@@ -14,24 +14,24 @@ type Step struct {
 type Path []Step
 
 // An Extractor finds the values of several paths in one pass over a document, and stops when it
-// has all of them. It is safe for concurrent use.
+// has found all values. It is safe for concurrent use.
 type Extractor struct {
 	root  *pathNode
 	count int
 }
 
-// A pathNode is a location in a document that lies on a path.
+// A pathNode is a node in the tree of all paths.
 type pathNode struct {
-	slots []int // slots of the paths that end here
+	slots []int // slots of the paths that end at this node
 	steps []Step
 	next  []*pathNode
-	at    map[Step]int // index by step, if there are many steps
+	at    map[Step]int // indexes of steps, by step; nil for few steps
 }
 
-// manySteps is the number of steps from which on a map is used to find a step.
+// manySteps is the number of steps of a node above which a map finds a step faster than a search.
 const manySteps = 16
 
-// NewExtractor makes an Extractor whose slot i is the value of paths[i].
+// NewExtractor returns an Extractor that stores the value of paths[i] in slot i.
 func NewExtractor(paths []Path) *Extractor {
 	x := &Extractor{root: &pathNode{}, count: len(paths)}
 	for slot, path := range paths {
@@ -63,7 +63,7 @@ func (s *pathNode) followStep(step Step) *pathNode {
 	return child
 }
 
-// stepIndex returns the index of a step, -1 if none exists.
+// stepIndex returns the index of a step, or -1 if the node does not have it.
 func (s *pathNode) stepIndex(step Step) int {
 	if s.at == nil {
 		return slices.Index(s.steps, step)
@@ -82,7 +82,7 @@ func (x *Extractor) Slots() int { return x.count }
 func (x *Extractor) Extract(doc []byte, slots [][]byte) {
 	clear(slots)
 	w := extraction{doc: doc, slots: slots, missing: x.count - len(x.root.slots)}
-	for _, slot := range x.root.slots { // the whole document: its end is known
+	for _, slot := range x.root.slots { // the value of an empty path is the whole document, whose end is known
 		slots[slot] = doc
 	}
 	if w.missing > 0 {
@@ -114,13 +114,13 @@ func (w *extraction) visitValue(s *pathNode, i int) int {
 	if len(s.slots) == 0 || w.missing == 0 {
 		return end
 	}
-	if end < 0 { // the inner paths are done, but this path needs the end of the value
+	if end < 0 { // all inner paths are found, but this path needs the end of the value
 		if end = Skip(w.doc, i); end < 0 {
 			return -1
 		}
 	}
 	for _, slot := range s.slots {
-		if w.slots[slot] == nil { // of two equal names, the first is used
+		if w.slots[slot] == nil { // if a name occurs twice, the first member is used
 			w.slots[slot] = w.doc[i:end]
 			w.missing--
 		}

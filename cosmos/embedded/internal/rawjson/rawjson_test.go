@@ -49,7 +49,7 @@ func FuzzCompactAgreesWithTheStandardLibrary(f *testing.F) {
 func validText(src []byte) bool { return bytes.Equal(bytes.ToValidUTF8(src, nil), src) }
 
 // FuzzExtractAgreesWithTheStandardLibrary compares the values of a few paths
-// with those of a decoded document.
+// with the values in a decoded document.
 func FuzzExtractAgreesWithTheStandardLibrary(f *testing.F) {
 	for _, s := range samples {
 		f.Add([]byte(s), "a", "b", 1)
@@ -75,8 +75,8 @@ func FuzzExtractAgreesWithTheStandardLibrary(f *testing.F) {
 	})
 }
 
-// hasRepeatedName reports whether an object has a name twice. This package uses the first of
-// them, encoding/json the last.
+// hasRepeatedName reports whether an object has a name twice. This package uses the first member of
+// the name, and encoding/json uses the last.
 func hasRepeatedName(b []byte) (found bool) {
 	names := map[string]bool{}
 	_ = EachMember(b, func(name, value []byte) bool {

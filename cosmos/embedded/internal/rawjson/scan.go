@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrEnds reports text that ends inside a value or has another kind of value than expected.
+// ErrEnds reports text that ends inside a value, or whose value has an unexpected kind.
 var ErrEnds = errors.New("invalid JSON: the text ends inside a value, or is of another kind")
 
 func skipSpace(b []byte, i int) int {
@@ -18,7 +18,7 @@ func skipSpace(b []byte, i int) int {
 }
 
 // Skip returns the index just past the value that starts at b[i], or -1 if no value starts
-// there or the text ends first.
+// at i or the text ends inside the value.
 func Skip(b []byte, i int) int {
 	if i < 0 || i >= len(b) {
 		return -1
@@ -29,7 +29,7 @@ func Skip(b []byte, i int) int {
 	case '{', '[':
 		return skipNested(b, i)
 	case '}', ']', ',', ':', ' ', '\n', '\t', '\r':
-		return -1 // no value starts here; callers rely on every value having a length
+		return -1 // no value starts here; callers rely on every value having at least one byte
 	}
 	for i < len(b) {
 		switch b[i] {
@@ -62,8 +62,8 @@ func skipNested(b []byte, i int) int {
 }
 
 // skipString looks only for the closing quote, and then backward for an escape. Base64 contains
-// neither, so a long string costs one IndexByte. Short strings, which are most, are scanned
-// byte by byte.
+// neither, so a long string costs one IndexByte. The first 16 bytes are scanned byte by byte, because
+// most strings are short.
 func skipString(b []byte, i int) int {
 	start := i + 1
 	for j := start; j < len(b) && j < start+16 && b[j] != '\\'; j++ {
@@ -155,7 +155,7 @@ func errorOfEnd(end int) error {
 	return nil
 }
 
-// Unquote returns the text of a JSON string. The result is a part of b where b has no escapes.
+// Unquote returns the text of a JSON string. The result is a part of b if b has no escapes.
 // ok is false if b is not a string.
 func Unquote(b []byte) (text []byte, ok bool) {
 	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
@@ -171,8 +171,8 @@ func Unquote(b []byte) (text []byte, ok bool) {
 	return []byte(s), true
 }
 
-// IsName reports whether the quoted name equals want. An escape is longer than the character it
-// encodes.
+// IsName reports whether the quoted name equals want. It unquotes only longer names, because an
+// escape is longer than the character that it encodes.
 func IsName(name []byte, want string) bool {
 	if len(name) <= len(want)+2 {
 		return len(name) == len(want)+2 && string(name[1:len(name)-1]) == want
@@ -204,7 +204,7 @@ func AppendQuoted(dst []byte, s string) []byte {
 	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }
 
-// Depth returns how deeply the value in b is nested: 0 for a scalar.
+// Depth returns the depth of nested arrays and objects in the value b, which is 0 for a scalar.
 func Depth(b []byte) int {
 	depth, deepest := 0, 0
 	for i := 0; i < len(b); i++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// maxSkew bounds the difference between a client's clock and this one.
+// maxSkew bounds the difference between the clocks of a client and of this machine.
 const maxSkew = 15 * time.Minute
 
 func unauthorizedError(message string) error {
@@ -52,8 +52,8 @@ func (s *Server) checkSignature(r *serverRequest) error {
 	return nil
 }
 
-// hasSignature reports whether signature is that of the request, by its names or by the
-// resource id of its last resource.
+// hasSignature reports whether signature is correct for the request. It may cover the names in the
+// path or the resource id of the last resource.
 func (s *Server) hasSignature(r *serverRequest, date, signature string) bool {
 	if hmac.Equal([]byte(signature), []byte(s.signRequest(r, date))) {
 		return true
@@ -63,7 +63,7 @@ func (s *Server) hasSignature(r *serverRequest, date, signature string) bool {
 	return id != "" && hmac.Equal([]byte(signature), []byte(s.signResource(r.Method, kind, id, date)))
 }
 
-// signRequest returns the signature by names.
+// signRequest returns the signature that covers the names in the path.
 func (s *Server) signRequest(r *serverRequest, date string) string {
 	kind, link := signedResource(r.segments)
 	return s.signResource(r.Method, kind, link, date)
@@ -78,8 +78,8 @@ func (s *Server) signResource(method, kind, link, date string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// checkToken accepts the tokens of emulators: a JSON Web Token that has the account key in
-// place of its signature. Tokens of Microsoft Entra ID are refused, because only Entra ID can
+// checkToken accepts the tokens of emulators: a JSON Web Token with the account key in
+// place of the signature. Tokens of Microsoft Entra ID are refused, because only Entra ID can
 // verify them.
 func (s *Server) checkToken(token string) error {
 	parts := strings.Split(token, ".")
@@ -106,16 +106,16 @@ func (s *Server) checkToken(token string) error {
 }
 
 // signedResource returns the type and the link of the resource that a signature covers. For a
-// feed, the link is that of the parent.
+// feed, the link is the link of the parent.
 func signedResource(segments []string) (kind, link string) {
 	n := len(segments)
 	if n == 0 {
 		return "", ""
 	}
-	if n == 2 && strings.EqualFold(segments[0], "offers") { // an offer is signed by its resource id, not by a name
+	if n == 2 && strings.EqualFold(segments[0], "offers") { // the signature of an offer covers its resource id
 		return "offers", strings.ToLower(segments[1])
 	}
-	if n == 6 && segments[4] == "operations" { // operations are signed as their container
+	if n == 6 && segments[4] == "operations" { // the signature of an operation covers its container
 		return "colls", strings.Join(segments[:4], "/")
 	}
 	if n%2 == 1 {

@@ -19,20 +19,20 @@ var kinds = map[string]engine.Kind{
 	"Patch": engine.Patch, "Delete": engine.Delete, "Read": engine.Read,
 }
 
-// serveBatch executes a transactional batch. It answers 200 if the whole batch is committed,
-// 207 if nothing is.
+// serveBatch executes a transactional batch. It returns 200 if the whole batch was committed, and
+// 207 if nothing was committed.
 func (s *Server) serveBatch(r *serverRequest, c *engine.Container) (Response, error) {
 	if !r.isSet("x-ms-cosmos-batch-atomic") {
 		return s.serveBulk(r, c)
 	}
-	if r.Header.Get("x-ms-cosmos-batch-ordered") != "" && !r.isSet("x-ms-cosmos-batch-ordered") { // some clients leave the header out
+	if r.Header.Get("x-ms-cosmos-batch-ordered") != "" && !r.isSet("x-ms-cosmos-batch-ordered") { // some clients omit the header
 		return Response{}, unsupportedError("an atomic batch that is not ordered")
 	}
 	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))
 	if err != nil {
 		return Response{}, err
 	}
-	consistency, err := s.consistencyOf(r)
+	consistency, err := s.parseConsistency(r)
 	if err != nil {
 		return Response{}, err
 	}
@@ -50,7 +50,7 @@ func (s *Server) serveBatch(r *serverRequest, c *engine.Container) (Response, er
 	}
 	var written engine.WriteResult
 	if wrong != nil {
-		written = rejectedBatch(len(ops), at, wrong)
+		written = rejectBatch(len(ops), at, wrong)
 	} else if written, err = s.engine.Write(r.Context(), c, pk, ops, consistency); err != nil {
 		return Response{}, err
 	}
@@ -64,7 +64,7 @@ func (s *Server) serveBatch(r *serverRequest, c *engine.Container) (Response, er
 	return Response{Status: status, Body: resultsJSON(written, r.wantsMinimal())}, nil
 }
 
-// parseBatch reads the operations. If one of them is invalid, at is its index; at is -1 if the
+// parseBatch reads the operations. If an operation is invalid, at is its index; at is -1 if the
 // batch as a whole is invalid.
 func parseBatch(ctx context.Context, c *engine.Container, pk engine.Partition, body []byte, anyID bool) (ops []engine.Op, at int, err error) {
 	parts, err := splitBatch(body)
@@ -96,8 +96,8 @@ func splitBatch(body []byte) (parts [][]byte, err error) {
 	return parts, nil
 }
 
-// parseOperation reads one operation. In a bulk request each operation names its partition,
-// which is stored in bulk; bulk is nil for a transactional batch.
+// parseOperation reads one operation. In a bulk request each operation has a partition key, which
+// parseOperation stores in bulk; bulk is nil for a transactional batch.
 func parseOperation(ctx context.Context, c *engine.Container, pk engine.Partition, part []byte, op *engine.Op, anyID bool, bulk *string) error {
 	var body []byte
 	var kind string
@@ -145,9 +145,9 @@ func parseOperation(ctx context.Context, c *engine.Container, pk engine.Partitio
 	return fillOp(ctx, c, pk, op, body, anyID)
 }
 
-// rejectedBatch returns the result of a batch of n operations of which one is invalid. Such a
-// batch does not reach the engine.
-func rejectedBatch(n, at int, wrong *engine.Error) engine.WriteResult {
+// rejectBatch returns the result of a batch of n operations in which operation at is invalid. The
+// engine is not called for such a batch.
+func rejectBatch(n, at int, wrong *engine.Error) engine.WriteResult {
 	w := engine.WriteResult{Results: make([]engine.Result, n), Failed: at}
 	for i := range w.Results {
 		w.Results[i].Status = http.StatusFailedDependency

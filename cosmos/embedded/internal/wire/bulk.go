@@ -9,15 +9,15 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// serveBulk executes independent operations in one physical partition, which clients combine
-// from many single operations to save round trips. Each operation names its logical partition.
-// It answers 200 if all of them succeeded, 207 otherwise.
+// serveBulk executes independent operations in one physical partition. Clients combine many single
+// operations into a bulk request to save round trips. Each operation names its logical partition.
+// serveBulk returns 200 if all operations succeeded, otherwise 207.
 func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, error) {
 	_, _, at, err := parseScope(r, c)
 	if err != nil {
 		return Response{}, err
 	}
-	consistency, err := s.consistencyOf(r)
+	consistency, err := s.parseConsistency(r)
 	if err != nil {
 		return Response{}, err
 	}
@@ -67,8 +67,8 @@ func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, err
 	return Response{Status: status, Body: resultsJSON(written, r.wantsMinimal())}, nil
 }
 
-// parsePlaced reads an operation that names its partition. If the partition is not in this
-// range, the client routed the operation before the range was split.
+// parsePlaced reads an operation that names its partition. It fails if the partition is not in the
+// range at: the client then routed the operation before the range was split.
 func parsePlaced(ctx context.Context, c *engine.Container, at *engine.Range, part []byte, anyID bool) (engine.PlacedOp, error) {
 	var op engine.PlacedOp
 	var key string

@@ -12,11 +12,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// ownerNotFound is the substatus of a missing database or container, as opposed to a missing
-// document.
+// ownerNotFound is the substatus of a 404 for a missing database or container. A missing document
+// has substatus 0.
 const ownerNotFound = 1003
 
-// serveData answers a request for documents, counts it, and delays it by the simulated latency.
+// serveData serves a request for documents, counts it, and delays it by the simulated latency.
 func (s *Server) serveData(r *serverRequest) (Response, error) {
 	s.requests.Add(1)
 	answer, err := s.routeData(r)
@@ -26,8 +26,8 @@ func (s *Server) serveData(r *serverRequest) (Response, error) {
 	return answer, err
 }
 
-// admitRequest admits a request to a physical partition, or to all of them if at is nil, unless
-// a budget is used up.
+// admitRequest fails with 429 if a budget of the physical partition at is used up. If at is nil, the
+// budgets of all partitions count.
 func (s *Server) admitRequest(r *serverRequest, c *engine.Container, at *engine.Range) error {
 	if s.throttle == nil || r.endpoint.Unmetered {
 		return nil
@@ -43,7 +43,7 @@ func (s *Server) admitRequest(r *serverRequest, c *engine.Container, at *engine.
 	return nil
 }
 
-// admitWrite is admitRequest for a write, which may also collide with another one.
+// admitWrite is admitRequest for a write, which fails with 449 if it collides with another write.
 func (s *Server) admitWrite(r *serverRequest, c *engine.Container, at *engine.Range) error {
 	if err := s.admitRequest(r, c, at); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s *Server) readDocument(r *serverRequest, c *engine.Container) (Response, 
 	if err != nil {
 		return Response{}, err
 	}
-	consistency, err := s.consistencyOf(r)
+	consistency, err := s.parseConsistency(r)
 	if err != nil {
 		return Response{}, err
 	}
@@ -179,7 +179,7 @@ func (s *Server) readDocument(r *serverRequest, c *engine.Container) (Response, 
 	return s.operationResponse(r, result, sessionToken(c.RangeOf(pk), session), session)
 }
 
-// operationResponse answers with the result of a single operation.
+// operationResponse returns the response for the result of a single operation.
 func (s *Server) operationResponse(r *serverRequest, result engine.Result, token string, session uint64) (Response, error) {
 	s.recordCharge(r, result.Charge)
 	r.answer.Set("x-ms-session-token", token)
@@ -212,18 +212,18 @@ func (s *Server) serveQuery(r *serverRequest, c *engine.Container) (Response, er
 	if err != nil {
 		return Response{}, err
 	}
-	same := string(text) // text that all pages of one query share
+	same := string(text) // text that is equal for all pages of one query
 	if order := q.SameOrder(); order != "" {
 		same = order
 	}
 	return s.servePage(r, c, q, same, r.isSet("x-ms-documentdb-query-enablecrosspartition"))
 }
 
-// servePage answers with one page of the results of q.
+// servePage returns one page of the results of q.
 func (s *Server) servePage(r *serverRequest, c *engine.Container, q *query.Query, text string, cross bool) (Response, error) {
 	req := engine.QueryRequest{Query: q, Text: c.RID + text, Continuation: r.Header.Get("x-ms-continuation"), AllowCross: cross}
 	var err error
-	if req.Consistency, err = s.consistencyOf(r); err != nil {
+	if req.Consistency, err = s.parseConsistency(r); err != nil {
 		return Response{}, err
 	}
 	if req.MaxItems, err = maxItems(r); err != nil {
@@ -261,12 +261,12 @@ func (s *Server) servePage(r *serverRequest, c *engine.Container, q *query.Query
 		r.answer.Set("x-ms-documentdb-query-metrics", queryMetrics(page))
 	}
 	if r.isSet("x-ms-cosmos-populateindexmetrics") {
-		r.answer.Set("x-ms-cosmos-index-utilization", "e30=") // {}: no advice
+		r.answer.Set("x-ms-cosmos-index-utilization", "e30=") // base64 of {}: no advice
 	}
 	return Response{Status: http.StatusOK, Body: page.JSON}, nil
 }
 
-// maxItems returns the limit of results on a page; -1 leaves it to the engine.
+// maxItems returns the requested maximum number of results on a page, or -1 if the engine decides.
 func maxItems(r *serverRequest) (int, error) {
 	text := r.Header.Get("x-ms-max-item-count")
 	if text == "" {
@@ -279,8 +279,8 @@ func maxItems(r *serverRequest) (int, error) {
 	return n, nil
 }
 
-// queryMetrics formats the header with query metrics. The engine does not measure times: they
-// are 0.
+// queryMetrics formats the header with query metrics. All times are 0, because the engine does not
+// measure them.
 func queryMetrics(p engine.Page) string {
 	const times = "totalExecutionTimeInMs=0.00;queryCompileTimeInMs=0.00;queryLogicalPlanBuildTimeInMs=0.00;queryPhysicalPlanBuildTimeInMs=0.00;" +
 		"queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs=0.00;indexLookupTimeInMs=0.00;documentLoadTimeInMs=0.00;" +

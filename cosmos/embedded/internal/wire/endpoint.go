@@ -12,7 +12,7 @@ import (
 type Gateway int
 
 const (
-	// Strict refuses to create documents that one of the other two gateways could not address.
+	// Strict refuses to create documents that the routing gateway could not address.
 	Strict Gateway = iota
 	// Routing is the default gateway of accounts: some ids can be created, but not addressed
 	// afterwards.
@@ -29,8 +29,8 @@ type EndpointOptions struct {
 	// requests. Empty: the host of the request.
 	Advertise string
 
-	// Unmetered exempts requests from throttling and latency, and from the charges that count
-	// against the throughput. A benchmark fills an account through such an endpoint before it
+	// Unmetered exempts requests from throttling and latency, and does not count their charges
+	// against the throughput. A benchmark fills an account through an unmetered endpoint before it
 	// measures.
 	Unmetered bool
 }
@@ -38,7 +38,7 @@ type EndpointOptions struct {
 var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
 // checkAddress refuses requests to documents whose id the routing gateway cannot address. It
-// runs before the signature is checked: the real gateway also answers such a request with
+// runs before the signature is checked, because the real gateway also refuses such a request as
 // unauthorized.
 func (r *serverRequest) checkAddress() error {
 	if r.endpoint.Gateway != Routing || len(r.segments) != 6 || r.segments[4] != "docs" {

@@ -14,11 +14,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// damageHeader marks a 500 whose cause is a damaged file. Cosmos DB has no such header: other
-// clients see only the 500.
+// damageHeader marks a 500 whose cause is a damaged file. Cosmos DB does not send this header, so
+// other clients see only the 500.
 const damageHeader = "x-messagehub-damage"
 
-// statusRetryWith reports that a write collided with another one and was not executed.
+// statusRetryWith reports that a write collided with another write and was not executed.
 const statusRetryWith = 449
 
 // errorCodes are the error codes of error bodies, by status.
@@ -51,7 +51,7 @@ func methodError(r *serverRequest) error {
 	return &engine.Error{Status: http.StatusMethodNotAllowed, Message: r.Method + " is not possible on " + r.URL.Path}
 }
 
-// errorResponse maps an error to a status; it is the only place that does.
+// errorResponse maps an error to a response. No other function maps errors to statuses.
 func errorResponse(r *serverRequest, err error) Response {
 	var known *engine.Error
 	var syntax *query.Error
@@ -70,14 +70,14 @@ func errorResponse(r *serverRequest, err error) Response {
 		}
 		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
 	default:
-		// These include a failed commit, after which the write may be on disk or not.
+		// One such error is a failed commit, after which the write may be on disk or not.
 		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
 	}
 	if known.SubStatus != 0 {
 		r.answer.Set("x-ms-substatus", strconv.Itoa(known.SubStatus))
 	}
 	if known.RetryAfter > 0 {
-		// Rounded up to whole milliseconds, so that a client that waits this long finds budget.
+		// The delay is rounded up to whole milliseconds, so that the budget is available after it.
 		ms := (known.RetryAfter + time.Millisecond - 1) / time.Millisecond
 		r.answer.Set("x-ms-retry-after-ms", strconv.FormatInt(int64(ms), 10))
 	}
@@ -99,13 +99,14 @@ func errorResponse(r *serverRequest, err error) Response {
 	return Response{Status: known.Status, Body: body}
 }
 
-// resourceTypes are the names of resources in the texts of errors, by their names in paths.
+// resourceTypes are the names of resource types in the texts of errors, by the names of the types in
+// paths.
 var resourceTypes = map[string]string{
 	"dbs": "Database", "colls": "Collection", "docs": "Document", "pkranges": "PartitionKeyRange", "offers": "Offer",
 }
 
-// describeRequest returns the type of the resource that is missing, and what the request does to
-// it. Some clients read both from the text.
+// describeRequest returns the type of the missing resource, and the operation of the request. Some
+// clients read both from the text of a 404.
 func describeRequest(r *serverRequest, subStatus int) (kind, operation string) {
 	if subStatus == ownerNotFound {
 		return "Collection", "Read"

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// serveFeed answers a GET of the documents of a container: the change feed, or all documents.
+// serveFeed serves a GET of the documents of a container: the change feed, or all documents.
 func (s *Server) serveFeed(r *serverRequest, c *engine.Container) (Response, error) {
 	switch mode := r.Header.Get("A-IM"); {
 	case mode == "":
@@ -29,7 +29,7 @@ func (s *Server) serveFeed(r *serverRequest, c *engine.Container) (Response, err
 	if q.MaxItems, err = maxItems(r); err != nil {
 		return Response{}, err
 	}
-	if q.Consistency, err = s.consistencyOf(r); err != nil {
+	if q.Consistency, err = s.parseConsistency(r); err != nil {
 		return Response{}, err
 	}
 	at := q.Range
@@ -53,8 +53,8 @@ func (s *Server) serveFeed(r *serverRequest, c *engine.Container) (Response, err
 	return Response{Status: http.StatusOK, Body: page.JSON}, nil
 }
 
-// parseFeedStart reads the position at which a change feed continues: the etag of the last page
-// or, without one, a time. The etag * is the present.
+// parseFeedStart reads the position at which a change feed continues: the etag of the previous page
+// or, without an etag, a time. The etag * starts at the time of the request.
 func parseFeedStart(r *serverRequest, q *engine.FeedRequest) error {
 	if known := r.Header.Get("If-None-Match"); known == "*" {
 		q.FromNow = true
@@ -80,7 +80,7 @@ func parseFeedStart(r *serverRequest, q *engine.FeedRequest) error {
 	return nil
 }
 
-// readAll answers with the documents as a query without a condition would.
+// readAll returns the documents as a query without a condition would.
 func (s *Server) readAll(r *serverRequest, c *engine.Container) (Response, error) {
 	const text = "SELECT * FROM c"
 	q, err := s.engine.ParseQuery(r.Context(), text, nil)

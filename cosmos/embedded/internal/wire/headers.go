@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// refusedHeaders are the x-ms headers that change what an answer means, with the reason why the
-// engine refuses them. It ignores all others that it does not implement.
+// refusedHeaders are the x-ms headers that change the meaning of a response, with the reason why the
+// engine refuses them. The engine ignores all other headers that it does not implement.
 var refusedHeaders = map[string]string{
 	"X-Ms-Cosmos-Changefeed-Wire-Format-Version":        "the form of the documents in a change feed differs",
 	"X-Ms-Cosmos-Collection-Truncate":                   "the container would lose its documents",
@@ -23,10 +23,10 @@ var refusedHeaders = map[string]string{
 	"X-Ms-Start-Id":              "the results would start at this id",
 }
 
-// consistencyRank orders the levels; a request may only relax its account's.
+// consistencyRank orders the levels. A request may only relax the level of the account.
 var consistencyRank = map[string]int{"Strong": 4, "BoundedStaleness": 3, "Session": 2, "ConsistentPrefix": 1, "Eventual": 0}
 
-// checkHeaders refuses headers that change what an answer means and that the engine does not
+// checkHeaders refuses headers that change the meaning of a response and that the engine does not
 // implement.
 func (s *Server) checkHeaders(r *serverRequest) error {
 	for name, reason := range refusedHeaders {
@@ -57,8 +57,8 @@ func (s *Server) checkHeaders(r *serverRequest) error {
 	return nil
 }
 
-// consistencyOf returns the consistency of a read.
-func (s *Server) consistencyOf(r *serverRequest) (c engine.Consistency, err error) {
+// parseConsistency returns the consistency of a read.
+func (s *Server) parseConsistency(r *serverRequest) (c engine.Consistency, err error) {
 	level := r.Header.Get("x-ms-consistency-level")
 	if level == "" {
 		level = s.consistency
@@ -113,7 +113,7 @@ func (r *serverRequest) isSet(header string) bool {
 	return strings.EqualFold(r.Header.Get(header), "true")
 }
 
-// isQuery reports whether the body is a query. Clients mark queries in two ways.
+// isQuery reports whether the body is a query. Clients mark queries by one of two headers.
 func (r *serverRequest) isQuery() bool {
 	return r.isSet("x-ms-documentdb-query") || r.isSet("x-ms-documentdb-isquery")
 }

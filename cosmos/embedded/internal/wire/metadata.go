@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// metadataResponse returns an answer for which no request units are charged.
+// metadataResponse returns a response to a request that does not count against the throughput.
 func metadataResponse(r *serverRequest, status int, body []byte) (Response, error) {
 	r.answer.Set("x-ms-request-charge", "1")
 	r.answer.Set("x-ms-session-token", "0:-1#0")
@@ -29,8 +29,8 @@ func metadataResponse(r *serverRequest, status int, body []byte) (Response, erro
 // regions are the names of the account's regions.
 type regions struct{ write, read []string }
 
-// regionsOf returns the regions in o, or one default region.
-func regionsOf(o *Options) regions {
+// listRegions returns the regions in o, or one default region.
+func listRegions(o *Options) regions {
 	one := []string{"South Central US"}
 	r := regions{write: o.WriteRegions, read: o.ReadRegions}
 	if len(r.write) == 0 {
@@ -42,8 +42,8 @@ func regionsOf(o *Options) regions {
 	return r
 }
 
-// serveAccount answers with the account document, which tells the client to send its requests
-// to the host of this one.
+// serveAccount returns the account document. It names the host to which the client sends all
+// requests: Advertise, or the host of this request.
 func (s *Server) serveAccount(r *serverRequest) (Response, error) {
 	if r.Method != http.MethodGet {
 		return Response{}, methodError(r)
@@ -181,11 +181,11 @@ func (s *Server) serveContainer(r *serverRequest) (Response, error) {
 	return Response{}, methodError(r)
 }
 
-// resourceQuota has the limits of a container; sizes are in kilobytes, and -1 is no limit.
+// resourceQuota has the limits of a container. Sizes are in kilobytes, and -1 means no limit.
 const resourceQuota = "documentSize=10240;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;"
 
-// listMetadata answers with a feed of databases, containers or offers, or with the results of a
-// query over it.
+// listMetadata returns a feed of databases, containers or offers, or the results of a query over
+// the feed.
 func (s *Server) listMetadata(r *serverRequest, name, rid string, all [][]byte) (Response, error) {
 	list := []json.RawMessage{}
 	if r.Method == http.MethodGet {

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// servePlan answers with the query plan, which most clients request first: where to send the
-// query, and how to combine the results of several partitions.
+// servePlan returns the query plan, which most clients request before the query. The plan says to
+// which partitions a client sends the query, and how it combines their results.
 func (s *Server) servePlan(r *serverRequest, c *engine.Container) (Response, error) {
 	q, text, err := s.parseQuery(r)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Server) servePlan(r *serverRequest, c *engine.Container) (Response, err
 }
 
 // planJSON returns the plan of a query, and the features that a client needs to execute it.
-// Results of one logical partition need no combining.
+// The results of one logical partition need not be combined.
 func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, needs []string, err error) {
 	ranges, alone, err := c.Reach(request)
 	if err != nil {
@@ -85,8 +85,8 @@ func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, ne
 // nonNil returns list, or an empty list for nil, so that its JSON is [] and not null.
 func nonNil(list []string) []string { return append([]string{}, list...) }
 
-// addAdvice adds the plan to the refusal of a query that needs one: some clients request no
-// plan until then.
+// addAdvice adds the plan to the refusal of a query that needs a plan: some clients do not request a
+// plan before they send a query.
 func addAdvice(r *serverRequest, c *engine.Container, request engine.QueryRequest, refusal error) {
 	var known *engine.Error
 	if !errors.As(refusal, &known) || known.SubStatus != engine.NeedsPlan {

@@ -27,8 +27,8 @@ func parseScope(r *serverRequest, c *engine.Container) (pk, prefix engine.Partit
 	return pk, prefix, at, err
 }
 
-// narrowRange narrows a physical partition to the key range that the client asks for. A client
-// may ask for such a range after a split.
+// narrowRange narrows a physical partition to the key range that the client requests. A client may
+// request a part of a physical partition after a split.
 func narrowRange(r *serverRequest, at *engine.Range) (*engine.Range, error) {
 	kind, low, high := r.Header.Get("x-ms-read-key-type"), r.Header.Get("x-ms-start-epk"), r.Header.Get("x-ms-end-epk")
 	switch {

@@ -14,8 +14,8 @@ func hasResourceIDs(segments []string) bool {
 	return len(segments) >= 2 && segments[0] == "dbs" && engine.IsDatabaseRID(segments[1])
 }
 
-// signedResourceID returns the resource id that a signature covers if the path has resource
-// ids, in lower case; otherwise "". For a feed, it is the id of the parent.
+// signedResourceID returns, in lower case, the resource id that a signature covers, or "" if the
+// path has no resource ids. For a feed, this is the id of the parent.
 func signedResourceID(segments []string) string {
 	if !hasResourceIDs(segments) {
 		return ""
@@ -27,8 +27,8 @@ func signedResourceID(segments []string) string {
 	return strings.ToLower(segments[n-1-n%2])
 }
 
-// resolveNames replaces resource ids in the path by names. A database that has such an id as
-// its name is found by its name.
+// resolveNames replaces resource ids in the path with names. If a database has an id in the path as
+// its name, the name takes precedence.
 func (s *Server) resolveNames(r *serverRequest) error {
 	p := r.segments
 	if !hasResourceIDs(p) {
@@ -39,7 +39,7 @@ func (s *Server) resolveNames(r *serverRequest) error {
 	}
 	db := s.engine.DatabaseByRID(p[1])
 	if db == nil {
-		return nil // the request fails, as one for an unknown name does
+		return nil // the request then fails like a request for an unknown name
 	}
 	p[1] = db.ID
 	if len(p) < 4 || p[2] != "colls" {
@@ -63,8 +63,8 @@ func (s *Server) resolveNames(r *serverRequest) error {
 	return nil
 }
 
-// nameOwner sets the headers with the parent of the resource that the request is about: its
-// resource id, and its path by names. Clients keep session tokens by them.
+// nameOwner sets the headers with the resource id and the path by names of the requested resource's
+// parent. Clients store session tokens under these headers.
 func (s *Server) nameOwner(r *serverRequest) {
 	p := r.segments
 	if len(p) < 3 || p[0] != "dbs" {
@@ -86,12 +86,12 @@ func (s *Server) nameOwner(r *serverRequest) {
 	r.answer.Set("x-ms-alt-content-path", names)
 }
 
-// wrongContainer is the substatus of a request for a container that was replaced by another of
-// its name.
+// wrongContainer is the substatus of a request for a deleted container whose name a new container
+// has.
 const wrongContainer = 1024
 
-// checkIntended refuses a request that is meant for another container of the same name, which
-// was deleted since.
+// checkIntended refuses a request for a deleted container if c is a new container with the same
+// name.
 func checkIntended(r *serverRequest, c *engine.Container) error {
 	if rid := r.Header.Get("x-ms-cosmos-intended-collection-rid"); rid != "" && rid != c.RID {
 		return &engine.Error{

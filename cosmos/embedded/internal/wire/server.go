@@ -16,16 +16,16 @@ import (
 // maxBody bounds the bytes of a request body.
 const maxBody = 2 << 20
 
-// A Server answers requests. It is safe for concurrent use.
+// A Server serves the requests to an account. It is safe for concurrent use.
 type Server struct {
 	engine      *engine.Engine
 	key         []byte
 	consistency string
 	regions     regions
-	charged     atomic.Int64 // engine.Charge sum of the engine.Charge of all data requests
+	charged     atomic.Int64 // sum of the charges of all data requests, as an engine.Charge
 	requests    atomic.Int64
-	throttle    *physics.Throttle // nil: no request is refused
-	delayer     *physics.Delayer  // nil: no answer is delayed
+	throttle    *physics.Throttle // nil: no request is throttled
+	delayer     *physics.Delayer  // nil: no response is delayed
 	collides    func() bool       // nil: no write collides
 }
 
@@ -37,7 +37,8 @@ type Options struct {
 	Delayer     *physics.Delayer
 	Collides    func() bool
 
-	// Names of the regions that the account states. Default: one region, which has both roles.
+	// WriteRegions and ReadRegions are the names of the regions in the account document. Default:
+	// one region, which has both roles.
 	WriteRegions, ReadRegions []string
 }
 
@@ -51,7 +52,7 @@ func New(e *engine.Engine, o Options) (*Server, error) {
 	if _, ok := consistencyRank[consistency]; !ok {
 		return nil, fmt.Errorf("consistency level %q is unknown; want Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual", consistency)
 	}
-	regions := regionsOf(&o)
+	regions := listRegions(&o)
 	return &Server{engine: e, key: secret, consistency: consistency, regions: regions, throttle: o.Throttle, delayer: o.Delayer, collides: o.Collides}, nil
 }
 
@@ -61,7 +62,7 @@ func (s *Server) RequestUnits() float64 { return engine.Charge(s.charged.Load())
 // Requests returns the number of data requests.
 func (s *Server) Requests() int64 { return s.requests.Load() }
 
-// A Response is the answer to a request. Its body must not be changed.
+// A Response is the response to a request. Its body must not be changed.
 type Response struct {
 	Status int
 	Header http.Header
@@ -77,7 +78,7 @@ func (s *Server) Handler(d EndpointOptions) http.Handler {
 		}
 		w.WriteHeader(answer.Status)
 		if r.Method != http.MethodHead {
-			_, _ = w.Write(answer.Body) // the client has disconnected
+			_, _ = w.Write(answer.Body) // an error means that the client has disconnected
 		}
 	})
 }
@@ -88,11 +89,11 @@ type serverRequest struct {
 	endpoint EndpointOptions
 	segments []string         // segments of the path, unescaped
 	budgets  []physics.Budget // budgets that pay for the charge
-	advice   string           // query plan for the body of a refusal
+	advice   string           // query plan that is added to the body of a refusal
 	answer   http.Header
 }
 
-// Serve answers a request to d.
+// Serve returns the response to a request to the endpoint d.
 func (s *Server) Serve(r *http.Request, d EndpointOptions) Response {
 	req := &serverRequest{Request: r, endpoint: d, answer: http.Header{
 		"Content-Type":        {"application/json"},
