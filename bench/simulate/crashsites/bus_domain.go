@@ -28,13 +28,13 @@ const blobKey = blobs.WellKnownKey
 type busDomain struct {
 	load   *clientLoad
 	random *rand.Rand
-	batch  []domainclient.Event // the batch being sent, to be repeated after an interruption
+	batch  []domainclient.Event // the batch in progress; it is sent again after an interruption
 	http   *http.Client
-	silent bool // it sends nothing
+	silent bool // the domain sends no events
 
-	parts   sync.WaitGroup // all its goroutines
-	sending sync.WaitGroup // the goroutine that sends: only one at a time, because events have an order
-	leave   context.CancelFunc
+	goroutines sync.WaitGroup // all goroutines of the domain
+	sending    sync.WaitGroup // the goroutine that sends; only one runs at a time, to preserve the order of events
+	cancel     context.CancelFunc
 
 	mu   sync.Mutex
 	errs []error
@@ -58,10 +58,10 @@ func (d *busDomain) startServing(ctx context.Context, bus, account string) error
 	if err != nil {
 		return err
 	}
-	ctx, d.leave = context.WithCancel(ctx)
+	ctx, d.cancel = context.WithCancel(ctx)
 	part := func(run func() error) {
-		d.parts.Go(func() {
-			if err := run(); err != nil && ctx.Err() == nil { // errors after an interruption are expected
+		d.goroutines.Go(func() {
+			if err := run(); err != nil && ctx.Err() == nil { // an error after ctx has ended is expected
 				d.mu.Lock()
 				defer d.mu.Unlock()
 				d.errs = append(d.errs, err)
@@ -92,21 +92,22 @@ func (d *busDomain) startServing(ctx context.Context, bus, account string) error
 }
 
 // isServing reports whether the domain is running.
-func (d *busDomain) isServing() bool { return d.leave != nil }
+func (d *busDomain) isServing() bool { return d.cancel != nil }
 
-// stopServing stops the domain, and waits until it sends nothing. Closing a connection to a dead bus may take longer.
+// stopServing stops the domain, and waits until its sender has returned. It does not wait until the connection is
+// closed, because that takes long if the bus is dead.
 func (d *busDomain) stopServing() {
-	if d.leave != nil {
-		d.leave()
-		d.leave = nil
+	if d.cancel != nil {
+		d.cancel()
+		d.cancel = nil
 	}
 	d.sending.Wait()
 }
 
-// stopAndWait stops the domain, and returns the errors that it had before.
+// stopAndWait stops the domain, waits for all its goroutines, and returns the errors that they recorded.
 func (d *busDomain) stopAndWait() error {
 	d.stopServing()
-	d.parts.Wait()
+	d.goroutines.Wait()
 	err := errors.Join(d.errs...)
 	d.errs = nil
 	return err
@@ -116,7 +117,7 @@ func (d *busDomain) stopAndWait() error {
 func (d *busDomain) sendAll(ctx context.Context, c *domainclient.Client) error {
 	for {
 		if d.batch == nil {
-			ready := d.load.hasRoom(ctx, actors...)
+			ready := d.load.awaitRoom(ctx, actors...)
 			if len(ready) == 0 {
 				return nil
 			}

@@ -132,7 +132,7 @@ func (c *crashCampaign) formatReport() string {
 	defer c.mu.Unlock()
 	var commits []string
 	var kills, events, bundles, runs int
-	var mended int64
+	var repaired int64
 	var seconds float64
 	var failed []string
 	for i := range c.records {
@@ -148,7 +148,7 @@ func (c *crashCampaign) formatReport() string {
 			kills += k.Times
 		}
 		runs++
-		events, bundles, mended, seconds = events+r.Events, bundles+r.Bundles, mended+r.Mended, seconds+r.Seconds
+		events, bundles, repaired, seconds = events+r.Events, bundles+r.Bundles, repaired+r.Mended, seconds+r.Seconds
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Crash sites
@@ -168,7 +168,7 @@ The number of kills just before and just after each step:
 | step | embedded, before | after | apart, before | after |
 |---|---|---|---|---|
 `, strings.Join(commits, ", "), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(),
-		kills, runs, seconds, seconds/float64(max(kills, 1)), events, bundles, mended, joinOrNone(failed))
+		kills, runs, seconds, seconds/float64(max(kills, 1)), events, bundles, repaired, joinOrNone(failed))
 	for _, s := range stages {
 		all := stepsOf(apart, s)
 		if len(all) == 0 { // the stages of objects have one setup only

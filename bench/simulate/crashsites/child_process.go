@@ -19,13 +19,13 @@ import (
 // A childProcess is a started program and its output.
 type childProcess struct {
 	cmd    *exec.Cmd
-	ready  chan struct{} // closed when it has printed its greeting
+	ready  chan struct{} // closed when the process has printed its greeting
 	first  string        // rest of the line with the greeting
-	exited chan struct{} // closed when it has exited and its output was read
-	err    error         // of its exit
-	last   string        // its last line, if its kill switch killed it
+	exited chan struct{} // closed when the process has exited and its output was read
+	err    error         // error of the exit
+	last   string        // last line of the output, if the kill switch killed the process
 
-	stderr bytes.Buffer // may be read once the process has exited
+	stderr bytes.Buffer // may be read only after the process has exited
 }
 
 // startProcess starts a program that prints a line beginning with greeting when it is ready.
@@ -77,9 +77,9 @@ func (p *childProcess) awaitReady(ctx context.Context) error {
 // killProcess kills the process, and waits until it has exited.
 func (p *childProcess) killProcess() {
 	if p == nil {
-		return // it did not start
+		return // the process did not start
 	}
-	_ = p.cmd.Process.Kill() // it may have exited
+	_ = p.cmd.Process.Kill() // the process may have exited already
 	<-p.exited
 }
 
@@ -126,7 +126,7 @@ func startNode(o *nodeOrders, listener *os.File) (*childProcess, error) {
 	cmd := exec.Command(self) //nolint:noctx,gosec // this program; it ends by a signal
 	cmd.Env = append(os.Environ(), ordersVariable+"="+string(text))
 	cmd.ExtraFiles = []*os.File{listener}
-	if _, err := cmd.StdinPipe(); err != nil { // the pipe ends with this process, and the hub ends with the pipe
+	if _, err := cmd.StdinPipe(); err != nil { // the pipe is closed when this process ends, and then the hub exits
 		return nil, err
 	}
 	return startProcess(cmd, firstWords)

@@ -22,22 +22,22 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A clientLoad is the HTTP clients: some send, others fetch. They retry while the hub is dead.
+// A clientLoad runs the HTTP clients: some send, others fetch. They retry while the hub is dead.
 type clientLoad struct {
 	url    string
 	http   *http.Client
 	ledger *crashLedger
 	stop   chan struct{} // closed when sending must stop
 
-	content string // folder of the hub's content, in which content of open bundles is deleted; "": none is
+	content string // folder of the hub, in which the content of open bundles is deleted; "": no content is deleted
 }
 
-// actors are numerous enough for some to continue while others wait for the lease of a dead hub's Save.
+// actors are enough recipients for some to continue while others wait until the lease of a dead hub's Save ends.
 var actors = []string{"actor-1", "actor-2", "actor-3", "actor-4", "actor-5", "actor-6", "actor-7", "actor-8"}
 
-// outstandingLimit returns the limit for the outstanding events of an actor. Half of the actors may have a drawer or
-// two, so that their bundles span several drawers; the others have few events, and their Saves are rarely
-// interrupted.
+// outstandingLimit returns the limit for the outstanding events of an actor. For half of the actors, the limit allows
+// several drawers, so that their bundles span drawers. The other actors have one event, and kills rarely interrupt
+// their Saves.
 func outstandingLimit(actor string) int {
 	if slices.Index(actors, actor)%2 == 0 {
 		return 12
@@ -47,9 +47,9 @@ func outstandingLimit(actor string) int {
 
 var origins = []string{manifest, inline, request}
 
-// hasRoom waits until one of the actors is below its limit, and returns those that are. It returns none when sending
-// must stop.
-func (l *clientLoad) hasRoom(ctx context.Context, actors ...string) (ready []string) {
+// awaitRoom waits until at least one of the actors is below its limit, and returns the actors below their limit. The
+// result is empty when sending must stop.
+func (l *clientLoad) awaitRoom(ctx context.Context, actors ...string) (ready []string) {
 	for {
 		select {
 		case <-l.stop:
@@ -97,7 +97,7 @@ type httpAnnouncement struct {
 
 // writeBatches sends batches to an actor, each until it is accepted.
 func (l *clientLoad) writeBatches(ctx context.Context, actor string, random *rand.Rand) error {
-	for len(l.hasRoom(ctx, actor)) > 0 {
+	for len(l.awaitRoom(ctx, actor)) > 0 {
 		batch := make([]httpAnnouncement, 1+random.IntN(5))
 		for i := range batch {
 			origin := origins[random.IntN(len(origins))]
@@ -166,8 +166,8 @@ func (l *clientLoad) peekBundle(ctx context.Context, actor string) (id string, e
 	return l.peekOnce(ctx, actor, false)
 }
 
-// peekOnce repeats a Peek until it is answered. If areReported, no Peek may find deleted content that was not
-// reported.
+// peekOnce repeats a Peek until it is answered. If areReported, the hub was notified of all deleted content, so a
+// problem content-gone is a violation.
 func (l *clientLoad) peekOnce(ctx context.Context, actor string, areReported bool) (id string, err error) {
 	return id, l.retryUntilDone(ctx, func() error {
 		asked := l.ledger.Now()
@@ -221,7 +221,7 @@ func (l *clientLoad) retryUntilDone(ctx context.Context, try func() error) error
 }
 
 type httpAnswer struct {
-	id   string // of a bundle
+	id   string // id of the bundle
 	body []byte
 }
 

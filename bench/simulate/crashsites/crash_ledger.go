@@ -11,30 +11,31 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-// The senders of a crashLedger.
+// The senders whose events a crashLedger records.
 const (
 	sendsOverHTTP = iota
 	sendsOverBus
 )
 
-// A crashLedger records what the load sends and fetches. Each actor has one client, so bundles are received in the
-// order in which they were handed out. It also knows which notices are due, and wakes waiters on each change.
+// A crashLedger records the events that the load sends and the bundles that it fetches. Each actor has one client, so
+// bundles are received in the order in which the hub returned them. The ledger also records which notices are due, and
+// wakes waiters on each change.
 //
 // It is safe for concurrent use.
 type crashLedger struct {
 	*ledger.Ledger
 
-	mu      sync.Mutex
-	open    map[[2]string]string // last received bundle, by actor and cabinet
-	told    map[string][]string  // by actor: bundles of which the domain must be notified
-	heard   map[string]bool      // received notices, by the domain's name for the bundle
-	changed chan struct{}        // closed and replaced on each change
+	mu       sync.Mutex
+	open     map[[2]string]string // last received bundle, by actor and cabinet
+	due      map[string][]string  // bundles whose domain must be notified, by actor
+	notified map[string]bool      // received notices, by the domain's name of the bundle
+	changed  chan struct{}        // closed and replaced on each change
 }
 
 func newCrashLedger() *crashLedger {
 	return &crashLedger{
 		Ledger: ledger.New(ledger.Options{InOrder: true}), open: make(map[[2]string]string),
-		told: make(map[string][]string), heard: make(map[string]bool), changed: make(chan struct{}),
+		due: make(map[string][]string), notified: make(map[string]bool), changed: make(chan struct{}),
 	}
 }
 
@@ -44,7 +45,7 @@ func (l *crashLedger) notePeeked(actor, id string, body []byte, asked ledger.Mom
 	isNew, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) {
 		var lines []struct {
 			ID       string `json:"id"`
-			Sequence int64  `json:"sequence"` // in a manifest
+			Sequence int64  `json:"sequence"` // only manifests have it
 		}
 		if err := json.Unmarshal(body, &lines); err != nil {
 			return nil, fmt.Errorf("its body is not a list of events: %.200q: %w", body, err)
@@ -76,16 +77,16 @@ func (l *crashLedger) noteDequeued(actor, id string) {
 	b := l.Bundle(actor, id)
 	delete(l.open, [2]string{actor, b.Cabinet})
 	if b.Cabinet == request {
-		l.told[actor] = append(l.told[actor], id)
+		l.due[actor] = append(l.due[actor], id)
 	}
 	l.wakeWaiters()
 }
 
-// noteNotice notes that the domain was notified of a bundle. name is the domain's name for it.
+// noteNotice notes that the domain was notified of a bundle. name is the domain's name of the bundle.
 func (l *crashLedger) noteNotice(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.heard[name] = true
+	l.notified[name] = true
 	l.wakeWaiters()
 }
 
@@ -95,8 +96,8 @@ func (l *crashLedger) wakeWaiters() {
 	l.changed = make(chan struct{})
 }
 
-// countOutstanding returns the number of unconfirmed events of some actors, or of all, and a channel that is closed
-// on the next change.
+// countOutstanding returns the number of unconfirmed events of actors, and a channel that is closed on the next
+// change. Without actors it counts the events of all actors.
 func (l *crashLedger) countOutstanding(actors ...string) (n int, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,9 +109,9 @@ func (l *crashLedger) countOutstanding(actors ...string) (n int, changed <-chan 
 func (l *crashLedger) unnotifiedBundles() (names []string, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for actor, ids := range l.told {
-		l.told[actor] = slices.DeleteFunc(ids, func(id string) bool { return l.heard[id+"_"+actor] })
-		for _, id := range l.told[actor] {
+	for actor, ids := range l.due {
+		l.due[actor] = slices.DeleteFunc(ids, func(id string) bool { return l.notified[id+"_"+actor] })
+		for _, id := range l.due[actor] {
 			names = append(names, id+"_"+actor)
 		}
 	}

@@ -29,9 +29,9 @@ type crashRun struct {
 	seed     uint64
 	folder   string
 	program  string        // path of messagehub
-	patience time.Duration // how long to wait for a step
+	patience time.Duration // maximum time to wait for a step
 
-	engines  *engines // nil if the hub embeds them
+	engines  *engines // external engines; nil if the hub embeds its engines
 	listener *os.File
 	orders   nodeOrders
 	hub      *childProcess
@@ -40,11 +40,11 @@ type crashRun struct {
 	domain   *busDomain
 	random   *rand.Rand
 
-	died   []string // crash sites of the kills, in order
-	kills  map[crashSite]int
-	waited map[crashSite]time.Duration // longest wait for a step
-	missed []crashSite
-	mended int64 // number of repairs by check
+	killed   []string // crash sites of the kills, in order
+	kills    map[crashSite]int
+	waited   map[crashSite]time.Duration // longest wait for a step
+	missed   []crashSite
+	repaired int64 // number of repairs that the checks made
 }
 
 func newCrashRun(p hubSetup, s stage, seed uint64, folder, program string) *crashRun {
@@ -88,8 +88,8 @@ func (run *crashRun) killAtSites(ctx context.Context, sites []crashSite) (err er
 	})
 }
 
-// runSweeping fills and drains the hub, kills it while it sweeps, and then uses it as before. Answered events are not
-// sent again, and no event waits on the bus, because a hub does not recognize swept events.
+// runSweeping fills and drains the hub, kills it while it sweeps, and then fills and drains it again. A hub does not
+// recognize swept events, so answered events are not sent again, and no event waits on the bus.
 func (run *crashRun) runSweeping(ctx context.Context, sites []crashSite) error {
 	run.domain.silent = true
 	fill := func(ctx context.Context) error {
@@ -123,7 +123,7 @@ func (run *crashRun) runSweeping(ctx context.Context, sites []crashSite) error {
 	return run.workUnderLoad(ctx, fill)
 }
 
-// openRun creates what exists for the whole run.
+// openRun starts the external engines, and creates the listener, the load and the domain of the run.
 func (run *crashRun) openRun(ctx context.Context, client *http.Client) (err error) {
 	defer func() {
 		if err != nil {
@@ -135,7 +135,7 @@ func (run *crashRun) openRun(ctx context.Context, client *http.Client) (err erro
 		return err
 	}
 	run.listener, err = listener.(*net.TCPListener).File()
-	if err = errors.Join(err, listener.Close()); err != nil { // its file stays open
+	if err = errors.Join(err, listener.Close()); err != nil { // the duplicate in run.listener stays open
 		return err
 	}
 	run.orders = nodeOrders{Data: filepath.Join(run.folder, "hub"), BusListen: "127.0.0.1:0", BlobListen: "127.0.0.1:0"}
@@ -152,7 +152,7 @@ func (run *crashRun) openRun(ctx context.Context, client *http.Client) (err erro
 	run.load = &clientLoad{url: "http://" + listener.Addr().String(), http: client, ledger: run.ledger}
 	if run.stage == marking {
 		run.load.content = filepath.Join(run.orders.Data, "content")
-		run.orders.Push = true // together with the object ledger
+		run.orders.Push = true // the object ledger needs the push side
 	}
 	run.domain = &busDomain{load: run.load, random: rand.New(rand.NewPCG(run.seed, 2)), http: client}
 	return nil
@@ -169,8 +169,8 @@ func (run *crashRun) closeRun() {
 	}
 }
 
-// workUnderLoad calls work under load, lets the load drain the hub, and stops and checks the hub that work leaves
-// running.
+// workUnderLoad calls work under load. When work has returned, the load drains the hub that is running, and
+// workUnderLoad stops and checks it.
 func (run *crashRun) workUnderLoad(ctx context.Context, work func(context.Context) error) error {
 	run.load.stop = make(chan struct{})
 	quiet := make(chan struct{})
@@ -196,13 +196,13 @@ func (run *crashRun) workUnderLoad(ctx context.Context, work func(context.Contex
 	})
 	if err := all.Wait(); err != nil {
 		run.hub.killProcess()
-		return fmt.Errorf("%w\nthe hub was killed at: %s\nthe output of the last one: %s", err, strings.Join(run.died, "; "), run.hub.errorOutput())
+		return fmt.Errorf("%w\nthe hub was killed at: %s\nthe output of the last one: %s", err, strings.Join(run.killed, "; "), run.hub.errorOutput())
 	}
 	return run.stopAndVerify(context.WithoutCancel(ctx))
 }
 
-// awaitNotified waits until the domain has received all notices that killed hubs left. The load continues, because a
-// notice is delivered when its actor fetches another bundle.
+// awaitNotified waits until the domain has received all notices that killed hubs did not deliver. The load continues,
+// because a notice is delivered when its actor fetches another bundle.
 func (run *crashRun) awaitNotified(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, run.patience)
 	defer cancel()
@@ -221,8 +221,8 @@ func (run *crashRun) awaitNotified(ctx context.Context) error {
 	}
 }
 
-// awaitDrained waits until the domain has sent its current batch, all events are fetched, and the domain has received
-// its notices.
+// awaitDrained waits until the domain has sent its current batch, all events are dequeued, and the domain has received
+// all notices.
 func (run *crashRun) awaitDrained(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*run.patience)
 	defer cancel()
@@ -242,8 +242,7 @@ func (run *crashRun) awaitDrained(ctx context.Context) error {
 	}
 }
 
-// stopAndVerify stops the hub, and returns an error unless its final state is
-// correct.
+// stopAndVerify stops the hub, and returns an error unless its final state is correct.
 func (run *crashRun) stopAndVerify(ctx context.Context) error {
 	if err := run.domain.stopAndWait(); err != nil {
 		return fmt.Errorf("domain: %w", err)
@@ -259,7 +258,8 @@ func (run *crashRun) stopAndVerify(ctx context.Context) error {
 	return run.checkStore(ctx)
 }
 
-// checkStore returns an error if a check finds damage, or finds anything after a repair.
+// checkStore checks the store twice. It returns an error if the first check, which repairs, finds damage, or if the
+// second check has any finding.
 func (run *crashRun) checkStore(ctx context.Context) error {
 	cfg, err := run.orders.hubConfig()
 	if err != nil {
@@ -270,7 +270,7 @@ func (run *crashRun) checkStore(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("check: %w", err)
 		}
-		run.mended += report.Repaired
+		run.repaired += report.Repaired
 		if !report.Clean() || !repair && report.Found > 0 {
 			var text strings.Builder
 			for i := range report.Findings {

@@ -28,9 +28,9 @@ func TestRandomCrashSites_LoseNothing(t *testing.T) {
 			some := crashSites(part.place, part.stage)
 			shuffleSites(some, seed)
 			run := newCrashRun(part.place, part.stage, seed, t.TempDir(), buildProgram(t))
-			run.patience = 3 * time.Minute // here a missed step is a failure
+			run.patience = 3 * time.Minute // in this test a missed step is a failure
 			r := runSites(t, run, some[:part.sites])
-			t.Logf("seed %d: %d events in %d bundles, %d hints repaired, died at %v", seed, r.Events, r.Bundles, r.Mended, r.Kills)
+			t.Logf("seed %d: %d events in %d bundles, %d hints repaired, killed at %v", seed, r.Events, r.Bundles, r.Mended, r.Kills)
 			require.Empty(t, r.Failed, "seed %d", seed)
 			require.Empty(t, r.Missed, "seed %d", seed)
 		})
@@ -93,7 +93,7 @@ func runSites(t *testing.T, run *crashRun, some []crashSite) *runRecord {
 	began := time.Now()
 	err := run.killAtSites(t.Context(), some)
 	r := &runRecord{
-		Commit: commit(), Place: run.place, Stage: run.stage, Seed: run.seed, Mended: run.mended, Seconds: time.Since(began).Seconds(),
+		Commit: commit(), Place: run.place, Stage: run.stage, Seed: run.seed, Mended: run.repaired, Seconds: time.Since(began).Seconds(),
 	}
 	r.Events, r.Bundles = run.ledger.Size()
 	for _, c := range crashSites(run.place, run.stage) {
@@ -109,7 +109,7 @@ func runSites(t *testing.T, run *crashRun, some []crashSite) *runRecord {
 	}
 	for c, d := range run.waited {
 		if d > 10*time.Second {
-			t.Logf("it took %s to come to %s", d.Round(time.Millisecond), c)
+			t.Logf("it took %s to reach %s", d.Round(time.Millisecond), c)
 		}
 	}
 	return r

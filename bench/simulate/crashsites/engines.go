@@ -17,15 +17,15 @@ import (
 
 const cosmosKey = cosmos.WellKnownKey
 
-// engines are the external accounts of a hub, each in a process of its own.
+// engines are the external accounts of a hub, each in a separate process.
 type engines struct {
 	processes []*childProcess
 
 	cosmos, bus, busAddress, account string
 }
 
-// startEngines starts the shipped emulators in a folder. The account has Session consistency, so the hub takes the
-// steps that stale reads need.
+// startEngines starts the shipped emulators in a folder. The Cosmos DB account has Session consistency, so the hub
+// must take the extra steps for stale reads.
 func startEngines(ctx context.Context, program, folder string) (e *engines, err error) {
 	e = &engines{}
 	defer func() {

@@ -28,9 +28,9 @@ const (
 type killSwitch struct {
 	step     steps.Name
 	when     When
-	left     atomic.Int64    // number of times until it kills
-	sweeping bool            // nothing is saved, so only sweeps write heads
-	die      func(at string) // does not return
+	left     atomic.Int64    // how many more times the step must be reached before the kill
+	sweeping bool            // the hub only sweeps, so each write of a head is a step of a sweep
+	die      func(at string) // kills the process, and does not return
 }
 
 func (f *killSwitch) noteBefore(step steps.Name) { f.killIfDue(step, Before) }
@@ -42,20 +42,20 @@ func (f *killSwitch) killIfDue(step steps.Name, when When) {
 	}
 }
 
-// killSelf sends SIGKILL to its own process: nothing is flushed, closed or reported.
+// killSelf sends SIGKILL to its own process, so nothing is flushed, closed or reported.
 func killSelf(at string) {
 	fmt.Println(lastWords, at)
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
-	select {} // until the signal arrives
+	select {} // wait for the signal
 }
 
-// The steps of content in a Blob account.
+// The steps that write to a Blob account.
 const (
-	keep  steps.Name = "keep content"  // stores payloads or a body
-	share steps.Name = "share content" // shares an event list with a domain
+	keep  steps.Name = "keep content"  // the hub stores payloads or a body
+	share steps.Name = "share content" // the hub shares an event list with a domain
 )
 
-// A killingTransport sends requests to engines, and triggers the kill switch.
+// A killingTransport sends requests to engines, and reports each step to the kill switch.
 type killingTransport struct {
 	next       policy.Transporter
 	killSwitch *killSwitch
@@ -78,7 +78,7 @@ func (t *killingTransport) nameOf(req *http.Request) steps.Name {
 	step := steps.NameOf(req)
 	switch {
 	case t.killSwitch.sweeping && (step == steps.Commit || step == steps.Clear):
-		return steps.Retain // the floor moves above the drawer that was being filled
+		return steps.Retain // the sweep moves the floor above the unsealed drawer
 	case step != steps.Other || req.Method != http.MethodPut:
 	case strings.Contains(req.URL.Path, "-content/"):
 		return keep

@@ -11,10 +11,11 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// killAtSite kills the hub at c. If c is reached only after another kill, that kill comes first.
+// killAtSite kills the hub at c. If the hub reaches c only after a kill at another step, killAtSite does that kill
+// first.
 func (run *crashRun) killAtSite(ctx context.Context, c crashSite) error {
 	if before, ok := leadsTo(c.Step); ok {
-		if err := run.startToDie(ctx, crashSite{c.Place, c.Stage, before, Before}, 1); err != nil {
+		if err := run.runUntilKilled(ctx, crashSite{c.Place, c.Stage, before, Before}, 1); err != nil {
 			return err
 		}
 	}
@@ -22,12 +23,11 @@ func (run *crashRun) killAtSite(ctx context.Context, c crashSite) error {
 	if _, ok := leadsTo(c.Step); !ok && c.Stage != sweeping && (c.Stage != pushing && c.Stage != watching || c.Step.IsWrite() && c.Step != steps.Assign) && c.Step != steps.ReadShards {
 		nth += run.random.Int64N(4)
 	}
-	return run.startToDie(ctx, c, nth)
+	return run.runUntilKilled(ctx, c, nth)
 }
 
-// startToDie starts a hub that is killed the nth time that it reaches c, and waits for the
-// kill.
-func (run *crashRun) startToDie(ctx context.Context, c crashSite, nth int64) error {
+// runUntilKilled starts a hub that kills itself the nth time that it reaches c, and waits for the kill.
+func (run *crashRun) runUntilKilled(ctx context.Context, c crashSite, nth int64) error {
 	run.orders.Nth = nth
 	began := time.Now()
 	if err := run.restartHub(ctx, c); err != nil {
@@ -46,20 +46,20 @@ func (run *crashRun) startToDie(ctx context.Context, c crashSite, nth int64) err
 	if !run.hub.wasKilled() || run.hub.last != string(c.Step)+" "+string(c.When) {
 		return fmt.Errorf("%s: the hub ended without being killed: %w\n%s", c, run.hub.err, run.hub.errorOutput())
 	}
-	run.died = append(run.died, fmt.Sprintf("%s %s, time %d", c.Step, c.When, nth))
+	run.killed = append(run.killed, fmt.Sprintf("%s %s, time %d", c.Step, c.When, nth))
 	run.kills[c]++
 	run.waited[c] = max(run.waited[c], time.Since(began))
 	return nil
 }
 
-// restartHub replaces the hub by one that is killed at c.
+// restartHub kills the hub, and starts another one that kills itself at c.
 func (run *crashRun) restartHub(ctx context.Context, c crashSite) error {
-	run.hub.killProcess() // it has not reached its step
+	run.hub.killProcess() // the hub may not have reached its own crash site
 	if run.place == embedded {
-		run.domain.stopServing() // its bus has died as well
+		run.domain.stopServing() // the embedded bus has died with the hub
 	}
 	run.orders.Step, run.orders.When = c.Step, c.When
-	run.orders.Ahead += lifeOfLease
+	run.orders.Ahead += clockLead
 	var err error
 	if run.hub, err = startNode(&run.orders, run.listener); err != nil {
 		return err
@@ -70,14 +70,14 @@ func (run *crashRun) restartHub(ctx context.Context, c crashSite) error {
 		select {
 		case <-run.hub.exited:
 			if run.hub.wasKilled() && run.hub.last != "" {
-				return nil // killed at a step before it was ready
+				return nil // the kill switch acted before the hub was ready
 			}
 		default:
 		}
 		return err
 	}
 	if run.stage.isOfObjects() {
-		return nil // it has no bus
+		return nil // a node that stores objects has no bus
 	}
 	if run.place == apart {
 		if run.domain.isServing() {

@@ -17,8 +17,8 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// deleteContent deletes the content of an open bundle from the folder of the hub, and returns its names. The domain
-// produces the same bytes again, so the ledger accepts no others.
+// deleteContent deletes the content of an open bundle from the folder of the hub, and returns the names of the deleted
+// files. The domain produces the same bytes again, so the ledger accepts no other bytes.
 func (l *clientLoad) deleteContent(id string) (names []string, err error) {
 	root, err := os.OpenRoot(l.content)
 	if err != nil {
@@ -30,7 +30,7 @@ func (l *clientLoad) deleteContent(id string) (names []string, err error) {
 				names = append(names, strings.TrimSuffix(file, "="))
 			}
 		}
-		if errors.Is(err, fs.ErrNotExist) { // the hub has removed it
+		if errors.Is(err, fs.ErrNotExist) { // the hub has removed the file
 			return nil
 		}
 		return err
@@ -38,7 +38,7 @@ func (l *clientLoad) deleteContent(id string) (names []string, err error) {
 	return names, errors.Join(err, root.Close())
 }
 
-// reportDeleted sends the events of deleted content until they are stored, as a storage account does.
+// reportDeleted sends the deletion events of a storage account for the names, until the hub has stored them.
 func (l *clientLoad) reportDeleted(ctx context.Context, names []string) error {
 	var events []map[string]any
 	for _, name := range names {
@@ -66,7 +66,7 @@ func (l *clientLoad) reportDeleted(ctx context.Context, names []string) error {
 const objectEventsPath = "/v1/object-events"
 
 // loseContent deletes the content of an open bundle that an actor has received, and fetches the bundle again. If
-// isReported, the hub learns of the deletion by an event before any download fails.
+// isReported, an event notifies the hub of the deletion before the bundle is fetched again.
 func (l *clientLoad) loseContent(ctx context.Context, actor, id string, isReported bool) error {
 	names, err := l.deleteContent(id)
 	if err != nil || len(names) == 0 {

@@ -16,7 +16,7 @@ import (
 
 var buildDir string
 
-// TestMain runs the tests, or a hub if the environment says so.
+// TestMain runs the tests, or a child process if the environment has its configuration.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(ordersVariable); text != "" {
 		if err := runNodeProcess(text); err != nil {

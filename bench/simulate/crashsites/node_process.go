@@ -38,11 +38,11 @@ const (
 	request  = "Charges"
 )
 
-// drawerCapacity is small, so that drawers are filled, sealed and left often.
+// drawerCapacity is small, so that drawers are filled, sealed and drained often.
 const drawerCapacity = 3
 
 // operatorToken is the token of operators.
-const operatorToken = "token-of-the-operators" //nolint:gosec // it protects nothing
+const operatorToken = "token-of-the-operators" //nolint:gosec // the token of a test hub
 
 // tailEvents is the limit for the events of a tail: small, so that tails are flushed often.
 const tailEvents = 2
@@ -50,7 +50,7 @@ const tailEvents = 2
 // nodeOrders configure a child process.
 type nodeOrders struct {
 	Data                  string
-	BusListen, BlobListen string // addresses of an embedded hub's engines
+	BusListen, BlobListen string // addresses of the embedded engines
 
 	Cosmos, Bus, BusAddress, Blob string // addresses of external engines
 
@@ -58,13 +58,13 @@ type nodeOrders struct {
 
 	TailEvents int // limit for the events of a cabinet in a head
 
-	Step     steps.Name // the step at which it is killed; "": none
+	Step     steps.Name // the step at which the process kills itself; "": it does not kill itself
 	When     When
 	Nth      int64
 	Sweeping bool
-	Push     bool          // it calls receivers
-	Objects  stage         // the stage of a node that stores objects; "": it is a hub
-	Ahead    time.Duration // how far the clock of a node that stores objects is ahead
+	Push     bool          // the hub calls receivers
+	Objects  stage         // the stage of a node that stores objects; "": the process is a hub
+	Ahead    time.Duration // time by which the clock of a node that stores objects is ahead
 }
 
 // hubConfig returns the configuration of the hub.
@@ -76,7 +76,7 @@ func (o *nodeOrders) hubConfig() (config.Config, error) {
 	cfg.Push.Delays = []time.Duration{0, 20 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second, time.Second, time.Second, time.Second}
 	cfg.Watches.Period, cfg.Watches.Attempts = time.Second, 10
 	cfg.Admin.Token = operatorToken
-	cfg.Objects.Queue = "" // events of objects do not come by the bus
+	cfg.Objects.Queue = "" // the hub receives events of objects by HTTP only
 	if o.Cosmos != "" {
 		cfg.Cosmos.Endpoint, cfg.Cosmos.Key = o.Cosmos, cosmosKey
 		cfg.ServiceBus.Connection = config.Secret(o.Bus)
@@ -101,7 +101,7 @@ func (o *nodeOrders) nodeOptions(listener net.Listener) node.Options {
 	return node.Options{
 		Listener: listener, DrawerCapacity: drawerCapacity, SweepEvery: o.SweepEvery, Grace: 5 * time.Second,
 		PullOnly:          !o.Push,
-		ReadinessInterval: -1, // its reads would trigger the kill switch
+		ReadinessInterval: -1, // the reads of readiness checks would trigger the kill switch
 		Logger:            slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		WrapTransport:     around, WrapBus: line,
 		Transport: around(http.DefaultClient),
@@ -115,8 +115,8 @@ func (o *nodeOrders) nodeOptions(listener net.Listener) node.Options {
 	}
 }
 
-// runNodeProcess runs a child process as a hub. Its listener is file 3, which outlives the hub, so that callers wait
-// for the next one.
+// runNodeProcess runs a child process as a hub. The listener is file 3. It outlives the hub, so the connections of
+// callers wait for the next hub.
 func runNodeProcess(text string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -18,16 +18,16 @@ import (
 
 const (
 	objectSenders = 3
-	// sentKeys is the number of objects of a message. If all of them spill rows, one batch is too small, and is
-	// split.
+	// sentKeys is the number of objects in a message. If all objects of a message spill rows, the writes exceed the
+	// limit of one batch, so the store splits the batch.
 	sentKeys = 24
 	// sentRounds is the number of rounds per bucket.
 	sentRounds = 12
 )
 
-// lifeOfLease is longer than the lease of a job. Each node's clock is ahead of its predecessor's by as much, so that
-// it resumes the jobs of a dead one at once.
-const lifeOfLease = 2 * time.Minute
+// clockLead is longer than the lease of a job. Each node's clock is ahead of its predecessor's clock by clockLead,
+// so that the leases of the dead predecessor have expired and the node resumes its jobs immediately.
+const clockLead = 2 * time.Minute
 
 // runStoring kills the node at each of the crash sites while it serves clients. At the end each client checks that
 // the stored objects match the answers.
@@ -49,16 +49,16 @@ func (run *crashRun) runStoring(ctx context.Context, sites []crashSite) error {
 	})
 	if err := all.Wait(); err != nil {
 		run.hub.killProcess()
-		return fmt.Errorf("%w\nthe node was killed at: %v\nthe output of the last one: %s", err, run.died, run.hub.errorOutput())
+		return fmt.Errorf("%w\nthe node was killed at: %v\nthe output of the last one: %s", err, run.killed, run.hub.errorOutput())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), run.patience)
 	defer cancel()
 	return run.hub.stopProcess(ctx)
 }
 
-// objectClients returns the clients of a node, which run until a channel is closed.
+// objectClients returns the clients of a node. Each client runs until stop is closed.
 func (run *crashRun) objectClients() (all []func(ctx context.Context, stop <-chan struct{}) error) {
-	if run.stage == forgetting { // one client only: the retention depends on one clock
+	if run.stage == forgetting { // only one client, because the retention depends on one clock
 		return append(all, (&sweepClient{w: run}).sweepUntil)
 	}
 	for i := range objectSenders {
@@ -76,7 +76,7 @@ func (run *crashRun) objectClients() (all []func(ctx context.Context, stop <-cha
 	return all
 }
 
-// sendEvents sends a message until it is answered. It calls before before each attempt.
+// sendEvents sends a message until it is answered. It calls the function before ahead of each attempt.
 func (run *crashRun) sendEvents(ctx context.Context, path string, message []objectEvent, before func()) error {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -134,7 +134,7 @@ func (run *crashRun) awaitJob(ctx context.Context, path string, body []byte) (fo
 	return found, nil
 }
 
-// A deliveryCount counts the deliveries of an event, and those that were answered.
+// A deliveryCount counts the attempts to deliver an event, and the attempts that were answered.
 type deliveryCount struct{ sent, answered int64 }
 
 // An objectSender sends the events of its own buckets, one bucket after the other.
@@ -157,7 +157,7 @@ func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) erro
 			for key := range sentKeys {
 				newest = append(newest, objectEvent{fmt.Sprint("key-", key), fmt.Sprintf("C@%04X", 16*round)})
 			}
-			// One event comes late, and another one, which may be spilled, is repeated.
+			// The first event is late. The second is a duplicate, possibly of a spilled row.
 			late := []objectEvent{
 				{"key-0", fmt.Sprintf("D@%04X", 16*(round/2)+1)},
 				{"key-1", fmt.Sprintf("C@%04X", 16*((round+1)/2))},
@@ -188,7 +188,7 @@ func (s *objectSender) sendMessage(ctx context.Context, bucket string, message [
 	return nil
 }
 
-// countOf returns the deliveries of an event.
+// countOf returns the delivery count of an event, and creates it if necessary.
 func (s *objectSender) countOf(bucket string, e objectEvent) *deliveryCount {
 	object := bucket + "/" + e.Key
 	if s.deliveries[object] == nil {
@@ -223,7 +223,7 @@ func (s *objectSender) compareAll(ctx context.Context) error {
 	return nil
 }
 
-// compareObject compares an object with the events that were sent.
+// compareObject returns an error unless an object matches the events that were sent for it.
 func compareObject(o storedObject, events map[string]*deliveryCount) error {
 	current := ""
 	for text, d := range events {
@@ -233,7 +233,7 @@ func compareObject(o storedObject, events map[string]*deliveryCount) error {
 		if n := duplicates + 1; !isStored && d.answered > 0 || isStored && (n < d.answered || n > d.sent) {
 			return fmt.Errorf("event %s was answered %d times and sent %d times; it is stored: %t, with %d duplicates", text, d.answered, d.sent, isStored, duplicates)
 		}
-		if isStored && kind == "C" { // a Deleted event is not the newest
+		if isStored && kind == "C" { // the newest event of each object is a Created event
 			current = max(current, sequencer)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 const (
 	crawledKeys = 24
-	crawledPage = 5 // objects of the store on a page
+	crawledPage = 5 // number of objects on a page of the crawled store
 )
 
 // A crawledKey is the state of an object before a crawl.
@@ -21,10 +21,10 @@ type crawledKey struct {
 	name     string
 	isKnown  bool
 	isListed bool
-	hasSize  bool // the listing has its size, but the ledger does not
+	hasSize  bool // the listing has the size of the object, and the ledger does not
 }
 
-// crawledBucketKeys returns the keys of each crawled bucket, with every kind of difference.
+// crawledBucketKeys returns the keys of each crawled bucket. They cover every kind of difference.
 func crawledBucketKeys() (all []crawledKey) {
 	for i := range crawledKeys {
 		all = append(all, crawledKey{fmt.Sprintf("key-%02d", i), i%3 != 0, i%3 != 2, i%2 == 0})
@@ -37,7 +37,7 @@ type sameSource struct{ *memory.Source }
 
 const sameBucket = "any"
 
-// crawledSource returns the crawled store. It is the same for each process of a node.
+// crawledSource returns the crawled store. Its objects are the same in each process of a node.
 func crawledSource() sameSource {
 	s := sameSource{memory.NewSource(sameBucket)}
 	for _, k := range crawledBucketKeys() {
@@ -79,11 +79,11 @@ func (c *crawlClient) crawlUntil(ctx context.Context, stop <-chan struct{}) erro
 	return ctx.Err()
 }
 
-// crawlBucket crawls a bucket. It returns an error unless each difference gets one row, and a second crawl finds
-// none.
+// crawlBucket crawls a bucket twice. It returns an error unless the first crawl adds one row for each difference, and
+// the second crawl finds no difference.
 func (c *crawlClient) crawlBucket(ctx context.Context, bucket string) error {
 	keys := crawledBucketKeys()
-	const events = objectRows // a row of the crawl spills others
+	const events = objectRows // so many that a row of the crawl spills a row
 	var message []objectEvent
 	listed := int64(0)
 	for _, k := range keys {

@@ -20,14 +20,14 @@ const (
 	sweptKeys       = 12
 	sweptRounds     = 6
 
-	// Each bucket has its own period. In the middle of it, the events of its beginning are forgotten.
+	// Each bucket has its own period. In the middle of the period, the events from its beginning are forgotten.
 	timeOfBucket = 30 * 24 * time.Hour
 	sweepAfter   = 15 * 24 * time.Hour
-	sweepPause   = 16 * time.Minute // between two attempts of a sweep: longer than its lease
+	sweepPause   = 16 * time.Minute // pause between two attempts of a sweep, longer than the lease of a sweep
 )
 
-// A sweepClient has buckets swept, one after the other, and compares the result with a store in memory that forgets
-// by the same rules and is never killed.
+// A sweepClient sweeps buckets, one after the other, and compares the result with a store in memory that forgets by
+// the same rules and is never killed.
 type sweepClient struct {
 	w      *crashRun
 	oracle *memory.Objects
@@ -52,8 +52,8 @@ func (c *sweepClient) sweepUntil(ctx context.Context, stop <-chan struct{}) erro
 	return ctx.Err()
 }
 
-// sweepBucket stores events, sweeps all that may be forgotten, and delivers the events again with a few new ones.
-// Every second object is dead and is removed as a whole.
+// sweepBucket stores events, sweeps the rows that may be forgotten, and delivers the events again together with a few
+// new events. Every second object is dead, so the sweep removes the whole object.
 func (c *sweepClient) sweepBucket(ctx context.Context) error {
 	c.now = c.begin.Add(time.Minute)
 	var messages [][]objectEvent
@@ -115,8 +115,8 @@ func (c *sweepClient) addTime(path string) string {
 	return fmt.Sprintf("%s?now=%d", path, c.now.Unix())
 }
 
-// sweepShards sweeps all shards. A later attempt resumes one that was killed. If the end of an attempt was not
-// answered, no sweep is due any longer.
+// sweepShards sweeps all shards. The next attempt resumes the sweep of a killed node. If a sweep ended but its request
+// was not answered, the next attempt does nothing, because no sweep is due.
 func (c *sweepClient) sweepShards(ctx context.Context) error {
 	err := c.w.load.retryUntilDone(ctx, func() error {
 		c.now = c.now.Add(sweepPause)

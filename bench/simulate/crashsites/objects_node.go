@@ -30,23 +30,23 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// objectRows is the limit for the rows in an object: small, so that rows are spilled often.
+// objectRows is the limit for the rows in the document of an object: small, so that rows are spilled often.
 const objectRows = 4
 
-// An objectEvent is an event of an object as it is sent to a node, in the form of a script of package objecttest.
+// An objectEvent is an event of an object as a client sends it to a node, in the notation of package objecttest.
 type objectEvent struct {
 	Key   string `json:"key"`
 	Event string `json:"event"`
 }
 
-// A storedObject is an object as a node has stored it.
+// A storedObject is a stored object as a node returns it.
 type storedObject struct {
-	Current    string            `json:"current"`    // text of the sequencer of its current row
-	Duplicates map[string]int64  `json:"duplicates"` // by the text of each row
-	Attributes map[string]string `json:"attributes"` // of the rows that have attributes
+	Current    string            `json:"current"`    // text of the sequencer of the current row
+	Duplicates map[string]int64  `json:"duplicates"` // number of duplicates, by the text of the row
+	Attributes map[string]string `json:"attributes"` // attributes as JSON, by the text of the row; without rows that have no attributes
 }
 
-// runObjectNodeProcess runs a child process as a node that stores objects in an engine of its own.
+// runObjectNodeProcess runs a child process as a node that stores objects in an embedded engine.
 func runObjectNodeProcess(ctx context.Context, o *nodeOrders, listener net.Listener) (err error) {
 	own, err := engine.Open(engine.Options{Dir: filepath.Join(o.Data, "objects")}) //nolint:contextcheck // opening a folder cannot be cancelled
 	if err != nil {
@@ -70,7 +70,7 @@ func runObjectNodeProcess(ctx context.Context, o *nodeOrders, listener net.Liste
 	}()
 	go func() {
 		<-ctx.Done()
-		_ = server.Shutdown(context.WithoutCancel(ctx)) // the process ends
+		_ = server.Shutdown(context.WithoutCancel(ctx)) // the process exits after this call, so the error does not matter
 	}()
 	var jobs sync.WaitGroup
 	if o.Objects == crawling || o.Objects == patching {
@@ -95,7 +95,7 @@ type objectServer struct {
 	ahead   time.Duration
 	now     atomic.Int64 // in seconds; 0 until a request sets the clock
 
-	// nil, unless changes are published to the topic
+	// relay and streams are nil unless changes are published to the topic.
 	relay   *publish.ObjectRelay
 	streams *push.Store
 }
@@ -184,7 +184,7 @@ func (d *objectServer) handleIngest(w http.ResponseWriter, req *http.Request) {
 
 func parseSent(event string) domain.ObjectEvent { return objecttest.Calls("[" + event + "]")[0][0] }
 
-// handlePatch applies a JSON Patch to the attributes of the row of an event, or of the current one.
+// handlePatch applies a JSON Patch to the attributes of the row that the query names, or of the current row.
 func (d *objectServer) handlePatch(w http.ResponseWriter, req *http.Request) {
 	name, err := domain.ParseObjectName(req.PathValue("bucket"), req.PathValue("key"))
 	if err != nil {
@@ -226,7 +226,7 @@ func answerJob(w http.ResponseWriter, job *domain.Job, err error) {
 	_ = json.NewEncoder(w).Encode(startedJob{job.ID.Kind, job.ID.UUID(), job.State, job.Report, job.Counts}) // a client that has disconnected needs no answer
 }
 
-// handleCrawl starts a crawl of a bucket, or answers with the one that runs.
+// handleCrawl starts a crawl of a bucket, or returns the crawl that is already running.
 func (d *objectServer) handleCrawl(w http.ResponseWriter, req *http.Request) {
 	job, err := d.service.StartCrawl(req.Context(), req.PathValue("bucket"), "")
 	if runs, is := errors.AsType[*repository.JobRunsError](err); is {
@@ -235,7 +235,7 @@ func (d *objectServer) handleCrawl(w http.ResponseWriter, req *http.Request) {
 	answerJob(w, &job, err)
 }
 
-// handlePatchJob starts to patch all rows of a bucket.
+// handlePatchJob starts a job that patches all rows of a bucket.
 func (d *objectServer) handlePatchJob(w http.ResponseWriter, req *http.Request) {
 	patch, err := io.ReadAll(req.Body)
 	var job domain.Job
@@ -255,14 +255,14 @@ func (d *objectServer) handleJob(w http.ResponseWriter, req *http.Request) {
 	answerJob(w, &job, err)
 }
 
-// handleSweep sweeps all shards, if that is due.
+// handleSweep sweeps all shards, if a sweep is due.
 func (d *objectServer) handleSweep(w http.ResponseWriter, req *http.Request) {
 	if err := d.sweeper.Sweep(req.Context()); err != nil {
 		writeError(w, err)
 	}
 }
 
-// handleList answers with all objects of a bucket, by their keys.
+// handleList returns all objects of a bucket, by key.
 func (d *objectServer) handleList(w http.ResponseWriter, req *http.Request) {
 	const limit = 1000
 	all := make(map[string]storedObject)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	patchedKeys = 16 // more rows than a job patches before it saves its cursor
-	singlyKeys  = 3  // keys whose rows are also patched one by one
+	patchedKeys = 16 // so many that their rows exceed the number that a job patches before it saves its cursor
+	singlyKeys  = 3  // number of keys whose rows are also patched one by one
 )
 
 // A patchClient changes attributes of the objects of its own buckets.
@@ -38,8 +38,8 @@ func (c *patchClient) patchUntil(ctx context.Context, stop <-chan struct{}) erro
 	return ctx.Err()
 }
 
-// patchBucket adds several attributes to a spilled row, and to the current row of some objects, which an event
-// replaces before the last attribute. Then a job adds one attribute to all rows.
+// patchBucket adds three attributes to a spilled row and to the current row of some objects. Before the third
+// attribute, an event replaces the current row. After that, a job adds one attribute to all rows.
 func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
 	send := func(sequencers ...int) error {
 		var message []objectEvent
@@ -67,7 +67,8 @@ func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
 			}
 		}
 	}
-	// A job whose start was not answered may run as well. It finds the attributes of the other one.
+	// If the start of a job was not answered, a second job may run as well. It finds the attributes that the first
+	// job has added.
 	found, err := c.w.awaitJob(ctx, "/"+bucket+"/patches", []byte(`[{"op":"add","path":"/d","value":1}]`))
 	switch {
 	case err != nil:
@@ -94,8 +95,8 @@ func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
 	return nil
 }
 
-// addAttribute repeats a patch until it is answered. A 400 is allowed only after an attempt whose answer may have
-// been lost, because no patch replaces an attribute.
+// addAttribute repeats a patch until it is answered. A patch cannot replace an attribute, so a repeated patch may get a
+// 400 if the response to an earlier attempt was lost. A 400 to the first attempt is a violation.
 func (c *patchClient) addAttribute(ctx context.Context, path, name string) error {
 	body := fmt.Appendf(nil, `[{"op":"add","path":"/%s","value":1}]`, name)
 	lost := false

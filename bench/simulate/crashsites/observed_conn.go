@@ -11,18 +11,18 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// The steps between a hub and its bus. For a received message, "before" is before the hub has read it, and "after" is
-// when the hub reads on. For a sent message, "before" is before the bus has read it, and "after" is when the bus has
-// accepted it.
+// The steps between a hub and its bus. For a received message, "before" is before the hub reads the message, and
+// "after" is when the hub reads from the connection again. For a sent message, "before" is before the bus reads the
+// message, and "after" is when the bus has accepted it.
 const (
-	receive steps.Name = "receive" // an event is received
-	settle  steps.Name = "settle"  // and settled
-	ask     steps.Name = "ask"     // content is requested from a domain
-	hear    steps.Name = "hear"    // and the domain replies
-	tell    steps.Name = "tell"    // a domain is notified that its bundle was dequeued
+	receive steps.Name = "receive" // the hub receives an event
+	settle  steps.Name = "settle"  // the hub settles the message of an event
+	ask     steps.Name = "ask"     // the hub requests content from a domain
+	hear    steps.Name = "hear"    // the hub receives the reply of a domain
+	tell    steps.Name = "tell"    // the hub notifies a domain that its bundle was dequeued
 )
 
-// receiveStep returns the name of the step that receives from a queue; sendStep, of the step that sends to it.
+// receiveStep returns the name of the step in which the hub receives from a queue.
 func receiveStep(queue string) steps.Name {
 	switch {
 	case strings.HasPrefix(queue, "dataavailable"):
@@ -33,6 +33,7 @@ func receiveStep(queue string) steps.Name {
 	return steps.Other
 }
 
+// sendStep returns the name of the step in which the hub sends to a queue.
 func sendStep(queue string) steps.Name {
 	switch {
 	case strings.HasSuffix(queue, "-dequeue"):
@@ -49,27 +50,27 @@ type stepObserver interface {
 	noteAfter(step steps.Name)
 }
 
-// An observedConn is a connection to the bus that notifies a stepObserver of its steps.
+// An observedConn is the hub's connection to the bus. It notifies a stepObserver of the steps on the connection.
 type observedConn struct {
 	net.Conn
 	observer stepObserver
 
-	mu      sync.Mutex
-	out, in amqpframe.Deframer
-	channel map[uint64]uint64         // our channel, by the bus's channel
-	queues  map[linkEnd]string        // by the sending end of the link
-	first   map[linkEnd]uint64        // the delivery whose frames are in progress
-	waiting map[amqpDelivery]waitsFor // deliveries that wait for an outcome
-	taken   []steps.Name              // received messages since the hub last read from the connection
+	mu       sync.Mutex
+	out, in  amqpframe.Deframer
+	channel  map[uint64]uint64         // the hub's channel, by the bus's channel
+	queues   map[linkEnd]string        // queue of the link, by its sending end
+	first    map[linkEnd]uint64        // id of the delivery in progress, by the sending end of its link
+	waiting  map[amqpDelivery]waitsFor // deliveries without an outcome
+	received []steps.Name              // steps of the messages received since the hub last read from the connection
 }
 
-// A linkEnd identifies one of the two ends of a link. Messages come from one of them.
+// A linkEnd identifies the sending end of a link.
 type linkEnd struct {
 	ours            bool
-	channel, handle uint64 // channel of our session, and the sender's handle
+	channel, handle uint64 // channel of the hub's session, and the handle that the sender assigned
 }
 
-// An amqpDelivery is identified by its sender's number.
+// An amqpDelivery identifies a delivery by its session and by the id that the sender assigned.
 type amqpDelivery struct {
 	ours        bool
 	channel, id uint64
@@ -98,10 +99,10 @@ func (l *observedConn) Write(p []byte) (int, error) {
 
 func (l *observedConn) Read(p []byte) (int, error) {
 	l.mu.Lock()
-	for _, step := range l.taken {
+	for _, step := range l.received {
 		l.observer.noteAfter(step)
 	}
-	l.taken = nil
+	l.received = nil
 	l.mu.Unlock()
 	n, err := l.Conn.Read(p)
 	l.mu.Lock()
@@ -112,7 +113,7 @@ func (l *observedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Positions of fields in the performatives.
+// The positions of fields in the performatives.
 const (
 	remoteChannel = 0 // of begin
 
@@ -123,7 +124,7 @@ const (
 	dispositionRole, dispositionFirst, dispositionLast, dispositionState = 0, 1, 2, 4
 )
 
-// noteSentFrame follows a frame that the hub sends.
+// noteSentFrame updates the state of links and deliveries with a frame that the hub sends.
 func (l *observedConn) noteSentFrame(f *amqpframe.Frame) {
 	switch f.Code {
 	case amqpframe.Attach:
@@ -150,7 +151,7 @@ func (l *observedConn) noteSentFrame(f *amqpframe.Frame) {
 	}
 }
 
-// noteReceivedFrame follows a frame that the bus sends.
+// noteReceivedFrame updates the state of links and deliveries with a frame that the bus sends.
 func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 	if f.Code == amqpframe.Begin {
 		l.channel[f.Channel] = amqpframe.Number(f.Field(remoteChannel))
@@ -167,10 +168,10 @@ func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 			step := receiveStep(queue)
 			l.observer.noteBefore(step)
 			l.waiting[d] = waitsFor{step: step}
-			l.taken = append(l.taken, step)
+			l.received = append(l.received, step)
 		}
 	case amqpframe.Disposition:
-		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // if the bus is the receiver, the deliveries are ours
+		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // if the bus is the receiver, the hub sent the deliveries
 		for _, d := range deliveriesOf(f, ours, channel) {
 			w := l.waiting[d]
 			switch {

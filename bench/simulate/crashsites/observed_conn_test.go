@@ -16,14 +16,14 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// observerFunc is a stepObserver that is a function.
+// observerFunc is a function that implements stepObserver.
 type observerFunc func(step steps.Name, when When)
 
 func (w observerFunc) noteBefore(step steps.Name) { w(step, Before) }
 func (w observerFunc) noteAfter(step steps.Name)  { w(step, After) }
 
-// A client of the bus receives, settles and sends. The connection reports these steps by name and in order, whatever
-// other frames it carries.
+// A client of the bus receives, settles and sends. The connection reports these steps by name and in order, and ignores
+// all other frames.
 func TestObservedConn_ReportsTheStepsOfAClient(t *testing.T) {
 	var setup servicebus.Entities
 	for _, name := range []string{"dataavailable", "charges", "charges-reply", "charges-dequeue"} {
@@ -45,7 +45,7 @@ func TestObservedConn_ReportsTheStepsOfAClient(t *testing.T) {
 	send := func(c *azservicebus.Client, queue string) {
 		s, err := c.NewSender(queue, nil)
 		require.NoError(t, err)
-		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: make([]byte, 200_000)}, nil)) // of several frames
+		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: make([]byte, 200_000)}, nil)) // larger than a frame
 		require.NoError(t, s.Close(t.Context()))
 	}
 	other := client(func(conn net.Conn) net.Conn { return conn })
@@ -79,7 +79,7 @@ func TestObservedConn_ReportsTheStepsOfAClient(t *testing.T) {
 	require.NoError(t, hub.Close(t.Context()))
 	mu.Lock()
 	defer mu.Unlock()
-	// A client may settle a message before it reads on. The message then counts as received.
+	// A client may settle a message before it reads from the connection again, so the order of these steps may vary.
 	var begun []steps.Name
 	for i, step := range seen {
 		name, isBefore := strings.CutSuffix(step, " before")

@@ -20,7 +20,7 @@ import (
 // pushRoom is the limit for the published events that not all receivers have accepted.
 const pushRoom = 20
 
-// pushCalls is the limit for the active calls of a receiver.
+// pushCalls is the limit for the concurrent calls of a receiver.
 const pushCalls = 16
 
 // runPushing kills the hub at each of the crash sites while it calls receivers. At the end each receiver must have
@@ -63,23 +63,23 @@ func (run *crashRun) runPushing(ctx context.Context, sites []crashSite) error {
 	err := all.Wait()
 	if err == nil {
 		ctx := context.WithoutCancel(ctx)
-		err = receivers.awaitTaken(ctx, run.patience/6, len(run.died))
+		err = receivers.awaitAccepted(ctx, run.patience/6, len(run.killed))
 		if errors.Is(err, context.DeadlineExceeded) {
-			if err = run.replayDead(ctx, subscriptions); err == nil {
-				err = receivers.awaitTaken(ctx, 2*run.patience, len(run.died))
+			if err = run.replayDeadLetters(ctx, subscriptions); err == nil {
+				err = receivers.awaitAccepted(ctx, 2*run.patience, len(run.killed))
 			}
 		}
 	}
 	if err != nil {
 		run.hub.killProcess()
-		return fmt.Errorf("%w\nthe hub was killed at: %v\nthe output of the last one: %s", err, run.died, run.hub.errorOutput())
+		return fmt.Errorf("%w\nthe hub was killed at: %v\nthe output of the last one: %s", err, run.killed, run.hub.errorOutput())
 	}
 	return run.stopAndVerify(context.WithoutCancel(ctx))
 }
 
 // publishEvents publishes events, each until it is accepted.
 func (run *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <-chan struct{}) error {
-	for n := 0; r.hasRoom(ctx, stop); n++ {
+	for n := 0; r.awaitRoom(ctx, stop); n++ {
 		body := fmt.Appendf(nil, `{"specversion":"1.0","id":"%d","source":"/load","type":"made","data":{"n":%d}}`, n, n)
 		err := run.load.retryUntilDone(ctx, func() error {
 			_, err := run.load.sendRequest(ctx, http.MethodPost, "/v1/events?topic=events", "publisher", body)
@@ -95,10 +95,9 @@ func (run *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <
 
 func pushOwner(receiver int) string { return fmt.Sprint("owner-", receiver) }
 
-// replayDead replays the dead letters of subscriptions, as their owners would. There may be one if
-// the hub was killed several times during the same calls, because it then treats the event as the
-// cause.
-func (run *crashRun) replayDead(ctx context.Context, subscriptions []string) error {
+// replayDeadLetters replays the dead letters of subscriptions, as their owners would. If the hub is killed several times
+// during the calls of an event, it treats the event as the cause and makes it a dead letter.
+func (run *crashRun) replayDeadLetters(ctx context.Context, subscriptions []string) error {
 	for i, id := range subscriptions {
 		a, err := run.load.sendRequest(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
 		if err != nil {
@@ -120,8 +119,8 @@ func (run *crashRun) replayDead(ctx context.Context, subscriptions []string) err
 	return nil
 }
 
-// churnSubscriptions creates subscriptions whose receiver always fails, and deletes them after a while. Those whose
-// creation a killed hub did not answer stay.
+// churnSubscriptions creates subscriptions whose receiver always fails, and deletes them soon after. A subscription
+// remains if the hub was killed before it answered the creation.
 func (run *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-chan struct{}) error {
 	body := fmt.Appendf(nil, `{"topic":"events","callback_url":%q}`, url)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -137,7 +136,7 @@ func (run *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-
 			if err := json.Unmarshal(a.body, &created); err != nil || created.UUID == "" {
 				return fmt.Errorf("the answer to the creation of a subscription cannot be read: %s", a.body)
 			}
-			_ = clock.Sleep(ctx, 100*time.Millisecond) // until the receiver was called; the request fails if ctx has ended
+			_ = clock.Sleep(ctx, 100*time.Millisecond) // time for a call of the receiver; if ctx has ended, the next request fails
 			_, err = run.load.sendRequest(ctx, http.MethodDelete, "/v1/subscriptions/"+created.UUID, owner, nil)
 		}
 		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() {
@@ -154,8 +153,8 @@ type pushReceivers struct {
 
 	mu      sync.Mutex
 	events  []string         // accepted events
-	calls   []map[string]int // by receiver and event
-	changed chan struct{}    // closed with the next call
+	calls   []map[string]int // number of calls, by receiver and event
+	changed chan struct{}    // closed and replaced on each call
 }
 
 func newPushReceivers(n int) *pushReceivers {
@@ -178,7 +177,7 @@ func (r *pushReceivers) closeAll() {
 	}
 }
 
-// noteCall notes a call, and reports whether it must succeed.
+// noteCall notes a call of receiver i, and reports whether the receiver must accept it.
 func (r *pushReceivers) noteCall(i int, event string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,25 +193,25 @@ func (r *pushReceivers) noteAccepted(event string) {
 	r.events = append(r.events, event)
 }
 
-// countLeft returns the number of events that not all receivers have accepted.
-func (r *pushReceivers) countLeft() (left int, changed <-chan struct{}) {
+// countUnaccepted returns the number of events that not all receivers have accepted.
+func (r *pushReceivers) countUnaccepted() (n int, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {
 		for _, calls := range r.calls {
 			if calls[e] < 2 {
-				left++
+				n++
 				break
 			}
 		}
 	}
-	return left, r.changed
+	return n, r.changed
 }
 
-// hasRoom waits until another event may be published. It returns false if publishing must stop.
-func (r *pushReceivers) hasRoom(ctx context.Context, stop <-chan struct{}) bool {
+// awaitRoom waits until another event may be published. It returns false if publishing must stop.
+func (r *pushReceivers) awaitRoom(ctx context.Context, stop <-chan struct{}) bool {
 	for {
-		left, changed := r.countLeft()
+		unaccepted, changed := r.countUnaccepted()
 		select {
 		case <-stop:
 			return false
@@ -220,7 +219,7 @@ func (r *pushReceivers) hasRoom(ctx context.Context, stop <-chan struct{}) bool 
 			return false
 		default:
 		}
-		if left < pushRoom {
+		if unaccepted < pushRoom {
 			return true
 		}
 		select {
@@ -231,19 +230,20 @@ func (r *pushReceivers) hasRoom(ctx context.Context, stop <-chan struct{}) bool 
 	}
 }
 
-// awaitTaken waits until all events are accepted. No more calls may have been repeated than were active at the kills.
-func (r *pushReceivers) awaitTaken(ctx context.Context, patience time.Duration, deaths int) error {
+// awaitAccepted waits until all events are accepted. It returns an error if the number of repeated calls exceeds the
+// number of calls that may have been active at the kills.
+func (r *pushReceivers) awaitAccepted(ctx context.Context, patience time.Duration, deaths int) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		left, changed := r.countLeft()
-		if left == 0 {
+		unaccepted, changed := r.countUnaccepted()
+		if unaccepted == 0 {
 			break
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%d events were published, but not delivered: %w", left, ctx.Err())
+			return fmt.Errorf("%d events were published, but not delivered: %w", unaccepted, ctx.Err())
 		}
 	}
 	r.mu.Lock()

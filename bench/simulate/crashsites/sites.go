@@ -13,7 +13,7 @@ type hubSetup string
 
 const (
 	embedded hubSetup = "embedded" // in the process that is killed
-	apart    hubSetup = "apart"    // in processes of their own, which are not killed
+	apart    hubSetup = "apart"    // in separate processes, which are not killed
 )
 
 // A stage is the kind of work during which a process is killed.
@@ -21,13 +21,13 @@ type stage string
 
 const (
 	living   stage = "living"   // events are sent by HTTP and by the bus, and fetched
-	sweeping stage = "sweeping" // acknowledged events are removed, and none are sent
+	sweeping stage = "sweeping" // acknowledged events are removed, and no events are sent
 	tailing  stage = "tailing"  // like living, with tails in heads: small Saves and flushes
-	pushing  stage = "pushing"  // events are published, and receivers called
+	pushing  stage = "pushing"  // events are published, and receivers are called
 	watching stage = "watching" // watched documents change, and watches are created and deleted
 	storing  stage = "storing"  // events of objects are stored
 
-	marking    stage = "marking"    // like living, and the content of open bundles is deleted
+	marking    stage = "marking"    // like living, but the content of open bundles is deleted
 	crawling   stage = "crawling"   // objects are compared with a store
 	patching   stage = "patching"   // attributes of objects are changed
 	forgetting stage = "forgetting" // rows of objects are removed by sweeps
@@ -53,8 +53,8 @@ func (c crashSite) String() string {
 	return string(c.Place) + ", " + string(c.Step) + ", " + string(c.When)
 }
 
-// stepsOf returns the steps that a hub takes in a setup at a stage. Only with external accounts, where reads may be
-// stale, a Peek proves what it has read, and a process may ask another one for its head.
+// stepsOf returns the steps that a hub takes in a setup at a stage. Reads of external accounts may be stale. So only in
+// the setup apart does a Peek verify its reads, and only there may a node request a head from another node.
 func stepsOf(p hubSetup, s stage) []steps.Name {
 	if s == sweeping {
 		return []steps.Name{steps.TakeTurn, steps.Prove, steps.Retain, steps.Remove}
@@ -83,7 +83,7 @@ func stepsOf(p hubSetup, s stage) []steps.Name {
 	}
 	if s == marking {
 		if p == apart {
-			return nil // content is deleted from the folder of the hub
+			return nil // this stage deletes files from the folder of the hub, and in this setup content is in a Blob account
 		}
 		return []steps.Name{steps.MarkGone, ask, hear, steps.Answer}
 	}
@@ -100,7 +100,8 @@ func stepsOf(p hubSetup, s stage) []steps.Name {
 	return all
 }
 
-// stepsOfObjects returns the steps of a node that stores objects. Its engine is embedded.
+// stepsOfObjects returns the steps of a node that stores objects. Its engine is always embedded, so the setup apart has
+// no steps.
 func stepsOfObjects(p hubSetup, s stage) []steps.Name {
 	switch {
 	case p == apart:
@@ -131,8 +132,8 @@ func crashSites(p hubSetup, s stage) (all []crashSite) {
 	return all
 }
 
-// leadsTo returns the step at which a process must be killed for the next one to reach a step: repairs happen only
-// where work was left unfinished.
+// leadsTo returns the step at which a process must be killed so that the next process reaches step: a repair happens
+// only after a kill has interrupted other work.
 func leadsTo(step steps.Name) (steps.Name, bool) {
 	switch {
 	case slices.Contains([]steps.Name{steps.Claim, steps.Bar, steps.Clear, steps.Want}, step):

@@ -59,12 +59,12 @@ func (run *crashRun) runWatching(ctx context.Context, sites []crashSite) error {
 	err := all.Wait()
 	for _, d := range documents {
 		if err == nil {
-			err = d.awaitTaken(context.WithoutCancel(ctx), 2*run.patience)
+			err = d.awaitAccepted(context.WithoutCancel(ctx), 2*run.patience)
 		}
 	}
 	if err != nil {
 		run.hub.killProcess()
-		return fmt.Errorf("%w\nthe hub was killed at: %v\nthe output of the last one: %s", err, run.died, run.hub.errorOutput())
+		return fmt.Errorf("%w\nthe hub was killed at: %v\nthe output of the last one: %s", err, run.killed, run.hub.errorOutput())
 	}
 	return run.stopAndVerify(context.WithoutCancel(ctx))
 }
@@ -86,12 +86,12 @@ func (d *watchedDocument) createWatch(ctx context.Context, owner, callback strin
 }
 
 // changeUntil changes the document until stop is closed, and then once more, so that the running hub publishes the
-// earlier changes too. Each version is repeated until it is stored. The first version creates the document, which is
-// no change.
+// earlier changes too. The request with each version is repeated until the version is stored. The first version
+// creates the document; a creation does not count as a change.
 func (d *watchedDocument) changeUntil(ctx context.Context, stop <-chan struct{}) error {
 	n := 0
 	for isLast := false; !isLast; n++ {
-		isLast = !d.receiver.hasRoom(ctx, d.name, n, stop)
+		isLast = !d.receiver.awaitRoom(ctx, d.name, n, stop)
 		err := d.run.load.retryUntilDone(ctx, func() error { return d.putVersion(ctx, n) })
 		if err != nil {
 			return fmt.Errorf("put version %d of %s: %w", n, d.name, err)
@@ -117,7 +117,7 @@ func (d *watchedDocument) putVersion(ctx context.Context, n int) error {
 	return err
 }
 
-// churnWatches creates watches whose receiver always fails, and deletes them after a while, including those whose
+// churnWatches creates watches whose receiver always fails, and deletes them soon after, including watches whose
 // creation a killed hub did not answer.
 func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}) error {
 	visitor := "visitor-of-" + d.name
@@ -128,7 +128,7 @@ func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}
 		default:
 		}
 		err := d.createWatch(ctx, visitor, d.receiver.server.URL+failingPath)
-		_ = clock.Sleep(ctx, 100*time.Millisecond) // until the receiver was called; the request fails if ctx has ended
+		_ = clock.Sleep(ctx, 100*time.Millisecond) // time for a call of the receiver; if ctx has ended, the next request fails
 		var found watchList
 		if err == nil {
 			found, err = d.listWatches(ctx, visitor)
@@ -146,7 +146,7 @@ func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}
 	return nil
 }
 
-// A watchList is a list of watches.
+// A watchList is the response to a request for the watches of an actor.
 type watchList struct {
 	Items []struct {
 		ID        string `json:"id"`
@@ -164,11 +164,12 @@ func (d *watchedDocument) listWatches(ctx context.Context, owner string) (found 
 	return found, err
 }
 
-// awaitTaken waits until the watch has accepted all changes, and compares its counters with them.
-func (d *watchedDocument) awaitTaken(ctx context.Context, patience time.Duration) error {
+// awaitAccepted waits until the watch has accepted all changes, and returns an error unless its counters match their
+// number.
+func (d *watchedDocument) awaitAccepted(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if !d.receiver.awaitTaken(ctx, d.name, d.changes) {
+	if !d.receiver.awaitAccepted(ctx, d.name, d.changes) {
 		return fmt.Errorf("the receiver of the watch of %s has accepted %d of %d changes", d.name, d.receiver.countTaken(d.name), d.changes)
 	}
 	for {
@@ -181,7 +182,7 @@ func (d *watchedDocument) awaitTaken(ctx context.Context, patience time.Duration
 		}
 		c := found.Items[0]
 		if c.Delivered == d.changes && c.Triggered == d.changes && c.Errored == 0 {
-			return d.receiver.checkCalls(d.name, d.changes, len(d.run.died))
+			return d.receiver.checkCalls(d.name, d.changes, len(d.run.killed))
 		}
 		if c.Triggered != d.changes || c.Delivered > d.changes || c.Errored > 0 {
 			return fmt.Errorf("%d changes of %s were committed, but its watch counts %+v", d.changes, d.name, c)
@@ -195,19 +196,19 @@ func (d *watchedDocument) awaitTaken(ctx context.Context, patience time.Duration
 // failingPath is the path of receivers that always fail.
 const failingPath = "/fails"
 
-// A watchReceiver receives the calls of watches, on a path for each document. Every fourth notification fails the
-// first time.
+// A watchReceiver receives the calls of watches, on a path for each document. It fails the first call of every fourth
+// notification.
 type watchReceiver struct {
 	server *httptest.Server
 
-	mu      sync.Mutex
-	calls   map[string]map[string]int  // by document and notification
-	took    map[string]map[string]bool // accepted notifications, by document
-	changed chan struct{}              // closed with the next call
+	mu       sync.Mutex
+	calls    map[string]map[string]int  // number of calls, by document and notification
+	accepted map[string]map[string]bool // accepted notifications, by document
+	changed  chan struct{}              // closed and replaced on each call
 }
 
 func newWatchReceiver() *watchReceiver {
-	r := &watchReceiver{calls: make(map[string]map[string]int), took: make(map[string]map[string]bool), changed: make(chan struct{})}
+	r := &watchReceiver{calls: make(map[string]map[string]int), accepted: make(map[string]map[string]bool), changed: make(chan struct{})}
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == failingPath || !r.noteCall(req.URL.Path[1:], req.Header.Get("Webhook-Id")) {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -216,19 +217,19 @@ func newWatchReceiver() *watchReceiver {
 	return r
 }
 
-// noteCall notes a call, and reports whether it succeeds.
+// noteCall notes a call, and reports whether the receiver accepts it.
 func (r *watchReceiver) noteCall(document, id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls[document] == nil {
-		r.calls[document], r.took[document] = make(map[string]int), make(map[string]bool)
+		r.calls[document], r.accepted[document] = make(map[string]int), make(map[string]bool)
 	}
 	isFirst := r.calls[document][id] == 0
 	r.calls[document][id]++
 	if isFirst && len(r.calls[document])%4 == 0 {
 		return false
 	}
-	r.took[document][id] = true
+	r.accepted[document][id] = true
 	close(r.changed)
 	r.changed = make(chan struct{})
 	return true
@@ -237,14 +238,15 @@ func (r *watchReceiver) noteCall(document, id string) bool {
 func (r *watchReceiver) countTaken(document string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.took[document])
+	return len(r.accepted[document])
 }
 
-// hasRoom waits until a document may be changed for the nth time. It returns false if this is the last change.
-func (r *watchReceiver) hasRoom(ctx context.Context, document string, n int, stop <-chan struct{}) bool {
+// awaitRoom waits until a document may be changed for the nth time. It returns false if this change is the last one,
+// because stop is closed or ctx has ended.
+func (r *watchReceiver) awaitRoom(ctx context.Context, document string, n int, stop <-chan struct{}) bool {
 	for {
 		r.mu.Lock()
-		hasRoom, changed := n-len(r.took[document]) < changeRoom, r.changed
+		isFree, changed := n-len(r.accepted[document]) < changeRoom, r.changed
 		r.mu.Unlock()
 		select {
 		case <-stop:
@@ -253,7 +255,7 @@ func (r *watchReceiver) hasRoom(ctx context.Context, document string, n int, sto
 			return false
 		default:
 		}
-		if hasRoom {
+		if isFree {
 			return true
 		}
 		select {
@@ -264,11 +266,11 @@ func (r *watchReceiver) hasRoom(ctx context.Context, document string, n int, sto
 	}
 }
 
-// awaitTaken waits until n changes of a document were accepted. It returns false if ctx ends before.
-func (r *watchReceiver) awaitTaken(ctx context.Context, document string, n int) bool {
+// awaitAccepted waits until n changes of a document were accepted. It returns false if ctx ends first.
+func (r *watchReceiver) awaitAccepted(ctx context.Context, document string, n int) bool {
 	for {
 		r.mu.Lock()
-		taken, changed := len(r.took[document]), r.changed
+		taken, changed := len(r.accepted[document]), r.changed
 		r.mu.Unlock()
 		if taken >= n {
 			return true
@@ -281,8 +283,8 @@ func (r *watchReceiver) awaitTaken(ctx context.Context, document string, n int) 
 	}
 }
 
-// checkCalls returns an error unless each change was notified, and no more calls were repeated than were active at
-// the kills.
+// checkCalls returns an error unless each change was notified, and the number of repeated calls is at most the number
+// of calls that may have been active at the kills.
 func (r *watchReceiver) checkCalls(document string, changes, deaths int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

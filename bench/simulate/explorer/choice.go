@@ -13,33 +13,33 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// A nextChoice is one possible next event in a state.
+// A nextChoice is one possible next event in a state: the answer to a pending request, with or without a fault.
 type nextChoice struct {
 	party int
 	r     *partyRequest
-	kind  string // one of the kinds below
-	age   int
+	kind  string // one of the kinds of choices below
+	age   int    // number of commits that a stale read misses
 }
 
 // The kinds of choices.
 const (
-	asItIs    = ""
-	replyLost = "reply lost"
-	stale     = "stale"
-	lastOne   = "the others have died"
+	noFault    = ""
+	replyLost  = "reply lost"
+	stale      = "stale"
+	othersDead = "the others have died"
 )
 
 // choicesOf returns all choices in a state.
 func (x *exploration) choicesOf(s *explorationState) []nextChoice {
 	var all []nextChoice
 	for i := range x.Parties {
-		if !x.canGo(s, i) {
+		if !x.canProceed(s, i) {
 			continue
 		}
 		for _, r := range s.nodes[i].pending {
-			if r.name == steps.Claim && (s.claims == 0 || x.Parties[i].Patient) && x.othersCanGo(s, i) {
+			if r.name == steps.Claim && (s.claims == 0 || x.Parties[i].Patient) && x.canOtherProceed(s, i) {
 				if x.canAllBeDead(s, i) {
-					all = append(all, nextChoice{party: i, r: r, kind: lastOne})
+					all = append(all, nextChoice{party: i, r: r, kind: othersDead})
 				}
 				continue
 			}
@@ -57,15 +57,16 @@ func (x *exploration) choicesOf(s *explorationState) []nextChoice {
 	return all
 }
 
-// canGo reports whether a party has begun and is neither done nor dead.
-func (x *exploration) canGo(s *explorationState, i int) bool {
+// canProceed reports whether a party may receive an answer: it has a pending request, is not dead, and does not wait for
+// the end of another party.
+func (x *exploration) canProceed(s *explorationState, i int) bool {
 	if after := x.Parties[i].After; after > 0 && !s.nodes[after-1].done {
 		return false
 	}
 	return len(s.nodes[i].pending) > 0 && !s.dead[i]
 }
 
-// canAllBeDead reports whether all unfinished parties except one may have crashed.
+// canAllBeDead reports whether all unfinished parties except party but may have crashed.
 func (x *exploration) canAllBeDead(s *explorationState, but int) bool {
 	unfinished := 0
 	for i := range x.Parties {
@@ -76,10 +77,10 @@ func (x *exploration) canAllBeDead(s *explorationState, but int) bool {
 	return unfinished <= x.Crashes
 }
 
-// othersCanGo reports whether another party has a pending request other than a claim.
-func (x *exploration) othersCanGo(s *explorationState, i int) bool {
+// canOtherProceed reports whether a party other than i may receive an answer to a request that is not a claim.
+func (x *exploration) canOtherProceed(s *explorationState, i int) bool {
 	for j := range x.Parties {
-		if j != i && x.canGo(s, j) && slices.ContainsFunc(s.nodes[j].pending, func(r *partyRequest) bool { return r.name != steps.Claim }) {
+		if j != i && x.canProceed(s, j) && slices.ContainsFunc(s.nodes[j].pending, func(r *partyRequest) bool { return r.name != steps.Claim }) {
 			return true
 		}
 	}
@@ -89,12 +90,12 @@ func (x *exploration) othersCanGo(s *explorationState, i int) bool {
 // takeChoice returns the state after a choice, and describes the step.
 func (x *exploration) takeChoice(s *explorationState, c nextChoice) (*explorationState, string, error) {
 	step := fmt.Sprintf("%s: %s", x.Parties[c.party].Name, c.r.name)
-	if c.kind != asItIs {
+	if c.kind != noFault {
 		step += ", " + c.kind
 	}
 	next := *s
 	next.depth++
-	if c.kind == lastOne {
+	if c.kind == othersDead {
 		for i := range x.Parties {
 			next.dead[i] = next.dead[i] || i != c.party && !s.nodes[i].done
 		}
@@ -133,7 +134,7 @@ func (x *exploration) takeChoice(s *explorationState, c nextChoice) (*exploratio
 	return &next, step, err
 }
 
-// addAnnounced returns the intents announced so far, including those of a commit.
+// addAnnounced returns the intents announced before, and the intents that a commit announces.
 func addAnnounced(before []string, changes commitChanges) []string {
 	for _, c := range changes {
 		var head struct {
@@ -150,7 +151,7 @@ func addAnnounced(before []string, changes commitChanges) []string {
 	return before
 }
 
-// newChain returns the contents of a partition, newest first, as far back as stale reads go.
+// newChain returns the current and the earlier contents of a partition, newest first, as far back as stale reads go.
 func (x *exploration) newChain(is int, before []int) []int {
 	if x.Stale == 0 {
 		return []int{is}
@@ -161,7 +162,7 @@ func (x *exploration) newChain(is int, before []int) []int {
 	return append([]int{is}, before[:min(len(before), max(x.Behind, 1))]...)
 }
 
-// observers check the commits to all containers. A commit is to one container.
+// observers check the commits to all containers. Each commit writes to one container.
 type observers struct {
 	mailboxes *invariants.Observer
 	push      *push.Observer
@@ -183,7 +184,8 @@ func (o *observers) Commit(changes commitChanges) error {
 	return o.mailboxes.Commit(changes)
 }
 
-// checkCommit checks a commit against the invariants, after the commits of one path to the store's state.
+// checkCommit checks a commit against the invariants, after it has replayed the commits of one path to the state of
+// the store.
 func (x *exploration) checkCommit(from int, r *partyRequest, changes commitChanges) error {
 	key := [2]string{fmt.Sprint(from), r.key}
 	if err, ok := x.observed[key]; ok {

@@ -16,14 +16,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An effectStore computes the effects of requests, each once for each content of its partition. It loads that content
-// into its only engine.
+// An effectStore computes the effects of requests, each once for each content of its partition. It has one engine, and
+// loads the content into it.
 type effectStore struct {
 	engine  *embedded.Engine
 	commits []commitChanges // commits of the current request, as the engine reports them
 
 	contents []*partitionContent
-	known    map[string]int // numbers of contents, by their documents
+	known    map[string]int // number of each content, by the text of its documents
 	loaded   map[partition]*loadedPartition
 	effects  map[effectKey]*effect
 }
@@ -34,10 +34,10 @@ type partitionContent struct {
 	docs map[string]storedDoc
 }
 
-// A storedDoc is a document without what the engine adds. A deleted document keeps its version, so that no etag is
-// used twice.
+// A storedDoc is a document without the fields that the engine adds. A deleted document keeps its version, so that no
+// etag is used twice.
 type storedDoc struct {
-	json    string // "": it is deleted
+	json    string // text of the document; "" after its deletion
 	version int
 }
 
@@ -47,8 +47,8 @@ type commitChanges []embedded.Change
 // A loadedPartition is the content of a partition in the engine.
 type loadedPartition struct {
 	content       *partitionContent
-	engineTags    map[string]string // engine's etag by canonical etag
-	canonicalTags map[string]string // the reverse
+	engineTags    map[string]string // etag of the engine, by canonical etag
+	canonicalTags map[string]string // canonical etag, by etag of the engine
 }
 
 type effectKey struct {
@@ -56,16 +56,16 @@ type effectKey struct {
 	request string
 }
 
-// An effect is what a request does to a partition.
+// An effect is the answer to a request, and the change of its partition.
 type effect struct {
 	answer  *partyAnswer
-	after   int // number of the content
+	after   int // number of the content after the request
 	changes commitChanges
 }
 
 func newStore(o embedded.Options) (*effectStore, error) {
 	s := &effectStore{known: make(map[string]int), loaded: make(map[partition]*loadedPartition), effects: make(map[effectKey]*effect)}
-	var mu sync.Mutex // a preparation has concurrent requests
+	var mu sync.Mutex // the requests of a preparation are concurrent
 	o.Committed = func(changes []embedded.Change) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -79,7 +79,7 @@ func newStore(o embedded.Options) (*effectStore, error) {
 	return s, nil
 }
 
-// internContent returns the number of c, a new one if c is new.
+// internContent returns the number of content c. If c is new, it assigns the next number.
 func (s *effectStore) internContent(c *partitionContent) int {
 	var text strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(c.docs)) {
@@ -106,9 +106,9 @@ type engineReply struct {
 	body   []byte
 }
 
-// doOn sends a request with the token of an emulator's user, so that its time does not matter.
+// doOn sends a request with the token of an emulator's user, which is valid whatever the clock says.
 func doOn(engine *embedded.Engine, method, path string, h http.Header, body []byte) (*engineReply, error) {
-	req, err := http.NewRequest(method, strings.TrimSuffix(engine.Endpoint(), "/")+path, bytes.NewReader(body)) //nolint:noctx // answered by a call
+	req, err := http.NewRequest(method, strings.TrimSuffix(engine.Endpoint(), "/")+path, bytes.NewReader(body)) //nolint:noctx // the transport calls the engine directly
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *effectStore) applyRequest(from int, r *partyRequest, mutate func(*party
 		if tag == anyTag {
 			return tag
 		}
-		return `"00000000-0000-0000-0000-000000000000"` // of an older version of the document
+		return `"00000000-0000-0000-0000-000000000000"` // tag is the etag of an earlier version, so the condition must fail
 	}
 	if tag := sent.header.Get(conditionHeader); tag != "" {
 		sent.header.Set(conditionHeader, theirs(tag))
@@ -191,7 +191,7 @@ func (s *effectStore) noteEffect(key effectKey, e *effect) (*effect, error) {
 	return e, nil
 }
 
-// nothingMore is the answer with an empty last page.
+// nothingMore is the answer with an empty page, which ends a query.
 var nothingMore = &partyAnswer{
 	key: "nothing more", status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"Documents":[],"_count":0}`),
 }
@@ -219,10 +219,10 @@ func (s *effectStore) continueQuery(r *partyRequest) (given int, more bool, err 
 }
 
 // noteCommit applies a commit of the engine to the loaded partition.
-func (s *effectStore) noteCommit(l *loadedPartition, told commitChanges) (int, commitChanges, error) {
+func (s *effectStore) noteCommit(l *loadedPartition, commit commitChanges) (int, commitChanges, error) {
 	next := &partitionContent{docs: maps.Clone(l.content.docs)}
-	changes := make(commitChanges, 0, len(told))
-	for _, c := range told {
+	changes := make(commitChanges, 0, len(commit))
+	for _, c := range commit {
 		d := storedDoc{version: next.docs[c.ID].version + 1}
 		if c.JSON != nil {
 			text, etag, err := stripDocument(c.JSON)
@@ -242,7 +242,7 @@ func (s *effectStore) noteCommit(l *loadedPartition, told commitChanges) (int, c
 	return id, changes, nil
 }
 
-// stripDocument returns a document without what the engine adds, and its etag.
+// stripDocument returns a document without the fields that the engine adds, and its etag.
 func stripDocument(text []byte) (string, string, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
@@ -259,8 +259,8 @@ func stripDocument(text []byte) (string, string, error) {
 	return string(text), etag, err
 }
 
-// loadingOf returns the loaded content of a partition in the engine.
-func (s *effectStore) loadingOf(p partition) *loadedPartition {
+// loadedPartitionOf returns the loaded content of a partition, which is empty at first.
+func (s *effectStore) loadedPartitionOf(p partition) *loadedPartition {
 	l := s.loaded[p]
 	if l == nil {
 		l = &loadedPartition{content: s.contents[0], engineTags: make(map[string]string), canonicalTags: make(map[string]string)}
@@ -271,7 +271,7 @@ func (s *effectStore) loadingOf(p partition) *loadedPartition {
 
 // loadContent loads content c into partition p of the engine.
 func (s *effectStore) loadContent(p partition, c *partitionContent) (*loadedPartition, error) {
-	l := s.loadingOf(p)
+	l := s.loadedPartitionOf(p)
 	if l.content == c {
 		return l, nil
 	}

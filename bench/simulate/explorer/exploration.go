@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/push"
 )
 
-// An exploration explores one scenario. It runs in a bubble.
+// An exploration explores one scenario. It runs in a bubble of testing/synctest.
 type exploration struct {
 	*Scenario
 	store   *effectStore
@@ -27,44 +27,44 @@ type exploration struct {
 	parents     []stateOrigin
 	knownStates map[stateKey]int
 	ends        map[string]bool
-	preparation []commitChanges // commits of the preparation
+	preparation []commitChanges // commits of the scenario's preparation
 	observed    map[[2]string]error
-	events      []sight // sights of the preparation
+	events      []sight // sights of the scenario's preparation
 
 	Result
 }
 
-// A Result has the size of an exploration, and the violation that it found.
+// A Result is the size of an exploration, and the violation that it found.
 type Result struct {
 	Scenario    string
 	States      int
 	Transitions int
-	Depth       int // steps of the longest path to an end
+	Depth       int // number of steps of the longest path to an end
 	Width       int // maximum number of choices in a state
-	Stores      int // different contents of the store
+	Stores      int // number of different states of the store
 	Histories   int // number of histories of all parties
 	Ends        int // number of checked ends
 	Exhausted   bool
-	Violation   error // with the shortest path to it
+	Violation   error // the violation and the shortest path to it; nil: no violation was found
 }
 
-// A storeState is one state of the store: for each partition its content, and earlier contents as far back as stale
-// reads go.
+// A storeState is one state of the store: for each partition the numbers of its current content and of its earlier
+// contents, as far back as stale reads go.
 type storeState struct {
 	parts   map[partition][]int
-	intents []string // all intents announced so far, because ended ones leave no trace
+	intents []string // all intents announced so far, because an ended intent is no longer in a document
 	parent  int
-	commit  commitChanges // the commit that led to it; nil for the first state
+	commit  commitChanges // the commit that led to the state; nil for the first state
 }
 
-// An explorationState is one point of the exploration.
+// An explorationState is a state of the exploration, with the number of steps to it.
 type explorationState struct {
 	store  int
 	nodes  [3]*partyHistory
 	lost   int
 	stale  int
 	claims int
-	dead   [3]bool // parties that have certainly crashed
+	dead   [3]bool // parties that are known to have crashed
 	depth  int
 }
 
@@ -92,7 +92,7 @@ func (x *exploration) keyOf(s *explorationState) stateKey {
 	return k
 }
 
-// Explore visits all states of a scenario, until enough returns true. Its caller runs in a bubble of
+// Explore visits all states of a scenario, or stops when enough returns true. It must be called in a bubble of
 // testing/synctest.
 func Explore(s *Scenario, enough func() bool) (Result, error) {
 	x := &exploration{
@@ -125,7 +125,7 @@ func (s *Scenario) accountOptions() embedded.Options {
 	return o
 }
 
-// allContainers returns the containers of all documents.
+// allContainers returns the containers that the scenarios use.
 func allContainers() []client.ContainerSpec {
 	return slices.Concat(cosmos.Containers(), push.Containers(), objects.Containers())
 }
@@ -153,7 +153,7 @@ func (x *exploration) prepareStore() error {
 		x.events = proc.sights
 		for _, told := range slices.Clone(x.store.commits) {
 			p := partition{told[0].Container, string(told[0].Partition)}
-			l := x.store.loadingOf(p)
+			l := x.store.loadedPartitionOf(p)
 			id, changes, err := x.store.noteCommit(l, told)
 			if err != nil {
 				return err
@@ -237,7 +237,7 @@ func (x *exploration) exploreStates(enough func() bool) error {
 	return nil
 }
 
-// An invariantError is an invariant that the hub has broken, as opposed to an error of the explorer.
+// An invariantError reports that the hub broke an invariant, as opposed to an error of the explorer.
 type invariantError struct{ err error }
 
 func (v *invariantError) Error() string { return v.err.Error() }

@@ -20,13 +20,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// exploreScenario explores a scenario for up to most, or completely if most is
-// 0.
-func exploreScenario(t *testing.T, s *Scenario, most time.Duration) (Result, time.Duration) {
+// exploreScenario explores a scenario for up to limit, or completely if limit is 0.
+func exploreScenario(t *testing.T, s *Scenario, limit time.Duration) (Result, time.Duration) {
 	t.Helper()
 	var enough atomic.Bool
-	if most > 0 { // by the real clock, not the bubble's
-		defer time.AfterFunc(most, func() { enough.Store(true) }).Stop()
+	if limit > 0 { // outside the bubble, so the limit is in real time
+		defer time.AfterFunc(limit, func() { enough.Store(true) }).Stop()
 	}
 	began := time.Now()
 	var result Result
@@ -122,13 +121,13 @@ func TestExplore_IsRepeatable(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-// TestExplore_MergesOrdersOfConcurrentAnswers compares the exploration with one in which that order
-// distinguishes histories.
+// TestExplore_MergesOrdersOfConcurrentAnswers compares explorations with and without the reduction: without it, the
+// order of concurrent answers distinguishes histories.
 func TestExplore_MergesOrdersOfConcurrentAnswers(t *testing.T) {
 	for _, name := range []string{"dequeue-dequeue-lost", "save-dequeue"} {
 		few, _ := exploreScenario(t, findScenario(t, name), 0)
 		s := findScenario(t, name)
-		s.tellsOrder = true
+		s.distinguishesOrder = true
 		many, _ := exploreScenario(t, s, 0)
 		require.Greater(t, many.States, few.States)
 		require.Equal(t, few.Stores, many.Stores)

@@ -14,19 +14,20 @@ func objectName(key string) domain.ObjectName {
 	return mustSucceed(domain.ParseObjectName("bucket", key))
 }
 
-// reportsOf returns the events of a script of package objecttest as one message about one object.
+// reportsOf returns the events of a script of package objecttest as one message. All events are about the object key.
 func reportsOf(key, script string) (all []repository.ObjectReport) {
 	for _, events := range objecttest.Calls(script) {
 		for _, e := range events {
-			e.Carrier.Message += script // the script identifies the message
+			e.Carrier.Message += script // the id of the message contains the script
 			all = append(all, repository.ObjectReport{Name: objectName(key), ObjectEvent: e})
 		}
 	}
 	return all
 }
 
-// objectOptions returns the options of an object store. An object holds two rows, so that most decisions are about
-// spilled rows. If rows are forgotten, all rows of the preparation are old afterwards.
+// objectOptions returns the options of an object store. The document of an object holds two rows, so that most
+// decisions concern spilled rows. In a scenario that forgets rows, all rows of the preparation are old when the parties
+// begin.
 func (s *Scenario) objectOptions(random func() uint64, isPreparing bool) objects.Options {
 	o := objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Topic: s.Topic, Clock: func() time.Time { return startTime }, Random: random}
 	if s.Forgets {

@@ -49,8 +49,8 @@ func (s *Scenario) watchedResource() domain.Resource {
 	return document
 }
 
-// reportsKey returns a function that delivers events of the watched object.
-func reportsKey(script string) func(*Member) {
+// reportKey returns a function that delivers events of the watched object.
+func reportKey(script string) func(*Member) {
 	return func(m *Member) {
 		results, err := m.objects.Ingest(m.ctx, reportsOf("key", script))
 		for _, r := range results {
@@ -87,8 +87,8 @@ func (m *Member) Unwatch() {
 	m.noteSight(sight{what: "unwatched", watch: firstWatch, err: m.service.Delete(m.ctx, recipient, firstWatch)})
 }
 
-// Serve serves the watch of the preparation once, as the owner of its cursor does: it delivers the entries of the
-// stream or, if the watch was deleted, cancels its deliveries and retires the cursor.
+// Serve serves the watch of the preparation once, as the owner of its cursor does. It delivers the entries of the
+// stream. If the watch was deleted, it cancels the deliveries and retires the cursor instead.
 func (m *Member) Serve() {
 	m.noteSight(sight{what: "served", watch: firstWatch, err: m.serveCursor()})
 }
@@ -120,7 +120,7 @@ func (m *Member) serveCursor() error {
 	return err
 }
 
-// deliverEntries takes the entries behind the cursor, and settles them as delivered.
+// deliverEntries takes the entries after the position of the cursor, and settles them as delivered.
 func (m *Member) deliverEntries(cursor *domain.Cursor) error {
 	found, err := m.push.Read(m.ctx, m.scenario.watchedResource().Stream(), cursor.Position(0), 100)
 	if err != nil {

@@ -50,7 +50,7 @@ func dropPatchCondition(name steps.Name) func(*partyRequest) {
 	}
 }
 
-// TestExplorer_FindsBrokenConditions breaks the hub's requests, and checks that the explorer finds it.
+// TestExplorer_FindsBrokenConditions removes conditions from the hub's requests. The explorer must find a violation.
 func TestExplorer_FindsBrokenConditions(t *testing.T) {
 	for _, tc := range []struct {
 		name     string

@@ -9,29 +9,30 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A partyHistory is the requests and answers of a party so far. Histories form a tree: a node is the party after some
-// answers.
+// A partyHistory is the list of the requests and answers of a party so far. Histories form a tree: the children of a
+// history have one more answer.
 type partyHistory struct {
 	id       int
 	parent   *partyHistory
 	request  string       // key of the last answered request
-	answer   *partyAnswer // its answer
+	answer   *partyAnswer // answer to that request
 	children map[historyEdge]*partyHistory
 
 	pending   []*partyRequest // pending requests, in a fixed order
-	since     []string        // for each pending request, the trace when it was made
-	facts     []string        // answered requests, with the trace when each was made, and the answers; sorted
+	since     []string        // for each pending request, the trace when the party made it
+	facts     []string        // for each answered request, a digest of it, its answer, and the trace when it was made; sorted
 	trace     string          // digest of facts
 	done      bool
 	sights    []sight
 	sightText string // sights as text
 
-	process *partyProcess // a process in this state; nil: there is none
+	process *partyProcess // a process that waits in this state, or nil
 }
 
 type historyEdge struct{ request, answer string }
 
-// addTrace sets the trace of h: the answers so far, whatever the order of answers to concurrent requests.
+// addTrace sets the trace of h, a digest of the answers so far. Unless ordered, the order of the answers to concurrent
+// requests does not change the trace.
 func (h *partyHistory) addTrace(ordered bool) {
 	if p := h.parent; p != nil {
 		at := slices.IndexFunc(p.pending, func(r *partyRequest) bool { return r.key == h.request })
@@ -52,7 +53,7 @@ func (h *partyHistory) addTrace(ordered bool) {
 	}
 }
 
-// identity returns a text that distinguishes histories which differ for the party.
+// identity returns a text that is equal for histories which the party cannot distinguish.
 func (h *partyHistory) identity() string {
 	parts := []string{h.trace, h.sightText, fmt.Sprint(h.done)}
 	for i, r := range h.pending {
@@ -70,7 +71,7 @@ func digest(parts ...string) string {
 	return string(h.Sum(nil)[:16])
 }
 
-// A partyPlayer repeats the past of a party, and finds out its next requests.
+// A partyPlayer replays the answers of a party's history, and returns the next requests of the party.
 type partyPlayer struct {
 	engine   *embedded.Engine // answers requests that are not about documents
 	scenario *Scenario
@@ -81,10 +82,10 @@ type partyPlayer struct {
 	replays  int
 }
 
-// startParty returns the party before its first answer.
+// startParty returns the history of a party before its first answer.
 func (p *partyPlayer) startParty() (*partyHistory, error) { return p.playParty(nil, "", nil) }
 
-// playAnswer returns the party at h after one more answer.
+// playAnswer returns the history that follows h when request r gets answer a.
 func (p *partyPlayer) playAnswer(h *partyHistory, r *partyRequest, a *partyAnswer) (*partyHistory, error) {
 	l := historyEdge{r.key, a.key}
 	if next := h.children[l]; next != nil {
@@ -97,8 +98,8 @@ func (p *partyPlayer) playAnswer(h *partyHistory, r *partyRequest, a *partyAnswe
 	return next, err
 }
 
-// playParty returns the party at parent after one more answer. It continues the process that waits there; if there is
-// none, a new process repeats all answers.
+// playParty returns the history that follows parent after one more answer. If a process waits at parent, it continues
+// that process. Otherwise it replays all answers in a new process.
 func (p *partyPlayer) playParty(parent *partyHistory, request string, a *partyAnswer) (*partyHistory, error) {
 	h := &partyHistory{id: len(p.nodes), parent: parent, request: request, answer: a, children: make(map[historyEdge]*partyHistory)}
 	proc, past, err := p.resumeProcess(h)
@@ -118,7 +119,7 @@ func (p *partyPlayer) playParty(parent *partyHistory, request string, a *partyAn
 	for i := range h.sights {
 		h.sightText += h.sights[i].String() + "\n"
 	}
-	h.addTrace(p.scenario.tellsOrder)
+	h.addTrace(p.scenario.distinguishesOrder)
 	if same := p.known[h.identity()]; same != nil {
 		proc.killProcess()
 		return same, proc.err
@@ -131,14 +132,14 @@ func (p *partyPlayer) playParty(parent *partyHistory, request string, a *partyAn
 
 const (
 	maxParked = 500
-	// parkedFor is how long a process may wait, by the clock of the bubble that all parties share. It is less than
-	// the timeout of a request.
+	// parkedFor is the maximum time that a process may wait, by the clock of the bubble that all parties share. It is
+	// less than the timeout of a request.
 	parkedFor = 4 * time.Second
 )
 
-// parkProcess keeps a process waiting at h.
+// parkProcess lets a process wait at h for its next answer.
 func (p *partyPlayer) parkProcess(h *partyHistory, proc *partyProcess) {
-	if h.done || p.scenario.Leases { // leases depend on the clock of the bubble
+	if h.done || p.scenario.Leases { // the clock of the bubble advances for all parties, and leases depend on it
 		proc.killProcess()
 		return
 	}
@@ -150,7 +151,7 @@ func (p *partyPlayer) parkProcess(h *partyHistory, proc *partyProcess) {
 	}
 }
 
-// endProcess ends the process that waits at h, if any.
+// endProcess ends the process that waits at h, if there is one.
 func (h *partyHistory) endProcess() {
 	if h.process != nil {
 		h.process.killProcess()
@@ -165,7 +166,7 @@ func (p *partyPlayer) endProcesses() {
 	}
 }
 
-// resumeProcess returns a process on the path to h, and the histories whose answers it still needs.
+// resumeProcess returns a process on the path to h, and the histories whose answers the process must still receive.
 func (p *partyPlayer) resumeProcess(h *partyHistory) (*partyProcess, []*partyHistory, error) {
 	if from := h.parent; from != nil && from.process != nil {
 		proc := from.process

@@ -27,7 +27,7 @@ type partyProcess struct {
 	held     []*heldRequest
 	dead     bool
 	returned bool
-	err      error // an error of the explorer itself
+	err      error // an error of the explorer, not of the party
 
 	activity chan struct{} // receives a value when a request was made or the party is done
 	finished sync.WaitGroup
@@ -113,9 +113,8 @@ func (p *partyProcess) pendingRequests() []*partyRequest {
 	return slices.CompactFunc(all, func(a, b *partyRequest) bool { return a.key == b.key })
 }
 
-// isAt reports whether the party is still at h. While it waited, the shared clock advanced for
-// other parties. So one of its backoffs may have ended, although by its own time it would still
-// wait for an answer.
+// isAt reports whether the party is still at h. The shared clock advances for other parties while a process waits. So
+// a backoff of the process may have ended, although it would still wait by its own time.
 func (p *partyProcess) isAt(h *partyHistory) bool {
 	return slices.EqualFunc(p.pendingRequests(), h.pending, func(a, b *partyRequest) bool { return a.key == b.key })
 }
@@ -141,7 +140,7 @@ func (p *partyProcess) describePending() string {
 	return strings.Join(keys, "\n")
 }
 
-// killProcess ends the party: its requests are refused, so it gives up.
+// killProcess ends the party: all its requests fail without a retry.
 func (p *partyProcess) killProcess() {
 	p.mu.Lock()
 	p.dead = true
@@ -192,7 +191,7 @@ func (p *partyProcess) Do(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// deadAnswer is an answer after which no operation retries.
+// deadAnswer is the answer to requests of a killed process. No operation retries after it.
 var deadAnswer = &partyAnswer{status: http.StatusBadRequest, header: http.Header{}, body: []byte(`{"code":"BadRequest","message":"dead"}`)}
 
 // newSeeded returns a repeatable source of randomness.

@@ -17,7 +17,7 @@ import (
 
 // A partyRequest is a pending request of a party.
 type partyRequest struct {
-	key       string // all that identifies it
+	key       string // text that identifies the request
 	name      steps.Name
 	method    string
 	path      string
@@ -45,10 +45,10 @@ const (
 	continuationHeader = "X-Ms-Continuation"
 	etagHeader         = "Etag"
 	conditionHeader    = "If-Match"
-	anyTag             = "*" // the condition that a document exists
+	anyTag             = "*" // matches every etag: the document must exist
 )
 
-// volatileHeaders change with each request and have no meaning here.
+// volatileHeaders change with each request and do not affect its result.
 var volatileHeaders = []string{"Authorization", "X-Ms-Date", "User-Agent", "X-Ms-Client-Request-Id", "X-Ms-Activity-Id", "X-Ms-Cosmos-Correlated-Activityid", "Content-Length"}
 
 // requestOf reads an HTTP request.
@@ -103,8 +103,8 @@ func (a *partyAnswer) newResponse(req *http.Request) *http.Response {
 	}
 }
 
-// countOf returns the number of documents in the answer to a query.
-func countOf(body []byte) int {
+// countDocuments returns the number of documents in the answer to a query.
+func countDocuments(body []byte) int {
 	var page struct{ Documents []json.RawMessage }
 	if json.Unmarshal(body, &page) != nil {
 		return 0
@@ -112,8 +112,8 @@ func countOf(body []byte) int {
 	return len(page.Documents)
 }
 
-// answerOf makes an answer of the engine canonical. tag returns the canonical form of an etag. A continuation token
-// becomes the number of documents returned so far, before of them on earlier pages.
+// answerOf makes an answer of the engine canonical. tag returns the canonical form of an etag. answerOf replaces a
+// continuation token by the number of documents returned so far; earlier pages returned before documents.
 func answerOf(r *engineReply, before int, tag func(string) string) (*partyAnswer, error) {
 	a := &partyAnswer{status: r.status, header: http.Header{"Content-Type": {"application/json"}}}
 	if etag := headerOf(r.header, etagHeader); etag != "" {
@@ -132,7 +132,7 @@ func answerOf(r *engineReply, before int, tag func(string) string) (*partyAnswer
 		}
 	}
 	if headerOf(r.header, continuationHeader) != "" {
-		a.header.Set(continuationHeader, strconv.Itoa(before+countOf(a.body)))
+		a.header.Set(continuationHeader, strconv.Itoa(before+countDocuments(a.body)))
 	}
 	a.key = fmt.Sprintf("%d %v %s", a.status, a.header, a.body)
 	return a, nil
@@ -141,7 +141,7 @@ func answerOf(r *engineReply, before int, tag func(string) string) (*partyAnswer
 // systemFields are the fields that the engine adds to a document.
 var systemFields = []string{"_rid", "_self", "_ts", "_attachments"}
 
-// canonicalize removes from a JSON text what changes with each request.
+// canonicalize removes the system fields and charges from a JSON text, and replaces each etag by the result of tag.
 func canonicalize(text []byte, tag func(string) string) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

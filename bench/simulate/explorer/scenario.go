@@ -17,53 +17,53 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A Scenario says what is stored at first, what the parties do, and which faults may happen.
+// A Scenario defines a preparation of the store, the actions of the parties, and the faults that may happen.
 type Scenario struct {
 	Name     string
 	Text     string // description
 	Quick    bool   // explored by the quick tests
-	Capacity int    // of a drawer; default 3
+	Capacity int    // capacity of a drawer; default 3
 	Tail     int    // limit for the events of a cabinet in the head
-	Sweeps   bool   // the next sweep removes acknowledged events
+	Sweeps   bool   // the retention is over, so a sweep removes acknowledged events
 	Requests bool   // content is produced on request
-	Watches  bool   // about watches and documents of clients, not about events
-	Objects  bool   // about the events of objects; with Watches: about watches of an object
+	Watches  bool   // the scenario concerns watches and documents of clients, not events
+	Objects  bool   // the scenario concerns the events of objects; with Watches: watches of an object
 	Topic    bool   // changes of objects are published to their topic
 	Forgets  bool   // old rows of objects are forgotten
-	Crawl    *Crawl // crawl of the bucket; nil: none
+	Crawl    *Crawl // crawl of the bucket, or nil
 	Session  bool   // the account has Session consistency
 	Prepare  func(*Member)
 	Parties  []Party
 
-	// The budgets of faults.
-	Crashes int
-	Lost    int // lost replies of writes
-	Stale   int // stale reads
-	Behind  int // limit for the commits of its partition that a stale read misses; default 1
-	Claims  int // claims of intents before the others are done or dead
+	// The limits of faults.
+	Crashes int // number of parties that may crash
+	Lost    int // number of writes whose replies may be lost
+	Stale   int // number of reads that may be stale
+	Behind  int // number of commits to its partition that a stale read may miss; default 1
+	Claims  int // number of claims of intents while other parties are running
 
-	Leases bool          // intents of others have leases
-	Wait   time.Duration // how long a party without a pending request waits; 0: as short as possible
+	Leases bool          // parties respect the leases of the intents of other parties
+	Wait   time.Duration // time that a party waits when it has no pending request; 0: until its next timer
 
 	left []domain.ObjectChange // changes for the topic that the preparation left
 
-	mutateRequest func(*partyRequest) // breaks the hub, for tests of the explorer
-	tellsOrder    bool                // the order of answers to concurrent requests distinguishes histories
+	mutateRequest      func(*partyRequest) // changes the requests of the hub, for tests of the explorer
+	distinguishesOrder bool                // the order of answers to concurrent requests distinguishes histories
 }
 
 // A Party is a process and its actions.
 type Party struct {
 	Name    string
-	Patient bool           // it claims no intent before the others have finished or crashed
-	After   int            // number of the party that must finish first; 0: none
-	Offers  []domain.Event // events that it may save
+	Patient bool           // the party claims no intent before the other parties have finished or crashed
+	After   int            // number of the party that must finish before this party starts; 0: no party
+	Offers  []domain.Event // events that the party may save
 
-	Messages [][]repository.ObjectReport // messages that it delivers, in order
-	Tail     int                         // its own tail limit; 0: that of the scenario, negative: no tails
+	Messages [][]repository.ObjectReport // messages that the party delivers, in order
+	Tail     int                         // tail limit of the party; 0: limit of the scenario, negative: no tails
 	Run      func(*Member)
 }
 
-// A Member performs the actions of a party. Each action records a sight, which is the answer to it.
+// A Member performs the actions of a party. Each action records its answer as a sight.
 type Member struct {
 	ctx      context.Context
 	proc     *partyProcess
@@ -78,7 +78,7 @@ type Member struct {
 	service *watch.Service
 	relay   *watch.Relay
 	topic   *publish.ObjectRelay
-	stored  []domain.ObjectChange // changes that it has certainly stored for the topic
+	stored  []domain.ObjectChange // changes for the topic whose Ingest was answered
 }
 
 // A sight is the answer to an action of a party.
@@ -170,7 +170,7 @@ func (m *Member) Dequeue(b repositorytest.Peeked) {
 	m.noteSight(sight{what: "dequeued", bundle: b, err: err})
 }
 
-// Take peeks several times, and dequeues what it gets.
+// Take peeks several times, and dequeues each bundle that it receives.
 func (m *Member) Take(times int) {
 	for range times {
 		if b, some := m.Peek(); some {

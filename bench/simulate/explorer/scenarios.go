@@ -8,13 +8,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// eventsOf returns events with the given numbers as ids. Odd and even ones are in different cabinets of one group:
-// two content types of one origin.
+// eventsOf returns events with the given numbers as ids. Events with odd and with even numbers are in different
+// cabinets of one group: two content types of one origin.
 func eventsOf(numbers ...int) []domain.Event {
 	return eventsBut(repositorytest.Typed("other-v1"), numbers...)
 }
 
-// eventsOfGroups is like eventsOf, with cabinets of two origins and so of two groups.
+// eventsOfGroups is like eventsOf, but its two cabinets have different origins, and so different groups.
 func eventsOfGroups(numbers ...int) []domain.Event {
 	return eventsBut(repositorytest.From(domain.Charges), numbers...)
 }
@@ -57,7 +57,7 @@ func flushesAll(name string) Party {
 	return Party{Name: name, Tail: -1, Run: func(m *Member) { m.FlushAll() }}
 }
 
-// withTailLimit returns a party with its own limit for the events of a tail.
+// withTailLimit returns a copy of the party with its own limit for the events of a tail.
 func (p Party) withTailLimit(limit int) Party {
 	p.Tail = limit
 	return p
@@ -68,7 +68,7 @@ func dequeuer(name string) Party {
 	return Party{Name: name, Run: func(m *Member) { m.Dequeue(repositorytest.Peeked{Bundle: domain.Bundle{ID: firstBundle}}) }}
 }
 
-// makePatient returns a party that claims no intent before the others are done or dead.
+// makePatient returns a copy of the party that claims no intent before the other parties are done or dead.
 func (p Party) makePatient() Party {
 	p.Patient = true
 	return p
@@ -82,7 +82,7 @@ func (p Party) startAfter(other int) Party { //nolint:unparam // scenarios name 
 // firstBundle is the id of the bundle that the preparation opens.
 var firstBundle = domain.BundleID{1: 1, 6: 0x80, 8: 0x80}
 
-// prepareSaves returns a preparation with Saves and further actions.
+// prepareSaves returns a preparation that saves the offered events, and then performs further actions.
 func prepareSaves(offered [][]domain.Event, then ...func(*Member)) func(*Member) {
 	return func(m *Member) {
 		for _, some := range offered {

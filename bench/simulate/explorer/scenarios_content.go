@@ -15,17 +15,17 @@ func (s *Scenario) bundleChanges() []func(*domain.Bundle) {
 	return nil
 }
 
-// firstObject is the content of the bundle that the preparation opens.
+// firstObject is the name of the content of the bundle that the preparation opens.
 const firstObject = "contents/first"
 
-// MarkGone marks the first content as deleted, as a ledger or a download does.
+// MarkGone marks firstObject as deleted, as a hub does after a deletion event or a failed download.
 func (m *Member) MarkGone() {
 	b, err := m.node.MarkGone(m.ctx, recipient, firstBundle, firstObject)
 	m.noteSight(sight{what: "marked", bundle: repositorytest.Peeked{Bundle: b}, err: err})
 }
 
-// Fetch peeks as the hub does. If the content is missing or marked, its domain produces another one, with a new
-// object name for each answer.
+// Fetch peeks as the hub does. If the content of the bundle is missing or marked as deleted, the domain produces it
+// again. Each answer of the domain has a new object name.
 func (m *Member) Fetch() {
 	for n := 0; ; n++ {
 		b, some := m.Peek()
@@ -41,7 +41,7 @@ func (m *Member) Fetch() {
 			b.Bundle, err = m.node.Answer(m.ctx, recipient, b.ID, object, body)
 		}
 		switch {
-		case domain.KindOf(err) == domain.NotFound: // another party has dequeued it
+		case domain.KindOf(err) == domain.NotFound: // another party has dequeued the bundle
 		case err != nil:
 			m.noteSight(sight{what: "peeked", err: err})
 			return
@@ -52,11 +52,11 @@ func (m *Member) Fetch() {
 	}
 }
 
-// answerFirst opens the first bundle and stores its content.
+// answerFirst opens the first bundle, and stores firstObject as its content.
 func answerFirst(m *Member) {
 	m.Peek()
 	if _, err := m.node.Answer(m.ctx, recipient, firstBundle, firstObject, domain.Body{Length: 5}); err != nil {
-		panic(err) // no other request is pending
+		panic(err) // a preparation has no conflicts or faults
 	}
 	m.Peek()
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A Crawl is what a crawl finds in the store, and its expected result.
+// A Crawl is the listing that a crawl finds in the store, and the expected result.
 type Crawl struct {
 	Listed  []repository.SourceObject // objects in the store at the time crawledAt
 	Rows    int                       // limit for the rows that the crawl adds
-	Current string                    // part of the description of the final current row; "": none
+	Current string                    // text that describes the final current row, or a part of the text; "": no current row
 }
 
-// crawledAt is the time of a crawl, by a clock that is ahead of the events' clock by the whole margin. So it is
-// before events with +40, and after the others.
+// crawledAt is the time of a crawl. Its clock is ahead of the events' clock by domain.ClockMargin. So the crawl is
+// before events with the time +40, and after events with earlier times.
 func crawledAt() time.Time { return objecttest.FirstMoment.Add(30*time.Second + domain.ClockMargin) }
 
 // startedCrawl returns the job that the preparation starts.
@@ -35,11 +35,11 @@ func startedCrawl() *domain.Job {
 // StartCrawl stores the job of a crawl.
 func (m *Member) StartCrawl() {
 	if err := m.objects.CreateJob(m.ctx, startedCrawl()); err != nil {
-		panic(err) // no other request is pending
+		panic(err) // a preparation has no conflicts or faults
 	}
 }
 
-// endingJobs calls ended after a job was saved for the last time.
+// endingJobs is a store of jobs that calls ended after the last save of a job.
 type endingJobs struct {
 	repository.Jobs
 	ended func()
@@ -54,8 +54,8 @@ func (j *endingJobs) SaveJob(ctx context.Context, job *domain.Job) error {
 	return err
 }
 
-// Crawl runs the started crawl. Its leases and cursors are in memory, because the scenarios are about its page and
-// concurrent events.
+// Crawl runs the started crawl. Its leases and cursors are in memory, because the scenarios concern the page of the
+// crawl and concurrent events, not jobs.
 func (m *Member) Crawl() {
 	source, job := memory.NewSource("bucket"), startedCrawl()
 	for _, o := range m.scenario.Crawl.Listed {
@@ -116,8 +116,8 @@ func crawlScenarios() []*Scenario {
 	}
 }
 
-// verifyObjects returns an error unless an object has the current row of the store, and no more rows of the crawl
-// than allowed.
+// verifyObjects returns an error unless each object has the expected current row, and at most the allowed number of
+// rows of the crawl.
 func (c *Crawl) verifyObjects(store *objects.Store, names []domain.ObjectName) error {
 	for _, name := range names {
 		text, err := describeObject(store, name)

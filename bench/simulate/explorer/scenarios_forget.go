@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// keepingAt returns a retention of two seconds and a clock: at the time of the preparation, or so late that whole
-// objects may be removed.
+// keepingAt returns a retention of two seconds and a clock. In a preparation, the clock shows the time of the
+// preparation. Afterwards, it is so late that whole objects may be removed.
 func keepingAt(isPreparing bool) repository.ObjectKeeping {
 	at := objecttest.FirstMoment.Add(15 * 24 * time.Hour)
 	if isPreparing {
@@ -22,7 +22,8 @@ func keepingAt(isPreparing bool) repository.ObjectKeeping {
 	return repository.ObjectKeeping{Retention: domain.ObjectRetention(2 * time.Second), Clock: func() time.Time { return at }}
 }
 
-// forgetTimes returns the times before which rows, and dead objects, may be forgotten.
+// forgetTimes returns two times: a row may be forgotten if it is older than the first one, and a dead object if it is
+// older than the second one.
 func forgetTimes() (rows, dead time.Time) {
 	k := keepingAt(false)
 	now := k.Clock()
@@ -78,7 +79,7 @@ func forgetScenarios() []*Scenario {
 }
 
 // verifyForgotten checks that new events are stored, and delivers all messages again. Forgotten rows must not
-// reappear. After another sweep, the objects must equal those of a node in memory.
+// reappear. After another sweep, the objects must equal the objects of a node in memory.
 func (v *endVerifier) verifyForgotten(s *explorationState, store *objects.Store, messages [][]repository.ObjectReport) error {
 	if err := v.compareNew(s, store); err != nil {
 		return err
@@ -120,7 +121,7 @@ func (v *endVerifier) verifyForgotten(s *explorationState, store *objects.Store,
 	return compareObject(store, oracle, name)
 }
 
-// compareNew returns an error unless the store has all answered events that are not old.
+// compareNew returns an error unless the store has all answered events that are too new to be forgotten.
 func (v *endVerifier) compareNew(s *explorationState, store *objects.Store) error {
 	k := keepingAt(false)
 	for i := range v.Parties {
@@ -141,8 +142,8 @@ func (v *endVerifier) compareNew(s *explorationState, store *objects.Store) erro
 	return nil
 }
 
-// hasForgotten reports whether a party was answered that it has forgotten all that may be forgotten. A sweep with
-// stale reads may leave some of it.
+// hasForgotten reports whether a sweep has certainly forgotten all rows that may be forgotten: a sweep of a party
+// succeeded, and no read was stale. A sweep with stale reads may miss rows.
 func (v *endVerifier) hasForgotten(s *explorationState) bool {
 	if v.Stale > 0 {
 		return false

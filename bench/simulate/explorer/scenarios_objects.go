@@ -9,7 +9,7 @@ func ingester(name string, messages ...[]repository.ObjectReport) Party {
 	return p
 }
 
-// objectScenarios returns the scenarios in which nodes store events of one object or of two.
+// objectScenarios returns the scenarios in which nodes store events of one or two objects.
 func objectScenarios() []*Scenario {
 	spilled := prepareWith(ingestAll(reportsOf("key", "[C@20+20] [D@30+30] [C@40+40] [C@50+50]"))) // 20 and 30 are spilled
 	two := func(script string) []repository.ObjectReport {

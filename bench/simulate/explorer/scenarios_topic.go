@@ -26,25 +26,25 @@ func (m *Member) newTopicRelay() *publish.ObjectRelay {
 	return relay
 }
 
-// FindChanges finds the changes for the topic that the preparation left. The query over all partitions is not
-// explored.
+// FindChanges reads the changes for the topic that the preparation left. It is part of the preparation, so the
+// explorer does not explore its query over all partitions.
 func (m *Member) FindChanges() {
 	m.scenario.left = mustSucceed(m.objects.Topic().Unpublished(m.ctx, startTime.Add(time.Hour), repository.MaxAppend))
 }
 
-// RelayLeft publishes the changes for the topic that the preparation has left.
+// RelayLeft publishes the changes that FindChanges found.
 func (m *Member) RelayLeft() {
 	m.noteSight(sight{what: "published", err: m.topic.Publish(m.ctx, m.scenario.left)})
 }
 
-// RelayStored publishes the changes for the topic that the member has stored.
+// RelayStored publishes the changes that the member has stored for the topic.
 func (m *Member) RelayStored() {
 	if len(m.stored) > 0 {
 		m.noteSight(sight{what: "published", err: m.topic.Publish(m.ctx, m.stored)})
 	}
 }
 
-// verifyTopic has a fresh node publish the remaining changes. It returns an error unless the stream has each change
+// verifyTopic publishes the remaining changes by a fresh node. It returns an error unless the stream has each change
 // once, and the changes lead to the current state of the object.
 func (v *endVerifier) verifyTopic(s *explorationState) error {
 	for i := range v.Parties {

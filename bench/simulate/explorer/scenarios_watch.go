@@ -78,28 +78,28 @@ func watchScenarios() []*Scenario {
 		},
 		{
 			Name: "watch-object", Quick: true, Text: "an object is watched for the first time while an event changes it; a crash, a lost reply",
-			Watches: true, Objects: true, Crashes: 1, Lost: 1, Prepare: prepareWith(reportsKey("[C@10]")),
-			Parties: []Party{watcher("watch"), partyOf("event", reportsKey("[C@20]"))},
+			Watches: true, Objects: true, Crashes: 1, Lost: 1, Prepare: prepareWith(reportKey("[C@10]")),
+			Parties: []Party{watcher("watch"), partyOf("event", reportKey("[C@20]"))},
 		},
 		{
 			Name: "watch-object-stale", Quick: true, Text: "the same on a Session account, a stale read",
-			Watches: true, Objects: true, Session: true, Stale: 1, Behind: 2, Prepare: prepareWith(reportsKey("[C@10]")),
-			Parties: []Party{watcher("watch"), partyOf("event", reportsKey("[C@20]"))},
+			Watches: true, Objects: true, Session: true, Stale: 1, Behind: 2, Prepare: prepareWith(reportKey("[C@10]")),
+			Parties: []Party{watcher("watch"), partyOf("event", reportKey("[C@20]"))},
 		},
 		{
 			Name: "watch-object-delete", Quick: true, Text: "an object is watched for the first time while an event deletes it; a crash",
-			Watches: true, Objects: true, Crashes: 1, Prepare: prepareWith(reportsKey("[C@10]")),
-			Parties: []Party{watcher("watch"), partyOf("event", reportsKey("[D@20]"))},
+			Watches: true, Objects: true, Crashes: 1, Prepare: prepareWith(reportKey("[C@10]")),
+			Parties: []Party{watcher("watch"), partyOf("event", reportKey("[D@20]"))},
 		},
 		{
 			Name: "watch-object-publish", Quick: true, Text: "an event changes an object when its watch is answered, and its node publishes; a lost reply, a stale read",
-			Watches: true, Objects: true, Session: true, Lost: 1, Stale: 1, Behind: 3, Prepare: prepareWith(reportsKey("[C@10]")),
-			Parties: []Party{watcher("watch"), partyOf("event", reportsKey("[C@20]"), (*Member).Publish).startAfter(1)},
+			Watches: true, Objects: true, Session: true, Lost: 1, Stale: 1, Behind: 3, Prepare: prepareWith(reportKey("[C@10]")),
+			Parties: []Party{watcher("watch"), partyOf("event", reportKey("[C@20]"), (*Member).Publish).startAfter(1)},
 		},
 		{
 			Name: "watch-object-events", Text: "two events change a watched object, and their nodes publish; a crash, a lost reply",
-			Watches: true, Objects: true, Crashes: 1, Lost: 1, Prepare: prepareWith(reportsKey("[C@10]"), (*Member).Watch),
-			Parties: []Party{partyOf("a", reportsKey("[C@20]"), (*Member).Publish), partyOf("b", reportsKey("[C@30]"), (*Member).Publish)},
+			Watches: true, Objects: true, Crashes: 1, Lost: 1, Prepare: prepareWith(reportKey("[C@10]"), (*Member).Watch),
+			Parties: []Party{partyOf("a", reportKey("[C@20]"), (*Member).Publish), partyOf("b", reportKey("[C@30]"), (*Member).Publish)},
 		},
 		{
 			Name: "publish-publish", Quick: true, Text: "two processes publish two changes of a document",

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// checkEnd checks a state that may be an end: all parties are done, except as many as may crash.
+// checkEnd checks a state if it is an end: the number of parties that are not done is within the limit for crashes.
 func (x *exploration) checkEnd(s *explorationState) error {
 	key := fmt.Sprint(s.store)
 	unfinished := 0
@@ -42,7 +42,7 @@ func (x *exploration) checkEnd(s *explorationState) error {
 	}
 	defer db.Close()
 	options := x.nodeOptions(77)
-	options.Exclusive = true // crashed parties are dead
+	options.Exclusive = true // no party is running, so all intents are dead
 	v := &endVerifier{exploration: x, db: db, options: options, bundles: x.bundleStates(s.store)}
 	if x.Watches {
 		return v.verifyWatches(s)
@@ -110,7 +110,7 @@ type endVerifier struct {
 	options cosmos.Options
 	bundles map[string]string // states of the stored bundles
 	ledger  repositorytest.Ledger
-	offered []domain.Event // events of any Save
+	offered []domain.Event // events that any party may have saved
 	taken   []repositorytest.Peeked
 }
 
@@ -128,7 +128,7 @@ func (v *endVerifier) verifyMailbox(s *explorationState) error {
 	if err := v.drainMailbox("committed events are not delivered"); err != nil {
 		return err
 	}
-	if v.Sweeps { // a removed id counts as new
+	if v.Sweeps { // the store accepts the id of a removed event as new
 		v.offered = slices.DeleteFunc(v.offered, v.isTaken)
 	}
 	if len(v.offered) > 0 {
@@ -228,7 +228,7 @@ func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]reposit
 				continue
 			}
 			if at.bundle.LacksContent() {
-				continue // it is not returned to the actor
+				continue // a bundle without content is not returned to the actor
 			}
 			if other, ok := seen[at.bundle.ID]; ok && !sameBundle(other, at.bundle) {
 				return fmt.Errorf("two parties received different contents of bundle %s", at.bundle.ID)
@@ -258,7 +258,7 @@ func (v *endVerifier) noteOffers() {
 	for i := range v.Parties {
 		for _, e := range v.Parties[i].Offers {
 			saver := i + 1
-			if offered[e.ID] > 1 { // several parties save it, so its order is undefined
+			if offered[e.ID] > 1 { // several parties save the event, so its order is undefined
 				saver = 100 + int(e.ID[0])
 			}
 			v.ledger.Unsure(saver, e)
@@ -267,15 +267,15 @@ func (v *endVerifier) noteOffers() {
 	}
 }
 
-// checkSight returns an error unless a party may get that answer: without faults every action succeeds in the end;
-// with faults it may be uncertain, unavailable or busy.
+// checkSight returns an error unless the answer is permitted. Without faults every action succeeds in the end. With
+// faults the answer may be uncertain, unavailable or busy.
 func (v *endVerifier) checkSight(at *sight) error {
 	kind := domain.KindOf(at.err)
 	switch {
 	case at.err == nil:
 		return nil
 	case (at.what == "dequeued" || at.what == "marked") && kind == domain.NotFound && len(v.Parties) > 1:
-		return nil // another party has dequeued it
+		return nil // another party has dequeued the bundle
 	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && v.Lost+v.Stale+v.Crashes > 0:
 		return nil
 	}
@@ -283,13 +283,14 @@ func (v *endVerifier) checkSight(at *sight) error {
 }
 
 func sameBundle(a, b repositorytest.Peeked) bool {
-	if a.Content == domain.Request { // it may have been produced again
+	if a.Content == domain.Request { // the domain may have produced the content again
 		a.Object, a.Body = b.Object, b.Body
 	}
 	return reflect.DeepEqual(a.Bundle, b.Bundle) && reflect.DeepEqual(a.Events, b.Events)
 }
 
-// checkOrder compares the sights of a party that began after another one was done with the sights of the other one.
+// checkOrder compares the sights of two parties, of which the second began after the first was done. The sights after
+// must reflect the actions in before; fresh says that reads are never stale.
 func checkOrder(before, after []sight, fresh bool) error {
 	saved, dequeued, gone := false, make(map[domain.BundleID]bool), make(map[string]bool)
 	for i := range before {

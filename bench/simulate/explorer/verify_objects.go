@@ -13,12 +13,12 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A tally counts the deliveries of an event: answered ones, and those that may have been applied.
+// A tally counts the deliveries of an event: the answered ones, and the unanswered ones, which may have been applied.
 type tally struct{ answered, unsure int64 }
 
 // verifyObjects returns an error unless each answered event is stored once, and its count is the number of answered
-// deliveries plus at most the unanswered ones. Then a fresh node delivers all messages again, and the objects must
-// equal those of a node in memory.
+// deliveries plus at most the number of unanswered ones. Then a fresh node delivers all messages again, and the objects
+// must equal the objects of a node in memory.
 func (v *endVerifier) verifyObjects(s *explorationState) error {
 	tallies, messages, err := v.tallyEvents(s)
 	if err != nil {
@@ -59,7 +59,7 @@ func (v *endVerifier) verifyObjects(s *explorationState) error {
 	return nil
 }
 
-// redeliver has a fresh node deliver all messages again.
+// redeliver delivers all messages again.
 func redeliver(o repository.Objects, messages [][]repository.ObjectReport) error {
 	for _, message := range messages {
 		results, err := o.Ingest(context.Background(), message)

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// verifyWatches has a fresh node publish the remaining changes. It returns an error unless the stream has each change
-// once, and each watch counts the changes behind its version.
+// verifyWatches publishes the remaining changes by a fresh node. It returns an error unless the stream has each change
+// once, and each watch counts the changes after its start version.
 func (v *endVerifier) verifyWatches(s *explorationState) error {
 	m := v.newMember(context.Background(), v.db, nil, v.options, 77)
 	for i := range v.Parties {
@@ -38,7 +38,7 @@ func (v *endVerifier) verifyWatches(s *explorationState) error {
 	return v.verifyEachWatch(m, s, versions)
 }
 
-// countVersions returns how many changes the resource has.
+// countVersions returns the number of changes of the resource.
 func (m *Member) countVersions() (int64, error) {
 	if m.scenario.Objects {
 		o, err := m.objects.Object(m.ctx, objectName("key"))
@@ -102,7 +102,7 @@ func (v *endVerifier) verifyEachWatch(m *Member, s *explorationState, versions i
 }
 
 // checkWatchOrder returns an error unless a watch is notified of each change that began after its creation was
-// answered, and of none that was answered before its creation began.
+// answered, and of no change that was answered before its creation began.
 func checkWatchOrder(before, after []sight, begins map[domain.WatchID]int64, versions int64) error {
 	for i := range before {
 		for k := range after {
@@ -119,8 +119,8 @@ func checkWatchOrder(before, after []sight, begins map[domain.WatchID]int64, ver
 	return nil
 }
 
-// checkWatchSight returns an error unless a party may get that answer. A cursor that another node has loaded or
-// retired cannot be served.
+// checkWatchSight returns an error unless the answer is permitted. Serve may fail because another node has loaded or
+// retired the cursor.
 func (v *endVerifier) checkWatchSight(at *sight) error {
 	kind := domain.KindOf(at.err)
 	isMissing := kind == domain.NotFound || errors.Is(at.err, watch.ErrChanged)
