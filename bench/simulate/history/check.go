@@ -9,12 +9,12 @@ import (
 
 // Options say what is uncertain about a hub, and limit the search.
 type Options struct {
-	// StaleReads is for a hub whose reads may be stale, as on an account with Session consistency: a Peek without a
-	// bundle then proves nothing, and a Peek of several groups may miss a bundle that is open in another.
+	// StaleReads says that reads of the hub may be stale, as on an account with Session consistency. A Peek without a
+	// bundle then proves nothing, and a Peek of several groups may miss an open bundle of one group.
 	StaleReads bool
 
-	// AnyOpen is for a hub whose nodes disagree on the time, or on which time stands still: it is then unknown which
-	// bundle has been open longest.
+	// AnyOpen says that the nodes of the hub disagree on the time, or that time stands still. It is then unknown which
+	// bundle has been open longest, so a Peek of several groups may return any open bundle.
 	AnyOpen bool
 
 	Steps int // limit for the steps of the search; default 1,000,000
@@ -35,10 +35,10 @@ func (v Verdict) String() string { return [...]string{"gave up", "legal", "illeg
 // A Result is a verdict with its details.
 type Result struct {
 	Verdict Verdict
-	Steps   int // steps of the search
+	Steps   int // number of steps of the search
 
 	Longest []string // operations of an illegal history in the longest possible order
-	Left    []string // operations that do not fit into that order
+	Left    []string // operations that do not fit into the order of Longest
 }
 
 // String describes the result in full.
@@ -51,7 +51,7 @@ func (r Result) String() string {
 	return b.String()
 }
 
-// Check looks for an order of the operations in which a correct hub gives the recorded answers.
+// Check searches for an order of the operations in which a correct hub returns the recorded answers.
 func (h History) Check(opts Options) Result {
 	if opts.Steps <= 0 {
 		opts.Steps = 1_000_000
@@ -61,7 +61,7 @@ func (h History) Check(opts Options) Result {
 	steps = search.narrowSteps(steps)
 	result := search.runSearch(steps)
 	if result.Verdict == Illegal {
-		search.blind, search.left = true, opts.Steps // the same limit, so that this search ends too
+		search.blind, search.left = true, opts.Steps // limit the second search too
 		result.Longest, result.Left = search.explainFailure(operationsOf(steps))
 	}
 	return result
@@ -75,10 +75,10 @@ func operationsOf(steps []*modelStep) []porcupine.Operation {
 	return operations
 }
 
-// A modelSearch is a model with a limited number of steps.
+// A modelSearch is a search with a limited number of steps.
 type modelSearch struct {
 	hubModel
-	left int
+	left int // number of remaining steps
 }
 
 func (s *modelSearch) runSearch(steps []*modelStep) Result {

@@ -1,9 +1,9 @@
 package history
 
-// noteOrder notes for each bundle which events are stored before its first event. A bundle that was shown before
-// another bundle of its group was requested was open before it, and is closed.
+// noteOrder notes for each bundle which events are stored before its first event. If a Peek returned a bundle before
+// any Peek of another bundle of its group began, then the first bundle was opened and closed before the second one.
 func (t *nameTable) noteOrder(steps []*modelStep) {
-	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // the last begin and the first end of its Peeks
+	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // last begin and first end of the Peeks of each bundle
 	for i := range t.bundles {
 		from[i], until[i] = never, forever
 	}
@@ -31,15 +31,16 @@ func (t *nameTable) noteOrder(steps []*modelStep) {
 	}
 }
 
-// appendEvent adds a new event after all waiting ones. It returns false if the rest of the history is then
-// impossible. The whole history is known, so this can be decided long before a search would find it:
+// appendEvent adds a new event after all waiting events. It returns false if the rest of the history is then
+// impossible. The whole history is known, so appendEvent can decide this long before the search would fail:
 //
-//   - An event that is never shown waits for ever. Later events of its cabinet are never
-//     shown either, so only the first such event of a cabinet is kept. No bundle of its
-//     group begins behind it, because every Peek that requests one requests the other.
-//   - If another bundle of its group was shown first, a bundle begins behind that one; if
-//     both are of one cabinet, behind all of it.
-//   - Events that are shown together are adjacent in their cabinet.
+//   - An event that is in no bundle waits forever. Later events of its cabinet are in no
+//     bundle either, so waiting has only the first one of them. No bundle of the group
+//     begins after this event, because a Peek of the group returns the event first.
+//   - If an earlier bundle of the same group is known, the first event of a bundle is after
+//     the first event of the earlier bundle. If both bundles are of one cabinet, it is after
+//     all events of the earlier bundle.
+//   - The events of a bundle are adjacent in their cabinet.
 func (t *hubModel) appendEvent(m *mailbox, id int) bool {
 	e, fate := t.eventOf(m, id), t.fates[id]
 	if t.blind {

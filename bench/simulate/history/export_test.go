@@ -18,7 +18,7 @@ func (h History) Placed(opts Options) int {
 	return len((&hubModel{nameTable: t, Options: opts}).narrowSteps(steps))
 }
 
-// Corrupted returns h with one answer changed.
+// Corrupted returns a copy of h with one answer changed.
 func (h History) Corrupted(random *rand.Rand) History {
 	operations := slices.Clone(h.operations)
 	i := random.IntN(len(operations))
@@ -43,8 +43,8 @@ func (h History) Corrupted(random *rand.Rand) History {
 	return History{operations}
 }
 
-// Stretched returns h with every operation begun earlier and ended later by random times up to by. A legal history
-// stays legal.
+// Stretched returns a copy of h in which every operation begins earlier and ends later, by random times up to by. If h
+// is legal, so is the copy.
 func (h History) Stretched(random *rand.Rand, by int64) History {
 	operations := make([]*mailboxOperation, len(h.operations))
 	for i, op := range h.operations {

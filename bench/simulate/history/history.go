@@ -11,7 +11,7 @@ import (
 // An Event is an event that a client sends.
 type Event struct {
 	ID         string
-	Cabinet    string // unique among all groups
+	Cabinet    string // name that is unique among all groups
 	Group      string
 	Bundleable bool
 	Weight     int64  // in KB
@@ -24,7 +24,7 @@ type Bundle struct {
 	Group   string
 	Cabinet string
 	Events  []string // event ids, in order
-	Body    string   // body or its digest, the same for every Peek; may be empty
+	Body    string   // body or its digest, equal for every Peek of the bundle; may be empty
 }
 
 // An Outcome is the outcome of an operation.
@@ -32,8 +32,8 @@ type Outcome int
 
 // The outcomes. Unknown is for operations that may or may not have been carried out.
 const (
-	Unknown  Outcome = iota // no answer, or an answer that does not tell; of any operation
-	Accepted                // a Send
+	Unknown  Outcome = iota // any operation without an answer, or with an inconclusive one
+	Accepted                // a Send that stored its new events
 	Rejected                // a Send that stored nothing
 	Shown                   // a Peek returned a bundle
 	None                    // a Peek returned no data
@@ -48,7 +48,7 @@ func (o Outcome) String() string {
 // A Tally counts the events of a Send by outcome.
 type Tally struct{ Accepted, Duplicates, Conflicts int }
 
-// An operation without an answer ends at forever; no event happens at never.
+// An operation without an answer ends at forever. All recorded times are after never.
 const (
 	forever = math.MaxInt64
 	never   = math.MinInt64
@@ -68,18 +68,18 @@ type mailboxOperation struct {
 	client     int
 	call, done int64
 
-	events []Event  // of a Send
-	groups []string // of a Peek; none: all
-	id     string   // of a Dequeue
+	events []Event  // events of a Send
+	groups []string // groups that a Peek requests; empty: all groups
+	id     string   // bundle id of a Dequeue
 
 	outcome Outcome
 	bundle  Bundle // bundle that a Peek returned
-	tally   *Tally // of a Send, if its answer had one
+	tally   *Tally // counts in the answer to a Send, or nil
 }
 
-// A Recorder notes the operations of clients on one mailbox. It is safe for concurrent use. Its callers pass the
-// time: any counter that never decreases. If one operation ends at the time at which another begins, they count as
-// concurrent.
+// A Recorder records the operations of clients on one mailbox. It is safe for concurrent use. Its callers pass the
+// time, which may be any counter that never decreases. If one operation ends at the time at which another one begins,
+// the two count as concurrent.
 //
 // Every method that begins an operation returns a function that ends it, which may be called at most once. An
 // operation that was never ended has an Unknown outcome.
@@ -94,8 +94,8 @@ func (r *Recorder) Send(client int, at int64, events ...Event) (end func(at int6
 	return func(at int64, o Outcome) { r.endOperation(op, at, o, Accepted, Rejected) }
 }
 
-// SendCounted is like Send, for a client that gets counts with the answer: a Tally with Accepted, and none with other
-// outcomes.
+// SendCounted is like Send, for a client that receives counts in the answer. The Tally is ignored unless the outcome is
+// Accepted.
 func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(at int64, o Outcome, t Tally)) {
 	op := r.beginOperation(&mailboxOperation{kind: send, client: client, call: at, events: slices.Clone(events)})
 	return func(at int64, o Outcome, t Tally) {
@@ -106,8 +106,8 @@ func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(
 	}
 }
 
-// Peek notes that a client requests a bundle of some groups; none: of all. The outcome Shown comes with the bundle,
-// any other outcome with the zero Bundle.
+// Peek notes that a client requests a bundle of some groups; without groups: of all groups. The caller of end passes
+// the bundle with the outcome Shown, and the zero Bundle with any other outcome.
 func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int64, o Outcome, b Bundle)) {
 	op := r.beginOperation(&mailboxOperation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
 	return func(at int64, o Outcome, b Bundle) {
@@ -145,15 +145,15 @@ func (r *Recorder) endOperation(op *mailboxOperation, at int64, o Outcome, known
 	}
 }
 
-// History returns the operations so far. No operation may end while it runs or afterwards, because the history would
-// change.
+// History returns the operations so far. No operation may end during the call or later, because the returned history
+// would change.
 func (r *Recorder) History() History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return History{slices.Clone(r.operations)}
 }
 
-// A History is what clients saw of one mailbox.
+// A History is the list of the operations of clients on one mailbox.
 type History struct{ operations []*mailboxOperation }
 
 // Len returns the number of operations.

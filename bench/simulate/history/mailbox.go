@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// A mailbox is the state of a mailbox. It is immutable: every step that changes it creates another one.
+// A mailbox is the state of a mailbox. It is immutable: every step that changes the state creates another mailbox.
 type mailbox struct {
-	seen    []int          // for each id, the number of the content that was sent first, from 1; 0: not sent yet
+	seen    []int          // for each event id, the number of the content that was sent first, from 1; 0: not sent yet
 	waiting []int          // ids of events that are not dequeued, in order
-	open    []openedBundle // in the order of opening
+	open    []openedBundle // open bundles, in the order of opening
 	used    []byte         // for each bundle id, whether the bundle was opened
 	hash    uint64
 }
 
 // An openedBundle is an open bundle, and the time span in which it was opened.
 type openedBundle struct {
-	bundle   int // its number in the table
+	bundle   int // number of the bundle in the table
 	from, to int64
 }
 

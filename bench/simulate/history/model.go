@@ -5,11 +5,11 @@ import "slices"
 // maxWeight is the limit for the weight of a bundle of several events, in KB.
 const maxWeight = 50 * 1024
 
-// A hubModel knows the steps that a correct hub can take.
+// A hubModel decides which steps a correct hub can take.
 type hubModel struct {
 	*nameTable
 	Options
-	blind bool // without looking ahead, so that the failing step is the wrong one
+	blind bool // do not use the rest of the history, so that the search fails at the wrong step and not before it
 }
 
 // applyStep returns the mailbox after a step, or nil if a correct hub in state m would have given another answer.
@@ -29,7 +29,7 @@ func (t *hubModel) applyStep(m *mailbox, s *modelStep) *mailbox {
 	return m
 }
 
-// applySend appends the new events, all at once.
+// applySend appends the new events, all in one step.
 func (t *hubModel) applySend(m *mailbox, s *modelStep) *mailbox {
 	var tally Tally
 	lost := false
@@ -53,7 +53,7 @@ func (t *hubModel) applySend(m *mailbox, s *modelStep) *mailbox {
 	return next
 }
 
-// applyShown repeats an open bundle, or opens the one that s returned.
+// applyShown applies a Peek that returned a bundle: the bundle is already open, or this step opens it.
 func (t *hubModel) applyShown(m *mailbox, s *modelStep) *mailbox {
 	b := &t.bundles[s.bundle]
 	if !asksFor(s, b.Group) {
@@ -69,8 +69,8 @@ func (t *hubModel) applyShown(m *mailbox, s *modelStep) *mailbox {
 	if t.canOpen(m, s, b) {
 		from = s.call
 	}
-	// Another Peek may have opened it, which s repeats: one without an answer, or one whose bundle was dequeued
-	// before its answer.
+	// Another Peek may have opened the bundle that s returned: a Peek without an answer, or a Peek whose bundle was
+	// dequeued before its answer.
 	for _, u := range t.peeks {
 		if u.call <= s.done && s.call <= u.done && u.call < from && t.canOpen(m, u, b) {
 			from = u.call
@@ -94,9 +94,9 @@ func asksFor(s *modelStep, group string) bool {
 	return len(s.groups) == 0 || slices.Contains(s.groups, group)
 }
 
-// isOldest reports whether Peek s may return open bundle i as the one that has been open longest. A bundle that was
-// opened before it in the order of steps may be younger by the clock if both were opened concurrently, and may have
-// been missed if it was opened during s.
+// isOldest reports whether Peek s may return open bundle i as the bundle that has been open longest. Two exceptions
+// permit an earlier bundle in the order of steps. If the two bundles were opened concurrently, the earlier one may be
+// younger by the clock. If the earlier one was opened during s, then s may have missed it.
 func (t *hubModel) isOldest(m *mailbox, s *modelStep, i int) bool {
 	if t.AnyOpen || t.StaleReads {
 		return true
@@ -119,14 +119,14 @@ func (t *hubModel) canOpen(m *mailbox, s *modelStep, b *shownBundle) bool {
 		case group == b.Group:
 			return false
 		case asksFor(s, group) && o.to < s.call && !t.StaleReads:
-			return false // this bundle should have been returned
+			return false // s should have returned this open bundle
 		}
 	}
 	return t.isFront(m, s, b)
 }
 
-// isFront reports whether the events of b are the front of their cabinet, begin with the first event that s may
-// return, and may be bundled.
+// isFront reports whether the events of b are at the front of their cabinet, begin with the first event that s may
+// return, and may be in one bundle.
 func (t *hubModel) isFront(m *mailbox, s *modelStep, b *shownBundle) bool {
 	var weight int64
 	n := 0 // number of events of b found so far
@@ -150,7 +150,8 @@ func (t *hubModel) isFront(m *mailbox, s *modelStep, b *shownBundle) bool {
 	return n > 0 && n == len(b.events)
 }
 
-// applyNone returns nil if s should have returned a bundle: one is open, or an event was stored when it began.
+// applyNone applies a Peek that returned no data. It returns nil if s should have returned a bundle, because a bundle is
+// open or an event was stored before s began.
 func (t *hubModel) applyNone(m *mailbox, s *modelStep) *mailbox {
 	if t.StaleReads {
 		return m
@@ -165,7 +166,7 @@ func (t *hubModel) applyNone(m *mailbox, s *modelStep) *mailbox {
 			return nil
 		}
 	}
-	for id, content := range m.seen { // also those that are not in waiting because they are never shown
+	for id, content := range m.seen { // includes events that are not in waiting because they are in no bundle
 		if content > 0 && t.fates[id].bundles == 0 && asksFor(s, t.eventOf(m, id).Group) && t.stored[id] < s.call {
 			return nil
 		}

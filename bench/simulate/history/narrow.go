@@ -6,25 +6,24 @@ import (
 )
 
 // narrowSteps returns the steps that a search must place. An operation without an answer may take effect at any later
-// time, and a search that tries all of these times takes too long. Most of them need not be tried:
+// time, and a search that tries all of these times takes too long. narrowSteps removes steps and limits their times:
 //
 //   - A Peek without a result, a Send that stored nothing and a Dequeue of an id that no
-//     Peek returned neither change nor require anything.
-//   - A Dequeue without an answer has changed nothing if another one is known to have
+//     Peek returned change no state and depend on no state.
+//   - A Dequeue without an answer changed nothing if another Dequeue is known to have
 //     closed the bundle.
-//   - Events that were neither shown nor certainly stored can only make a history illegal.
-//     If a Send without an answer has no other events, the history is legal with
-//     it only if it is legal without it.
-//   - A Send without an answer changes nothing once all its events are
-//     stored. So if it took effect later, or never, it might as well have
-//     taken effect at that time. If only this Send can have stored an event that was
-//     shown, it has taken effect by then.
-//   - Of equal Sends without an answer the first can represent all: what another of
-//     them has stored, it might have stored at that time, and it was stored
-//     once.
+//   - An event that no Peek returned and that is not certainly stored can only make a
+//     history illegal. If a Send without an answer has only such events, the history is
+//     legal with this Send only if it is legal without it, so the Send is removed.
+//   - A Send without an answer changes nothing after all its events are stored. So it may
+//     be placed before the time at which all its events are stored, even if it took effect
+//     later or never. If no other Send has an event that a Peek returned, this Send took
+//     effect before the end of that Peek.
+//   - The first of several equal Sends without an answer represents all of them: events are
+//     stored once, and the first Send may have stored them at the time of any of the others.
 func (t *hubModel) narrowSteps(steps []*modelStep) []*modelStep {
 	steps = withoutRepeats(steps)
-	surely := slices.Clone(t.stored) // the latest time at which each event was stored
+	surely := slices.Clone(t.stored) // for each event, a time at which it was certainly stored
 	senders := make([]int, len(t.contents))
 	closed := make(map[int]bool)
 	for _, s := range steps {
@@ -61,7 +60,7 @@ func (t *hubModel) narrowSteps(steps []*modelStep) []*modelStep {
 	return narrowed
 }
 
-// withoutRepeats leaves out the Sends without an answer that an earlier one can represent.
+// withoutRepeats removes the Sends without an answer that repeat an earlier Send without an answer.
 func withoutRepeats(steps []*modelStep) []*modelStep {
 	first := make(map[string]*modelStep)
 	isUnknown := func(s *modelStep) bool { return s.kind == send && s.outcome == Unknown }
@@ -73,8 +72,8 @@ func withoutRepeats(steps []*modelStep) []*modelStep {
 	return slices.DeleteFunc(slices.Clone(steps), func(s *modelStep) bool { return isUnknown(s) && first[fmt.Sprint(s.sent)] != s })
 }
 
-// effectBy returns the time by which a Send without an answer has taken effect. It returns a time before all others
-// if the Send has no relevant effect.
+// effectBy returns the time by which a Send without an answer has taken effect. It returns never if the Send has no
+// relevant effect.
 func effectBy(sent []sentNumbers, surely []int64, senders []int) int64 {
 	all, alone := int64(never), int64(forever)
 	matters := false

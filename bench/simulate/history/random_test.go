@@ -20,15 +20,14 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A historyClients is a set of clients of one mailbox of a correct hub, whose store changes under
-// one lock.
+// A historyClients is a set of clients of one mailbox of a correct hub. The store of the hub has one lock.
 type historyClients struct {
 	history.Recorder
 	testing.TB
 	hub   *hub.Hub
 	actor domain.ActorID
 	now   atomic.Int64
-	lost  float64 // ratio of lost answers
+	lost  float64 // share of lost answers, from 0 to 1
 }
 
 // randomHistory returns a history of concurrent clients, some of whose answers are lost.
@@ -52,7 +51,7 @@ func randomHistory(t testing.TB, seed uint64, clients, operations int, lost floa
 // requireNoError fails the test from any goroutine.
 func (c *historyClients) requireNoError(err error) {
 	if err != nil {
-		c.Errorf("a right hub: %v", err)
+		c.Errorf("a correct hub: %v", err)
 	}
 }
 
@@ -196,7 +195,7 @@ func TestCheck_AcceptsAnswersOfACorrectHub(t *testing.T) {
 	}
 }
 
-// The reductions of a search rely on the rest of the history, so they must be right in illegal histories as well.
+// The reductions of a search use the rest of the history, so they must be correct in illegal histories as well.
 func TestCheck_EqualsThePlainSearch(t *testing.T) {
 	var verdicts [3]int
 	random := rand.New(rand.NewPCG(7, 7))

@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
-// A scriptedHistory is a sequential history, unless a test says otherwise. Cabinet "A1" is of group "A".
+// A scriptedHistory is a history that a test writes step by step. By default its operations are sequential. Cabinet "A1"
+// is in group "A".
 type scriptedHistory struct {
 	history.Recorder
 	now int64
@@ -17,7 +18,7 @@ type scriptedHistory struct {
 
 func (s *scriptedHistory) nextTick() int64 { s.now++; return s.now }
 
-// newEvent returns an event of a cabinet. An id that ends with + is not bundled.
+// newEvent returns an event of a cabinet. If the id ends with +, the event is not bundleable.
 func newEvent(id, cabinet string) history.Event {
 	plain, alone := strings.CutSuffix(id, "+")
 	return history.Event{ID: plain, Cabinet: cabinet, Group: cabinet[:1], Bundleable: !alone, Weight: 1}
@@ -210,7 +211,7 @@ func TestSend_BecomesVisibleAtOnce(t *testing.T) {
 			s.peekShown(newBundle("x", "B1", "2"))
 			end()
 		}},
-		{"half of a Send in one cabinet", legal, func(s *scriptedHistory) { // a bundle may end early
+		{"half of a Send in one cabinet", legal, func(s *scriptedHistory) { // a bundle may have fewer events than are waiting
 			both := s.Send(0, s.nextTick(), newEvents("A1", "1 2")...)
 			s.peekShown(newBundle("x", "A1", "1"))
 			both(s.nextTick(), history.Accepted)

@@ -6,35 +6,35 @@ import "slices"
 type nameTable struct {
 	contents [][]Event      // for each event id, all contents that were sent
 	events   map[string]int // number of each event id
-	bundles  []shownBundle  // all bundles that were shown
+	bundles  []shownBundle  // all bundles that Peeks returned
 	ids      map[string]int // number of each bundle id
 	peeks    []*modelStep
 	stored   []int64         // for each event id, when it was certainly stored: the end of the first Send that reports it
-	fates    []shownPosition // for each event id
+	fates    []shownPosition // for each event id, its position in a bundle
 }
 
-// A shownBundle is a bundle as Peeks returned it. If Peeks returned it differently, there are several with the same
-// id.
+// A shownBundle is a bundle as Peeks returned it. If Peeks returned different bundles with the same id, each has its
+// own shownBundle.
 type shownBundle struct {
 	*Bundle
-	id     int   // number of its id
-	events []int // numbers of its events; -1: never sent
-	behind []int // events that are stored before its first event
+	id     int   // number of the bundle id
+	events []int // numbers of the events; -1: an event that was never sent
+	behind []int // events that are stored before the first event
 }
 
-// A shownPosition is the bundle that shows an event, and the position in it.
+// A shownPosition is the bundle that has an event, and the position of the event in the bundle.
 type shownPosition struct {
 	bundles int // number of bundles that have the event
 	bundle  int // the last of these bundles
-	place   int // position in that bundle
+	place   int // position in the last bundle
 }
 
-// A modelStep is an operation in numbers.
+// A modelStep is an operation whose names are replaced by numbers.
 type modelStep struct {
 	*mailboxOperation
 	sent   []sentNumbers
 	bundle int // number of the bundle that a Peek returned
-	id     int // of a Dequeue; -1: never shown
+	id     int // number of the id that a Dequeue confirms; -1: no Peek returned it
 }
 
 type sentNumbers struct {

@@ -88,7 +88,7 @@ func TestLostAnswer_AllowsAnyLaterTimeOrNever(t *testing.T) {
 		{"a Peek whose bundle another shows", legal, func(s *scriptedHistory) {
 			s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"))
 			s.Peek(1, s.nextTick(), "B")(s.nextTick(), history.Unknown, history.Bundle{})
-			s.peekShown(newBundle("y", "B1", "2")) // group B was requested, so it begins with the first event of B
+			s.peekShown(newBundle("y", "B1", "2")) // a Peek of group B begins with the first event of B
 		}},
 		{"without that Peek", illegal, func(s *scriptedHistory) {
 			s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"))
@@ -199,7 +199,7 @@ func TestCheck_GivesUpAtItsLimit(t *testing.T) {
 	require.Equal(t, 2, result.Steps)
 }
 
-// Clients without an answer repeat the same Send.
+// Clients that receive no answer repeat the same Send.
 func TestCheck_PlacesOneOfManyEqualSends(t *testing.T) {
 	s := &scriptedHistory{}
 	for range 12 {
@@ -213,7 +213,7 @@ func TestCheck_PlacesOneOfManyEqualSends(t *testing.T) {
 }
 
 func TestCheck_NeedsNoClock(t *testing.T) {
-	h := randomHistory(t, 1, 4, 60, 0.1) // outside a bubble the time shows which bundle was opened first
+	h := randomHistory(t, 1, 4, 60, 0.1) // outside a bubble the clock advances, so the order of openings is known
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		require.Equal(t, legal, h.Check(history.Options{}).Verdict)

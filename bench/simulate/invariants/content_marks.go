@@ -1,9 +1,10 @@
 package invariants
 
-// The content of a bundle on request is an object. If it is deleted while the bundle is open, the bundle is marked.
-// Only another content removes the mark.
+// The content of a bundle with the content mode request is an object. If the object is deleted while the bundle is
+// open, the bundle is marked. Only other content removes the mark.
 
-// Deleted notes that an object of the content store was deleted. Without such notes, an Observer cannot check marks.
+// Deleted notes that an object of the content store was deleted. If Deleted is never called, an Observer does not check
+// marks.
 func (o *Observer) Deleted(object string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,13 +1,13 @@
 package invariants
 
-// A drawerState is the known state of a drawer from its documents and from the intents that announced it.
+// A drawerState is the known state of a drawer, from its documents and from the intents with a part in it.
 type drawerState struct {
 	r       *recipientState
 	cabinet string
 	ordinal int
-	parts   map[string]*intentPart // parts of intents, by intent
-	doc     *drawerDoc             // nil: not stored
-	pages   map[int]*pageDocument  // by first slot
+	parts   map[string]*intentPart // parts of intents that concern the drawer, by intent
+	doc     *drawerDoc             // document of the drawer; nil: it is not stored
+	pages   map[int]*pageDocument  // pages of the drawer, by first slot
 	fill    int                    // number of committed events
 }
 
@@ -30,7 +30,7 @@ type pageDocument struct {
 	Events        []byte `json:"events"`
 }
 
-// noteAnnounced notes what an intent announces to write to a drawer.
+// noteAnnounced notes the part of an intent that concerns a drawer.
 func (o *Observer) noteAnnounced(r *recipientState, key Key, it *saveIntent, p *intentPart) {
 	of := r.ordinals[p.Cabinet]
 	if of == nil {
@@ -51,7 +51,7 @@ func (o *Observer) noteAnnounced(r *recipientState, key Key, it *saveIntent, p *
 	d.parts[it.ID] = p
 }
 
-// isGone reports whether the drawer is below the floor, so that it is not read any longer.
+// isGone reports whether the drawer is below the floor, so that it is never read again.
 func (d *drawerState) isGone() bool { return d.ordinal < d.r.floorOf(d.cabinet) }
 
 func (o *Observer) checkDrawer(key Key, c documentChange) {

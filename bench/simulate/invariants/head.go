@@ -17,7 +17,7 @@ type headDocument struct {
 	RemovedTotal   int64 `json:"removedTotal"`
 }
 
-// cabinetOf returns the state of a cabinet in h, or the initial state of a new one.
+// cabinetOf returns the state of a cabinet from in, or the initial state if in does not have the cabinet.
 func (h *headDocument) cabinetOf(in map[string]cabinetEnd, name string) cabinetEnd {
 	if last, ok := in[name]; ok {
 		return last
@@ -155,7 +155,8 @@ func (o *Observer) checkCommitted(key Key, it *saveIntent, watermark int64) {
 	}
 }
 
-// checkCleared checks that a rollback has restored the state before the intent.
+// checkCleared checks the removal of an intent that was not committed. It must have been claimed, and each of its
+// drawers must be sealed at the fill from before the intent.
 func (o *Observer) checkCleared(key Key, it *saveIntent) {
 	if !it.Aborted {
 		o.addViolation("H5", key, "the intent %s was removed, but was neither committed nor claimed", it.ID)
@@ -198,8 +199,8 @@ func (h *headDocument) afterClear(cabinets map[string]cabinetEnd, it *saveIntent
 	return next
 }
 
-// checkIntent checks the intent of a new head: it is the current one, or a new one behind everything that was
-// reserved before.
+// checkIntent checks the intent of a new head: it is the previous intent, or a new intent whose numbers and slots are
+// after everything that was reserved before.
 func (o *Observer) checkIntent(r *recipientState, key Key, before headDocument, standing *saveIntent, isSmall bool) {
 	it := r.head.Intent
 	switch {
@@ -253,8 +254,8 @@ func (o *Observer) checkReserved(r *recipientState, key Key, before headDocument
 	r.intents[it.ID] = it
 }
 
-// checkCabinets checks the cabinets of a head against the head before, and against what a flush and a small Save
-// wrote in the same commit. Only a sweep may close a drawer that no intent fills, or remove a cabinet that is empty.
+// checkCabinets checks the cabinets of a head against the previous head, and against the flush or small Save in the
+// same commit. Only a sweep may close a drawer, if no intent fills it, or remove a cabinet, if it is empty.
 func (o *Observer) checkCabinets(r *recipientState, key Key, before headDocument, expected map[string]cabinetEnd, isSmall bool) {
 	ordinal, total := before.RemovedOrdinal, before.RemovedTotal
 	for name, want := range expected {
@@ -338,9 +339,9 @@ func (o *Observer) checkRetention(r *recipientState, key Key, before headDocumen
 	}
 }
 
-// acknowledgedBelow returns the ordinal below which all events of a cabinet are acknowledged. A drawer before the
-// last one does not grow, so it is acknowledged once the gate is at its end; a drawer whose Saves were all rolled
-// back is empty.
+// acknowledgedBelow returns the ordinal below which all events of a cabinet are acknowledged. A drawer before the last
+// one does not grow, so its events are acknowledged as soon as the gate is at its end. A drawer whose Saves were all
+// rolled back is empty, so it counts as acknowledged.
 func (r *recipientState) acknowledgedBelow(cabinet string) int {
 	last, at := r.head.Cabinets[cabinet], r.gatePosition(cabinet)
 	if at.Sequence >= last.Sequence {

@@ -14,8 +14,8 @@ type gateDocument struct {
 	Requests   []string                   `json:"dequeueRequests"`
 }
 
-// positionIn returns the position of g in a cabinet. If the cabinet was removed and used again, it is the position
-// before its first event.
+// positionIn returns the position of g in a cabinet. If the cabinet was removed and used again, the position is before
+// the first event of the new cabinet.
 func (g *gateDocument) positionIn(cabinet string, h *headDocument) cabinetPosition {
 	at, ok := g.At[cabinet]
 	if !ok {
@@ -47,12 +47,12 @@ type bundleDocument struct {
 	Ranges    []slots         `json:"ranges"`
 	Start     cabinetPosition `json:"start"`
 	Object    string          `json:"object"`
-	Gone      bool            `json:"gone"` // its object was deleted
+	Gone      bool            `json:"gone"` // the object with the content was deleted
 	TTL       int             `json:"ttl"`
 	Watched   bool            `json:"watched"`
-	Changes   int64           `json:"changes"` // number of notified changes
-	Expires   int64           `json:"expires"` // when a sweep may remove it
-	Rid       string          `json:"_rid"`    // identifies the document, because ids may be reused
+	Changes   int64           `json:"changes"` // number of changes that have a notice
+	Expires   int64           `json:"expires"` // time after which a sweep may remove the bundle
+	Rid       string          `json:"_rid"`    // distinguishes documents with the same id
 }
 
 type slots struct {
@@ -66,23 +66,22 @@ const maxDrawers = 6
 
 // mailboxChanges are the changes of a commit to gates, bundles and notices of one recipient.
 type mailboxChanges struct {
-	gates   map[string]changedState[gateDocument]   // by id
-	bundles map[string]changedState[bundleDocument] // by id
-	notices map[string]notice                       // created notices for domains, by bundle
-	told    map[string]notice                       // created notices for subscribers, by bundle
-	watched map[string]notice                       // created notices of changes for watches, by bundle
-	removed map[string]notice                       // created notices of removals for watches, by bundle
-	orders  map[string]bool                         // operators' orders in created records
+	gates          map[string]changedState[gateDocument]   // changed gates, by id
+	bundles        map[string]changedState[bundleDocument] // changed bundles, by id
+	notices        map[string]notice                       // created notices for domains, by bundle
+	forSubscribers map[string]notice                       // created notices for subscribers, by bundle
+	watched        map[string]notice                       // created notices of changes for watches, by bundle
+	removed        map[string]notice                       // created notices of removals for watches, by bundle
+	orders         map[string]bool                         // operators' orders in created records
 }
 
-// changedState is a document before and after a commit; nil: it was not stored, or was deleted.
+// changedState is a document before and after a commit. before is nil if it was not stored, after if it was deleted.
 type changedState[T any] struct {
 	key           Key
 	before, after *T
 }
 
-// sortChange records a change in the container of bundles by the kind of its
-// document.
+// sortChange records a change in the container of bundles by the kind of its document.
 func (o *Observer) sortChange(key Key, c documentChange, of map[string]*mailboxChanges) {
 	whole := c.after
 	if whole == nil {
@@ -96,7 +95,7 @@ func (o *Observer) sortChange(key Key, c documentChange, of map[string]*mailboxC
 	if m == nil {
 		m = &mailboxChanges{
 			gates: make(map[string]changedState[gateDocument]), bundles: make(map[string]changedState[bundleDocument]),
-			notices: make(map[string]notice), told: make(map[string]notice), watched: make(map[string]notice), removed: make(map[string]notice), orders: make(map[string]bool),
+			notices: make(map[string]notice), forSubscribers: make(map[string]notice), watched: make(map[string]notice), removed: make(map[string]notice), orders: make(map[string]bool),
 		}
 		of[kind.Recipient] = m
 	}
@@ -130,7 +129,7 @@ func replaceState[T any](o *Observer, key Key, c documentChange, known map[strin
 	return d
 }
 
-// isReplacedAfterExpiry reports whether is is another document with the id of was, which was closed and has expired.
+// isReplacedAfterExpiry reports whether was is a closed bundle that expired, and is is a new document with its id.
 func (was *bundleDocument) isReplacedAfterExpiry(is *bundleDocument) bool {
 	return was.State != "open" && was.TTL > 0 && was.Rid != is.Rid
 }
@@ -213,7 +212,7 @@ func (o *Observer) checkBundle(r *recipientState, m *mailboxChanges, b changedSt
 		if !m.orders["release"] {
 			o.addViolation("H7", b.key, "a bundle was released without a record")
 		}
-		r.firsts[is.Group] = min(r.firsts[is.Group], is.First-1) // its events may be delivered again
+		r.firsts[is.Group] = min(r.firsts[is.Group], is.First-1) // a later bundle may deliver the released events again
 	case "open to none":
 		o.addViolation("H6", b.key, "an open bundle was removed")
 	default:
@@ -230,8 +229,8 @@ func (b *bundleDocument) stateOf() string {
 	return b.State
 }
 
-// sameAs reports whether two states of a bundle have the same events and the same answer. The answer may differ if
-// its object was deleted.
+// sameAs reports whether two states of a bundle have the same events and the same content. The content may differ if
+// the object with the content was deleted.
 func (b *bundleDocument) sameAs(c *bundleDocument) bool {
 	return b.Group == c.Group && b.Cabinet == c.Cabinet && b.Count == c.Count && b.Weight == c.Weight && b.First == c.First &&
 		b.Last == c.Last && b.Content == c.Content && b.Start == c.Start && slices.Equal(b.Ranges, c.Ranges) &&
@@ -334,7 +333,7 @@ func (o *Observer) checkGate(r *recipientState, m *mailboxChanges, id string, g 
 			o.addViolation("H7", g.key, "in cabinet %s its position is %+v, but must be %+v", cabinet, is, want)
 		}
 		last, has := r.head.Cabinets[cabinet]
-		if !has || is.Ordinal <= last.BaseOrdinal { // the position of a removed cabinet
+		if !has || is.Ordinal <= last.BaseOrdinal { // the position is in a removed cabinet
 			last = cabinetEnd{Ordinal: r.head.RemovedOrdinal, Total: r.head.RemovedTotal, Sequence: r.head.Watermark}
 		}
 		if is.Sequence > last.Sequence || is.Total > last.Total || is.Ordinal > last.Ordinal {
@@ -348,8 +347,8 @@ func (o *Observer) checkGate(r *recipientState, m *mailboxChanges, id string, g 
 	}
 }
 
-// checkForgotten checks the cabinets without a position in a gate: cabinets that it has forgotten were removed, and
-// it does not take a waiting event for acknowledged.
+// checkForgotten checks the cabinets without a position in a gate. A gate may drop a position only if the cabinet was
+// removed, and its highest removed number must not treat a waiting event as acknowledged.
 func (o *Observer) checkForgotten(r *recipientState, id string, key Key, was, is *gateDocument) {
 	for cabinet, at := range was.At {
 		if _, ok := is.At[cabinet]; ok || at == (cabinetPosition{}) {

@@ -4,7 +4,7 @@ type notice struct {
 	Number  int64  `json:"number"` // generation of the gate when the bundle was closed
 	Bundle  string `json:"bundle"`
 	For     string `json:"audience"`
-	Version int64  `json:"version"` // version of the change, for watches
+	Version int64  `json:"version"` // number of the change in a notice for watches
 
 	key Key
 }
@@ -14,11 +14,11 @@ const (
 	subscribers = "subscribers" // audience of notices to the subscribers of a recipient
 	watchers    = "watchers"    // audience of notices to the watches of a bundle
 
-	watchersOfRemoval = "watchers of removal" // audience of notices of its removal
+	watchersOfRemoval = "watchers of removal" // audience of notices that a watched bundle was removed
 )
 
-// checkNotice checks a change of a notice. Deleting a notice is always allowed, because the store does not know
-// deliveries.
+// checkNotice checks a change of a notice. A deletion is always allowed, because documents do not show whether a notice
+// was delivered.
 func (o *Observer) checkNotice(m *mailboxChanges, key Key, c documentChange) {
 	if c.after == nil {
 		return
@@ -32,7 +32,7 @@ func (o *Observer) checkNotice(m *mailboxChanges, key Key, c documentChange) {
 		created := m.notices
 		switch n.For {
 		case subscribers:
-			created = m.told
+			created = m.forSubscribers
 		case watchers:
 			created = m.watched
 		case watchersOfRemoval:
@@ -45,7 +45,7 @@ func (o *Observer) checkNotice(m *mailboxChanges, key Key, c documentChange) {
 // checkNewNotices checks that the created notices match the bundles that the commit dequeued or removed.
 func (o *Observer) checkNewNotices(r *recipientState, m *mailboxChanges) {
 	o.checkNoticesFor(m, m.notices, "its domain", func(b *bundleDocument) bool { return b.Content == onRequest })
-	o.checkNoticesFor(m, m.told, "its subscribers", func(b *bundleDocument) bool {
+	o.checkNoticesFor(m, m.forSubscribers, "its subscribers", func(b *bundleDocument) bool {
 		g := m.gates["gate."+b.Group].after
 		return g != nil && len(g.Requests) > 0
 	})
@@ -54,7 +54,7 @@ func (o *Observer) checkNewNotices(r *recipientState, m *mailboxChanges) {
 	o.checkRemovals(r, m)
 }
 
-// checkChangeCount checks that a bundle counts its notified changes, and stays watched.
+// checkChangeCount checks that a bundle counts the changes that have a notice, and that it stays watched.
 func (o *Observer) checkChangeCount(m *mailboxChanges) {
 	for id, b := range m.bundles {
 		if b.before == nil || b.after == nil || b.before.isReplacedAfterExpiry(b.after) {
@@ -75,7 +75,7 @@ func (o *Observer) checkChangeCount(m *mailboxChanges) {
 	}
 }
 
-// Changes returns the number of changes of a bundle of which its watches are notified.
+// Changes returns the number of changes of a bundle that have a notice for its watches.
 func (o *Observer) Changes(recipient, bundle string) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -89,7 +89,7 @@ func (o *Observer) Changes(recipient, bundle string) int64 {
 	return r.removals[bundle]
 }
 
-// checkNoticesFor checks the notices for one audience. It must be notified of the bundles for which isOwed returns
+// checkNoticesFor checks the notices for one audience. A dequeued bundle must have a notice exactly if isOwed returns
 // true.
 func (o *Observer) checkNoticesFor(m *mailboxChanges, created map[string]notice, who string, isOwed func(*bundleDocument) bool) {
 	for id, b := range m.bundles {

@@ -24,8 +24,8 @@ type Observer struct {
 	recipients map[string]*recipientState
 	drawers    map[string]*drawerState // by id
 	pages      map[Key]*pageDocument
-	gates      map[string]string // by origin: the gate of its group, as bundles show it
-	deleted    map[string]bool   // deleted objects of the content store; nil: unknown
+	gates      map[string]string // gate of the group of each origin, learned from bundles
+	deleted    map[string]bool   // deleted objects of the content store; nil: Deleted was never called
 	found      []error           // violations of the current commit
 	changes    map[Key]documentChange
 }
@@ -35,10 +35,11 @@ type Key struct{ Container, Partition, ID string }
 
 func (k Key) String() string { return fmt.Sprintf("%s %q %s", k.Container, k.Partition, k.ID) }
 
-// A documentChange is a document before and after a commit; nil: it was not stored, or was deleted.
+// A documentChange is a document before and after a commit. before is nil if the document was not stored, after if it
+// was deleted.
 type documentChange struct{ before, after []byte }
 
-// New returns an Observer of an empty store whose drawers hold up to capacity events.
+// New returns an Observer of an empty store. A drawer holds up to capacity events.
 func New(capacity int) *Observer {
 	return &Observer{
 		capacity:   capacity,
@@ -55,8 +56,8 @@ type ViolationError struct {
 	Rule     string
 	Text     string
 	Document Key
-	Before   []byte // the document before; nil: it was not stored
-	After    []byte // the document after; nil: it was deleted
+	Before   []byte // document before the commit; nil: it was not stored
+	After    []byte // document after the commit; nil: it was deleted
 }
 
 // Error returns the violation with both states of the document.
@@ -64,7 +65,7 @@ func (v *ViolationError) Error() string {
 	return fmt.Sprintf("%s: %s\n  document %s\n  before   %s\n  after    %s", v.Rule, v.Text, v.Document, shownDocument(v.Before), shownDocument(v.After))
 }
 
-// shownDocument returns a document in the form that errors show.
+// shownDocument returns the text of a document for errors.
 func shownDocument(doc []byte) string {
 	const most = 2000
 	switch {
@@ -76,8 +77,8 @@ func shownDocument(doc []byte) string {
 	return string(doc)
 }
 
-// Commit checks the changes of one commit, and returns an error that joins a ViolationError for each broken rule. The
-// new state is the basis of the next check, even after a violation.
+// Commit checks the changes of one commit, and returns an error that joins a ViolationError for each broken rule. After
+// a violation, the next check still starts from the new state.
 func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -125,7 +126,7 @@ func (o *Observer) checkDocument(key Key, c documentChange, of map[string]*mailb
 			return
 		}
 		switch {
-		case kind.PartitionKey == "|survey": // readings without effect on the hub
+		case kind.PartitionKey == "|survey": // the hub's decisions do not depend on the survey
 		case strings.HasPrefix(key.ID, "filter"): // a hint
 		case strings.Contains(kind.PartitionKey, "|"):
 			o.checkDrawer(key, c)
@@ -149,8 +150,8 @@ func (o *Observer) addViolation(rule string, key Key, format string, args ...any
 	o.found = append(o.found, &ViolationError{Rule: rule, Text: fmt.Sprintf(format, args...), Document: key, Before: before, After: after})
 }
 
-// decodeInto decodes a document. A document that cannot be decoded is a violation. A missing document gives the zero
-// value.
+// decodeInto decodes a document, and returns false if this fails, which is a violation. For a nil document, into stays
+// the zero value.
 func (o *Observer) decodeInto(key Key, doc []byte, into any) bool {
 	if doc == nil {
 		return true
@@ -171,15 +172,15 @@ func (o *Observer) markReached(state string) {
 
 // A recipientState is the known state of a recipient.
 type recipientState struct {
-	key      Key // key of its head
+	key      Key // key of the head
 	head     headDocument
-	intents  map[string]*saveIntent // all intents so far
+	intents  map[string]*saveIntent // all intents so far, by id
 	ordinals map[string]map[int]*drawerState
 	gates    map[string]*gateDocument   // by id
 	bundles  map[string]*bundleDocument // by id
-	firsts   map[string]int64           // by group: the first number of the bundle that was opened last
-	began    map[string]int64           // by cabinet: the watermark before the cabinet was created
-	removals map[string]int64           // by bundle: the version of the change that removed it
+	firsts   map[string]int64           // first number of the bundle that was opened last, by group
+	began    map[string]int64           // watermark before the cabinet was created, by cabinet
+	removals map[string]int64           // number of the change that removed a bundle, by bundle
 	replaced map[string]bool            // earlier content objects of bundles
 }
 
@@ -196,7 +197,7 @@ func (o *Observer) recipientOf(name string) *recipientState {
 	return r
 }
 
-// gatePosition returns the position of the gates in a cabinet.
+// gatePosition returns the position in a cabinet, from the gate that has one.
 func (r *recipientState) gatePosition(cabinet string) cabinetPosition {
 	for _, g := range r.gates {
 		if _, ok := g.At[cabinet]; ok {

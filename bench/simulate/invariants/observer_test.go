@@ -11,7 +11,7 @@ import (
 
 type documentFields = map[string]any
 
-// putDocument returns the change that stores a document; a nil document is deleted.
+// putDocument returns the change that stores a document, or that deletes it if doc is nil.
 func putDocument(container, partition, id string, doc documentFields) embedded.Change {
 	c := embedded.Change{Database: "messagehub", Container: container, ID: id}
 	setText(&c.Partition, partition)
@@ -21,7 +21,7 @@ func putDocument(container, partition, id string, doc documentFields) embedded.C
 	return c
 }
 
-// setText sets a text of a type without an exported name.
+// setText sets a string field whose type is not exported.
 func setText[S ~string](to *S, text string) { *to = S(text) }
 
 const (
@@ -104,8 +104,8 @@ func noticeOf(bundle string, number int) embedded.Change {
 	return putDocument("bundles", "a", "notice|g|1", documentFields{"id": "notice|g|1", "recipient": "a", "kind": "notice", "number": number, "bundle": bundle})
 }
 
-// gateAsked returns a gate with subscribers.
-func gateAsked(generation int, open string, at documentFields) embedded.Change {
+// gateWithSubscribers returns a gate with subscribers.
+func gateWithSubscribers(generation int, open string, at documentFields) embedded.Change {
 	c := gateOf(generation, open, at)
 	doc := documentFields{}
 	_ = json.Unmarshal(c.JSON, &doc)
@@ -134,7 +134,7 @@ func changeOf(bundle string, number, version int) embedded.Change {
 	})
 }
 
-// expiringBundle returns a watched bundle that was dequeued, with members that say how it is removed.
+// expiringBundle returns a watched bundle in a state, with the members of how, which determine its removal.
 func expiringBundle(state string, how documentFields) embedded.Change {
 	c := watchedBundle(state, 1)
 	doc := documentFields{}
@@ -216,14 +216,14 @@ func afterRemoval(ordinal, total int) embedded.Change {
 	})
 }
 
-// gateWithout returns a gate that has forgotten the cabinet.
+// gateWithout returns a gate without a position in the cabinet, which was removed.
 func gateWithout(generation, removed int) embedded.Change {
 	return putDocument("bundles", "a", "gate.g", documentFields{
 		"id": "gate.g", "recipient": "a", "kind": "gate", "generation": generation, "at": documentFields{}, "removed": removed,
 	})
 }
 
-// headAfterReuse returns a head with an intent that uses the cabinet again after its removal.
+// headAfterReuse returns a head with an intent for the cabinet, which was removed before.
 func headAfterReuse(ordinal int) embedded.Change {
 	return putDocument("catalog", "a", "head", documentFields{
 		"id": "head", "partitionKey": "a", "reserved": 6, "watermark": 4, "cabinets": empty, "removedOrdinal": 2, "removedTotal": 4,
@@ -248,7 +248,7 @@ func TestObserver_AcceptsACorrectHistory(t *testing.T) {
 	observeHistory(t, append(dequeued[:7:7], changeList{bundleOf("b1", "open", 1, 3, 3, origin, b1), gateOf(3, "b1", origin), recordOf("replay")},
 		changeList{bundleOf("b1", "released", 1, 3, 3, origin, b1), gateOf(4, "", origin), recordOf("release")}))
 	observeHistory(t, append(opened[:6:6], changeList{bundleOf("b1", "skipped", 1, 3, 3, origin, b1), gateOf(2, "", behind), recordOf("skip")}))
-	observeHistory(t, append(opened[:6:6], changeList{gateAsked(2, "b1", origin)}, changeList{b1taken, gateAsked(3, "", behind), dequeueNoticeOf("b1", 3)}))
+	observeHistory(t, append(opened[:6:6], changeList{gateWithSubscribers(2, "b1", origin)}, changeList{b1taken, gateWithSubscribers(3, "", behind), dequeueNoticeOf("b1", 3)}))
 	observeHistory(t, append(noticed[:7:7], changeList{putDocument("bundles", "a", "notice|g|1", nil)}))
 	o := observeHistory(t, append(watched[:7:7], changeList{watchedBundle("dequeued", 1), gateOf(2, "", behind), changeOf("b1", 2, 1)}, changeList{putDocument("bundles", "a", "watched|g|1", nil)}))
 	require.EqualValues(t, 1, o.Changes("a", "b1"))
@@ -259,7 +259,7 @@ func TestObserver_AcceptsACorrectHistory(t *testing.T) {
 	require.Zero(t, o.Removal("b", "b1"))
 	observeHistory(t, append(watched[:7:7], changeList{watchedBundle("skipped", 0), gateOf(2, "", behind), recordOf("skip")}))
 	observeHistory(t, append(made[:6:6], changeList{requestedBundle("skipped", b1), gateOf(2, "", behind), recordOf("skip")}))
-	observeHistory(t, append(dequeued[:7:7], changeList{headOf(4, 4, nil, filled, documentFields{cab: documentFields{"floor": 2}})})) // the gate has passed it
+	observeHistory(t, append(dequeued[:7:7], changeList{headOf(4, 4, nil, filled, documentFields{cab: documentFields{"floor": 2}})})) // the gate is after the removed drawer
 	observeHistory(t, append(floored[:10:10], changeList{drawerOf(first, 1, 1, 3, true, "i0")}))                                      // documents below the floor are not checked
 }
 
@@ -357,7 +357,7 @@ func TestObserver_FindsEachViolation(t *testing.T) {
 		{"a notice out of turn", "notices", made, changeList{requestedBundle("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 1)}, "the generation of its gate"},
 		{"a notice that changes", "notices", noticed, changeList{noticeOf("b1", 3)}, "has changed"},
 
-		{"a Dequeue that was asked for without a notice", "notices", opened, changeList{b1taken, gateAsked(2, "", behind)}, "no notice for its subscribers was stored"},
+		{"a Dequeue that was asked for without a notice", "notices", opened, changeList{b1taken, gateWithSubscribers(2, "", behind)}, "no notice for its subscribers was stored"},
 		{"a notice that nobody asked for", "notices", opened, changeList{b1taken, gateOf(2, "", behind), dequeueNoticeOf("b1", 2)}, "from open to dequeued"},
 		{"a notice for subscribers in another commit", "notices", opened, changeList{dequeueNoticeOf("b1", 2)}, "created without the Dequeue"},
 

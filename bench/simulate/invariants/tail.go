@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A tailEvent is an event of a tail, or of a page that a tail was flushed to.
+// A tailEvent is an event of a tail, or of a page that a flush wrote.
 type tailEvent struct {
 	id       [16]byte
 	sequence int64
@@ -15,7 +15,8 @@ type tailEvent struct {
 
 var errPacked = errors.New("the packed events cannot be read")
 
-// unpackEvents returns the first n packed events. first is the base of their numbers.
+// unpackEvents returns the first n packed events. data stores each number relative to the previous one; the first
+// number is relative to first.
 func unpackEvents(data []byte, n int, first int64) ([]tailEvent, error) {
 	if len(data) < 5 || data[0] != 2 {
 		return nil, errPacked
@@ -46,7 +47,7 @@ func unpackEvents(data []byte, n int, first int64) ([]tailEvent, error) {
 		}
 		flags := data[0]
 		skip(1)
-		if length := uvarint(); flags&2 != 0 { // the document type, new or known
+		if length := uvarint(); flags&2 != 0 { // the document type: its text if it is new, its index if it is known
 			skip(length)
 		}
 		if flags&8 != 0 {
@@ -68,7 +69,7 @@ func unpackEvents(data []byte, n int, first int64) ([]tailEvent, error) {
 	return all, nil
 }
 
-// pagedSlots returns the slot up to which the last drawer is stored in pages.
+// pagedSlots returns the number of slots of the last drawer that are stored in pages.
 func (c cabinetEnd) pagedSlots() int {
 	if c.Tail == "" {
 		return c.Fill
@@ -146,7 +147,7 @@ func (o *Observer) checkTail(r *recipientState, key Key, before headDocument, na
 	return added
 }
 
-// checkDroppedTail checks the tail of a closed drawer: it was flushed, or all its events are acknowledged.
+// checkDroppedTail checks the tail of a closed drawer: the tail was flushed, or all its events are acknowledged.
 func (o *Observer) checkDroppedTail(r *recipientState, key Key, name string, was cabinetEnd) {
 	if was.Tail == "" || o.isPaged(was, was.Fill) {
 		return
@@ -159,7 +160,7 @@ func (o *Observer) checkDroppedTail(r *recipientState, key Key, name string, was
 	}
 }
 
-// isPaged reports whether the slots of a tail up to until are in counted pages.
+// isPaged reports whether the slots of a tail up to until are in pages that the drawer counts.
 func (o *Observer) isPaged(was cabinetEnd, until int) bool {
 	if was.Paged >= until {
 		return true
@@ -180,21 +181,21 @@ func (d *drawerState) hasPages(slot, until int) bool {
 	return true
 }
 
-// checkFlushed checks a page that was flushed from a tail. Pages before it may not be counted yet if a crash left
-// them; the next head counts all of them at once.
+// checkFlushed checks a page that was flushed from a tail. After a crash, the head may not count earlier flushed pages
+// yet; the next commit of the head counts all of them.
 func (o *Observer) checkFlushed(key Key, d *drawerState, is *pageDocument) {
 	last := d.r.head.Cabinets[d.cabinet]
 	events, err := unpackEvents(is.Events, is.Until-is.Slot, is.FirstSequence)
 	tail := o.tailEvents(d.r.key, d.cabinet, last)
-	begin := is.Slot - last.Paged // above 0 if earlier pages are not in the head yet
+	begin := is.Slot - last.Paged // above 0 if the head does not count earlier pages yet
 	if last.Drawer != is.PartitionKey || begin < 0 || !d.hasPages(last.Paged, is.Slot) || is.Until > last.Fill || err != nil || len(events) == 0 ||
 		len(tail) < begin+len(events) || !slices.Equal(tail[begin:begin+len(events)], events) {
 		o.addViolation("H8", key, "it has the slots %d to %d of drawer %d of %s, which are not the first slots of the tail from slot %d to %d", is.Slot, is.Until, d.ordinal, d.cabinet, last.Paged, last.Fill)
 	}
 }
 
-// isFlushedTo reports whether a flush may raise the count of the drawer: a page has these slots, and they are
-// committed.
+// isFlushedTo reports whether a flush may raise the count of the drawer from from to until: a page has these slots, and
+// the slots are committed.
 func (d *drawerState) isFlushedTo(id string, from, until int) bool {
 	last := d.r.head.Cabinets[d.cabinet]
 	p := d.pages[from]

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// objectOfChange returns the bucket and the key of the object with a resource name. The name is base64url of 1 and
-// the length and text of each.
+// objectOfChange returns the bucket and the key of the object with a resource name. The name is the base64url encoding
+// of the byte 1, the length and text of the bucket, and the length and text of the key.
 func objectOfChange(resource string) (bucket, key string, isObject bool) {
 	name, isObject := strings.CutPrefix(resource, "/v1/objects/")
 	b, err := base64.RawURLEncoding.DecodeString(name)
@@ -49,7 +49,8 @@ func (o *Observer) noteChange(k key, d *scopeDocument, existed bool, changed map
 	}
 }
 
-// isMark reports whether the commit only marks the object as watched. Such a write has no id.
+// isMark reports whether the commit only marks the object as watched. A write that only marks an object has no write
+// id.
 func (j *objectCheck) isMark(rows []objectRow) bool {
 	before, after := j.before, &j.doc
 	if !after.IsWatched || before.commits == 0 || len(after.Writes) != len(before.doc.Writes) {
@@ -74,8 +75,8 @@ func (r *objectRow) changeState() objectRow {
 	return f
 }
 
-// checkChanges checks the stored changes against P14: each change of the current row of a watched object has one, in
-// the same commit, and there are no others.
+// checkChanges checks the stored changes against P14: a commit stores exactly one change if it changes the current row
+// of a watched object, and no change otherwise.
 func (j *objectCheck) checkChanges() {
 	before, after := &j.before.doc, &j.doc
 	switch {

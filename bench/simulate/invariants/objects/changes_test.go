@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observeWatched returns a store that has changed a watched object and published the changes.
+// observeWatched returns a store with a watched object that was changed. Its changes are published.
 func observeWatched(t *testing.T) *observed {
 	t.Helper()
 	o := newObserved(t, "[C@10/1]")

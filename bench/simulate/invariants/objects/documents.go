@@ -71,11 +71,11 @@ func (r *objectRow) identityOf() eventIdentity {
 	return eventIdentity{version: r.Version, kind: r.Type, sequencer: r.Sequencer}
 }
 
-// factsOf returns the fields of a row that never change.
+// factsOf returns a copy of r with only the fields that never change.
 func (r *objectRow) factsOf() objectRow {
 	f := *r
 	f.BaseForm, f.Base, f.Rank, f.After, f.Duplicates, f.Reordered = 0, "", 0, "", 0, 0
-	f.Attributes, f.IngestID = "", "" // checked by checkPatches
+	f.Attributes, f.IngestID = "", "" // checkPatches checks them
 	return f
 }
 
@@ -83,7 +83,7 @@ func (r *objectRow) isGenerated() bool { return r.Sequencer == "" }
 
 func (r *objectRow) isDeleteMarker() bool { return r.Type == deleted && r.IsMarker }
 
-// isLive reports whether the version exists after the event.
+// isLive reports whether the version of the row exists after the event.
 func (r *objectRow) isLive() bool { return r.Type == created || r.isDeleteMarker() }
 
 // isOver reports whether the event says that its version was the newest of all versions.
@@ -115,8 +115,8 @@ type rowOrder struct {
 	sequencer string
 }
 
-// baseOf returns a text of a sequencer that sorts as sequencers do. Hexadecimal sequencers come before all others, as
-// if padded to 64 digits; of the others the longer one is later.
+// baseOf returns a text that sorts as the sequencer. Hexadecimal sequencers are padded to 64 digits, and sort before
+// all opaque ones. Opaque sequencers sort by length first.
 func baseOf(form int, sequencer string) string {
 	switch {
 	case sequencer == "":
@@ -156,10 +156,10 @@ type scopeDocument struct {
 	ID     string `json:"id"`
 	Kind   string `json:"kind"`
 	Bucket string `json:"bucket"`
-	Shards int    `json:"shards"` // of a bucket
+	Shards int    `json:"shards"` // number of shards of a bucket
 
 	Key              string      `json:"key"`
-	Live             any         `json:"live"` // of an object: whether it has a current row; of a copy: see checkCopies
+	Live             any         `json:"live"` // in an object: whether it has a current row; in a copy: see checkCopies
 	Current          *objectRow  `json:"current"`
 	Rows             []objectRow `json:"rows"`
 	Events           int64       `json:"events"`
@@ -173,21 +173,21 @@ type scopeDocument struct {
 	ForgottenTo      string      `json:"forgottenTo"`
 	ForgottenRows    int64       `json:"forgottenRows"`
 
-	Object  string    `json:"object"` // of a spilled row or a copy: the id of its object
+	Object  string    `json:"object"` // in a spilled row or a copy: the id of its object
 	Version string    `json:"version"`
 	Row     objectRow `json:"row"`
 
 	IsWatched bool  `json:"watched"`
-	Changes   int64 `json:"changes"` // changes while it was watched
+	Changes   int64 `json:"changes"` // number of changes while the object was watched
 
-	StateVersion int64 `json:"stateVersion"` // version of its last change for the topic
+	StateVersion int64 `json:"stateVersion"` // version of the object's last change for the topic
 
-	Resource string `json:"resource"` // of a stored change, like the following fields
+	Resource string `json:"resource"` // resource of a stored change; Number and Event belong to the change too
 	Number   int64  `json:"number"`
 	Event    string `json:"event"`
 }
 
-// A floor is a stored order. Its base is the sequencer without trailing zeros.
+// A floor is the stored order of a row. Its base is a sequencer; a hexadecimal one has no trailing zeros.
 type floor struct {
 	Base      string `json:"base"`
 	Rank      int    `json:"rank"`
@@ -199,10 +199,10 @@ type floor struct {
 	Sequencer string `json:"sequencer"`
 }
 
-// orderOf returns the order of a floor. The base of an opaque sequencer is ~, its length, : and its text.
+// orderOf returns the order of a floor. The base of an opaque sequencer has the form ~length:text.
 func (f *floor) orderOf() rowOrder {
 	if f == nil {
-		return rowOrder{rank: -1} // below all rows
+		return rowOrder{rank: -1} // an order below all rows
 	}
 	o := rowOrder{rank: f.Rank, after: f.After, time: f.Time, number: f.Number, kind: f.Type, version: f.Version, sequencer: f.Sequencer}
 	if text, isOpaque := strings.CutPrefix(f.Base, "~"); isOpaque {
@@ -214,7 +214,7 @@ func (f *floor) orderOf() rowOrder {
 	return o
 }
 
-// plainKey is the number of bytes of a key in its id.
+// plainKey is the number of bytes of a key that the id of its object contains.
 const plainKey = 600
 
 // idOf returns the id of the object with a key.

@@ -3,7 +3,7 @@ package objects
 // checkForgotten checks removed rows and new rows against L1 and L7.
 func (j *objectCheck) checkForgotten(rows []objectRow) {
 	present := make(map[eventIdentity]bool, len(rows))
-	newest := make(map[string]objectRow) // newest row of each version, before and after
+	newest := make(map[string]objectRow) // newest row of each version, among the rows before and after the commit
 	note := func(r objectRow) {
 		if top, has := newest[r.Version]; !has || compareRows(top, r) < 0 {
 			newest[r.Version] = r
@@ -56,7 +56,7 @@ func (j *objectCheck) checkGone(r *objectRow, isNewest bool) {
 	}
 }
 
-// checkNew checks that a new row was not forgotten before.
+// checkNew checks that a new row is not a row that was forgotten before.
 func (j *objectCheck) checkNew(r *objectRow) {
 	if _, isOld := j.before.rows[r.identityOf()]; isOld {
 		return
@@ -71,7 +71,7 @@ func (j *objectCheck) checkNew(r *objectRow) {
 	}
 }
 
-// checkMemory checks that what the object remembers of forgotten rows only grows.
+// checkMemory checks that the object's record of forgotten rows never shrinks.
 func (j *objectCheck) checkMemory() {
 	before, after := &j.before.doc, &j.doc
 	if !j.exists || before.Kind == "" {

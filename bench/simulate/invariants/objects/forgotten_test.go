@@ -15,7 +15,7 @@ import (
 
 const retention = 10 * time.Second
 
-// sweepAndCheck forgets all that may be forgotten at a time after the first moment.
+// sweepAndCheck forgets all rows that may be forgotten at the first moment plus after.
 func (o *observed) sweepAndCheck(after time.Duration) {
 	o.t.Helper()
 	o.now = objecttest.FirstMoment.Add(after)
@@ -129,7 +129,7 @@ func TestForgetting_ChangesNothingElse(t *testing.T) {
 	changes := swept.editDocument(t, func(docs map[string]members) {
 		d := docs[idOf("key")]
 		writes := d["writes"].([]any)
-		d["writes"] = writes[:len(writes)-1] // without a new write
+		d["writes"] = writes[:len(writes)-1] // remove the id of the new write
 		d["rows"].([]any)[0].(members)["duplicates"] = 1
 	})
 	for id, c := range o.documents {

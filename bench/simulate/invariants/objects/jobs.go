@@ -26,19 +26,19 @@ type job struct {
 	Attempts int    `json:"attempts"`
 }
 
-// crawlKind is the kind of jobs of which a bucket has at most one.
+// crawlKind is the kind of a crawl. A bucket has at most one running job of this kind.
 const crawlKind = "crawl"
 
-// requestOf returns the request that a separate document holds.
+// requestOf returns the request of a job from the separate document that stores it.
 func requestOf(text []byte) string {
 	var d struct {
 		Request string `json:"request"`
 	}
-	_ = json.Unmarshal(text, &d) // it is valid JSON, or nil
+	_ = json.Unmarshal(text, &d) // text is valid JSON, or nil
 	return d.Request
 }
 
-// checkJob checks a change of a job, or of the document that says which job runs.
+// checkJob checks a change of a job, or of the document that names the running job of a bucket.
 func (o *Observer) checkJob(k key, kind string, text []byte) {
 	var after job
 	if text != nil {
@@ -95,12 +95,12 @@ func isBehind(cursor, than string) bool {
 	var a, b struct {
 		Last []byte `json:"last"`
 	}
-	_ = json.Unmarshal([]byte(cursor), &a) // an empty cursor is the first one; other jobs have other cursors
+	_ = json.Unmarshal([]byte(cursor), &a) // the cursor may be empty at the start, and cursors of other jobs have no last key
 	_ = json.Unmarshal([]byte(than), &b)
 	return bytes.Compare(a.Last, b.Last) < 0
 }
 
-// checkRunningJobs checks that each bucket has at most one running crawl, and the document that says so.
+// checkRunningJobs checks that each bucket has at most one running crawl, and a document that names it.
 func (o *Observer) checkRunningJobs() {
 	running := make(map[string]string) // UUIDs of running jobs, by bucket
 	for _, uuid := range slices.Sorted(maps.Keys(o.jobs)) {
@@ -128,7 +128,7 @@ func (o *Observer) checkRunningJobs() {
 	}
 }
 
-// checkCrawled checks that a new row of a crawl is of a job for its bucket.
+// checkCrawled checks that a new row of a crawl refers to a job for the bucket of the row.
 func (j *objectCheck) checkCrawled(r *objectRow) {
 	text, isOfCrawl := strings.CutPrefix(r.Message, "crawl/")
 	if !isOfCrawl {

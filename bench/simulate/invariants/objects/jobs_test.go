@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observeJobs returns a store with a crawl that has ended, and one that was taken over.
+// observeJobs returns a store with a crawl that has ended, and a crawl that another node took over.
 func observeJobs(t *testing.T) *observed {
 	t.Helper()
 	o := newObserved(t, script)
@@ -64,7 +64,7 @@ func TestObserver_FindsEachViolationOfJobs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := observeJobs(t)
-			docs := make(map[string]members) // the ended job, the running job, and the document that says which job runs
+			docs := make(map[string]members) // the ended job, the running job, and the document that names the running job
 			for id, c := range o.documents {
 				d := members{}
 				require.NoError(t, json.Unmarshal(c.JSON, &d))
@@ -111,7 +111,7 @@ func TestJobRequest_NeverChanges(t *testing.T) {
 	o := newObserved(t, "[C@10/1]")
 	id := domain.NewJobID(domain.InventoryJob, o.now, [10]byte{1})
 	require.NoError(t, o.store.CreateJob(t.Context(), &domain.Job{ID: id, Bucket: "bucket", Request: "manifest", State: domain.JobRunning, Started: o.now}))
-	_, err := o.store.StopJob(t.Context(), id, o.now) // its request then expires
+	_, err := o.store.StopJob(t.Context(), id, o.now) // the request of an ended job expires
 	require.NoError(t, err)
 	c := o.documents["request."+id.UUID()]
 	require.NoError(t, o.Commit([]embedded.Change{c}))

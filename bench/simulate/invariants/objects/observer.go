@@ -19,27 +19,28 @@ type Observer struct {
 	// Reached is called with the name of each rare state that a commit reaches. It may be nil.
 	Reached func(state string)
 
-	// HasTopic says that all nodes have Options.Topic.
+	// HasTopic says that Options.Topic is set on all nodes.
 	HasTopic bool
 
-	// Forgets returns the times before which rows may be forgotten: rows with a newer row of their version, and the
-	// last rows of versions that do not exist. If Forgets is nil, no row may be forgotten.
+	// Forgets returns two times. A row with a newer row of its version may be forgotten if it is older than rows. The
+	// newest row of a version that does not exist may be forgotten if it is older than dead. If Forgets is nil, no row
+	// may be forgotten.
 	Forgets func() (rows, dead time.Time)
 
 	mu        sync.Mutex
 	patches   []*expectedPatch
 	jobs      map[string]job    // by UUID
-	running   map[string]string // UUIDs of running jobs, by id of the document that records them
-	requests  map[key]string    // requests of jobs, by document
+	running   map[string]string // UUIDs of running jobs, by the id of the document that names the running job
+	requests  map[key]string    // requests of jobs, by the document that stores them
 	documents map[key]scopeDocument
 	objects   map[key]*objectState
-	buckets   map[string]int          // number of shards
-	created   map[key][]scopeDocument // changes that the current commit stores, by object
-	states    map[key][]scopeDocument // the same for the topic
+	buckets   map[string]int          // number of shards, by bucket
+	created   map[key][]scopeDocument // changes for watches that the current commit stores, by object
+	states    map[key][]scopeDocument // changes for the topic that the current commit stores, by object
 	found     []error
 }
 
-// A key identifies a document, or the object with this document.
+// A key identifies a document, or the object that the document stores.
 type key struct{ partition, id string }
 
 // An objectState is the known state of an object.
@@ -67,7 +68,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.found, o.created, o.states = nil, make(map[key][]scopeDocument), make(map[key][]scopeDocument)
-	changed := make(map[key]bool) // true if the document of the object changed
+	changed := make(map[key]bool) // objects with a changed document; true if their own document changed
 	for _, c := range changes {
 		if c.Container != containers.Objects {
 			o.addViolation("containers", key{"", c.ID}, "no checker checks the documents of container %s", c.Container)
@@ -142,7 +143,7 @@ func (o *Observer) noteDocument(c embedded.Change, changed map[key]bool) {
 		}
 	case "job", "running":
 		o.checkJob(k, d.Kind, c.JSON)
-	case "sweep": // the position of a sweep; what the sweep forgets is checked
+	case "sweep": // the position of a sweep is not checked, but each row that the sweep forgets is
 	default:
 		o.addViolation("layout", k, "no checker checks documents of kind %q", d.Kind)
 	}
@@ -204,7 +205,7 @@ func (o *Observer) Commits(bucket, name string) int {
 }
 
 func (o *Observer) addViolation(rule string, k key, format string, args ...any) {
-	text, _ := json.Marshal(o.documents[k]) // texts and numbers can be encoded
+	text, _ := json.Marshal(o.documents[k]) // a scopeDocument can always be encoded
 	const limit = 2000
 	o.found = append(o.found, fmt.Errorf("%s: %s\n  document %s of %s\n  is       %s", rule, fmt.Sprintf(format, args...), k.id, k.partition, text[:min(len(text), limit)]))
 }

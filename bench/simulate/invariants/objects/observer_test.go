@@ -21,30 +21,30 @@ import (
 // members are the members of a stored document.
 type members = map[string]any
 
-// An observed is a store with an observer of its commits.
+// An observed is an object store whose commits are checked.
 type observed struct {
 	*Observer
 	t         *testing.T
 	store     *objectstore.Store
 	now       time.Time // time of the store's clock
 	draws     uint64
-	documents map[string]embedded.Change // last change of each id
+	documents map[string]embedded.Change // last change of each document, by id
 	reached   map[string]int
 }
 
-// script has an event without sequencer that moves, versions of which some are spilled, and a late event.
+// script has an event without a sequencer, whose position moves, versions with spilled rows, and a late event.
 const script = "[C@10/1+10] [D@20/1+20] [C@30/2+30] [C@-/2+36] [C@35/2+35] [C@40/3+40] [C@50/4+50] [C@60/4+60] [C@12/1+12] [C@12/1+12] [M@70/5+70]"
 
-// newObserved stores the events of a script, and checks each commit.
+// newObserved returns a store that has stored the events of a script.
 func newObserved(t *testing.T, script string) *observed { return observeFor(t, script, 0) }
 
-// observeFor is newObserved for a store with a retention.
+// observeFor is like newObserved, for a store with a retention.
 func observeFor(t *testing.T, script string, retention time.Duration) *observed {
 	t.Helper()
 	return observeWith(t, script, retention, false)
 }
 
-// observeWith is observeFor for a store that may have a topic.
+// observeWith is like observeFor, for a store that may have a topic.
 func observeWith(t *testing.T, script string, retention time.Duration, hasTopic bool) *observed {
 	t.Helper()
 	o := &observed{Observer: New(), t: t, now: objecttest.FirstMoment, documents: make(map[string]embedded.Change), reached: make(map[string]int)}
@@ -67,7 +67,7 @@ func observeWith(t *testing.T, script string, retention time.Duration, hasTopic 
 	}}, objectstore.Containers())
 	o.store = objectstore.New(a.Connect(), objectstore.Options{
 		Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Retention: domain.ObjectRetention(retention), Topic: hasTopic, Clock: func() time.Time { return o.now },
-		Random: func() uint64 { o.draws++; return o.draws }, // so that two stores have the same ids
+		Random: func() uint64 { o.draws++; return o.draws }, // deterministic, so that two stores have the same ids
 	})
 	for _, outcome := range o.ingestEvents(script) {
 		require.NotEqual(t, domain.ObjectTooOld, outcome)
@@ -93,7 +93,7 @@ func (o *observed) nameOf() domain.ObjectName {
 	return name
 }
 
-// editDocument returns the changed documents after edit. The object gets one more write.
+// editDocument returns the documents that edit changes. It adds a write id to the object before it calls edit.
 func (o *observed) editDocument(t *testing.T, edit func(docs map[string]members)) (changes []embedded.Change) {
 	docs := make(map[string]members)
 	for id, c := range o.documents {
@@ -105,7 +105,7 @@ func (o *observed) editDocument(t *testing.T, edit func(docs map[string]members)
 	object["writes"] = append(object["writes"].([]any)[max(len(object["writes"].([]any))-7, 0):], "another")
 	edit(docs)
 	for _, id := range slices.Sorted(maps.Keys(docs)) {
-		if _, isThere := o.documents[id]; !isThere { // a new document
+		if _, isThere := o.documents[id]; !isThere { // edit created the document
 			c := o.documents[idOf("key")]
 			c.ID = id
 			o.documents[id] = c
@@ -142,7 +142,7 @@ func TestObserver_FindsEachViolationOfTheLedger(t *testing.T) {
 	object := func(docs map[string]members) members { return docs[idOf("key")] }
 	rows := func(docs map[string]members) []any { return object(docs)["rows"].([]any) }
 	row := func(docs map[string]members, i int) members { return rows(docs)[i].(members) }
-	// spilled returns a spilled row with a sequencer, or its copy.
+	// spilled returns the document of a kind, a spilled row or a copy, for the row with a sequencer.
 	spilled := func(docs map[string]members, kind, sequencer string) (id string, fields members) {
 		for id, d := range docs {
 			if fields, has := d["row"].(members); has && d["kind"] == kind && (fields["sequencer"] == sequencer || sequencer == "" && fields["number"] != nil) {

@@ -7,8 +7,8 @@ import (
 
 // A Patch is a requested change of a row.
 type Patch struct {
-	Attributes map[string]string // members that it adds, as JSON
-	IngestID   string            // ingest id that it sets
+	Attributes map[string]string // JSON values of the members that the patch adds, by name
+	IngestID   string            // ingest id that the patch sets
 }
 
 // Expect notes a patch that may be applied from now on, and returns its number.
@@ -19,7 +19,7 @@ func (o *Observer) Expect(p Patch) int {
 	return len(o.patches) - 1
 }
 
-// Applied returns how often a patch was applied.
+// Applied returns how many times patch n was applied.
 func (o *Observer) Applied(n int) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,7 +73,7 @@ func (j *objectCheck) isPatched(before, after *objectRow) bool {
 	return false
 }
 
-// membersOf returns the members of a JSON object, or nil.
+// membersOf returns the members of a JSON object as JSON, or nil if text is not an object.
 func membersOf(text string) map[string]string {
 	members := make(map[string]string)
 	if text == "" {

@@ -2,11 +2,12 @@ package objects
 
 import "cmp"
 
-// A rowPosition identifies the row that a generated position is behind.
+// A rowPosition is the generated position of a row without a sequencer. It is directly after an anchor, which is
+// another row.
 type rowPosition struct {
 	base  string
 	rank  int
-	after string // the time of that row, if it is over others
+	after string // time of the anchor, if the anchor has a generated position
 }
 
 func (p rowPosition) comparePositions(q rowPosition) int {
@@ -15,14 +16,14 @@ func (p rowPosition) comparePositions(q rowPosition) int {
 	return cmp.Or(cmp.Compare(p.base, q.base), cmp.Compare(p.rank, q.rank), cmp.Compare(pAfter, qAfter))
 }
 
-// positionBehind returns the position of g if a anchors it, and false otherwise. A delete marker, and the latest
-// version in a listing, are over the native rows of all versions. Other rows are behind the native rows of their
-// version, and behind rows that are over others.
+// positionBehind returns the position of g after its anchor a, and false if a does not anchor g. If g is a delete marker
+// or the latest version of a listing (see isOver), native rows of all versions anchor it. Any other row is anchored by
+// native rows of its version, and by rows of its version for which isOver is true.
 func positionBehind(a, g *objectRow) (rowPosition, bool) {
 	switch isNative := !a.isGenerated(); {
 	case g.isOver() && isNative:
 		return rowPosition{base: baseOf(a.Form, a.Sequencer), rank: overRow}, true
-	case g.isOver(): // the row below a may be forgotten
+	case g.isOver(): // the native row that anchors a may be forgotten, so a stands for it
 		return rowPosition{base: baseOf(a.BaseForm, a.Base), rank: overRow}, a.isOver() && a != g
 	case a.Version != g.Version || a == g:
 		return rowPosition{}, false
@@ -32,8 +33,8 @@ func positionBehind(a, g *objectRow) (rowPosition, bool) {
 	return rowPosition{baseOf(a.BaseForm, a.Base), a.Rank, a.Time}, a.isOver()
 }
 
-// checkPositions checks generated positions against L6. If times are equal or unknown, the order of arrival decides,
-// which the rows do not show.
+// checkPositions checks generated positions against L6. For equal or unknown times, a position depends on the order of
+// arrival, which rows do not record, so checkPositions permits every order.
 func (j *objectCheck) checkPositions(rows []objectRow) {
 	numbers := make(map[int64]bool)
 	for i := range rows {
@@ -83,7 +84,7 @@ func (j *objectCheck) checkPosition(g *objectRow, rows []objectRow) {
 	for i := range rows {
 		note(&rows[i], true)
 	}
-	for _, r := range j.before.forgotten { // a forgotten row may have been the row before g
+	for _, r := range j.before.forgotten { // a forgotten row may be the anchor of g
 		note(&r, false)
 	}
 	for i := range j.gone {

@@ -11,11 +11,11 @@ type objectCheck struct {
 	key     key
 	before  *objectState
 	doc     scopeDocument
-	exists  bool        // doc is stored
-	gone    []objectRow // rows that were removed
+	exists  bool        // whether doc is stored
+	gone    []objectRow // rows that the commit removed
 	spilled []objectRow // spilled rows, in order
 	heads   map[string]objectRow
-	live    map[string]any // values of live in the copies
+	live    map[string]any // values of the field live in the copies, by version
 }
 
 // allRows returns all rows in order.
@@ -79,7 +79,7 @@ func (j *objectCheck) checkRows(rows []objectRow) {
 	for id, before := range j.before.rows {
 		after, isThere := seen[id]
 		switch {
-		case !isThere: // checked by checkForgotten
+		case !isThere: // checkForgotten checks removed rows
 		case after.factsOf() != before.factsOf():
 			j.addViolation("L1", "the row of event %+v changed from %+v to %+v", id, before, after)
 		case after.Duplicates < before.Duplicates:
@@ -169,8 +169,8 @@ func (j *objectCheck) checkFloor() {
 	}
 }
 
-// checkCopies checks against L4 the field by which the highest live copy is found: a text that sorts as the rows do
-// if the row is live, and false otherwise.
+// checkCopies checks the field live of copies against L4. If the row is live, the field must be a text that sorts as the
+// rows, because the store finds the highest live copy by it. Otherwise the field must be false.
 func (j *objectCheck) checkCopies() {
 	rows := slices.SortedFunc(maps.Values(j.heads), compareRows)
 	last := ""
@@ -187,7 +187,7 @@ func (j *objectCheck) checkCopies() {
 	}
 }
 
-// maxWrites is the number of write ids that an object keeps.
+// maxWrites is the maximum number of write ids that an object records.
 const maxWrites = 8
 
 // checkWrites checks the write ids against L5.

@@ -22,8 +22,8 @@ func (o *Observer) noteState(k key, d *scopeDocument, existed bool, changed map[
 	}
 }
 
-// checkStates checks the changes for the topic against P14: each change of the current state of an object has one, in
-// the same commit, and there are no others. Their versions ascend.
+// checkStates checks the changes for the topic against P14: a commit stores exactly one change if it changes the current
+// state of an object, and no change otherwise. The versions of the changes ascend.
 func (j *objectCheck) checkStates() {
 	before, after := j.before.doc.Current, j.doc.Current
 	event, of := "", after

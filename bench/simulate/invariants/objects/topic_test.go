@@ -13,7 +13,7 @@ import (
 func TestObserver_AcceptsCommitsForTheTopic(t *testing.T) {
 	o := observeWith(t, script, 0, true)
 	o.ingestEvents("[C@80/6+80] [D@90/6+90] [C@A0/7+100]")
-	// The script has two creations, two deletions and four updates.
+
 	require.Equal(t, 11, o.reached["a change was stored for the topic"])
 	o.publishChanges()
 	require.NoError(t, o.Commit(o.editDocument(t, func(map[string]members) {})))
@@ -81,7 +81,7 @@ func TestObserver_FindsEachViolationOfTheTopic(t *testing.T) {
 			o := observeWith(t, "[C@10/1] [C@20/1]", 0, true)
 			o.publishChanges()
 			err := o.Commit(o.editDocument(t, tc.edit))
-			if tc.rule == "" { // another rule reports attributes that no patch has changed
+			if tc.rule == "" { // no rule of the topic is broken, but L10 reports attributes that no patch changed
 				require.NotContains(t, err.Error(), "P14")
 				return
 			}
@@ -90,7 +90,7 @@ func TestObserver_FindsEachViolationOfTheTopic(t *testing.T) {
 	}
 }
 
-// Without a topic, no change is stored for it.
+// A store without a topic must not store changes for a topic.
 func TestObserver_FindsChangesWithoutATopic(t *testing.T) {
 	o := observeWith(t, "[C@10/1]", 0, true)
 	o.publishChanges()

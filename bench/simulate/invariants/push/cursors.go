@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// A cursor is what the Observer knows of a cursor.
+// A cursor is the known state of a cursor.
 type cursor struct {
 	doc         cursorDoc
-	begin       map[int]int64    // by priority: the number of its first entry
-	at          map[int]int64    // by priority: the number of the first entry that it has not taken
-	outstanding map[Entry]bool   // entries that are open, fetched by the consumer, or retried
-	retries     map[Entry]*retry // without dead letters
+	begin       map[int]int64    // number of the first entry of the cursor, by priority
+	at          map[int]int64    // number of the first entry that the cursor has not taken, by priority
+	outstanding map[Entry]bool   // entries that are open, fetched by the consumer, or waiting for a retry
+	retries     map[Entry]*retry // retries that are not dead letters
 	dead        map[Entry]*retry
 	fetched     map[Entry]bool // entries of dequeued bundles; immutable
 	takeovers   int
-	revived     int // dead letters that the last commit revived
+	revived     int // number of dead letters that the last commit revived
 }
 
 type cursorDoc struct {
@@ -52,7 +52,7 @@ type retry struct {
 	Position string   `json:"position"`
 	Attempts int      `json:"attempts"`
 	Due      int64    `json:"due"`
-	Replay   int      `json:"replay"` // number of the last request that replayed it
+	Replay   int      `json:"replay"` // number of the last request that replayed the entry
 	History  []string `json:"history"`
 }
 
@@ -113,7 +113,7 @@ func (o *Observer) checkCursor(id string, changes []partitionChange) {
 			o.addViolation("P7", *main, "the shard does not list the cursor")
 		}
 		o.checkBegin(id, next, *main)
-		for _, text := range next.doc.At { // a new cursor begins there
+		for _, text := range next.doc.At { // the positions of a new cursor are its begin
 			if e, err := entryOf(next.doc.Stream, text); err == nil {
 				before.at[e.Priority], next.begin[e.Priority] = e.Number, e.Number
 			}
@@ -183,7 +183,7 @@ func (o *Observer) readCursor(next, before *cursor, main partitionChange, change
 			failed = old.Attempts
 		}
 		if old := before.retries[e]; r.Replay > 0 && (old == nil || old.Replay != r.Replay) {
-			failed = r.Attempts - 1 // a replay restarts its attempts
+			failed = r.Attempts - 1 // a replay resets the number of attempts
 			if r.Attempts != 0 {
 				o.addViolation("P8", c, "it is replayed with %d attempts", r.Attempts)
 			}
@@ -229,7 +229,7 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 		if at < before.at[p] {
 			o.addViolation("P1", main, "priority %d went back from entry %d to %d", p, before.at[p], at)
 		}
-		// A watch may begin behind changes that are not published yet.
+		// The cursor of a watch may begin after changes that are stored but not published.
 		begins := strings.HasPrefix(id, "w|") && at == before.at[p]
 		if known := o.streams[b.Stream]; !begins && (known == nil || at > int64(len(known.entries[p]))) {
 			o.addViolation("P1", main, "priority %d is at entry %d, which was not published", p, at)
@@ -243,8 +243,8 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 			newly++
 		}
 	}
-	// Deliveries beyond the entries that were taken are replays. Some of them were outstanding before and ended in
-	// the same commit.
+	// If more deliveries were triggered than entries were taken, the excess are replays. A replayed delivery is not
+	// visible in next.outstanding if it ended in the same commit.
 	again := int(b.Triggered-a.Triggered) - (len(began) - int(b.Filtered-a.Filtered))
 	if asked := o.countRequestedReplays(id, a, b); again > asked || again < newly {
 		o.addViolation("P3", main, "%d deliveries are replayed, %d of them visibly, but %d were requested", again, newly, asked)
@@ -284,8 +284,8 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 	}
 }
 
-// countRequestedReplays returns how many deliveries a commit may repeat: those of the requests that it follows, and
-// those by which the replay of a range has grown.
+// countRequestedReplays returns the number of deliveries that a commit may replay: one for each replay request of a
+// single entry that the commit follows, and the new matches of the replay of a range.
 func (o *Observer) countRequestedReplays(id string, a, b *cursorDoc) int {
 	n := int(b.Matched)
 	if a.Replay == b.Replay {
@@ -309,8 +309,8 @@ func (o *Observer) countRequestedReplays(id string, a, b *cursorDoc) int {
 	return n
 }
 
-// Replaying returns the number of the last request that a cursor has followed, the number of the last stored request,
-// and whether the replay of a range is running.
+// Replaying returns the number of the last replay request that a cursor has followed, the number of the last stored
+// replay request, and whether the replay of a range is running.
 func (o *Observer) Replaying(id string) (followed, requested int, isRunning bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -323,7 +323,7 @@ func (o *Observer) Replaying(id string) (followed, requested int, isRunning bool
 	return followed, requested, isRunning
 }
 
-// checkEnded compares ended deliveries with what their receiver did.
+// checkEnded compares ended deliveries with the responses of their receiver.
 func (o *Observer) checkEnded(id string, before, next *cursor, ended []Entry, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	if o.callbacks.Matches == nil || b.Cancelled > a.Cancelled || b.Expired > a.Expired {
@@ -345,8 +345,8 @@ func (o *Observer) checkEnded(id string, before, next *cursor, ended []Entry, ma
 	}
 }
 
-// checkOwner checks a commit that changes the owner against the rule of the fence. The commit may make a poison
-// delivery a dead letter.
+// checkOwner checks a commit that changes the owner against P5. As an exception, the commit may make a poison delivery a
+// dead letter.
 func (o *Observer) checkOwner(before, next *cursor, settled int64, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	next.takeovers = before.takeovers
@@ -364,8 +364,8 @@ func (o *Observer) checkOwner(before, next *cursor, settled int64, main partitio
 	}
 }
 
-// Outstanding returns the outstanding deliveries of a cursor and, for each priority, the number of the first entry
-// that it has not taken.
+// Outstanding returns the outstanding deliveries of a cursor and, for each priority, the number of the first entry that
+// the cursor has not taken.
 func (o *Observer) Outstanding(id string) (entries []Entry, at map[int]int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -411,8 +411,8 @@ func (o *Observer) IsRetired(id string) bool {
 	return c != nil && c.doc.Retired
 }
 
-// Attempts returns the number of counted attempts of a cursor, and how often an owner has lost it because another
-// incarnation took over the cursor or its shard.
+// Attempts returns the number of counted attempts of a cursor. losses is the number of times that an owner lost the
+// cursor because another incarnation took over the cursor or its shard.
 func (o *Observer) Attempts(id string) (attempts int64, losses int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

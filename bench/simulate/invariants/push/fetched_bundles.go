@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkBundle checks the bundle that the consumer of a cursor has fetched. It stays the same until it is dequeued,
-// which ends its deliveries.
+// checkBundle checks the bundle that the consumer of a cursor has fetched. The bundle stays the same until it is
+// dequeued, which ends its deliveries.
 func (o *Observer) checkBundle(before, next *cursor, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	next.fetched = before.fetched
@@ -55,7 +55,7 @@ func (c *cursor) heldEntries() map[Entry]bool {
 	return held
 }
 
-// Fetched reports whether an entry is in the bundle of its consumer, or was in a dequeued one.
+// Fetched reports whether an entry is in the current bundle of the consumer, or was in a dequeued bundle.
 func (o *Observer) Fetched(id string, e Entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,7 +73,7 @@ func (o *Observer) Bundle(id string) string {
 	return ""
 }
 
-// Owner returns the incarnation that last stored a cursor.
+// Owner returns the incarnation of the node that last stored a cursor.
 func (o *Observer) Owner(id string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -94,7 +94,7 @@ type party struct {
 	Token    string   `json:"token"`
 }
 
-// checkParty checks a change of a party. A consumer keeps its position.
+// checkParty checks a change of a party. The position of a consumer must not change.
 func (o *Observer) checkParty(c partitionChange) {
 	if c.json == nil {
 		o.addViolation("P18", c, "a party was removed")
@@ -130,7 +130,7 @@ func isPartyList(partition string) bool {
 // checkBegin checks that the cursor of a consumer or a watch begins at the stored position.
 func (o *Observer) checkBegin(id string, next *cursor, main partitionChange) {
 	if w := o.watches[id]; strings.HasPrefix(id, "w|") {
-		// A node may create the cursor of a watch that another node has deleted meanwhile.
+		// w is nil if another node deleted the watch before its cursor was created.
 		if w != nil && (next.doc.Stream != streamOfResource(w.Resource) || !slices.Equal(next.doc.At, beginOf(w))) {
 			o.addViolation("P18", main, "the cursor does not begin where its watch does: %+v", w)
 		}

@@ -22,15 +22,15 @@ type Entry struct {
 
 func (e Entry) String() string { return fmt.Sprintf("%s %d.%d", e.Stream, e.Priority, e.Number) }
 
-// Callbacks tell an Observer what receivers and nodes have done. They are called during commits.
+// Callbacks report to an Observer what receivers and nodes have done. The Observer calls them during commits.
 type Callbacks struct {
 	// Matches reports whether an entry passes the filter of a cursor.
 	Matches func(cursor string, e Entry) bool
 	// Accepted reports whether the receiver of a cursor has accepted an entry.
 	Accepted func(cursor string, e Entry) bool
-	// Calls returns the number of calls that nodes have begun for a cursor.
+	// Calls returns the number of calls to the receiver of a cursor that nodes have begun.
 	Calls func(cursor string) int64
-	// Budget returns the limit for the attempts with an entry.
+	// Budget returns the maximum number of attempts for an entry of a cursor.
 	Budget func(cursor string) int
 	// Reached is called with the name of each rare state that a commit reaches. It may be nil.
 	Reached func(state string)
@@ -43,16 +43,16 @@ type Observer struct {
 	mu         sync.Mutex
 	streams    map[string]*streamState
 	cursors    map[string]*cursor
-	shards     map[string]map[string]*shardEntry // by partition and cursor
-	watched    map[string]bool                   // partitions of pages that their shards list
-	pages      map[string]map[string]*watchPage  // by partition and id
-	parties    map[string]*party                 // by partition and id
+	shards     map[string]map[string]*shardEntry // entries of cursors in their shards, by partition and cursor
+	watched    map[string]bool                   // partitions of pages whose streams their shards list as watched
+	pages      map[string]map[string]*watchPage  // pages of watches, by partition and id
+	parties    map[string]*party                 // producers, channels and consumers, by partition and id
 	resources  map[string]*resourceState         // by partition
 	events     map[string][]string               // events of the changes of clients' documents, by stream
 	watches    map[string]*watch                 // by cursor
 	assignment int64                             // version of the assignment
 	owners     [64]string                        // owners of shards
-	losses     [64]int                           // how often each shard was lost by its owner
+	losses     [64]int                           // number of times that the owner of each shard lost it
 	found      []error
 }
 
@@ -77,7 +77,7 @@ func (o *Observer) SetCallbacks(w Callbacks) {
 type partitionChange struct {
 	partition string
 	id        string
-	json      []byte // nil: it was deleted
+	json      []byte // text of the document; nil: it was deleted
 }
 
 // Commit checks the changes of one commit.

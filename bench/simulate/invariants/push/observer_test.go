@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// set sets a text of a type without an exported name.
+// set sets a string field whose type is not exported.
 func set[T ~string](to *T, value string) { *to = T(value) }
 
 func streamChange(id, json string) embedded.Change {

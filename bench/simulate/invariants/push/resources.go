@@ -20,7 +20,7 @@ const (
 type resourceState struct {
 	doc     resourceDoc
 	pending map[string]bool   // ids of stored changes
-	before  map[string]string // by version: the version that it replaced
+	before  map[string]string // version that each version replaced
 }
 
 type resourceDoc struct {
@@ -30,7 +30,7 @@ type resourceDoc struct {
 	Changes   int64  `json:"changes"`
 }
 
-// hasContent reports whether clients see a document.
+// hasContent reports whether the document exists for clients.
 func (d *resourceDoc) hasContent() bool { return d.Content != "" && !d.IsAbsent }
 
 type resourceChange struct {
@@ -50,8 +50,8 @@ func documentKey(partition string) string {
 	return "/v1/resources/" + strings.TrimPrefix(partition, resourcePrefix)
 }
 
-// checkResource checks a commit to a client's document: the document and the record of its change are stored in one
-// commit.
+// checkResource checks a commit to a client's document against P14: the document and the record of its change are stored
+// in one commit.
 func (o *Observer) checkResource(partition string, changes []partitionChange) {
 	r := o.resources[partition]
 	if r == nil {
@@ -83,7 +83,8 @@ func (o *Observer) checkResource(partition string, changes []partitionChange) {
 		o.addViolation("P14", main, "its mark that it is watched was removed")
 	}
 	if after.hasContent() && after.Content != before.Content {
-		// The deletion of a document that is not watched leaves nothing that would reveal a repeated creation.
+		// If a document is not watched, its deletion removes all traces. So a repeated creation stores its version
+		// again, which is permitted.
 		if _, isKnown := r.before[after.Content]; isKnown && before.IsWatched {
 			o.addViolation("P14", main, "a version is stored twice")
 		}
@@ -106,7 +107,7 @@ func (o *Observer) checkResource(partition string, changes []partitionChange) {
 	}
 }
 
-// checkStoredChange compares the stored change of a document with the change.
+// checkStoredChange compares the stored record of a change with the change of the document.
 func (o *Observer) checkStoredChange(partition string, c partitionChange, version int64, exists bool) {
 	var d resourceChange
 	if !o.decodeInto(c, &d) {
@@ -153,7 +154,7 @@ func (o *Observer) checkPublishedChange(stream string, c partitionChange, number
 		o.addViolation("P14", c, "entry %d is a change of %s, which belongs to another stream", number, key)
 	}
 	if !strings.HasPrefix(key, documentKey("")) {
-		return // a bundle, whose changes are in another container
+		return // the changes of a bundle are in another container
 	}
 	events := o.events[stream]
 	if number >= int64(len(events)) || events[number] != e.Attributes["event"] {
@@ -171,7 +172,7 @@ func (o *Observer) Changes(name string) int64 {
 	return 0
 }
 
-// Unpublished returns a stored change of a client's document that was not removed, or "".
+// Unpublished returns a stored change of a client's document that was not published and removed, or "".
 func (o *Observer) Unpublished() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -190,7 +191,8 @@ type watch struct {
 	Created  int64  `json:"created"`
 }
 
-// checkWatch checks a change of a watch. A watch begins behind the changes that its resource had when it was marked.
+// checkWatch checks a change of a watch. A watch begins after the changes that its resource had when the resource was
+// marked as watched.
 func (o *Observer) checkWatch(owner string, c partitionChange) {
 	key := watchKey(owner, c.id)
 	if c.json == nil {
@@ -216,7 +218,7 @@ func (o *Observer) checkWatch(owner string, c partitionChange) {
 // watchKey returns the id of the cursor of a watch.
 func watchKey(owner, id string) string { return "w|" + owner + "|" + id }
 
-// beginOf returns where the cursor of a watch begins.
+// beginOf returns the positions at which the cursor of a watch begins.
 func beginOf(w *watch) []string { return []string{fmt.Sprintf("0.%d.0.0", w.After)} }
 
 // Replaced returns the version of a client's document that a version has replaced, or "". It returns false if the

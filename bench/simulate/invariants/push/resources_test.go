@@ -22,7 +22,7 @@ func storedChange(version int, event string) embedded.Change {
 	return cursorChange(watchedPart, fmt.Sprintf("|change|resource|%020d", version), fmt.Sprintf(`{"resource":%q,"version":%d,"event":%q}`, watchedKey, version, event))
 }
 
-// publishedChanges returns a head with a change for each event.
+// publishedChanges returns the head of a stream with an entry for each event.
 func publishedChanges(key string, events ...string) embedded.Change {
 	var entries string
 	for i, event := range events {
@@ -40,7 +40,8 @@ func watchChange(members string) embedded.Change {
 	return cursorChange("|watches|o", "w1", "{"+members+"}")
 }
 
-// watchedDocument returns an observer of a document that was watched after its first version, and then changed once.
+// watchedDocument returns an observer of a document that was marked as watched after its first version, and then changed
+// once.
 func watchedDocument(t *testing.T) *Observer {
 	t.Helper()
 	o := New(Callbacks{})

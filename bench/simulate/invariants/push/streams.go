@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// A streamState is what the Observer knows of a stream.
+// A streamState is the known state of a stream.
 type streamState struct {
 	name    string
-	entries map[int][]uint64  // by priority: the hashes of all entries, by number
-	tails   map[string]int64  // by partition and priority: the number of the first entry in the head
-	sealed  map[string]string // by partition: the head without what the engine adds
+	entries map[int][]uint64  // hashes of all entries, by priority and number
+	tails   map[string]int64  // number of the first entry in the head, by partition and priority
+	sealed  map[string]string // head of each sealed segment without the members that the engine adds, by partition
 }
 
 type streamHead struct {
@@ -36,8 +36,8 @@ type pageRun struct {
 	Entries   []json.RawMessage `json:"e"`
 }
 
-// checkStream checks a commit to a segment of a stream. It checks pages before the head, because the head continues
-// behind them.
+// checkStream checks a commit to a segment of a stream. It checks pages before the head, because the entries in the head
+// follow the entries in the pages.
 func (o *Observer) checkStream(changes []partitionChange) {
 	partition := changes[0].partition
 	i := strings.LastIndex(partition, "|")
@@ -52,7 +52,7 @@ func (o *Observer) checkStream(changes []partitionChange) {
 	}
 	if sealed, isSealed := s.sealed[partition]; isSealed {
 		for _, c := range changes {
-			// A node that checks whether its read is stale writes the head unchanged.
+			// A node may write an unchanged head, to find out whether its read was stale.
 			isSame := c.id == "head" && o.withoutSystem(c) == sealed
 			if c.json != nil && !isSame && !strings.HasPrefix(c.id, "id|") {
 				o.addViolation("P1", c, "the segment changed after it was sealed")
@@ -130,7 +130,7 @@ func (o *Observer) checkHead(s *streamState, c partitionChange) {
 	}
 }
 
-// checkEntries compares entries with known ones of the same numbers, and adds new ones.
+// checkEntries compares entries with the known entries of the same numbers, and records new entries.
 func (o *Observer) checkEntries(s *streamState, c partitionChange, priority int, first int64, runs []pageRun) {
 	n := first
 	for _, r := range runs {

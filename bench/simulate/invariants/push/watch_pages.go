@@ -67,8 +67,8 @@ func (o *Observer) checkWatchPage(c partitionChange) {
 	}
 }
 
-// checkListed checks that the shard lists a watch with outstanding work before the position up to which its page was
-// served.
+// checkListed checks that the shard lists a watch that needs an entry. A watch needs an entry if its cursor has
+// outstanding deliveries, or entries to take, before the position up to which its page was served.
 func (o *Observer) checkListed(id string, known *cursor, page *watchPage, c partitionChange) {
 	if o.shards[shardOf(id)][id] != nil {
 		return
@@ -103,7 +103,7 @@ func (o *Observer) pageOf(id, stream string) *watchPage {
 
 func isWatch(cursor string) bool { return strings.HasPrefix(cursor, "w|") }
 
-// checkUnlisted checks the removal of the entry of a watch.
+// checkUnlisted checks the removal of the entry that a watch has in its shard.
 func (o *Observer) checkUnlisted(c partitionChange, known *cursor) {
 	if len(known.outstanding) > 0 {
 		o.addViolation("P7", c, "the entry of a cursor was removed, but %d deliveries are outstanding", len(known.outstanding))
