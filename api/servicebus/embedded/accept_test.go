@@ -19,8 +19,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// A failingListener fails until it has no errors left, and then returns the
-// connections that are put into it.
+// A failingListener first returns its errors from Accept, and then the connections that the test sends to conns.
 type failingListener struct {
 	errs  chan error
 	conns chan net.Conn
@@ -59,9 +58,8 @@ func (l *failingListener) Addr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5672}
 }
 
-// answers checks that the server answers a connection of l with the AMQP
-// header.
-func answers(t *testing.T, l *failingListener) {
+// requireAnswer checks that the server answers a connection of l with the AMQP header.
+func requireAnswer(t *testing.T, l *failingListener) {
 	t.Helper()
 	client, served := net.Pipe()
 	l.conns <- served
@@ -83,7 +81,7 @@ func TestServe_RetriesTemporaryErrorsOfAccept(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		served, began := make(chan error, 1), time.Now()
 		go func() { served <- n.Serve(ctx, l, embedded.ServeOptions{}) }()
-		answers(t, l)
+		requireAnswer(t, l)
 		require.Equal(t, 75*time.Millisecond, time.Since(began), "5, 10, 20 and 40 ms")
 		require.Equal(t, 1, strings.Count(log.String(), "cannot accept connections"), log.String())
 		cancel()

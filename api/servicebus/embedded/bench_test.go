@@ -19,9 +19,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// loopback serves a durable namespace on a loopback port, and returns a function that creates
+// serveLoopback serves a durable namespace on a loopback port, and returns a function that creates
 // clients. The measurements include TCP and fsync.
-func loopback(b *testing.B, entities embedded.Entities) func() *azservicebus.Client {
+func serveLoopback(b *testing.B, entities embedded.Entities) func() *azservicebus.Client {
 	b.Helper()
 	n := openNamespace(b, embedded.Options{Dir: b.TempDir(), Entities: entities})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,7 +70,7 @@ var body = make([]byte, 200)
 func BenchmarkSendingInBatchesOf100(b *testing.B) {
 	for _, senders := range []int{1, 4} {
 		b.Run(fmt.Sprintf("senders=%d", senders), func(b *testing.B) {
-			client := loopback(b, queues("q"))()
+			client := serveLoopback(b, queues("q"))()
 			var left atomic.Int64
 			var all sync.WaitGroup
 			ready := make([]*azservicebus.Sender, senders)
@@ -97,7 +97,7 @@ func BenchmarkSendingInBatchesOf100(b *testing.B) {
 
 func BenchmarkReceivingAndCompletingOver64Sessions(b *testing.B) {
 	const sessions = 64
-	connect := loopback(b, sessionQueue("q"))
+	connect := serveLoopback(b, sessionQueue("q"))
 	client := connect()
 	s, err := client.NewSender("q", nil)
 	require.NoError(b, err)
@@ -134,7 +134,7 @@ func BenchmarkReceivingAndCompletingOver64Sessions(b *testing.B) {
 // reports their latency.
 func BenchmarkSending1000ASecond(b *testing.B) {
 	const senders = 8
-	client := loopback(b, queues("q"))()
+	client := serveLoopback(b, queues("q"))()
 	var all sync.WaitGroup
 	due := make(chan time.Time, b.N)
 	took := make([][]time.Duration, senders)
@@ -178,7 +178,7 @@ func BenchmarkAMillionWaitingMessages(b *testing.B) {
 	if err != nil {
 		waiting = 100_000
 	}
-	client := loopback(b, queues("q"))()
+	client := serveLoopback(b, queues("q"))()
 	var left atomic.Int64
 	left.Store(int64(waiting / 100))
 	before := heapAlloc()

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// receiveOne gets exactly one message.
+// receiveOne receives one message, and returns it.
 func receiveOne(t testing.TB, r interface {
 	ReceiveMessages(ctx context.Context, n int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 },

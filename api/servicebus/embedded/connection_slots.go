@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// connectionSlots bounds the number of connections. Its fields are guarded by the mutex of the
+// connectionSlots limits the number of connections. Its fields are guarded by the mutex of the
 // namespace.
 type connectionSlots struct {
 	limit, networkLimit int
@@ -26,24 +26,25 @@ func newConnectionSlots(limit, networkLimit int) connectionSlots {
 func (p *connectionSlots) isFull() bool          { return p.used >= p.limit }
 func (p *connectionSlots) isFullToNetwork() bool { return p.isFull() || p.network >= p.networkLimit }
 
-// errFull is the error of Dial when all connections are taken.
+// errFull is the error of Dial when the maximum number of connections is reached.
 var errFull = errors.New("too many connections")
 
-// beginOwn counts a connection of this process. The caller calls release when it ends.
+// beginOwn counts a connection of this process. The caller must call release when the connection
+// ends.
 func (n *Namespace) beginOwn() (release func(), err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
 	case n.closed:
 		return nil, ErrClosed
-	case n.places.isFull():
-		return nil, fmt.Errorf("%w: %d, which is the maximum; close one, or raise MaxConnections", errFull, n.places.limit)
+	case n.slots.isFull():
+		return nil, fmt.Errorf("%w: %d, which is the maximum; close one, or raise MaxConnections", errFull, n.slots.limit)
 	}
-	n.places.used++
+	n.slots.used++
 	n.connections.Add(1)
 	return func() {
 		n.mu.Lock()
-		n.places.used--
+		n.slots.used--
 		n.mu.Unlock()
 		n.connections.Done()
 	}, nil
@@ -58,9 +59,9 @@ type connectionSlot struct {
 	ended     sync.Once
 }
 
-// beginNetwork counts a network connection, which closeConn closes. If all slots are taken, it
-// closes and replaces the oldest connection without a valid token. It returns nil if no such
-// connection exists.
+// beginNetwork returns a slot for a network connection, which closeConn closes. If all slots are
+// in use, it closes the oldest connection without a valid token and uses its slot. It returns nil
+// if every connection has presented a valid token, or the namespace is closed.
 func (n *Namespace) beginNetwork(closeConn func()) *connectionSlot {
 	n.mu.Lock()
 	if n.closed {
@@ -68,22 +69,22 @@ func (n *Namespace) beginNetwork(closeConn func()) *connectionSlot {
 		return nil
 	}
 	closeReplaced := func() {}
-	isFull := n.places.isFullToNetwork()
-	if oldest := n.places.anonymous.Front(); oldest != nil && isFull {
+	isFull := n.slots.isFullToNetwork()
+	if oldest := n.slots.anonymous.Front(); oldest != nil && isFull {
 		replaced := oldest.Value.(*connectionSlot) //nolint:forcetypeassert // the list has no others
 		replaced.freeSlot()
 		closeReplaced = replaced.closeConn
 		n.meter.replaced.Add(1)
 	}
 	var p *connectionSlot
-	if !n.places.isFullToNetwork() {
+	if !n.slots.isFullToNetwork() {
 		p = &connectionSlot{namespace: n, closeConn: closeConn}
-		p.anonymous = n.places.anonymous.PushBack(p)
-		n.places.used++
-		n.places.network++
+		p.anonymous = n.slots.anonymous.PushBack(p)
+		n.slots.used++
+		n.slots.network++
 		n.connections.Add(1)
 	}
-	logs := isFull && n.places.full.TryStart(time.Now())
+	logs := isFull && n.slots.full.TryStart(time.Now())
 	n.mu.Unlock()
 	closeReplaced()
 	if p == nil {
@@ -103,15 +104,15 @@ func (p *connectionSlot) freeSlot() {
 	}
 	p.freed = true
 	p.forgetAnonymous()
-	p.namespace.places.used--
-	p.namespace.places.network--
+	p.namespace.slots.used--
+	p.namespace.slots.network--
 }
 
-// forgetAnonymous prevents the connection from being replaced. The caller holds the mutex of
-// the namespace.
+// forgetAnonymous removes the connection from the list of anonymous connections, so that it is
+// not replaced. The caller holds the mutex of the namespace.
 func (p *connectionSlot) forgetAnonymous() {
 	if p.anonymous != nil {
-		p.namespace.places.anonymous.Remove(p.anonymous)
+		p.namespace.slots.anonymous.Remove(p.anonymous)
 		p.anonymous = nil
 	}
 }

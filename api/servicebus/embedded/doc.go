@@ -1,5 +1,5 @@
-// Package embedded is a Service Bus namespace inside the process. The azservicebus client uses
-// it as it uses Azure, and an accepted message is on disk.
+// Package embedded is a Service Bus namespace inside the process. The azservicebus client connects
+// to it as to Azure. With a folder, every accepted message is on disk.
 //
 //	namespace, err := embedded.Open(embedded.Options{Dir: dir, CreateOnUse: true})
 //	client, err := azservicebus.NewClientFromConnectionString(namespace.ConnectionString(""), &azservicebus.ClientOptions{
@@ -11,7 +11,7 @@
 // Serve serves the same namespace on a port to any client of Service Bus: AMQP 1.0 with or
 // without TLS, AMQP over WebSockets, and management of entities over HTTP, all on one port.
 //
-// It has layers, each of which uses only those below it:
+// The package consists of layers. Each layer uses only lower ones:
 //
 //	internal/atom         management over HTTP: entities, rules, counts
 //	internal/node         Service Bus on AMQP: tokens, requests, settlement
@@ -26,24 +26,24 @@
 //     Options.Dir is set.
 //   - Messages of a session are delivered in the order of their sequence numbers, to one
 //     receiver at a time. A batch is stored completely or has no effect.
-//   - A client gets the conditions and status codes of Service Bus, by which it decides whether
-//     to retry.
+//   - A client receives the conditions and status codes of Service Bus, which determine whether
+//     the client retries.
 //   - Input is bounded: frames, nesting, channels and links, and the memory for a client that
 //     does not read. Options limit the total of all clients.
-//   - A connection must present a valid token within a timeout, and has low limits until then.
-//     A quarter of the connections is reserved for Dial.
+//   - A connection must present a valid token within a timeout, and has low limits before it
+//     does. By default, a quarter of the connections is reserved for Dial.
 //   - Temporary failures of accept, such as a shortage of descriptors, are retried.
-//   - The AMQP client of azservicebus can decode every accepted message. A message that it
-//     cannot decode, because it has a char or a decimal, is rejected.
+//   - The AMQP client of azservicebus can decode every accepted message. A message with a char or
+//     a decimal is rejected, because this client cannot decode it.
 //   - A message over the limit is rejected with amqp:link:message-size-exceeded, then its link
 //     is detached.
 //
-// The tests that ship with the clients measure its conformance: make conformance-servicebus. It
-// does not support transactions, partitioned entities, tokens of Microsoft Entra ID (unless all
-// are trusted) and deletion of idle entities. In one respect it does more than Service Bus: a
-// dead letter can be received by its sequence number without being deferred.
+// The tests that ship with the clients measure the conformance: make conformance-servicebus. The
+// namespace does not support transactions, partitioned entities, tokens of Microsoft Entra ID
+// (unless all tokens are trusted) and deletion of idle entities. Unlike in Service Bus, a dead
+// letter can be received by its sequence number without being deferred.
 //
 // What a failure leaves behind: when a commit fails (a full or broken disk), no message is
-// accepted or settled until the namespace is opened again. Opening finds all confirmed
-// operations.
+// accepted or settled until the namespace is opened again. All confirmed operations are stored
+// then.
 package embedded

@@ -20,7 +20,7 @@ import (
 
 const (
 	childFolder = "EMBEDDED_BUS_CHILD"
-	children    = 4 // number of senders and receivers of a child
+	children    = 4 // number of goroutines of a child that send and receive
 )
 
 // sendUntilKilled sends numbered messages, and completes some of them, until its process is
@@ -73,9 +73,9 @@ func panicOn(err error) {
 	}
 }
 
-// killedAfter runs a child until it has printed a number of lines, kills it, and returns the
+// killAfterLines runs a child until it has printed a number of lines, kills it, and returns the
 // lines.
-func killedAfter(t *testing.T, dir string, from, sayings int) map[string]bool {
+func killAfterLines(t *testing.T, dir string, from, count int) map[string]bool {
 	t.Helper()
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childFolder+"="+dir, childFolder+"_FROM="+strconv.Itoa(from))
@@ -85,13 +85,13 @@ func killedAfter(t *testing.T, dir string, from, sayings int) map[string]bool {
 	require.NoError(t, child.Start())
 	said := map[string]bool{}
 	lines := bufio.NewReader(out)
-	for count := 1; ; count++ {
+	for n := 1; ; n++ {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			break // the last line may be incomplete
 		}
 		said[strings.TrimSpace(line)] = true
-		if count == sayings {
+		if n == count {
 			require.NoError(t, child.Process.Signal(syscall.SIGKILL))
 		}
 	}
@@ -107,7 +107,7 @@ func TestKill_LosesAndResurrectsNoMessage(t *testing.T) {
 	said := map[string]bool{}
 	const far = 1_000_000
 	for round := range 3 {
-		for line := range killedAfter(t, dir, round*far, 100+70*round) {
+		for line := range killAfterLines(t, dir, round*far, 100+70*round) {
 			said[line] = true
 		}
 	}
@@ -140,7 +140,7 @@ func TestKill_LosesAndResurrectsNoMessage(t *testing.T) {
 		sent++
 		for _, part := range []string{"a", "b"} {
 			if left[number+part] == 0 {
-				left[number+part] = -1 // completed, but perhaps not printed by the child
+				left[number+part] = -1 // completed, although the child may not have printed it
 			}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// The default key of a namespace, which is that of Microsoft's emulator.
+// The default key of a namespace. It equals the key of Microsoft's emulator.
 const (
 	WellKnownKeyName = "RootManageSharedAccessKey"
 	WellKnownKey     = "SAS_KEY_VALUE"
@@ -31,7 +31,7 @@ const (
 // A Key is a shared access key with Rights.
 type Key = sas.Key
 
-// Rights of a key. Manage does not include Send.
+// The rights of a key. Manage does not include Send.
 const (
 	Send   = sas.Send
 	Listen = sas.Listen
@@ -45,25 +45,25 @@ type Clock = bus.Clock
 // A Timer is a timer of a Clock.
 type Timer = bus.Timer
 
-// Options configure a Namespace. The zero value is an empty one in memory.
+// Options configure a Namespace. The zero value configures an empty namespace in memory.
 type Options struct {
 	// Dir is the folder of the store. It is created if it does not exist, and must not be
 	// shared. Without Dir the data is in memory and Close discards it.
 	Dir string
 
-	// Claim says which data folder the store in Dir must belong to. Default: it is not
-	// checked.
+	// Claim identifies the data folder to which the store in Dir must belong. Default: the folder is
+	// not checked.
 	Claim datafolder.Claim
 
-	// Version is the version of this program. It is stored in the file: an older program that
-	// cannot read the format names the version in its error. Default: it is not stored.
+	// Version is the version of this program, which is stored in the file. If an older program
+	// cannot read the format, its error names this version. Default: no version is stored.
 	Version string
 
-	// FileSystem opens the file in Dir. Default: that of the system.
+	// FileSystem opens the file in Dir. Default: the file system of the operating system.
 	FileSystem disk.FileSystem
 
-	// Entities are created, or updated, when the namespace is opened. Other existing entities
-	// stay.
+	// Entities are created, or updated, when the namespace is opened. Other existing entities do
+	// not change.
 	Entities Entities
 
 	// CreateOnUse creates a queue, or a topic with a subscription, when a client first uses its
@@ -83,21 +83,21 @@ type Options struct {
 	// Clock drives locks, expiry and schedules. Default: the system clock.
 	Clock Clock
 
-	// Random returns numbers from 0 to 1, for the jitter of retries. Default:
-	// that of math/rand/v2. It must be safe for concurrent use.
+	// Random returns numbers from 0 to 1, for the jitter of retries. It must be safe for
+	// concurrent use. Default: rand.Float64 of math/rand/v2.
 	Random func() float64
 
 	// MaxConnections is the maximum number of connections. Default: 1000.
 	MaxConnections int
 
-	// MaxNetworkConnections is the maximum of Serve and Handler; the rest is reserved for Dial,
-	// so that network clients cannot lock out the process itself. At the limit, a new
-	// connection replaces the oldest that has not presented a valid token. Default: three
-	// quarters.
+	// MaxNetworkConnections is the maximum number of connections of Serve and Handler. The rest of
+	// MaxConnections is reserved for Dial, so that network clients cannot lock out the process
+	// itself. At the limit, a new connection replaces the oldest connection that has not presented a
+	// valid token. Default: three quarters of MaxConnections.
 	MaxNetworkConnections int
 
 	// TokenTimeout is the time in which a connection must present a valid token, or a key by
-	// SASL PLAIN. Until then it can have only a few links, and small frames. Default: 10
+	// SASL PLAIN. Before that, a connection can have only a few links, and small frames. Default: 10
 	// seconds.
 	TokenTimeout time.Duration
 
@@ -106,10 +106,10 @@ type Options struct {
 	// and 4,096 sessions. Defaults: 65,536.
 	MaxLinks, MaxSessions int
 
-	// MaxBuffered is the number of bytes that all connections together may buffer before the
-	// limit of each is reduced: partly received messages, messages that are being stored, and
-	// data that clients have not read. At twice that number, connections that exceed their
-	// share are closed. Default: 128 MB.
+	// MaxBuffered is the number of bytes that all connections together may buffer: partly received
+	// messages, messages that are being stored, and data that clients have not read. Above
+	// MaxBuffered, the limit of each connection is reduced. Above twice MaxBuffered, connections that
+	// exceed their share are closed. Default: 128 MB.
 	MaxBuffered int64
 
 	// IdleTimeOut is the time in which a client must send something. Default: 4 minutes.
@@ -119,7 +119,7 @@ type Options struct {
 	// 1 minute.
 	StallTimeout time.Duration
 
-	// Frames is called with a line of text for every AMQP frame. Default: it is not called.
+	// Frames, if set, is called with a line of text for every AMQP frame.
 	Frames func(line string)
 
 	// Logger receives the log. Default: no log.
@@ -144,16 +144,16 @@ type Namespace struct {
 
 	mu          sync.Mutex
 	closed      bool
-	dropped     chan struct{}   // closed and replaced by DropConnections
-	places      connectionSlots // slots of connections
-	connections sync.WaitGroup  // grows only while mu is held and closed is false
+	dropped     chan struct{} // closed and replaced by DropConnections
+	slots       connectionSlots
+	connections sync.WaitGroup // grows only while mu is held and closed is false
 }
 
 // ErrClosed reports the use of a namespace after Close.
 var ErrClosed = errors.New("the namespace is closed")
 
-// Open opens the namespace in o.Dir. Close ends its goroutines. Its error wraps an error of
-// package disk if the file cannot be used.
+// Open opens the namespace in o.Dir. If the file cannot be used, the error wraps an error of package
+// disk. The caller must call Close, which ends the goroutines of the namespace.
 func Open(o Options) (*Namespace, error) {
 	if len(o.Keys) == 0 {
 		o.Keys = []Key{{Name: WellKnownKeyName, Secret: WellKnownKey, Rights: All}}
@@ -184,7 +184,7 @@ func Open(o Options) (*Namespace, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), store.Close())
 	}
 	n := &Namespace{
-		store: store, bus: b, options: o, dropped: make(chan struct{}), places: newConnectionSlots(o.MaxConnections, o.MaxNetworkConnections),
+		store: store, bus: b, options: o, dropped: make(chan struct{}), slots: newConnectionSlots(o.MaxConnections, o.MaxNetworkConnections),
 		totals: server.NewTotals(server.TotalLimits{Sessions: o.MaxSessions, Links: o.MaxLinks, Memory: o.MaxBuffered}),
 	}
 	n.ctx, n.stop = context.WithCancel(context.Background())
@@ -199,8 +199,8 @@ func Open(o Options) (*Namespace, error) {
 	return n, nil
 }
 
-// ConnectionString returns the connection string for clients. Pass an empty address for clients
-// that use Dial, otherwise the host and port of a listener without TLS.
+// ConnectionString returns the connection string for clients. address is the host and port of a
+// listener without TLS, or empty for clients that use Dial.
 func (n *Namespace) ConnectionString(address string) string {
 	key := n.options.Keys[0]
 	return fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s;UseDevelopmentEmulator=true",
@@ -224,12 +224,13 @@ func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
 	return client, nil
 }
 
-// Broken returns a channel that receives one error when the disk has failed. From then on no
+// Broken returns a channel that receives one error when the disk has failed. After a failure, no
 // message is accepted or settled until the namespace is opened again.
 func (n *Namespace) Broken() <-chan error { return n.bus.Broken() }
 
-// TakeSnapshot is [disk.TakeSnapshot] of the namespace. It does not wait for commits, so it can
-// be taken at the moment of another store's snapshot. The caller closes it before Close.
+// TakeSnapshot returns a snapshot of the file of the namespace, like [disk.TakeSnapshot]. It does not
+// wait for commits, so a caller can take the snapshots of several stores at the same moment. The
+// caller must close the snapshot before it calls Namespace.Close.
 func (n *Namespace) TakeSnapshot() (*disk.Snapshot, error) { return disk.ReadSnapshot(n.store) }
 
 // Handler returns a handler that manages entities over HTTP, as Service Bus does, and serves
@@ -270,8 +271,8 @@ func (n *Namespace) withDropCancel(ctx context.Context) (_ context.Context, rele
 	}
 }
 
-// serveAMQP serves one AMQP connection. The client must present a valid token within
-// tokenTimeout; then it calls authorized, if that is not nil.
+// serveAMQP serves one AMQP connection. The client must present a valid token within tokenTimeout.
+// When the client has done so, serveAMQP calls authorized, if it is not nil.
 func (n *Namespace) serveAMQP(ctx context.Context, nc net.Conn, tokenTimeout time.Duration, authorized func()) {
 	ctx, release := n.withDropCancel(ctx)
 	defer release()

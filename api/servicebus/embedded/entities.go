@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/duration"
 )
 
-// Entities are the queues and topics to create. Their JSON is that of a namespace in the
+// Entities are the queues and topics to create. Their JSON has the form of a namespace in the
 // config.json of Microsoft's Service Bus emulator:
 //
 //	{"Queues": [{"Name": "orders", "Properties": {"RequiresSession": true, "LockDuration": "PT30S"}}],
@@ -26,7 +26,7 @@ type Entities struct {
 type QueueSetup struct {
 	Name       string
 	Properties struct {
-		LockDuration, DefaultMessageTimeToLive, DuplicateDetectionHistoryTimeWindow string // such as PT1M
+		LockDuration, DefaultMessageTimeToLive, DuplicateDetectionHistoryTimeWindow string // ISO 8601 durations such as PT1M
 		RequiresSession, RequiresDuplicateDetection                                 bool
 		DeadLetteringOnMessageExpiration, DeadLetteringOnFilterEvaluationExceptions bool
 		MaxDeliveryCount                                                            uint32
@@ -63,8 +63,8 @@ type RuleSetup struct {
 	}
 }
 
-// ReadEntities reads a namespace, or the first namespace of a config.json. It refuses keys that do not exist, with
-// their place.
+// ReadEntities reads a namespace, or the first namespace of a config.json. Its error for an unknown key has the line and
+// the path of the key.
 func ReadEntities(r io.Reader) (Entities, error) {
 	const largest = 16 << 20
 	text, err := io.ReadAll(io.LimitReader(r, largest))

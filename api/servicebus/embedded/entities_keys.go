@@ -11,24 +11,24 @@ import (
 	"strings"
 )
 
-// An entitiesFile is what a file of entities may have: a namespace, or the whole config.json of Microsoft's emulator.
+// An entitiesFile is the content of a file of entities: a namespace, or the whole config.json of Microsoft's emulator.
 type entitiesFile struct {
 	Entities
 	UserConfig *struct {
 		Namespaces []Entities
-		Logging    map[string]any // settings of Microsoft's emulator, which have no effect here
+		Logging    map[string]any // settings of Microsoft's emulator, which are ignored
 	}
 }
 
-// A keyReader compares the text of a file with the type that it is decoded into. encoding/json ignores keys that do
-// not exist, and its errors name types of Go.
+// A keyReader compares the text of a file with the Go type into which encoding/json decodes the file. encoding/json
+// ignores unknown keys, and its errors name Go types.
 type keyReader struct {
 	text    []byte
 	decoder *json.Decoder
 }
 
-// validateKeys returns an error with the line and the path of the first key that does not exist, and of the first value
-// of another type.
+// validateKeys returns an error at the first unknown key and at the first value of a wrong type. The error has the line
+// and the path.
 func validateKeys(text []byte, into reflect.Type) error {
 	r := keyReader{text: text, decoder: json.NewDecoder(bytes.NewReader(text))}
 	r.decoder.UseNumber()
@@ -68,7 +68,7 @@ func (r *keyReader) readValue(path string, into reflect.Type) error {
 		into = into.Elem()
 	}
 	token, err := r.nextToken(path)
-	if err != nil || token == nil { // null leaves the default
+	if err != nil || token == nil { // null selects the default
 		return err
 	}
 	want, isRight := "", true
@@ -151,7 +151,7 @@ func (r *keyReader) skipRest(path string) error {
 	return nil
 }
 
-// keyOf returns the key of a field, "" if it is the container of others.
+// keyOf returns the key of a field. For an embedded struct, whose fields have keys, it returns "".
 func keyOf(f *reflect.StructField) string {
 	if f.Anonymous {
 		return ""
@@ -162,7 +162,7 @@ func keyOf(f *reflect.StructField) string {
 	return f.Name
 }
 
-// findKey returns the field that encoding/json decodes a key into.
+// findKey returns the field into which encoding/json decodes a key.
 func findKey(into reflect.Type, name string) (reflect.StructField, bool) {
 	for _, f := range reflect.VisibleFields(into) {
 		if key := keyOf(&f); key != "" && strings.EqualFold(key, name) {

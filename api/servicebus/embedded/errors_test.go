@@ -86,7 +86,7 @@ func TestToken_IsValidForItsTimeAndPath(t *testing.T) {
 	require.NoError(t, trySend(t, newClient(t, openNamespace(t, embedded.Options{Anonymous: true, CreateOnUse: true})), "q"), "where nobody has to show a token")
 }
 
-// A client that opens only the dead letters has a token only for them.
+// A client that opens only the dead-letter queue has a token only for this queue.
 func TestDeadLetters_AreReadableWithTheirOwnToken(t *testing.T) {
 	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	c := newClient(t, n)
@@ -201,7 +201,7 @@ func TestClient_RecoversFromADroppedConnection(t *testing.T) {
 		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte{byte(i)}}, nil))
 		n.DropConnections()
 		var got []*azservicebus.ReceivedMessage
-		for len(got) == 0 { // a call that loses its link returns no messages
+		for len(got) == 0 { // a call whose link was detached returns no messages
 			got, err = r.ReceiveMessages(t.Context(), 1, nil)
 			require.NoError(t, err)
 		}
@@ -211,8 +211,7 @@ func TestClient_RecoversFromADroppedConnection(t *testing.T) {
 	}
 }
 
-// A client that requests large messages and does not read them uses bounded memory, and so does
-// a client that does not read the replies to its requests.
+// The server uses bounded memory for a client that requests large messages and does not read them.
 func TestClient_ThatNeverReadsUsesBoundedMemory(t *testing.T) {
 	entities := queues("q")
 	entities.Queues[0].Properties.MaxMessageSizeInKilobytes = 1024
@@ -234,14 +233,14 @@ func TestClient_ThatNeverReadsUsesBoundedMemory(t *testing.T) {
 	require.NoError(t, err)
 	before := heapAlloc()
 	stuck.stickAfter(2 * size)
-	defer stuck.unstick() // otherwise closing would wait a minute for it
+	defer stuck.unstick() // otherwise Close would wait a minute for the connection
 	receiver, err := session.NewReceiver(t.Context(), "q", &amqp.ReceiverOptions{Credit: count})
 	require.NoError(t, err)
 	_, err = receiver.Receive(t.Context(), nil)
 	require.NoError(t, err)
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
-	_, err = r.PeekMessages(t.Context(), 50, nil) // others are still served
+	_, err = r.PeekMessages(t.Context(), 50, nil) // another client is still served
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // the client may still hold received data
 		return heapAlloc()-before < count*size/3
@@ -251,11 +250,11 @@ func TestClient_ThatNeverReadsUsesBoundedMemory(t *testing.T) {
 	_ = conn.Close()
 }
 
-// A stuckConn reads a number of bytes, then blocks until unstick.
+// A stuckConn reads a limited number of bytes after stickAfter, then blocks until unstick.
 type stuckConn struct {
 	net.Conn
 	stuck   atomic.Bool
-	left    atomic.Int64 // remaining bytes, after stickAfter
+	left    atomic.Int64 // bytes that it still reads after stickAfter
 	until   chan struct{}
 	unstick func()
 }

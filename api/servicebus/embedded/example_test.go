@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// A namespace in memory and the ordinary client, which needs no port.
+// The azservicebus client uses a namespace in memory without a port.
 func Example() {
 	namespace, err := embedded.Open(embedded.Options{CreateOnUse: true})
 	if err != nil {

@@ -38,7 +38,7 @@ func TestFailingDisk_AcceptsNothingAndLosesNothing(t *testing.T) {
 			require.Error(t, err, "nothing more is accepted")
 			require.ErrorIs(t, <-n.Broken(), disk.ErrBroken, "and its owner is told")
 			_ = c.Close(context.Background())
-			_ = n.Close() // its file was replaced
+			_ = n.Close() // the file was replaced, so an error is expected
 
 			image, err := os.ReadFile(filepath.Join(dir, disk.FileName))
 			require.NoError(t, err)

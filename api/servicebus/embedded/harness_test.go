@@ -20,7 +20,7 @@ func openNamespace(t testing.TB, o embedded.Options) *embedded.Namespace {
 	return n
 }
 
-// clientDialing returns options by which azservicebus uses connections of its caller.
+// clientDialing returns options with which azservicebus connects by calling dial.
 func clientDialing(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) },

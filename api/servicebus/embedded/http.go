@@ -14,24 +14,24 @@ import (
 // webSocketPath is the path of AMQP over WebSockets.
 const webSocketPath = "/$servicebus/websocket"
 
-// Limits of HTTP requests, besides those of the connection.
+// The limits of HTTP requests.
 const (
 	maxHeaderBytes = 64 << 10
 	maxBodyBytes   = 1 << 20
-	requestTimeout = time.Minute // limit for sending a request and reading its answer
-	idleTimeout    = time.Minute // limit between requests
+	requestTimeout = time.Minute // for sending a request, and for reading its response
+	idleTimeout    = time.Minute // between two requests of a connection
 )
 
 // slotKey is the key of a request's connectionSlot in its context.
 type slotKey struct{}
 
-// httpServer returns a server for HTTP connections. Its requests end with ctx, and running
-// counts all of its connections. The server must run in a task of running.
+// httpServer returns a server for HTTP connections. Its requests end with ctx. running counts its
+// connections and requests. The server itself must run in a goroutine that running counts.
 func (n *Namespace) httpServer(ctx context.Context, handler http.Handler, running *sync.WaitGroup) *http.Server {
 	limited := n.limitRequests(handler)
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			running.Add(1) // because ConnState no longer counts a hijacked connection
+			running.Add(1) // ConnState no longer counts a connection after it was hijacked
 			defer running.Done()
 			limited.ServeHTTP(w, r)
 		}),
@@ -53,12 +53,11 @@ func (n *Namespace) httpServer(ctx context.Context, handler http.Handler, runnin
 			}
 			return ctx
 		},
-		ErrorLog: slog.NewLogLogger(n.options.Logger.Handler(), slog.LevelDebug), // most of these errors are caused by clients
+		ErrorLog: slog.NewLogLogger(n.options.Logger.Handler(), slog.LevelDebug), // debug, because clients cause most of these errors
 	}
 }
 
-// limitRequests bounds bodies, and closes connections after requests without a
-// valid token.
+// limitRequests limits the size of bodies, and closes connections after requests without a valid token.
 func (n *Namespace) limitRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == webSocketPath {
@@ -74,8 +73,7 @@ func (n *Namespace) limitRequests(next http.Handler) http.Handler {
 // tokenKey is the key of a request's tokenWriter in its context.
 type tokenKey struct{}
 
-// A tokenWriter closes the connection after an answer to a request that had no
-// valid token.
+// A tokenWriter closes the connection after the response to a request without a valid token.
 type tokenWriter struct {
 	http.ResponseWriter
 	authorized bool
@@ -111,8 +109,8 @@ func (w *tokenWriter) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the wrapped writer.
 func (w *tokenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// webSocket serves AMQP over a WebSocket. The connection has a slot if it belongs to Serve;
-// with other servers it has none.
+// webSocket serves AMQP over a WebSocket. A connection of Serve has a slot. A connection of another
+// HTTP server, which uses Handler, has no slot.
 func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -124,11 +122,11 @@ func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 		}
 		defer p.endConnection()
 	}
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}}) // refuses web pages of other origins
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}}) // Accept refuses requests from web pages of other origins
 	if err != nil {
-		return // Accept has answered
+		return // Accept has written the response
 	}
-	const largest = 1 << 20 // of a WebSocket message, which may contain a part of a frame
+	const largest = 1 << 20 // maximum size of a WebSocket message, which may contain a part of a frame
 	ws.SetReadLimit(largest)
 	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // ctx ends with the request or with the namespace
 	defer stop()

@@ -7,8 +7,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain also is the child process of the durability test, and checks that
-// no test leaves a goroutine behind.
+// TestMain runs the child process of the durability test if the environment requests it. Otherwise it runs the tests,
+// and checks that no goroutine remains.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		sendUntilKilled(dir)

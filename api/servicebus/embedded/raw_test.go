@@ -57,15 +57,15 @@ func TestSASLPlain_AcceptsAKeyAsPassword(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A client that drains its credit has received all earlier messages, and receives the rest
-// later.
+// When a drain has ended, the client has received all messages that its credit allowed. It receives
+// the rest later.
 func TestDrain_LosesNoMessage(t *testing.T) {
 	for name, mode := range map[string]amqp.SenderSettleMode{"peek-lock": amqp.SenderSettleModeUnsettled, "receive and delete": amqp.SenderSettleModeSettled} {
 		t.Run(name, func(t *testing.T) {
 			s := plainSession(t, openNamespace(t, embedded.Options{Entities: queues("q")}))
 			sender, err := s.NewSender(t.Context(), "q", nil)
 			require.NoError(t, err)
-			const there = 300 // more than a link requests from the bus at a time
+			const there = 300 // more messages than a link requests from the bus at a time
 			for i := range there {
 				require.NoError(t, sender.Send(t.Context(), amqp.NewMessage([]byte(strconv.Itoa(i))), nil))
 			}
@@ -85,7 +85,7 @@ func TestDrain_LosesNoMessage(t *testing.T) {
 	}
 }
 
-// Clients based on Microsoft's C library do so, such as older ones for Python.
+// Clients that use Microsoft's C library, such as older clients for Python, send no reply address.
 func TestPutToken_WorksWithoutAReplyAddress(t *testing.T) {
 	s := plainSession(t, openNamespace(t, embedded.Options{Entities: queues("q")}))
 	sender, err := s.NewSender(t.Context(), "$cbs", nil)

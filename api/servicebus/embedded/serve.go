@@ -16,23 +16,23 @@ import (
 
 // ServeOptions are the settings in which two endpoints of one namespace may differ.
 type ServeOptions struct {
-	// TLS enables TLS. Clients may connect with or without it, unless TLSOnly is set: the first
-	// byte of a connection shows which.
+	// TLS enables TLS. Clients may connect with or without TLS, unless TLSOnly is set. The first byte
+	// of a connection shows whether it uses TLS.
 	TLS *tls.Config
 
 	// TLSOnly closes connections without TLS.
 	TLSOnly bool
 
-	// HTTP answers connections other than AMQP. Default: Namespace.Handler.
+	// HTTP handles HTTP requests. Default: Namespace.Handler.
 	HTTP http.Handler
 
-	// AnyHost accepts every Host header; the handler HTTP checks them instead.
-	// Default: on a loopback address only loopback names are accepted.
+	// AnyHost accepts every Host header, so the handler HTTP must check Host headers. Default: on a
+	// loopback address, only loopback names are accepted.
 	AnyHost bool
 }
 
-// wrongHost is the text of a rejection. The key of an emulator is public, so only the check of
-// the Host header keeps web pages out.
+// wrongHost is the response to a request with a wrong Host header. The key of an emulator is public,
+// so only the check of the Host header prevents access by web pages.
 const wrongHost = "this namespace accepts only requests to localhost and 127.0.0.1"
 
 // Serve serves the clients of listener until ctx ends. Then it closes the listener and its
@@ -55,7 +55,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d ServeOpt
 		s.options.TLS.NextProtos = []string{"http/1.1"}
 	}
 	web := n.httpServer(ctx, d.HTTP, &s.running)
-	s.running.Go(func() { _ = web.Serve(s.web) }) // ends with Close
+	s.running.Go(func() { _ = web.Serve(s.web) }) // returns after Close
 	closing := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer closing()
 	err := s.acceptLoop(listener)
@@ -81,7 +81,7 @@ type serveCall struct {
 	conns map[net.Conn]struct{} // connections whose protocol is not known yet
 }
 
-// admitConn serves one connection, or closes it if all slots are taken.
+// admitConn serves one connection, or closes it if all slots are in use.
 func (s *serveCall) admitConn(nc net.Conn) {
 	p := s.namespace.beginNetwork(func() { _ = nc.Close() })
 	if p == nil {
@@ -134,7 +134,8 @@ func (s *serveCall) serveConn(nc *slotConn) {
 	}
 }
 
-// tlsHandshake is the first byte of TLS. AMQP starts with an A, and HTTP with another letter.
+// tlsHandshake is the first byte of a TLS connection. An AMQP connection begins with A, and an HTTP
+// request with the first letter of its method.
 const tlsHandshake = 0x16
 
 func (s *serveCall) watchConn(nc net.Conn) bool {

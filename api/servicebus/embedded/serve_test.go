@@ -23,7 +23,7 @@ import (
 // serveTLS serves a namespace on a port, with TLS, and returns its address.
 func serveTLS(t testing.TB, n *embedded.Namespace) (address string, secure *tls.Config) {
 	t.Helper()
-	borrowed := httptest.NewUnstartedServer(nil) // for its certificate
+	borrowed := httptest.NewUnstartedServer(nil) // provides a certificate
 	borrowed.StartTLS()
 	defer borrowed.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func serveTLS(t testing.TB, n *embedded.Namespace) (address string, secure *tls.
 	return listener.Addr().String(), borrowed.Client().Transport.(*http.Transport).TLSClientConfig
 }
 
-// toAddress sends all requests to one address, regardless of their host.
+// toAddress is an HTTP transport that sends all requests to one address, whatever their host is.
 type toAddress struct{ http.RoundTripper }
 
 func (c toAddress) Do(r *http.Request) (*http.Response, error) { return c.RoundTrip(r) }

@@ -16,21 +16,21 @@ type usageMeter struct {
 	transferredIn, transferdOut atomic.Int64
 }
 
-// Stats are counts since the namespace was opened, and current numbers.
+// Stats are the statistics of a namespace: counts since it was opened, and current numbers.
 type Stats struct {
-	Connections                 int64 // now
+	Connections                 int64 // current connections
 	Refused, Replaced           int64 // network connections that were refused or replaced because all slots were taken
 	Links, Sessions             int64 // current AMQP links and sessions
-	Buffered                    int64 // bytes that all connections buffer, now
+	Buffered                    int64 // current bytes in the buffers of all connections
 	FramesIn, FramesOut         int64
 	TransfersIn, TransfersOut   int64 // frames with messages
 	BytesIn, BytesOut           int64 // bytes of messages
 	Entities                    int
-	Active, Scheduled, Deferred int64 // messages now, in all entities
+	Active, Scheduled, Deferred int64 // current messages in all entities
 	DeadLetters                 int64
 }
 
-// Stats returns the counts.
+// Stats returns the current statistics of the namespace.
 func (n *Namespace) Stats() Stats {
 	m := &n.meter
 	s := Stats{

@@ -78,7 +78,7 @@ func TestValues_RoundTrip(t *testing.T) {
 		encoded := amqp.Append(nil, v)
 		back, err := amqp.Unmarshal(encoded)
 		require.NoError(t, err)
-		require.Equal(t, encoded, amqp.Append(nil, back), "%#v", v) // compares bytes, because NaN is not equal to itself
+		require.Equal(t, encoded, amqp.Append(nil, back), "%#v", v) // compare bytes, because NaN is not equal to itself
 		skipped, err := amqp.NewDecoder(append(encoded, 1)).Skip()
 		require.NoError(t, err)
 		require.Equal(t, encoded, skipped)
@@ -114,7 +114,7 @@ func TestPerformatives_RoundTrip(t *testing.T) {
 	}
 }
 
-// A source may have fields that a server does not interpret; the server must echo them.
+// A source may have fields that the server does not interpret, but must echo.
 func TestSource_IsEchoedWithUnknownFields(t *testing.T) {
 	source := amqp.Described{Descriptor: uint64(0x28), Value: amqp.List{
 		"address", uint32(1), amqp.Symbol("never"), uint32(5), nil,

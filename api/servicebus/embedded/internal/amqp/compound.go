@@ -102,7 +102,7 @@ func (d *Decoder) readArray(code byte, b []byte) (any, error) {
 		}
 	}
 	switch array.Of >> 4 {
-	case 0xa, 0xc, 0xe: // so that its encoding fits values of any size
+	case 0xa, 0xc, 0xe: // use the constructor with 4-byte sizes, which fits values of any size
 		array.Of += 0x10
 	}
 	return array, inner.checkEnd()

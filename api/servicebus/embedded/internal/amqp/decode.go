@@ -12,7 +12,7 @@ const (
 	// MaxNesting is the maximum nesting of values.
 	MaxNesting = 32
 
-	// maxEmpty bounds the array elements of size zero that a Decoder reads in total.
+	// maxEmpty is the maximum number of array elements of size zero that a Decoder reads in total.
 	maxEmpty = 4096
 )
 
@@ -25,7 +25,7 @@ var (
 type Decoder struct {
 	b     []byte
 	depth int
-	empty *int // elements of size zero so far
+	empty *int // number of array elements of size zero so far
 }
 
 // NewDecoder returns a Decoder of b.
@@ -34,7 +34,7 @@ func NewDecoder(b []byte) *Decoder { return &Decoder{b: b, empty: new(int)} }
 // Rest returns the unread bytes.
 func (d *Decoder) Rest() []byte { return d.b }
 
-// Unmarshal decodes b, which must hold one value.
+// Unmarshal decodes b, which must contain exactly one value.
 func Unmarshal(b []byte) (any, error) {
 	d := NewDecoder(b)
 	v, err := d.Value()

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Append appends the encoding of v to b. It panics if v has a type that AMQP does not have.
+// Append appends the encoding of v to b. It panics if the type of v has no encoding in AMQP.
 func Append(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -249,8 +249,8 @@ func appendMap(b []byte, v Map) []byte {
 	return fixSizes(b, at, 2*len(v), codeMap32)
 }
 
-// fixSizes fills in size and count of the compound value at index at, which has room for short
-// ones. If they are long, it moves the elements.
+// fixSizes fills in size and count of the compound value at index at. The value has room for one
+// byte each. If size or count needs 4 bytes, fixSizes moves the elements.
 func fixSizes(b []byte, at, count int, long byte) []byte {
 	size := len(b) - at - 2
 	if size <= math.MaxUint8 && count <= math.MaxUint8 {

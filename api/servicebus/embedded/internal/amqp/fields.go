@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// fieldReader reads the fields of a list in order. Missing fields are null. The error names the
+// fieldReader reads the fields of a list in order. Missing fields are null. Its error names the
 // first field of a wrong type.
 type fieldReader struct {
 	list List
@@ -27,7 +27,7 @@ func (f *fieldReader) recordWrongType(v any) {
 	}
 }
 
-// optionalField reads a field of type T, nil if it is null.
+// optionalField reads a field of type T. It returns nil if the field is null.
 func optionalField[T any](f *fieldReader) *T {
 	switch v := f.nextField().(type) {
 	case nil:
@@ -122,7 +122,7 @@ func (o *Open) listFields() List {
 func (o *Open) readFields(f *fieldReader) {
 	o.ContainerID, o.Hostname = fieldOr(f, ""), fieldOr(f, "")
 	o.MaxFrameSize, o.ChannelMax, o.IdleTimeOut = fieldOr(f, uint32(math.MaxUint32)), fieldOr(f, uint16(math.MaxUint16)), fieldOr(f, uint32(0))
-	f.at += 4 // locales and capabilities
+	f.at += 4 // skip locales and capabilities
 	o.Properties = fieldOr(f, Map(nil))
 }
 
@@ -151,7 +151,7 @@ func (a *Attach) readFields(f *fieldReader) {
 	a.Name, a.Handle, a.Role = requiredField[string](f), requiredField[uint32](f), requiredField[bool](f)
 	a.SenderSettle, a.ReceiverSettle = optionalField[uint8](f), optionalField[uint8](f)
 	a.Source, a.Target = readTerminus(f), readTerminus(f)
-	f.at += 2 // unsettled deliveries: links are never resumed
+	f.at += 2 // skip unsettled deliveries, because links are never resumed
 	a.InitialDeliveryCount, a.MaxMessageSize = optionalField[uint32](f), fieldOr(f, uint64(0))
 	a.OfferedCapabilities, a.Desirable = f.nextField(), f.nextField()
 	a.Properties = fieldOr(f, Map(nil))

@@ -19,7 +19,7 @@ const (
 	MinMaxFrameSize = 512
 )
 
-// A Header is the first data of a peer: the protocol and its version.
+// A Header is the first data that a peer sends: the protocol and its version.
 type Header [8]byte
 
 // The protocol headers.
@@ -35,8 +35,9 @@ type Frame struct {
 	Body    []byte
 }
 
-// ReadFrame reads the next frame, which must not be larger than largest. The body is newly
-// allocated. An invalid size is an *Error with condition FramingError, before any allocation.
+// ReadFrame reads the next frame, whose size must not exceed largest. The body is newly allocated.
+// For an invalid size, ReadFrame allocates nothing and returns an *Error with condition
+// FramingError.
 func ReadFrame(r io.Reader, largest uint32) (Frame, error) {
 	var head [frameHeader]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -57,7 +58,7 @@ func ReadFrame(r io.Reader, largest uint32) (Frame, error) {
 	return Frame{Type: head[5], Channel: binary.BigEndian.Uint16(head[6:]), Body: body[skip-frameHeader:]}, nil
 }
 
-// AppendFrame appends a frame with p, unless it is nil, and payload as its body.
+// AppendFrame appends a frame. Its body is p, unless p is nil, and payload.
 func AppendFrame(b []byte, kind byte, channel uint16, p Performative, payload []byte) []byte {
 	at := len(b)
 	b = append(b, 0, 0, 0, 0, frameHeader/4, kind, byte(channel>>8), byte(channel)) //nolint:gosec // both halves

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Descriptors of a message's sections, in their order.
+// The descriptors of the sections of a message, in the order of the sections.
 const (
 	sectionHeader                = 0x70
 	sectionDeliveryAnnotations   = 0x71
@@ -18,8 +18,8 @@ const (
 	sectionFooter                = 0x78
 )
 
-// Sections are the sections of a message, each with its descriptor and exactly as it was sent.
-// A missing section is nil. Body holds all data or sequence sections, or the value section.
+// Sections are the sections of a message. Each has its descriptor and the bytes that were sent. A
+// missing section is nil. Body contains all data or sequence sections, or the value section.
 type Sections struct {
 	Header, DeliveryAnnotations, MessageAnnotations []byte
 	Properties, ApplicationProperties, Body, Footer []byte
@@ -64,7 +64,7 @@ func Split(b []byte) (Sections, error) {
 			if s.Body == nil {
 				body = at
 			}
-			end := at + len(section) // after the previous section, if any
+			end := at + len(section) // the section follows the previous section of the body
 			s.Body = b[body:end:end]
 		}
 	}
@@ -104,7 +104,7 @@ type MessageHeader struct {
 
 // Properties is the section that brokers must not change.
 type Properties struct {
-	MessageID, CorrelationID         any // string, uint64, UUID or binary
+	MessageID, CorrelationID         any // string, uint64, UUID or []byte
 	UserID                           []byte
 	To, Subject, ReplyTo             string
 	ContentType, ContentEncoding     string
@@ -114,7 +114,7 @@ type Properties struct {
 	ReplyToGroupID                   string
 }
 
-// readSection reads the contents of section b, which has the descriptor code.
+// readSection returns the value in section b, whose descriptor must be code.
 func readSection(b []byte, code uint64) (any, error) {
 	v, err := Unmarshal(b)
 	if err != nil {
@@ -187,8 +187,7 @@ func (s *Sections) ReadProperties() (Properties, error) {
 	return p, f.err
 }
 
-// messageID reads an identifier. Unlike in other fields, symbols are not accepted as strings
-// here.
+// messageID reads an identifier. Unlike other text fields, an identifier must not be a symbol.
 func messageID(f *fieldReader) any {
 	switch v := f.nextField().(type) {
 	case nil, string, uint64, UUID, []byte:
@@ -214,7 +213,8 @@ func (s *Sections) ReadApplicationProperties() (Map, error) {
 	return sectionMap(s.ApplicationProperties, sectionApplicationProperties)
 }
 
-// ReadBodies returns the values of all sections of the body: binary for data.
+// ReadBodies returns the values of all sections of the body. The value of a data section is a
+// []byte.
 func (s *Sections) ReadBodies() ([]any, error) {
 	var bodies []any
 	d := NewDecoder(s.Body)

@@ -11,7 +11,7 @@ const (
 	RoleReceiver = true
 )
 
-// Modes of settlement.
+// The modes of settlement.
 const (
 	SenderUnsettled uint8 = 0
 	SenderSettled   uint8 = 1
@@ -20,7 +20,7 @@ const (
 	ReceiverSecond  uint8 = 1
 )
 
-// Descriptors of performatives and of the values in them.
+// The descriptors of performatives and of the values in them.
 const (
 	descOpen        = 0x10
 	descBegin       = 0x11
@@ -45,8 +45,7 @@ const (
 	descOutcome     = 0x44
 )
 
-// A Performative is one of the nine frames of AMQP, or one of the three of SASL
-// that a server needs.
+// A Performative is one of the nine AMQP performatives, or one of the three SASL performatives that a server needs.
 type Performative interface {
 	typeCode() uint64
 	listFields() List
@@ -60,7 +59,7 @@ type Open struct {
 	ContainerID, Hostname string
 	MaxFrameSize          uint32
 	ChannelMax            uint16
-	IdleTimeOut           uint32 // milliseconds; 0 for never
+	IdleTimeOut           uint32 // milliseconds; 0: no timeout
 	Properties            Map
 }
 

@@ -1,8 +1,8 @@
 package amqp
 
-// The states of a delivery. Any of them may be the outcome of one.
+// The states of a delivery. Each state may be the outcome of a delivery.
 type (
-	// Accepted means that the receiver has taken the message.
+	// Accepted means that the receiver has processed the message.
 	Accepted struct{}
 
 	// Rejected means that the message is invalid, with the reason.

@@ -16,7 +16,7 @@ func Errorf(condition Symbol, format string, args ...any) *Error {
 
 func (e *Error) Error() string { return string(e.Condition) + ": " + e.Description }
 
-// Conditions of the specification.
+// The error conditions of the AMQP specification that the server uses.
 const (
 	InternalError         Symbol = "amqp:internal-error"
 	NotFound              Symbol = "amqp:not-found"
@@ -40,7 +40,7 @@ const (
 	MessageSizeExceeded   Symbol = "amqp:link:message-size-exceeded"
 )
 
-// A Source is where the messages of a link come from.
+// A Source is the node from which the messages of a link come.
 type Source struct {
 	Address      string
 	Durable      uint32
@@ -48,10 +48,10 @@ type Source struct {
 	Timeout      uint32
 	Dynamic      bool
 	Filter       Map
-	rest         List // fields that a server only echoes
+	rest         List // fields that the server echoes without interpreting them
 }
 
-// A Target is where the messages of a link go to.
+// A Target is the node to which the messages of a link are sent.
 type Target struct {
 	Address      string
 	Durable      uint32
@@ -64,8 +64,8 @@ type Target struct {
 // A Coordinator is the target of a link that controls transactions.
 type Coordinator struct{ Capabilities any }
 
-// The first five fields of a source or target and the filter of a source are interpreted; the
-// others are echoed.
+// The server interprets the first five fields of a source or target, and the filter of a source. It
+// echoes all other fields.
 const (
 	filterField  = 7
 	sourceFields = 11
@@ -139,7 +139,7 @@ func encodeTerminus(v any) any {
 	return nil
 }
 
-// resizeList returns a copy of list with n elements.
+// resizeList returns a copy of list with n elements. It truncates the list, or appends null elements.
 func resizeList(list List, n int) List {
 	c := make(List, n)
 	copy(c, list)

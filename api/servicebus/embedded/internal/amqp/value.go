@@ -1,7 +1,7 @@
 package amqp
 
-// Values of AMQP types that Go also has are nil, bool, uint8 to uint64, int8 to int64, float32,
-// float64, string, and []byte for binary. The other types are these.
+// A value of an AMQP type that Go also has is nil, bool, uint8 to uint64, int8 to int64, float32,
+// float64, string, or []byte for binary. These are the other AMQP types.
 type (
 	// A Symbol is a word of the protocol, in ASCII.
 	Symbol string
@@ -9,13 +9,13 @@ type (
 	// A Timestamp is in milliseconds since 1970.
 	Timestamp int64
 
-	// A UUID is in the order of RFC 4122.
+	// A UUID has the byte order of RFC 4122.
 	UUID [16]byte
 
 	// A Char is one character of Unicode.
 	Char uint32
 
-	// Decimal32 is a decimal number of 4 bytes, which is only passed on.
+	// Decimal32 is a decimal number of 4 bytes. Decimal numbers are not interpreted.
 	Decimal32 [4]byte
 	// Decimal64 is a decimal number of 8 bytes.
 	Decimal64 [8]byte
@@ -25,14 +25,14 @@ type (
 	// A List holds values of any type.
 	List []any
 
-	// A Map keeps the order of its entries.
+	// A Map is a list of entries in the order of their encoding.
 	Map []Entry
 
 	// An Entry is one key of a Map, and its value.
 	Entry struct{ Key, Value any }
 
-	// An Array holds values of one type, all encoded by the constructor Of. A Descriptor that
-	// is not nil applies to each of them.
+	// An Array holds values of one type, all encoded with the constructor Of. If Descriptor is not
+	// nil, it applies to each value.
 	Array struct {
 		Of         byte
 		Descriptor any
@@ -43,8 +43,8 @@ type (
 	Described struct{ Descriptor, Value any }
 )
 
-// Get returns the value of the entry whose key is name, as a string or symbol. It returns nil
-// without such an entry.
+// Get returns the value of the entry whose key is name, as a string or symbol. It returns nil if no
+// entry has this key.
 func (m Map) Get(name string) any {
 	for _, e := range m {
 		switch key := e.Key.(type) {
@@ -72,7 +72,7 @@ func (m Map) Set(name Symbol, value any) Map {
 	return append(m, Entry{name, value})
 }
 
-// Constructors: the byte before a value that determines its encoding.
+// The constructors. A constructor is the byte before a value that determines its encoding.
 const (
 	codeDescribed  = 0x00
 	codeNull       = 0x40
@@ -126,7 +126,7 @@ var constructors = []byte{
 	codeList8, codeMap8, codeList32, codeMap32, codeArray8, codeArray32,
 }
 
-// Constructors of arrays that servers send.
+// The constructors for arrays that a server sends.
 const (
 	// OfTimestamp is the constructor of arrays of Timestamp.
 	OfTimestamp byte = codeTimestamp

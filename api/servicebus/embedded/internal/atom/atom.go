@@ -7,9 +7,9 @@
 //	PUT    /<entity>                        create the entity, or update it with If-Match
 //	DELETE /<entity>
 //
-// where an entity is a queue, a topic, <topic>/Subscriptions/<name>, or a rule:
-// <subscription>/Rules/<name>. All state is in the bus. A failed request is answered with a
-// status and an Error document, and has no effect.
+// An entity is a queue, a topic, <topic>/Subscriptions/<name>, or a rule:
+// <subscription>/Rules/<name>. All state is in the bus. The response to a failed request has a
+// status and an Error document. A failed request has no effect.
 package atom
 
 import (
@@ -34,11 +34,11 @@ type Handler struct {
 	Open        bool // no token is required
 	TrustTokens bool // tokens other than shared access signatures are accepted
 
-	// Authorized is called for each request that has a valid token, if set.
+	// Authorized, if set, is called for each request that has a valid token.
 	Authorized func(*http.Request)
 }
 
-// A statusError is an error with the HTTP status of the answer.
+// A statusError is an error with the HTTP status of the response.
 type statusError struct {
 	status int
 	text   string
@@ -87,7 +87,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	text = bytes.ReplaceAll(text, []byte("&#39;"), []byte("'")) // clients look for a plain apostrophe, and attributes are in double quotes
+	text = bytes.ReplaceAll(text, []byte("&#39;"), []byte("'")) // clients search for a plain apostrophe, which is valid because attributes are in double quotes
 	w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(text) //nolint:gosec // escaped by xml.Marshal; the client may be gone

@@ -157,7 +157,7 @@ func entityPath(s string) string {
 
 // entityEntry describes an entity, with its counts.
 func (h *Handler) entityEntry(host string, e bus.Entity) atomEntry {
-	counts, _ := h.Bus.Counts(e.Path) // deleted meanwhile: the counts are zero
+	counts, _ := h.Bus.Counts(e.Path) // if the entity was deleted concurrently, the counts are zero
 	title, name := e.Path, "QueueDescription"
 	ttl, window := duration.Longest, duration.Format(defaultWindow)
 	if e.DefaultTTL > 0 {
@@ -212,7 +212,7 @@ func (h *Handler) entityEntry(host string, e bus.Entity) atomEntry {
 	}
 }
 
-// forwardURL replaces the path of an entity by its URL, unless it is empty.
+// forwardURL sets *to to the URL of the entity at path, unless path is empty.
 func forwardURL(to **string, host, path string) {
 	if path != "" {
 		url := host + path
@@ -220,7 +220,7 @@ func forwardURL(to **string, host, path string) {
 	}
 }
 
-// countFilters counts the filters of all subscriptions of a topic.
+// countFilters counts the SQL and correlation filters of all subscriptions of a topic.
 func (h *Handler) countFilters(topic string) (sql, correlation *int) {
 	sql, correlation = new(int), new(int)
 	prefix := strings.ToLower(topic) + "/subscriptions/"
@@ -228,7 +228,7 @@ func (h *Handler) countFilters(topic string) (sql, correlation *int) {
 		if !strings.HasPrefix(strings.ToLower(e.Path), prefix) {
 			continue
 		}
-		rules, _ := h.Bus.Rules(e.Path) // deleted meanwhile: no rules
+		rules, _ := h.Bus.Rules(e.Path) // if the subscription was deleted concurrently, it has no rules
 		for _, r := range rules {
 			if r.Filter.Correlation != nil {
 				*correlation++

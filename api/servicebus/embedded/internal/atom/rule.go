@@ -106,7 +106,7 @@ func readRule(name string, f *filterDescription, a *actionDescription) (bus.Rule
 			return rule, newStatusError(http.StatusBadRequest, "SubCode=40000. the filter has no SqlExpression")
 		}
 		rule.Filter.SQL = *f.SQLExpression
-		var parameters map[string]any // filter and action share them
+		var parameters map[string]any // the filter and the action share the parameters
 		if parameters, err = f.Parameters.readValues(); len(parameters) > 0 && rule.Filter.Parameters != nil {
 			maps.Copy(rule.Filter.Parameters, parameters)
 		} else if len(parameters) > 0 {
@@ -197,8 +197,8 @@ func (p *properties) readValues() (map[string]any, error) {
 	return values, nil
 }
 
-// writeValues encodes values with their types. The prefix of a type has four letters, because
-// some clients depend on its length.
+// writeValues encodes values with their types. The namespace prefix of a type must have four
+// characters, because some clients depend on its length.
 func writeValues(values map[string]any) *properties {
 	if len(values) == 0 {
 		return nil

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// The wire layer maps each error to an AMQP condition.
+// The errors of the bus. Package node maps each error to an AMQP condition.
 var (
 	// ErrNotFound reports an entity, rule or message that does not exist.
 	ErrNotFound = errors.New("not found")
 	// ErrExists reports the creation of an entity or rule that exists already.
 	ErrExists = errors.New("already exists")
-	// ErrInvalid reports an invalid request, which must be changed.
+	// ErrInvalid reports an invalid request, which fails again unless it is changed.
 	ErrInvalid = errors.New("invalid")
 	// ErrNotAllowed reports a request that the settings of the entity forbid, such as a message
 	// without session id for an entity that requires sessions.
@@ -26,21 +26,21 @@ var (
 	ErrSessionLockLost = errors.New("the session lock is lost; accept the session again")
 	// ErrTimeout reports that no session became available in time.
 	ErrTimeout = errors.New("no session became available in time; try again")
-	// ErrQuotaExceeded reports an entity that is full.
+	// ErrQuotaExceeded reports an entity that has reached MaxBytes.
 	ErrQuotaExceeded = errors.New("the entity is full; receive from it first")
 	// ErrTooLarge reports a message or session state beyond its limit.
 	ErrTooLarge = errors.New("too large")
-	// ErrBusy reports that too many writes wait for the disk: pause, then retry.
+	// ErrBusy reports that too many writes wait for the disk. The caller should retry later.
 	ErrBusy = errors.New("too many writes are pending; try again in a moment")
 	// ErrClosed reports the use of a bus after Close.
 	ErrClosed = errors.New("the bus is closed")
 )
 
-// A Message is a message of a sender with the values that the bus assigns.
+// A Message is a message from a sender, with the values that the bus assigns.
 type Message struct {
-	// Fields of the sender that the bus uses. Sections contains them, too.
+	// The sender sets these fields, and the bus uses them. Sections contains them, too.
 	ID               string
-	SessionID        *string // nil: none; the empty string is a legal id
+	SessionID        *string // nil: the message has no session id; the empty string is a valid id
 	PartitionKey     string
 	Subject          string
 	To               string
@@ -48,28 +48,28 @@ type Message struct {
 	ReplyToSessionID string
 	CorrelationID    string
 	ContentType      string
-	TTL              time.Duration // 0: as long as the entity allows
-	ScheduledFor     time.Time     // zero, or in the past: immediately
+	TTL              time.Duration // 0: the default of the entity
+	ScheduledFor     time.Time     // zero, or in the past: the message is not scheduled
 
-	// ApplicationProperties is the encoded section of this name, which only the Codec decodes.
-	// Sections are all other encoded sections, which the bus does not decode.
+	// ApplicationProperties is the encoded section of this name. The bus decodes it with its Codec.
+	// Sections are all other encoded sections. The bus does not decode them.
 	ApplicationProperties []byte
 	Sections              []byte
 
-	// Fields that the bus assigns.
+	// The bus assigns these fields.
 	SequenceNumber         int64
-	EnqueuedSequenceNumber int64 // number in the entity to which it was sent, if that is another one
+	EnqueuedSequenceNumber int64 // number in the entity to which the message was sent; 0 if this queue received it from its sender
 	EnqueuedAt             time.Time
 	ExpiresAt              time.Time // zero: never
 	DeliveryCount          uint32    // number of failed deliveries
 	State                  State
-	DeadLetterSource       string // the original entity of a dead letter
-	// Rewritten is true if the bus changed a field of the sender, because of a rule's action or
-	// a missing ID. The fields then take precedence over Sections.
+	DeadLetterSource       string // path of the entity in which the message became a dead letter
+	// Rewritten is true if the bus changed a field of the sender, because of a rule's action or a
+	// missing ID. If it is true, the fields take precedence over Sections.
 	Rewritten bool
 }
 
-// State is the state of a message. The numbers are those of the protocol.
+// State is the state of a message. The numbers are defined by the protocol.
 type State int32
 
 // The states of a message.
@@ -113,8 +113,7 @@ const (
 // An Entity is the configuration of a queue, a topic or a topic subscription. Zero values mean
 // the defaults in the comments.
 type Entity struct {
-	// Path is "queue", "topic" or "topic/Subscriptions/name". Upper and lower
-	// case are the same.
+	// Path is "queue", "topic" or "topic/Subscriptions/name". It is case-insensitive.
 	Path string
 	Kind Kind
 
@@ -123,7 +122,7 @@ type Entity struct {
 	MaxDeliveryCount       uint32        // 10
 	DefaultTTL             time.Duration // none
 	DeadLetterOnExpiry     bool
-	DeadLetterOnFilterFail bool          // for subscriptions: messages whose filter fails become dead letters
+	DeadLetterOnFilterFail bool          // in subscriptions, a message becomes a dead letter if the evaluation of a filter fails
 	DuplicateWindow        time.Duration // 0: no duplicate detection
 	MaxBytes               int64         // 1 GiB, including dead letters; the limit of a topic includes its subscriptions
 	MaxMessageBytes        int64         // 256 KiB
@@ -132,8 +131,8 @@ type Entity struct {
 	Status                 Status
 	UserMetadata           string
 
-	CreatedAt time.Time // set by the bus
-	UpdatedAt time.Time // set by the bus
+	CreatedAt time.Time // the bus sets it
+	UpdatedAt time.Time // the bus sets it
 }
 
 // Counts are the current numbers of messages in an entity.
@@ -147,28 +146,29 @@ type Counts struct {
 	Subscriptions      int
 }
 
-// A Rule decides which messages of a topic a subscription gets, and how they are changed.
+// A Rule selects messages of a topic for a subscription, and may change them.
 type Rule struct {
 	Name   string
 	Filter Filter
 	Action string // SET and REMOVE statements; empty: no changes
 }
 
-// A Filter has exactly one of its kinds set. The zero Filter matches all messages.
+// A Filter is an SQL condition or one of the other kinds, of which at most one is set. The zero
+// Filter matches all messages.
 type Filter struct {
 	SQL         string         `json:",omitempty"`
-	Parameters  map[string]any `json:",omitempty"` // parameters of SQL, by name with @
+	Parameters  map[string]any `json:",omitempty"` // parameters of SQL, by name; a name includes its @
 	Correlation *Correlation   `json:",omitempty"`
 	False       bool           `json:",omitempty"`
 }
 
-// A Correlation matches messages with all the values that are set.
+// A Correlation matches messages that have all of its non-empty values.
 type Correlation struct {
 	CorrelationID, MessageID, To, ReplyTo, Subject, SessionID, ReplyToSessionID, ContentType string
 	Properties                                                                               map[string]any
 }
 
-// Mode is how messages are received.
+// Mode is the mode in which messages are received.
 type Mode int
 
 // The modes of receiving.
@@ -183,12 +183,12 @@ type LockToken [16]byte
 // A Delivery is a message for a receiver.
 type Delivery struct {
 	Message
-	Token       LockToken // zero when received and deleted
-	LockedUntil time.Time // zero when received and deleted
+	Token       LockToken // zero in mode ReceiveAndDelete
+	LockedUntil time.Time // zero in mode ReceiveAndDelete
 }
 
-// ReceiverOptions configure a Receiver. The bus calls Deliver and Lost one at a time, in order,
-// and without holding its lock: they may call the bus, but must not block.
+// ReceiverOptions configure a Receiver. The bus calls Deliver and Lost one at a time, in order, and
+// without its lock. So these functions may call the bus, but they must not block.
 type ReceiverOptions struct {
 	Mode    Mode
 	Deliver func(Delivery)
@@ -198,28 +198,28 @@ type ReceiverOptions struct {
 	Lost func(error)
 }
 
-// A SessionRequest asks for one session.
+// A SessionRequest requests a session.
 type SessionRequest struct {
 	ID      *string       // nil: the unlocked session with the oldest active message
-	Timeout time.Duration // timeout without ID
+	Timeout time.Duration // time to wait for a session; ignored if ID is set
 }
 
-// Outcome is the way in which a locked message is settled.
+// Outcome is the outcome with which a locked message is settled.
 type Outcome int
 
 // The outcomes.
 const (
 	Complete   Outcome = iota // remove the message
-	Abandon                   // return it to its position, delivery count + 1
-	Release                   // return it to its position
-	Defer                     // keep it apart until it is received by its sequence number
-	DeadLetter                // move it to the dead-letter queue
+	Abandon                   // return the message to its position, and increase its delivery count
+	Release                   // return the message to its position
+	Defer                     // deliver the message only by its sequence number
+	DeadLetter                // move the message to the dead-letter queue
 )
 
 // A Settlement is an Outcome with its parameters.
 type Settlement struct {
 	Outcome     Outcome
-	Properties  map[string]any // merged into the application properties; ignored with Complete and Release
+	Properties  map[string]any // changes of the application properties; ignored with Complete and Release
 	Reason      string         // with DeadLetter
 	Description string         // with DeadLetter
 }
@@ -228,5 +228,5 @@ type Settlement struct {
 type PeekOptions struct {
 	From      int64 // the first sequence number
 	Max       int
-	SessionID *string // only this session
+	SessionID *string // if not nil, only messages of this session
 }

@@ -99,8 +99,8 @@ func BenchmarkReceiveAndCompleteOver64Sessions(b *testing.B) {
 	b.ReportMetric(float64(rounds)/time.Since(began).Seconds(), "msg/s")
 }
 
-// consumeAll completes all messages, one at a time in each session. Every worker changes to the
-// next session after perSession messages.
+// consumeAll completes all messages, one at a time in each session. Every worker accepts another
+// session after perSession messages.
 func consumeAll(b *testing.B, bus *Bus, workers, total, perSession int) {
 	c := &sessionDrainer{b: b, bus: bus, left: total, perSession: perSession, over: make(chan struct{})}
 	for range workers {
@@ -124,7 +124,7 @@ func (c *sessionDrainer) drainNext() {
 	took := 0
 	options := ReceiverOptions{Deliver: func(d Delivery) {
 		c.bus.Settle("q", []LockToken{d.Token}, Settlement{}, func(err error) {
-			if err != nil && !errors.Is(err, ErrClosed) { // a few are running at the end
+			if err != nil && !errors.Is(err, ErrClosed) { // a few receives are still running when the bus is closed
 				c.b.Error(err)
 			}
 			if took++; took == c.perSession {

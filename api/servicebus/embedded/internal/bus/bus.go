@@ -14,36 +14,35 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// Options configure a Bus. Codec is required; the zero values of the others are the defaults in
-// the comments.
+// Options configure a Bus. Codec is required. For the other fields, the comments name the defaults.
 type Options struct {
 	Codec Codec
-	Clock Clock     // the time package
-	Rand  io.Reader // crypto/rand; for lock tokens and message ids
+	Clock Clock     // default: package time
+	Rand  io.Reader // source of lock tokens and message ids; default: package crypto/rand
 
 	Version string // version of the program, stored with the format
 }
 
 // A Clock provides the time and timers.
 type Clock interface {
-	// Now is time.Now.
+	// Now returns the current time, like time.Now.
 	Now() time.Time
 
-	// AfterFunc is time.AfterFunc. It must not call f itself.
+	// AfterFunc calls f in another goroutine after d, like time.AfterFunc.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
 // A Timer is a timer of a Clock.
 type Timer interface {
-	// Stop reports whether it has prevented f from running.
+	// Stop stops the timer, and reports whether it has prevented the call of f.
 	Stop() bool
 }
 
 // A Bus is one namespace. It is safe for concurrent use.
 //
-// Methods with a done parameter call it exactly once, from the same goroutine as Deliver and
-// Lost: in order, one at a time, without holding the lock of the bus. They call it when their
-// changes, and all data on which the result depends, are committed.
+// Methods with a done parameter call it exactly once, when their changes and all data on which the
+// result depends are committed. One goroutine calls done, Deliver and Lost: in order, one at a time,
+// and without the lock of the bus.
 type Bus struct {
 	clock Clock
 	rand  io.Reader
@@ -51,21 +50,21 @@ type Bus struct {
 
 	callbacks *callQueue
 	timers    sync.WaitGroup // pending timers
-	wake      chan struct{}  // capacity 1: signals pending writes
+	wake      chan struct{}  // signals pending writes; capacity 1
 	ended     chan struct{}  // closed when the committing goroutine has ended
-	broke     chan error     // capacity 1: the error that ended service
+	broke     chan error     // receives the error that ended service; capacity 1
 
 	mu        sync.Mutex // guards the fields below
 	journal   *journal
 	broken    error // error of the first failed commit
 	closed    bool
 	deadlines deadlines
-	order     uint64 // order of the newest deadline
+	order     uint64 // field order of the newest deadline
 	timer     Timer
 	timerAt   time.Time
-	entities  map[string]*entity // by lower-case path
+	entities  map[string]*entity // all entities, by lower-case path
 	purges    []uint32           // numbers of deleted entities whose data is not removed yet
-	newest    uint32             // the newest entity number
+	newest    uint32             // highest entity number so far
 	locks     map[LockToken]*messageLock
 	changed   map[*messageQueue]struct{} // queues whose counters must be written
 }
@@ -101,9 +100,9 @@ func Open(store disk.Store, o Options) (*Bus, error) {
 	return b, nil
 }
 
-// Close completes running operations and calls Lost of all receivers. It returns when all calls
-// of done, Deliver and Lost have returned, and must not be called from one of them. Further
-// calls have no effect.
+// Close completes running operations and calls Lost of all receivers. It returns when all calls of
+// done, Deliver and Lost have returned, so these functions must not call it. Further calls have no
+// effect.
 func (b *Bus) Close() error {
 	b.mu.Lock()
 	first := !b.closed
@@ -136,7 +135,7 @@ func (b *Bus) scheduleAndUnlock() {
 	if len(b.journal.pending.writes) > 0 && !b.closed {
 		select {
 		case b.wake <- struct{}{}:
-		default: // it was signaled already
+		default: // a signal is already pending
 		}
 	}
 	b.setTimer()
@@ -168,15 +167,15 @@ func (b *Bus) runOperation(done func(error), operation func() error) {
 	b.scheduleAndUnlock()
 }
 
-// replyCommitted calls call when all writes so far are committed, so that a result, including
-// an error, never depends on data that a crash could lose.
+// replyCommitted calls call when all writes so far are committed. So no result, including an error,
+// depends on data that a crash could lose.
 func (b *Bus) replyCommitted(call func(broken error)) {
 	if !b.journal.replyOnceCommitted(call) {
 		b.callbacks.addCall(func() { call(nil) })
 	}
 }
 
-// commitAll commits generations until the bus is closed.
+// commitAll commits the pending writes, one generation after the other, until the bus is closed.
 func (b *Bus) commitAll() {
 	defer close(b.ended)
 	for range b.wake {
@@ -231,8 +230,8 @@ func (b *Bus) serveCommitted(g *generation) {
 // Broken returns a channel that receives one error when service has ended.
 func (b *Bus) Broken() <-chan error { return b.broke }
 
-// endService ends all service: after a failed commit it is unknown what is stored, and memory
-// may be ahead of it.
+// endService ends all service. After a failed commit, it is unknown which writes are stored, so the
+// state in memory may differ from the store.
 func (b *Bus) endService(err error) {
 	if b.broken != nil {
 		return

@@ -2,9 +2,9 @@ package bus
 
 import "sync"
 
-// A callQueue makes the calls of callbacks, in order and one at a time. Calls are added under
-// the lock of the bus, and made without it by a separate goroutine, so that commits do not wait
-// for them. A callback may use the bus; the calls that result from it are queued.
+// A callQueue calls callbacks, in order and one at a time. Calls are added under the lock of the
+// bus. A separate goroutine makes the calls without this lock, so that commits do not wait for
+// callbacks. A callback may use the bus, which may add further calls to the queue.
 type callQueue struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -27,7 +27,7 @@ func (o *callQueue) addCall(call func()) {
 	o.changed.Broadcast()
 }
 
-// runCalls makes calls until closeAndWait.
+// runCalls makes calls until the queue is closed.
 func (o *callQueue) runCalls() {
 	defer close(o.ended)
 	o.mu.Lock()
@@ -43,7 +43,7 @@ func (o *callQueue) runCalls() {
 	}
 }
 
-// makeCalls makes the queued calls. It releases the lock meanwhile.
+// makeCalls makes the queued calls. It releases the lock during the calls.
 func (o *callQueue) makeCalls() {
 	calls := o.calls
 	o.calls, o.calling = nil, true
@@ -56,7 +56,7 @@ func (o *callQueue) makeCalls() {
 	o.changed.Broadcast()
 }
 
-// closeAndWait returns when all calls have returned.
+// closeAndWait closes the queue, and returns when all calls have returned.
 func (o *callQueue) closeAndWait() {
 	o.mu.Lock()
 	o.closed = true
@@ -65,7 +65,8 @@ func (o *callQueue) closeAndWait() {
 	<-o.ended
 }
 
-// callRemaining makes the calls that were added after closeAndWait, which refuse operations.
+// callRemaining makes the calls that were added after closeAndWait. These calls report that the bus
+// is closed.
 func (o *callQueue) callRemaining() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

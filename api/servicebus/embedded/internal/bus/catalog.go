@@ -63,7 +63,8 @@ func (b *Bus) loadEntities() error {
 	return j.failure
 }
 
-// registerEntity adds an entity to the bus. A subscription needs its topic.
+// registerEntity adds an entity to the bus. It returns false for a subscription whose topic does not
+// exist.
 func (b *Bus) registerEntity(e *entity) bool {
 	name := strings.ToLower(e.config.Path)
 	if e.config.Kind == Subscription {
@@ -87,7 +88,7 @@ func (b *Bus) storeEntity(e *entity) {
 	b.journal.putKey(entityKey(strings.ToLower(e.config.Path)), record)
 }
 
-// purgeStep bounds the keys of a deleted entity that one commit removes.
+// purgeStep is the maximum number of keys of a deleted entity that one commit removes.
 const purgeStep = 1000
 
 // purgeSome removes a part of the data of deleted entities. Its commit triggers the next part.

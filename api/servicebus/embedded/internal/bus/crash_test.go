@@ -18,11 +18,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A failingStore fails one commit, before or after it is executed, and all later ones, as
-// package disk promises.
+// A failingStore fails one commit, before or after it is executed. As in package disk, all later
+// commits fail, too.
 type failingStore struct {
 	disk.Store
-	left  int // commits until the failure
+	left  int // number of commits until the failure
 	after bool
 	full  bool
 }
@@ -42,7 +42,7 @@ func (s *failingStore) Update(ctx context.Context, fn func(disk.Tx) error) error
 	return disk.ErrBroken
 }
 
-// A crashClient records which messages the bus has confirmed, and which it may have stored.
+// A crashClient records which operations the bus has confirmed, and which it may have stored.
 type crashClient struct {
 	sent, maybeSent map[string]bool
 	done, maybeDone map[string]bool
@@ -94,7 +94,7 @@ func (c *crashClient) runUntilBroken(t *testing.T, b *Bus, round int) (broken er
 	return nil
 }
 
-// checkReopened checks the messages in a reopened bus.
+// checkReopened checks that a reopened bus has the confirmed messages, and no completed ones.
 func (c *crashClient) checkReopened(t *testing.T, b *Bus) {
 	found := map[string]int{}
 	for _, path := range []string{"q", "q/$DeadLetterQueue"} {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A deadline is a function that runs at a time.
+// A deadline is a function and the time at which it runs.
 type deadline struct {
 	at    time.Time
 	run   func()
@@ -49,7 +49,7 @@ func (b *Bus) addDeadline(at time.Time, run func()) *deadline {
 	return d
 }
 
-// moveDeadline changes the time of a deadline. One that has run is scheduled again.
+// moveDeadline changes the time of a deadline. If the deadline has run, it is scheduled again.
 func (b *Bus) moveDeadline(d *deadline, at time.Time) {
 	b.order++
 	d.at, d.order = at, b.order
@@ -67,8 +67,9 @@ func (b *Bus) cancelDeadline(d *deadline) {
 	}
 }
 
-// catchUp runs the deadlines that have passed, but not those that are added meanwhile. So a
-// deadline that reschedules itself, because it has more work, releases the lock in between.
+// catchUp runs the deadlines that have passed, except deadlines that are added during the call. So
+// if a deadline reschedules itself because it has more work, the lock is released before it runs
+// again.
 func (b *Bus) catchUp() {
 	now, newest := b.clock.Now(), b.order
 	for len(b.deadlines) > 0 && !b.deadlines[0].at.After(now) && b.deadlines[0].order <= newest {
@@ -76,8 +77,8 @@ func (b *Bus) catchUp() {
 	}
 }
 
-// setTimer sets a timer for the earliest deadline. It keeps a timer that fires earlier, which
-// then finds no passed deadline and sets a new timer.
+// setTimer sets a timer for the earliest deadline. It does not replace a timer that fires earlier:
+// when that timer fires, no deadline has passed, and setTimer is called again.
 func (b *Bus) setTimer() {
 	if len(b.deadlines) == 0 || b.closed {
 		return

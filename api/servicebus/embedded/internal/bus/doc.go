@@ -1,6 +1,6 @@
 // Package bus is the state machine of a Service Bus-compatible broker: queues, topics with
-// subscriptions, sessions, locks, dead letters. It does not depend on the wire protocol. A
-// message has its encoded sections, unchanged, and the few properties that the bus uses.
+// subscriptions, sessions, locks, dead letters. It does not depend on the wire protocol. A message
+// consists of its encoded sections, unchanged, and the few properties that the bus uses.
 //
 //	Send ─▶ topic ─▶ rules ─┐
 //	Send ─────────────────▶ queue ─▶ lane ─▶ Receiver ─▶ Settle ─▶ gone
@@ -9,34 +9,35 @@
 //
 // # What it promises
 //
-//   - Order: a queue, or a session of one, delivers the unlocked message with the lowest
+//   - Order: a queue, or a session of a queue, delivers the unlocked message with the lowest
 //     sequence number. A message that is returned keeps its position.
-//   - A message is locked by one receiver at a time, and a session is held by one.
+//   - One receiver at a time locks a message or holds a session.
 //   - A batch is stored atomically. The same holds for all changes of one operation, such as
 //     the copies in all subscriptions, or the move to the dead letters.
 //   - An operation is answered, and a message delivered, only after the data on which it
-//     depends is committed. After kill -9 all confirmed writes are there, and settled messages
-//     do not return.
+//     depends is committed. After kill -9, all confirmed writes are stored, and settled messages
+//     are not delivered again.
 //   - Memory grows with locked messages, receivers and entities, but not with waiting messages.
 //
 // # How
 //
-// The store holds every message once and, as keys, every order in which messages are needed;
-// the tables are in keys.go. Memory holds locks, receivers and the position of each lane,
-// guarded by one mutex. An operation changes memory and the journal, which combines the store
-// with uncommitted writes. One goroutine commits the collected writes with one sync; then the
-// call queue sends the answers. All timed actions are in one heap of deadlines, with a timer
-// for the first.
+// The store has every message once. For each order in which the bus reads messages, the store also
+// has a table of keys; keys.go lists the tables. Locks, receivers and the position of each lane are
+// in memory, guarded by one mutex. An operation changes memory and the journal, which combines the
+// store with uncommitted writes. One goroutine commits the collected writes with one sync. After
+// the commit, the call queue calls the callbacks. All timed actions are in one heap of deadlines,
+// with a timer for the first deadline.
 //
 // # What a failure leaves behind
 //
-// A restart releases all locks and held sessions; delivery counts stay. When a commit fails,
-// memory is ahead of the store by an unknown amount. Every operation then fails with
-// disk.ErrBroken, and so do receivers. Opening the store again finds a consistent state.
+// A restart releases all locks and held sessions, but not delivery counts. After a failed commit,
+// memory may contain changes that are not stored. So every operation then fails with
+// disk.ErrBroken, and receivers end with this error. The store is consistent when it is opened
+// again.
 //
-// # What it leaves to others
+// # What it does not do
 //
-// Authorization, encodings, credit on the wire, and creating entities on first use. Messages
-// that are already in an entity stay when forwarding is enabled. Idle entities are not deleted.
-// Transactions are not supported.
+// Other packages implement authorization, encodings, credit on the wire, and the creation of
+// entities on first use. When forwarding is enabled, messages that are already in the entity are
+// not forwarded. Idle entities are not deleted. Transactions are not supported.
 package bus

@@ -40,8 +40,9 @@ const (
 	subscriptions = "/subscriptions/"
 )
 
-// Create creates an entity. A new subscription has one rule, which matches all messages. It
-// fails with ErrExists, or with ErrNotFound if a subscription's topic is missing.
+// Create creates an entity. A new subscription has one rule, which matches all messages. Create
+// fails with ErrExists if the path is in use, or with ErrNotFound if a subscription's topic does
+// not exist.
 func (b *Bus) Create(config Entity, done func(error)) {
 	b.runOperation(done, func() error {
 		if err := config.fillDefaults(); err != nil {
@@ -68,8 +69,8 @@ func (b *Bus) Create(config Entity, done func(error)) {
 	})
 }
 
-// Update changes the settings of an entity except its kind and RequiresSession. If the entity
-// can no longer be received from, its receivers end with ErrDisabled.
+// Update changes the settings of an entity, except its kind and RequiresSession. If the new status
+// forbids receiving, its receivers end with ErrDisabled.
 func (b *Bus) Update(config Entity, done func(error)) {
 	b.runOperation(done, func() error {
 		e := b.entities[strings.ToLower(config.Path)]
@@ -95,8 +96,8 @@ func (b *Bus) Update(config Entity, done func(error)) {
 	})
 }
 
-// Delete removes an entity with its messages; a topic also loses its subscriptions. Receivers
-// end with ErrNotFound.
+// Delete removes an entity with its messages, and a topic with its subscriptions. Receivers end
+// with ErrNotFound.
 func (b *Bus) Delete(path string, done func(error)) {
 	b.runOperation(done, func() error {
 		e := b.entities[strings.ToLower(path)]
@@ -152,7 +153,7 @@ func (b *Bus) Entities() []Entity {
 	return all
 }
 
-// fillDefaults sets the defaults, and refuses invalid settings.
+// fillDefaults sets the defaults, and returns an error for invalid settings.
 func (c *Entity) fillDefaults() error {
 	c.LockDuration = cmp.Or(c.LockDuration, time.Minute)
 	c.MaxDeliveryCount = cmp.Or(c.MaxDeliveryCount, 10)

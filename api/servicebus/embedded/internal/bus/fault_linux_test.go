@@ -37,7 +37,7 @@ func TestFailingDisk_EndsServiceAndLosesNoConfirmedWrite(t *testing.T) {
 			require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.Send("q", []Message{textMessage("late")}, done) }), disk.ErrBroken)
 			require.NoError(t, w.bus.Close())
 			require.ErrorIs(t, c.lost[0], disk.ErrBroken)
-			_ = store.Close() // its file was replaced, so an error is expected
+			_ = store.Close() // the file was replaced, so an error is expected
 
 			w.store, err = disk.Open(dir)
 			require.NoError(t, err)

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestMain makes histories longer than rapid's default, because it takes some steps until
-// messages are locked, expired or forwarded. Flags on the command line take precedence.
+// TestMain makes histories longer than rapid's default, because short histories rarely lock, expire
+// or forward messages. Flags on the command line take precedence.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		sendUntilKilled(dir)
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// jsonCodec replaces the encoding of the wire.
+// jsonCodec is a Codec that encodes application properties as JSON.
 type jsonCodec struct{}
 
 func (jsonCodec) Decode(section []byte) (map[string]any, error) {
@@ -71,7 +71,8 @@ func (c jsonCodec) Merge(section []byte, changes map[string]any, remove []string
 	return json.Marshal(values)
 }
 
-// manualClock advances by Advance, which calls the functions of timers before it returns.
+// manualClock is a Clock that only Advance moves. Advance calls the functions of timers before it
+// returns.
 type manualClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -135,8 +136,8 @@ func (c *manualClock) Advance(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// A busFixture is a bus with its store and clock. Its methods return when all effects are
-// committed and delivered.
+// A busFixture is a bus with its store and clock. Its methods return when all writes are committed and
+// all calls of callbacks have returned.
 type busFixture struct {
 	t     tester
 	bus   *Bus
@@ -174,7 +175,8 @@ func (w *busFixture) advanceTime(d time.Duration) {
 	w.waitSettled()
 }
 
-// waitSettled waits until no writes and calls are pending. Each may cause others.
+// waitSettled waits until no writes and no calls are pending. It checks again after each wait,
+// because writes and calls may cause others.
 func (w *busFixture) waitSettled() {
 	b := w.bus
 	for {
@@ -232,7 +234,7 @@ func messageWith(body string, values map[string]any) Message {
 	return m
 }
 
-// A testConsumer is a receiver that keeps its deliveries.
+// A testConsumer is a receiver that records its deliveries.
 type testConsumer struct {
 	w    *busFixture
 	path string

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// The durations differ in their milliseconds, and every step takes one, so that only events of
-// one batch have the same time.
+// The durations differ in their milliseconds, and every step takes one millisecond. So no two
+// events have the same time, unless they are in one batch.
 const (
 	duplicateWindow = 61*time.Second + 300*time.Millisecond
 	oddTTL          = 17*time.Second + 450*time.Millisecond
@@ -36,7 +36,7 @@ type busHistory struct {
 	model   *busModel
 	paths   []string // paths of the used entities
 	bodies  int
-	holders map[string]*testConsumer // consumers by session
+	holders map[string]*testConsumer // the consumer that holds each session
 	plain   map[string]*testConsumer // by path
 }
 
@@ -98,7 +98,7 @@ func (h *busHistory) usedPaths(paths ...string) []string {
 	})
 }
 
-// passMillisecond gives each step a different time.
+// passMillisecond advances the time by a millisecond, so that each step has a different time.
 func (h *busHistory) passMillisecond() { h.advanceBoth(time.Millisecond) }
 
 func (h *busHistory) advanceBoth(d time.Duration) {

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestFile_HoldsConfirmedWritesAtAnyTime copies the file of the running bus after every
-// answer, and opens the copy: a kill at this time would leave this file.
+// TestFile_HoldsConfirmedWritesAtAnyTime copies the file of the running bus after every answer, and
+// opens the copy. The copy equals the file after a kill at this time.
 func TestFile_HoldsConfirmedWritesAtAnyTime(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	dir := t.TempDir()

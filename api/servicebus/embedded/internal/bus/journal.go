@@ -15,32 +15,32 @@ type write struct {
 	generation uint64
 }
 
-// A generation is the content of one commit: the writes, and the calls and lanes that wait for
-// them.
+// A generation is the content of one commit: the writes, and the calls and lanes that wait until the
+// writes are committed.
 type generation struct {
 	number  uint64
 	writes  []*write
 	bytes   int
 	replies []func(broken error)
 	lanes   map[*deliveryLane]struct{} // lanes to serve after the commit
-	queues  map[*messageQueue]struct{} // queues whose waiting receivers and maintenance to serve
+	queues  map[*messageQueue]struct{} // queues whose session waiters and maintenance are served after the commit
 }
 
 func newGeneration(number uint64) *generation {
 	return &generation{number: number, lanes: map[*deliveryLane]struct{}{}, queues: map[*messageQueue]struct{}{}}
 }
 
-// A journal combines the store with uncommitted writes: a read sees all earlier writes,
-// committed or not. Writes collect in the pending generation while the previous one is being
-// committed, so one sync commits all writes that arrived during the last.
+// A journal combines the store with uncommitted writes: a read returns the newest value, whether it
+// is committed or not. While one generation is being committed, new writes are added to the pending
+// generation. So one sync commits all writes that were made during the previous commit.
 //
 // All methods except saveGeneration are called under the lock of the bus.
 type journal struct {
 	store    disk.Store
 	writes   *btree.BTreeG[*write] // the newest write of each key
 	pending  *generation
-	flushing *generation // nil: no commit is running
-	failure  error       // error of a read, after which no result of a read is reliable
+	flushing *generation // generation of the running commit, or nil
+	failure  error       // first error of a read; after it, results of reads are not reliable
 }
 
 func newJournal(store disk.Store) *journal {
@@ -61,8 +61,8 @@ func (j *journal) putKey(key, value []byte) {
 
 func (j *journal) removeKey(key []byte) { j.putKey(key, nil) }
 
-// pendingGeneration returns the generation that contains the newest value of key, nil if it is
-// committed.
+// pendingGeneration returns the generation that contains the newest value of key. It returns nil if
+// this value is committed.
 func (j *journal) pendingGeneration(key []byte) *generation {
 	w, waits := j.writes.Get(&write{key: key})
 	switch {
@@ -96,14 +96,14 @@ func (j *journal) viewStore(fn func(disk.Reader)) {
 	}
 }
 
-// scanRange visits the pairs with from <= key < to until visit returns false. Keys and values
-// are valid until visit returns, which must not use the journal.
+// scanRange visits the pairs with from <= key < to until visit returns false. The key and the value
+// are valid only during the call of visit. visit must not use the journal.
 func (j *journal) scanRange(from, to []byte, visit func(key, value []byte) bool) {
 	mine := j.writes.Iter()
 	more := mine.Seek(&write{key: from})
 	going := true
-	// give visits the uncommitted writes before key, and reports whether there is one of key
-	// itself.
+	// give visits the uncommitted writes before key, and reports whether key itself has an
+	// uncommitted write.
 	give := func(key []byte) (replaced bool) {
 		for going && more {
 			w := mine.Item()
@@ -181,7 +181,7 @@ func (j *journal) saveGeneration(g *generation) error {
 	})
 }
 
-// endCommit ends the commit, and drops its writes, which are in the store now.
+// endCommit ends the commit, and removes its writes from the journal, because they are in the store.
 func (j *journal) endCommit(g *generation) {
 	for _, w := range g.writes {
 		if now, ok := j.writes.Get(w); ok && now.generation <= g.number {

@@ -36,7 +36,7 @@ func TestJournal_ReadsLikeAMap(t *testing.T) {
 				}
 			case 4:
 				if saving != nil {
-					require.NoError(r, j.saveGeneration(saving)) // for a moment, the writes are in the store and in the journal
+					require.NoError(r, j.saveGeneration(saving)) // at this point, the writes are in the store and in the journal
 				}
 			case 5:
 				if saving != nil {

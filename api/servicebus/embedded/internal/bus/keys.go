@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// The tables of the store. A key is the byte of its table, the id of the queue if it belongs to
-// one, and the rest; numbers are big-endian, so that keys sort by them.
+// The tables of the store. A key consists of the byte of its table, the id of its queue (if the table
+// belongs to queues), and the parts in the comments. Numbers are big-endian, so that keys sort by
+// number.
 const (
 	tableMeta      = 'a' // format and counters of the bus itself
 	tableEntity    = 'e' // path -> entityRecord
@@ -15,10 +16,10 @@ const (
 	tableMessage   = 'm' // queue, sequence number -> message
 	tableLane      = 'l' // queue, session, sequence number: active messages, in order
 	tableHead      = 'h' // queue, sequence number -> session whose first active message this is
-	tableDeferred  = 'd' // queue, session, sequence number
-	tableSchedule  = 's' // queue, time, sequence number
-	tableExpiry    = 't' // queue, time, sequence number
-	tableDuplicate = 'i' // queue, message id -> until, sequence number
+	tableDeferred  = 'd' // queue, session, sequence number: deferred messages
+	tableSchedule  = 's' // queue, time, sequence number: scheduled messages
+	tableExpiry    = 't' // queue, time, sequence number: expiry of messages
+	tableDuplicate = 'i' // queue, message id -> end of the duplicate window, sequence number
 	tableForget    = 'o' // queue, time, message id: when a tableDuplicate entry ends
 	tableState     = 'z' // queue, session -> time of change, state
 	tableRule      = 'r' // queue, name -> rule
@@ -31,8 +32,8 @@ var tablesOfQueue = []byte{
 	tableExpiry, tableDuplicate, tableForget, tableState, tableRule,
 }
 
-// A queueID is the number of an entity and the part of its queue. A number is not reused while
-// data of its entity remains.
+// A queueID is the number of an entity and the part of the queue. The number of a deleted entity is
+// not reused while data of the entity remains.
 type queueID [5]byte
 
 func idOf(entity uint32, p queuePart) (id queueID) {
@@ -104,8 +105,8 @@ func readNumber(b []byte) int64 {
 	return int64(binary.BigEndian.Uint64(b) & math.MaxInt64)
 }
 
-// appendText appends a length of two bytes and the text, so that no encoded text is a prefix of
-// another.
+// appendText appends the length of a text, in two bytes, and the text. So no encoded text is a prefix
+// of another one.
 func appendText(b []byte, s string) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(len(s))) //nolint:gosec // limited by checkMessage
 	return append(b, s...)
@@ -119,5 +120,5 @@ func endOfPrefix(prefix []byte) []byte {
 			return end[:i+1]
 		}
 	}
-	return nil // unreachable: no table is 0xff
+	return nil // unreachable, because no table is 0xff
 }

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A deliveryLane delivers messages in order: those of one held session, or of a queue without
-// sessions. The order is in the store. A lane keeps its position, the returned messages before
-// it, and the receivers with credit.
+// A deliveryLane delivers the messages of one held session, or of a queue without sessions, in
+// order. The order is in the store. In memory, a lane has its position, the returned messages before
+// this position, and the receivers with credit.
 type deliveryLane struct {
 	queue    *messageQueue
 	name     string
-	cursor   int64     // messages from here on were not delivered, except by sequence number
+	cursor   int64     // position: messages from this number on were delivered only by sequence number
 	returned sequences // unlocked messages before the cursor
 	locks    map[*messageLock]struct{}
-	ready    list.List // of *Receiver with credit, longest waiting first
+	ready    list.List // of *Receiver: receivers with credit, longest waiting first
 	members  map[*Receiver]struct{}
 }
 
@@ -49,8 +49,8 @@ func (b *Bus) handOut(l *deliveryLane) {
 	}
 }
 
-// nextFree returns the next unlocked message of a lane, and skips expired ones. A message that
-// is not committed yet blocks those after it.
+// nextFree returns the next unlocked message of a lane, and skips expired messages. A message that is
+// not committed yet blocks the messages after it.
 func (b *Bus) nextFree(l *deliveryLane) (Message, messageRef, bool) {
 	for b.journal.failure == nil {
 		seq, again := int64(0), len(l.returned) > 0
@@ -73,8 +73,8 @@ func (b *Bus) nextFree(l *deliveryLane) (Message, messageRef, bool) {
 		}
 		m, p, there := b.readMessage(l.queue, seq)
 		switch {
-		case !there || m.State != Active: // it expired after it was returned
-		case l.queue.locked[seq] != nil: // it was received by its number, and is returned unless it is settled
+		case !there || m.State != Active: // the message expired after it was returned
+		case l.queue.locked[seq] != nil: // a receiver locked the message by its number; if it is not settled, it returns to the lane
 		case hasExpired(&m, b.clock.Now()):
 			b.expireMessage(l.queue, m, p)
 		default:
@@ -94,7 +94,7 @@ func hasExpired(m *Message, now time.Time) bool {
 	return !m.ExpiresAt.IsZero() && !m.ExpiresAt.After(now)
 }
 
-// sequences is a heap, the lowest number first.
+// sequences is a heap of sequence numbers, the lowest number first.
 type sequences []int64
 
 func (s sequences) Len() int           { return len(s) }

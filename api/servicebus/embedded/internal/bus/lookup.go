@@ -35,7 +35,7 @@ func (b *Bus) findQueue(path string) (*messageQueue, error) {
 	return e.listQueues()[p], nil
 }
 
-// findReceivable is findQueue, but fails if the entity's status forbids receiving.
+// findReceivable is like findQueue, but fails if the status of the entity forbids receiving.
 func (b *Bus) findReceivable(path string) (*messageQueue, error) {
 	q, err := b.findQueue(path)
 	if err == nil && !q.entity.canReceive() {
@@ -53,8 +53,8 @@ func (e *entity) canSend() bool {
 	return e.config.Status != StatusDisabled && e.config.Status != StatusSendDisabled
 }
 
-// Counts returns the numbers of messages of an entity. Those of a topic are the sum of its
-// subscriptions and its scheduled messages.
+// Counts returns the numbers of messages of an entity. The counts of a topic are the sums over its
+// subscriptions, and include its scheduled messages.
 func (b *Bus) Counts(path string) (Counts, error) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()

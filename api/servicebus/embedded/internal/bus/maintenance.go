@@ -6,14 +6,15 @@ import (
 )
 
 const (
-	// maintenanceStep bounds the keys of each table in one maintenance run of a queue.
+	// maintenanceStep is the maximum number of keys of each table that one maintenance run of a
+	// queue processes.
 	maintenanceStep = 256
-	// maintenanceBytes bounds the bytes that wait for the disk when a run starts.
+	// maintenanceBytes is the maximum number of bytes that may wait for the disk when a run starts.
 	maintenanceBytes = 8 << 20
 )
 
-// scheduleMaintenance schedules the maintenance of a queue at a time or earlier. An overdue run
-// comes after the other overdue deadlines.
+// scheduleMaintenance schedules the maintenance of a queue at a time, unless it is scheduled earlier.
+// An overdue run starts after the other overdue deadlines.
 func (b *Bus) scheduleMaintenance(q *messageQueue, at time.Time) {
 	if q.entity.deleted {
 		return
@@ -29,7 +30,7 @@ func (b *Bus) scheduleMaintenance(q *messageQueue, at time.Time) {
 	}
 }
 
-// scheduleFirst schedules maintenance for the first due key of a queue.
+// scheduleFirst schedules maintenance for the earliest due time of a queue.
 func (b *Bus) scheduleFirst(q *messageQueue) {
 	for _, table := range []byte{tableSchedule, tableExpiry, tableForget} {
 		if k := b.journal.firstKey(q.firstDue(table), endOfPrefix(newKey(table, q.id, 0))); k != nil {
@@ -72,7 +73,7 @@ func (b *Bus) eachDue(q *messageQueue, table byte, do func(q *messageQueue, key 
 	}
 }
 
-// activateScheduled enqueues a scheduled message as if it were sent now.
+// activateScheduled enqueues a scheduled message as a new message.
 func (b *Bus) activateScheduled(q *messageQueue, k []byte) {
 	m, p, ok := b.readMessage(q, lastNumber(k))
 	if !ok || m.State != Scheduled {
@@ -105,9 +106,8 @@ func (b *Bus) expireMessage(q *messageQueue, m Message, p messageRef) {
 	b.removeMessage(q, p, time.Time{})
 }
 
-// recordDuplicate records the id of a message if the entity detects duplicates. For a duplicate
-// it returns the sequence number of the scheduled original, or a number that no message has;
-// otherwise 0.
+// recordDuplicate records the id of a message if the entity detects duplicates. For a duplicate, it
+// returns the sequence number that was recorded with the original. Otherwise it returns 0.
 func (b *Bus) recordDuplicate(e *entity, m *Message) int64 {
 	if e.config.DuplicateWindow == 0 {
 		return 0

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A busModel is a simple model of the bus: lists that are searched from the front, without a
-// store and pending writes.
+// A busModel is a simple model of the bus. It searches lists from the front, and has no store and no
+// pending writes.
 type busModel struct {
 	now    time.Time
-	queues map[string]*modelQueue // by lower-case path, dead letters included
+	queues map[string]*modelQueue // all queues including dead-letter queues, by lower-case path
 	order  int                    // counter for the order of locks
 	seen   map[string]time.Time   // ids sent to the topic, with the end of their duplicate window
 	topic  int64                  // newest sequence number of the topic
@@ -25,7 +25,7 @@ type modelQueue struct {
 	last        int64
 	messages    []*modelMessage
 	sessions    map[string]time.Time // held sessions, with the end of the lock
-	deadLetters *modelQueue          // dead letters; nil: this queue has dead letters
+	deadLetters *modelQueue          // dead-letter queue; nil: this is a dead-letter queue
 }
 
 type modelMessage struct {
@@ -213,7 +213,7 @@ func (m *busModel) releaseSession(q *modelQueue, session string) {
 	m.expireAll(q)
 }
 
-// forgetLocks releases all locks.
+// forgetLocks releases all locks, as a restart does.
 func (m *busModel) forgetLocks() {
 	for _, q := range m.sortedQueues() {
 		clear(q.sessions)
@@ -240,7 +240,7 @@ func (m *busModel) sortedQueues() []*modelQueue {
 	return all
 }
 
-// advanceTime advances the time from one event to the next.
+// advanceTime advances the time by d. It stops at the time of each event, and executes the event.
 func (m *busModel) advanceTime(d time.Duration) {
 	end := m.now.Add(d)
 	for {

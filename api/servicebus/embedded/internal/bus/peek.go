@@ -16,10 +16,10 @@ const (
 	maxSequences = 1000
 )
 
-// Peek returns committed messages from a sequence number on, without locking them: active,
-// deferred and scheduled ones. With a session id it skips scheduled ones. It may return fewer
-// messages than requested, but returns an empty slice only if no message is left. An expired
-// message is included while it is locked.
+// Peek returns committed messages from a sequence number on, without locking them: active, deferred
+// and scheduled ones. With a session id it skips scheduled messages. It may return fewer messages
+// than requested, but returns an empty slice only if no message has this or a higher number. An
+// expired message is included while it is locked.
 func (b *Bus) Peek(path string, o PeekOptions) ([]Message, error) {
 	b.lockAndCatchUp()
 	q, err := b.findQueue(path)
@@ -47,7 +47,7 @@ type peekResult struct {
 	failure  error
 }
 
-// addRecord adds a record, and reports whether there is room for more.
+// addRecord adds a stored message, and reports whether the result has room for more.
 func (p *peekResult) addRecord(record []byte) bool {
 	m, err := decodeMessage(bytes.Clone(record))
 	if err != nil {
@@ -84,9 +84,10 @@ func (p *peekResult) addSession(r disk.Reader, session string, from int64) {
 	}
 }
 
-// ReceiveDeferred delivers deferred messages by their sequence numbers. It fails with
-// ErrNotFound unless all of them exist. In an entity with sessions the session must be held.
-// Dead letters need not be deferred, because there may be many before the wanted one.
+// ReceiveDeferred delivers deferred messages by their sequence numbers. It fails with ErrNotFound
+// unless all of them exist. In an entity with sessions the session must be held. A dead letter can
+// be received without being deferred, so that clients need not receive all earlier dead letters
+// first.
 func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *string, done func([]Delivery, error)) {
 	var out []Delivery
 	b.runOperation(func(err error) { done(out, err) }, func() error {
@@ -127,7 +128,7 @@ func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *s
 	})
 }
 
-// canFetch reports whether a message can be received by its number.
+// canFetch reports whether a message can be received by its sequence number.
 func (q *messageQueue) canFetch(m *Message) bool {
 	return m.State == Deferred || q.part == deadLetterPart && m.State == Active
 }
@@ -147,8 +148,8 @@ func (b *Bus) deferredOf(path string, session *string) (*messageQueue, *delivery
 	return q, q.lanes[*session], nil
 }
 
-// Sessions lists the sessions with active messages or, if since is set, those whose state
-// changed after it.
+// Sessions lists the sessions with active messages. If since is not zero, it lists the sessions whose
+// state changed after since.
 func (b *Bus) Sessions(path string, since time.Time, skip, top int) ([]string, error) {
 	b.lockAndCatchUp()
 	q, err := b.sessionQueue(path)

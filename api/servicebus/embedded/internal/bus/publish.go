@@ -8,7 +8,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus/filter"
 )
 
-// publishCopies stores, in each subscription of a topic, the copies that its rules make.
+// publishCopies stores the copies of a message in the subscriptions of a topic, as their rules
+// require.
 func (b *Bus) publishCopies(topic *entity, m Message, hops int) {
 	b.assignNumber(topic, &m)
 	v := &messageView{message: &m, codec: b.codec}
@@ -26,8 +27,8 @@ func (b *Bus) publishCopies(topic *entity, m Message, hops int) {
 	}
 }
 
-// makeCopies makes one copy if any rules without an action match, and one for each matching
-// rule with an action. A rule that fails makes no copy.
+// makeCopies returns one copy if a rule without an action matches, and one more for each matching
+// rule with an action. A rule whose evaluation fails adds no copy.
 func (e *entity) makeCopies(v *messageView) (copies []Message, failure error) {
 	plain := false
 	for _, r := range e.rules {
@@ -97,14 +98,14 @@ func (c *Correlation) isMatch(v *messageView) bool {
 	return true
 }
 
-// A messageView is a message for filters and actions. Its application properties are decoded at
-// their first use.
+// A messageView is the view of a message that filters and actions use. Its application properties
+// are decoded at their first use.
 type messageView struct {
 	message    *Message
 	codec      Codec
 	properties map[string]any
-	failure    error // error of decoding
-	used       bool  // the properties were used
+	failure    error // error of decoding the properties
+	used       bool  // the properties were decoded, or decoding failed
 
 	changes map[string]any
 	removed []string
@@ -142,7 +143,7 @@ func (v *messageView) System(name string) any {
 	case "ScheduledEnqueueTimeUtc":
 		return valueIfSet(m.ScheduledFor, !m.ScheduledFor.IsZero())
 	case "SequenceNumber":
-		return m.EnqueuedSequenceNumber // the number in the topic: it has no other yet
+		return m.EnqueuedSequenceNumber // the number in the topic, because the copy has no number in the subscription yet
 	case "DeliveryCount":
 		return int64(m.DeliveryCount)
 	}

@@ -13,23 +13,23 @@ type queuePart byte
 const (
 	mainPart queuePart = iota
 	deadLetterPart
-	transferPart // dead letters of forwarding
+	transferPart // messages that could not be forwarded
 )
 
-// A messageQueue is one sequence of messages: of an entity itself, or of its dead letters. Its
-// messages are in the store; memory holds only numbers, locks and waiting receivers.
+// A messageQueue is one sequence of messages: the messages of an entity, or its dead letters. The
+// messages are in the store. Only numbers, locks and waiting receivers are in memory.
 type messageQueue struct {
 	id     queueID
 	entity *entity
 	part   queuePart
 
-	last      int64 // the newest sequence number
+	last      int64 // newest sequence number
 	active    int64
 	deferred  int64
 	scheduled int64
 	bytes     int64
 
-	lanes       map[string]*deliveryLane // lanes in memory: of held sessions, or the only lane
+	lanes       map[string]*deliveryLane // lanes of held sessions; without sessions, the only lane
 	locked      map[int64]*messageLock
 	waiting     list.List // of *sessionWaiter: requests for the next session
 	overdue     []byte    // key up to which expired messages are removed or locked
@@ -40,7 +40,8 @@ func newQueue(e *entity, p queuePart) *messageQueue {
 	return &messageQueue{id: idOf(e.number, p), entity: e, part: p, lanes: map[string]*deliveryLane{}, locked: map[int64]*messageLock{}}
 }
 
-// hasSessions reports whether messages are received by session. Dead letters are not.
+// hasSessions reports whether messages are received by session. Dead letters are received without
+// sessions.
 func (q *messageQueue) hasSessions() bool {
 	return q.part == mainPart && q.entity.config.RequiresSession
 }
@@ -53,13 +54,13 @@ func (q *messageQueue) laneOf(m *Message) string {
 	return ""
 }
 
-// A messageRef holds the values that are needed to remove a stored message.
+// A messageRef contains the values that are needed to remove a stored message.
 type messageRef struct {
 	seq   int64
 	lane  string
 	state State
 	size  int64
-	until time.Time // time of expiry; zero: never
+	until time.Time // time of expiry; zero: the message does not expire
 }
 
 func (q *messageQueue) refOf(m *Message, size int) messageRef {
@@ -165,11 +166,11 @@ func (b *Bus) readMessage(q *messageQueue, seq int64) (Message, messageRef, bool
 	return m, q.refOf(&m, len(record)), true
 }
 
-// firstOf returns the number of the first active message of a lane, or 0.
+// firstOf returns the sequence number of the first active message of a lane, or 0 if it has none.
 func (b *Bus) firstOf(q *messageQueue, lane string) int64 { return b.nextOf(q, lane, 0) }
 
-// nextOf returns the number of the first active message of a lane from a sequence number on, or
-// 0.
+// nextOf returns the sequence number of the first active message of a lane that is at least from. It
+// returns 0 if the lane has no such message.
 func (b *Bus) nextOf(q *messageQueue, lane string, from int64) int64 {
 	prefix := sessionPrefix(tableLane, q.id, lane)
 	k := b.journal.firstKey(appendNumber(prefix[:len(prefix):len(prefix)], from), endOfPrefix(prefix))

@@ -12,17 +12,17 @@ type Receiver struct {
 	options ReceiverOptions
 	session string
 
-	// Guarded by the lock of the bus.
+	// The lock of the bus guards these fields.
 	lane   *deliveryLane
 	credit int
-	turn   *list.Element // its element among the receivers with credit
+	turn   *list.Element // element in lane.ready; nil: the receiver has no credit
 	closed bool
 	until  time.Time // end of a session's lock
 	lock   *deadline // deadline of a session's lock
 }
 
-// Receive starts a receiver of an entity without sessions. It receives no messages before it
-// has credit.
+// Receive starts a receiver of an entity without sessions. The receiver receives no messages before
+// it has credit.
 func (b *Bus) Receive(path string, o ReceiverOptions) (*Receiver, error) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()
@@ -46,7 +46,7 @@ func (b *Bus) addReceiver(q *messageQueue, name string, o ReceiverOptions) *Rece
 	return r
 }
 
-// AddCredit allows n more deliveries. A negative n takes back credit, down to zero.
+// AddCredit allows n more deliveries. A negative n reduces the credit, down to zero.
 func (r *Receiver) AddCredit(n int) {
 	b := r.bus
 	b.lockAndCatchUp()
@@ -64,7 +64,7 @@ func (r *Receiver) AddCredit(n int) {
 	b.handOut(r.lane)
 }
 
-// Drain takes back the credit and reports how much was left, after all earlier deliveries.
+// Drain sets the credit to zero, and calls done with the credit before, after all earlier deliveries.
 func (r *Receiver) Drain(done func(left int)) {
 	b := r.bus
 	b.lockAndCatchUp()
@@ -83,9 +83,9 @@ func (r *Receiver) leaveReady() {
 	}
 }
 
-// Close ends the receiver. Messages that it has locked in a queue stay locked until they are
-// settled or the lock expires. A session is released, with its messages unchanged. Deliveries
-// that are already queued may still be made.
+// Close ends the receiver. Messages that it has locked in a queue without sessions stay locked until
+// they are settled or the lock expires. A session is released, with its messages unchanged.
+// Deliveries that are already queued may still be made.
 func (r *Receiver) Close() {
 	b := r.bus
 	b.lockAndCatchUp()
@@ -124,7 +124,8 @@ func (r *Receiver) LockedUntil() time.Time {
 	return r.until
 }
 
-// deliverMessage delivers a message to a receiver: locked, or removed from the queue.
+// deliverMessage delivers a message to a receiver. It locks the message, or removes it from the queue
+// in mode ReceiveAndDelete.
 func (b *Bus) deliverMessage(r *Receiver, m Message, p messageRef) {
 	if r.options.Mode == ReceiveAndDelete {
 		b.removeMessage(r.lane.queue, p, time.Time{})

@@ -23,7 +23,7 @@ const (
 type compiledRule struct {
 	Rule
 	condition *filter.Condition // parsed condition of an SQL filter
-	action    *filter.Action    // nil: no action
+	action    *filter.Action    // parsed action, or nil
 }
 
 func compileRule(r Rule) (*compiledRule, error) {
@@ -134,8 +134,8 @@ func (e *entity) enlistRule(r *compiledRule) {
 	slices.SortFunc(e.rules, func(a, b *compiledRule) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// A ruleRecord is the stored form of a rule. Values whose types matter are encoded like
-// application properties.
+// A ruleRecord is the stored form of a rule. Values are encoded like application properties, because
+// JSON does not preserve their types.
 type ruleRecord struct {
 	Rule       Rule
 	Parameters []byte

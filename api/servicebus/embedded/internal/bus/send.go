@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Limits of input.
+// The limits of input.
 const (
-	maxID       = 128 // bytes of a message or session id
+	maxID       = 128 // maximum bytes of a message or session id
 	maxPath     = 260
 	maxBatch    = 10_000
 	maxEntities = 10_000
-	maxTexts    = 64 << 10 // bytes of all other texts of a message
-	maxPending  = 64 << 20 // bytes that wait for the disk
-	maxHops     = 4        // limit of forwarding steps
+	maxTexts    = 64 << 10 // maximum bytes of all other texts of a message
+	maxPending  = 64 << 20 // maximum bytes that wait for the disk
+	maxHops     = 4        // maximum number of times that a message is forwarded
 	longestTTL  = 100 * 365 * 24 * time.Hour
 	hopsReason  = "MaxTransferHopCountExceeded"
 	nullReason  = "Session ID is null."
@@ -44,8 +44,8 @@ func (b *Bus) Send(path string, batch []Message, done func(error)) {
 	})
 }
 
-// Schedule is Send, but passes done the sequence numbers by which the messages can be cancelled
-// until they are due.
+// Schedule is like Send, but passes the sequence numbers of the messages to done. Until the messages
+// are due, CancelScheduled can cancel them by these numbers.
 func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) {
 	var sequences []int64
 	b.runOperation(func(err error) { done(sequences, err) }, func() error {
@@ -68,8 +68,8 @@ func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) 
 	})
 }
 
-// CancelScheduled removes messages that are not due yet. It fails with ErrNotFound, and removes
-// no message, unless all of them are scheduled.
+// CancelScheduled removes messages that are not due yet. If one of them is not scheduled, it fails
+// with ErrNotFound and removes no message.
 func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) {
 	b.runOperation(done, func() error {
 		e, _, err := b.findEntity(path)
@@ -189,8 +189,8 @@ func minPositive(a, b time.Duration) time.Duration {
 	return a
 }
 
-// assignNumber assigns a message its first sequence number, in an entity that does not store
-// it.
+// assignNumber assigns a sequence number to a message that the entity does not store, unless an
+// earlier entity has assigned one.
 func (b *Bus) assignNumber(e *entity, m *Message) {
 	if m.EnqueuedSequenceNumber == 0 {
 		e.main.last++
@@ -199,8 +199,8 @@ func (b *Bus) assignNumber(e *entity, m *Message) {
 	}
 }
 
-// forwardMessage forwards a message to another entity. If that fails, the message becomes a
-// transfer dead letter.
+// forwardMessage forwards a message to another entity. If this fails, the message becomes a transfer
+// dead letter.
 func (b *Bus) forwardMessage(from *entity, to string, m Message, hops int) {
 	b.assignNumber(from, &m)
 	target := b.entities[strings.ToLower(to)]

@@ -26,12 +26,12 @@ type sessionWaiter struct {
 	deadline *deadline
 }
 
-// AcceptSession locks a session: the requested one, even without messages, or the next one with
-// a message. It fails with ErrSessionLocked if the requested session is held, and with
-// ErrTimeout if no session became available.
+// AcceptSession locks a session: the requested session, even if it has no messages, or the next
+// session with a message. It fails with ErrSessionLocked if the requested session is held, and with
+// ErrTimeout if no session became available in time.
 //
-// cancel stops waiting: done is called with ErrTimeout, unless it was called before. The caller
-// must close a Receiver that it no longer needs.
+// cancel ends the wait: it calls done with ErrTimeout, unless done was called already. The caller
+// must close the Receiver when it is no longer needed.
 func (b *Bus) AcceptSession(path string, want SessionRequest, o ReceiverOptions, done func(*Receiver, error)) (cancel func()) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()
@@ -61,7 +61,7 @@ func (b *Bus) AcceptSession(path string, want SessionRequest, o ReceiverOptions,
 	return func() {}
 }
 
-// refuseWaiter ends a wait, unless it has ended.
+// refuseWaiter ends a wait with an error, unless the wait has ended already.
 func (b *Bus) refuseWaiter(w *sessionWaiter, why error) {
 	if b.removeWaiter(w) {
 		b.callbacks.addCall(func() { w.done(nil, why) })
@@ -98,8 +98,8 @@ func (b *Bus) grantSessions(q *messageQueue) {
 	}
 }
 
-// nextSession returns the free session with the oldest message that can be delivered. It skips
-// held sessions, of which there are as many as receivers.
+// nextSession returns the free session with the oldest message that can be delivered. It skips held
+// sessions. Their number is small, because each has a receiver.
 func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
 	from, to := headKey(q.id, 0), endOfPrefix(newKey(tableHead, q.id, 0))
 	for {
@@ -124,7 +124,7 @@ func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
 			if !ok {
 				return "", false // the journal has recorded the error
 			}
-			b.expireMessage(q, m, p) // the next message of the session becomes its head
+			b.expireMessage(q, m, p) // expireMessage also makes the next message the head of the session
 			continue
 		}
 		g.queues[q] = struct{}{}
@@ -132,8 +132,8 @@ func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
 	}
 }
 
-// freeSession releases a session with its messages unchanged. Maintenance expires those whose
-// time has passed.
+// freeSession releases a session with its messages unchanged. Maintenance removes messages that have
+// expired.
 func (b *Bus) freeSession(r *Receiver) {
 	b.cancelDeadline(r.lock)
 	q, now := r.lane.queue, b.clock.Now()
@@ -148,8 +148,8 @@ func (b *Bus) freeSession(r *Receiver) {
 	b.grantSessions(q)
 }
 
-// loseSession ends a session whose lock expired, which counts as a failed delivery of its
-// locked messages.
+// loseSession ends the receiver of a session whose lock expired. This counts as a failed delivery of
+// the locked messages of the session.
 func (b *Bus) loseSession(r *Receiver) {
 	for _, k := range r.lane.sortedLocks() {
 		b.expireLock(k)
@@ -193,7 +193,7 @@ func (b *Bus) heldSession(path, id string) (*messageQueue, *Receiver, error) {
 	return q, r, nil
 }
 
-// RenewSession renews the lock of a session for a lock duration from now on.
+// RenewSession renews the lock of a session for the lock duration of the entity, from now on.
 func (b *Bus) RenewSession(path, id string, done func(time.Time, error)) {
 	var until time.Time
 	b.runOperation(func(err error) { done(until, err) }, func() error {

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Reasons of dead letters.
+// The reasons of dead letters that the bus sets.
 const (
 	ReasonDeliveries = "MaxDeliveryCountExceeded"
 	ReasonExpired    = "TTLExpiredException"
@@ -18,8 +18,8 @@ const (
 	propertyDescription = "DeadLetterErrorDescription"
 )
 
-// Settle settles the messages of all tokens. It fails with ErrLockLost, and settles no message,
-// unless all locks are held.
+// Settle settles the messages of all tokens. If one of the locks is not held, it fails with
+// ErrLockLost and settles no message.
 func (b *Bus) Settle(path string, tokens []LockToken, how Settlement, done func(error)) {
 	b.runOperation(done, func() error {
 		held, err := b.heldLocks(path, tokens)
@@ -60,7 +60,8 @@ func (b *Bus) settleLock(k *messageLock, how Settlement) {
 	}
 }
 
-// abandonMessage counts a failed delivery, except of a dead letter, and returns the message.
+// abandonMessage returns a message to its position, and increases its delivery count unless it is a
+// dead letter.
 func (b *Bus) abandonMessage(k *messageLock, m Message) {
 	counted := k.queue.part == mainPart
 	if counted {
@@ -85,8 +86,8 @@ func (b *Bus) freeMessage(k *messageLock, m *Message) {
 	}
 }
 
-// moveToDeadLetters moves a message to the dead letters of its queue. A message that is a dead
-// letter already stays, with the new reason.
+// moveToDeadLetters moves a message to the dead letters of its entity. If the message is a dead
+// letter already, it stays in its queue and gets the new reason.
 func (b *Bus) moveToDeadLetters(q *messageQueue, m Message, p messageRef, reason, description string) {
 	deadLetters := q.entity.deadLetters
 	if q.part == transferPart {
@@ -96,8 +97,9 @@ func (b *Bus) moveToDeadLetters(q *messageQueue, m Message, p messageRef, reason
 	b.storeDeadLetter(deadLetters, q, m, 0, reason, description)
 }
 
-// storeDeadLetter stores a message in the dead letters of a queue's entity, or forwards it if
-// dead letters are forwarded. hops is the number of times it was forwarded so far.
+// storeDeadLetter stores a message in the dead letters of the entity of from, or forwards it if the
+// entity forwards its dead letters. hops is the number of times that the message was forwarded so
+// far.
 func (b *Bus) storeDeadLetter(deadLetters, from *messageQueue, m Message, hops int, reason, description string) {
 	changes := map[string]any{}
 	if reason != "" {
@@ -121,8 +123,9 @@ func (b *Bus) storeDeadLetter(deadLetters, from *messageQueue, m Message, hops i
 	b.insertMessage(deadLetters, m)
 }
 
-// mergeProperties changes the application properties of a message. It replaces properties that
-// cannot be decoded, because otherwise the message could not leave its queue.
+// mergeProperties changes the application properties of a message. If the properties cannot be
+// decoded, the changes replace all of them, because an error would leave the message in its queue
+// forever.
 func (b *Bus) mergeProperties(m *Message, changes map[string]any) {
 	if len(changes) == 0 {
 		return
@@ -130,7 +133,7 @@ func (b *Bus) mergeProperties(m *Message, changes map[string]any) {
 	merged, err := b.codec.Merge(m.ApplicationProperties, changes, nil)
 	if err != nil {
 		if merged, err = b.codec.Merge(nil, changes, nil); err != nil {
-			return // a value without an encoding
+			return // a changed value has no encoding
 		}
 	}
 	m.ApplicationProperties = merged

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newSubscribed creates a topic with one subscription that has only these rules.
+// newSubscribed returns a bus that has a topic with one subscription. The subscription has only the
+// given rules.
 func newSubscribed(t *testing.T, rules ...Rule) *busFixture {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "t", Kind: Topic})

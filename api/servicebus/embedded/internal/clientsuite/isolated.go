@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// insideFlag marks the process in an isolated network.
+// insideFlag is the argument of the process that runs in an isolated network.
 const insideFlag = "-inside"
 
 // runInside runs one test against a new emulator, and returns the exit status.
@@ -66,7 +66,7 @@ func (s *suite) runWithEmulator(ctx context.Context, emulator, binary, name stri
 	}
 	defer func() {
 		_ = server.Process.Kill()
-		_ = server.Wait() // it was killed, so its error means nothing
+		_ = server.Wait() // the error only says that the process was killed
 	}()
 	if ready, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.Contains(ready, `"msg":"ready"`) {
 		return fmt.Errorf("the emulator did not start: %s (%w)", ready, err)

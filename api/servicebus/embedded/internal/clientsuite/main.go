@@ -5,12 +5,12 @@
 //	go-amqp              its integration tests
 //
 // The live tests connect to amqps://localhost:5671 and https://localhost:443, so each test runs
-// in an isolated network with a separate emulator; this needs Linux. The modules are copied
-// from the module cache, which is read-only. One line is changed: the credential does not need
-// Azure.
+// in an isolated network with a separate emulator, which requires Linux. The program copies the
+// modules from the module cache, which is read-only, and changes one line of the copy, so that the
+// credential does not require Azure.
 //
-// The exit status is 0 if all tests passed except the known failures, which have a reason.
-// Arguments, if any, are the names of the tests to run.
+// The exit status is 0 if all tests passed except the known failures, whose reasons are listed. The
+// arguments are the names of the tests to run; without arguments, all tests run.
 package main
 
 import (
@@ -99,7 +99,7 @@ func (s *suite) runTests(ctx context.Context, dir, emulator string, only []strin
 	verdicts := make([]testResult, len(names))
 	outputs := make([]string, len(names))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(4 * runtime.NumCPU()) // tests mostly wait
+	g.SetLimit(4 * runtime.NumCPU()) // more than one test per CPU, because tests mostly wait
 	for i, name := range names {
 		g.Go(func() error {
 			verdicts[i], outputs[i] = s.runIsolated(ctx, emulator, binary, name)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolateNetwork lets cmd run in a new network namespace, in which it has all rights.
+// isolateNetwork makes cmd run in a new network namespace with all privileges.
 func isolateNetwork(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {
@@ -19,8 +19,8 @@ func isolateNetwork(cmd *exec.Cmd) {
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 }
 
-// writeHosts gives the name localhost another address, because one of the tests requires that
-// no server listens on 127.0.0.1.
+// writeHosts maps the name localhost to an address other than 127.0.0.1, because one test requires
+// that no server listens on 127.0.0.1.
 func writeHosts(hosts string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
@@ -34,7 +34,7 @@ func enableLoopback() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(socket) }() // no data is lost
+	defer func() { _ = unix.Close(socket) }() // the socket transfers no data, so an error does not matter
 	request, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// A suite is the tests of one package of a module.
+// A suite consists of the tests of one package of a module.
 type suite struct {
 	id, name string
 	module   string
 	folder   string                    // folder of the package in the module
-	prepare  func(copied string) error // modifies the copy
+	prepare  func(copied string) error // modifies the copy of the module
 	wanted   func(test string) bool
 
 	emulator []string // flags
 	environ  func(trust string) []string
 
-	known map[string]string // tests that cannot pass, with the reason
+	known map[string]string // reasons of the tests that cannot pass, by test
 }
 
 const azservicebus = "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -48,11 +48,11 @@ var suites = []*suite{
 	},
 }
 
-// localhost is the address of that name in the isolated networks.
+// localhost is the address of the name localhost in the isolated networks.
 const localhost = "127.0.0.2"
 
-// The keys of the live tests, as in their test-resources.bicep.
-const secret = "c2VjcmV0IG9mIHRoZSBsaXZlIHRlc3Rz" //nolint:gosec // of an emulator in an isolated network
+// secret is the key that the live tests use. They define their resources in test-resources.bicep.
+const secret = "c2VjcmV0IG9mIHRoZSBsaXZlIHRlc3Rz" //nolint:gosec // a key of an emulator in an isolated network
 
 var live = []string{
 	"--listen", localhost + ":5671", "--listen", localhost + ":443", "--tls", "--trust-tokens", "--key", secret,
@@ -79,8 +79,8 @@ func liveEnvironment(trust string) []string {
 	}
 }
 
-// localCredential makes the tests use the client library's fake credential and not log in to
-// Azure.
+// localCredential makes the tests use the fake credential of the client library, which does not
+// contact Azure.
 func localCredential(copied string) error {
 	file := filepath.Join(copied, "internal", "test", "test_helpers.go")
 	text, err := os.ReadFile(file)
@@ -94,7 +94,7 @@ func localCredential(copied string) error {
 	return os.WriteFile(file, patched, 0o600) //nolint:gosec // a copy of this program
 }
 
-// adminGaps are settings that the emulator does not support, and therefore does not return.
+// adminGaps lists, for each test that cannot pass, the settings that the emulator does not support.
 var adminGaps = map[string]string{
 	"TestAdminClient_QueueWithMaxValues":            "deleting idle entities, rules of access to one entity, partitions",
 	"TestAdminClient_CreateQueue_Standard":          "deleting idle entities, partitions",

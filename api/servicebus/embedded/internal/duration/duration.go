@@ -1,4 +1,4 @@
-// Package duration formats and parses durations of XML, such as PT1M30S and P14D.
+// Package duration formats and parses durations of XML Schema (ISO 8601), such as PT1M30S and P14D.
 package duration
 
 import (
@@ -13,8 +13,8 @@ const day = 24 * time.Hour
 
 var errFormat = errors.New("want a duration such as PT30S, PT5M or P14D")
 
-// Parse parses a duration. A duration beyond the range of Go, such as the maximum of .NET,
-// becomes the maximum of Go. Years and months have no fixed length and are refused.
+// Parse parses a duration. A duration beyond the range of time.Duration, such as Longest, becomes
+// the maximum time.Duration. Years and months are refused, because they have no fixed length.
 func Parse(s string) (time.Duration, error) {
 	rest, found := strings.CutPrefix(s, "P")
 	if !found || rest == "" {
@@ -35,7 +35,7 @@ func Parse(s string) (time.Duration, error) {
 	return time.Duration(total), nil
 }
 
-// addUnits adds up numbers that are followed by their units.
+// addUnits returns the sum of the durations in s, each of which is a number and its unit.
 func addUnits(s string, units map[byte]time.Duration) (float64, error) {
 	total := 0.0
 	for s != "" {
@@ -48,7 +48,7 @@ func addUnits(s string, units map[byte]time.Duration) (float64, error) {
 		if !known || err != nil {
 			return 0, errFormat
 		}
-		delete(units, s[n]) // each unit at most once
+		delete(units, s[n]) // a unit may occur only once
 		total += number * float64(unit)
 		s = s[n+1:]
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
 )
 
-// attachTokens accepts a link to or from $cbs. A connection can have one of each.
+// attachTokens accepts a link to or from $cbs. A connection can have one link in each direction.
 func (p *peer) attachTokens(l *server.Link) {
 	direction := 0
 	if l.PeerSends() {
@@ -42,7 +42,7 @@ func (p *peer) attachTokens(l *server.Link) {
 	})
 }
 
-// putToken stores the Claim of a token.
+// putToken verifies a token, and stores its Claim.
 func (p *peer) putToken(r clientRequest, done func(requestReply)) {
 	token, _ := r.value.(string)
 	audience, _ := r.properties.Get("name").(string)
@@ -68,7 +68,7 @@ func (p *peer) putToken(r clientRequest, done func(requestReply)) {
 		}
 	}
 	p.mu.Lock()
-	const maxTokens = 10_000 // limit for the tokens of a connection
+	const maxTokens = 10_000 // maximum number of tokens of a connection
 	full := len(p.claims) >= maxTokens
 	if !full {
 		p.claims[sas.Path(audience)] = claim

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// Conditions of Service Bus, beyond those of AMQP.
+// The error conditions that Service Bus adds to the AMQP conditions.
 const (
 	lockLost         amqp.Symbol = "com.microsoft:message-lock-lost"
 	sessionLockLost  amqp.Symbol = "com.microsoft:session-lock-lost"
@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	// lockLostText is a text that the tests of clients expect.
+	// lockLostText is a text that the tests of Azure's clients expect.
 	lockLostText = "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue"
 	statusGone   = 410
 )
@@ -48,8 +48,8 @@ var refusals = []struct {
 	{bus.ErrClosed, serverBusy, 503},
 }
 
-// conditionOf returns the condition and status of err. An error that the client did not cause
-// is an internal error, which clients retry.
+// conditionOf returns the condition and status of err. If the client did not cause err, the
+// condition is an internal error, after which clients retry.
 func conditionOf(err error) (*amqp.Error, int32) {
 	var said *amqp.Error
 	if errors.As(err, &said) {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
 )
 
-// attachManagement accepts a link to or from the management of an entity.
+// attachManagement accepts a link to or from the management node of an entity.
 func (p *peer) attachManagement(l *server.Link, path string) {
 	if !p.requireRight(l, path, sas.Listen, sas.Send, sas.Manage) {
 		return
@@ -33,13 +33,13 @@ func (p *peer) attachManagement(l *server.Link, path string) {
 	})
 }
 
-// A manager answers requests about one entity.
+// A manager handles the management requests for one entity.
 type manager struct {
 	peer *peer
 	path string
 }
 
-// operations are all operations, with the right that each needs.
+// operations are the management operations by name, each with the right that it requires.
 var operations = map[string]struct {
 	needs sas.Rights
 	do    func(*manager, clientRequest, func(requestReply))
@@ -185,8 +185,8 @@ func (m *manager) peekMessages(r clientRequest, done func(requestReply)) {
 	}
 }
 
-// readMessages reads messages in small steps, until it has as many as requested, or as many as
-// fit into an answer.
+// readMessages peeks messages in small pages, until it has the requested number of messages, or the
+// reply is full.
 func (m *manager) readMessages(o bus.PeekOptions) (amqp.List, error) {
 	const page = 16
 	var list amqp.List
@@ -215,10 +215,11 @@ func (m *manager) readMessages(o bus.PeekOptions) (amqp.List, error) {
 }
 
 const (
-	// maxAnswer bounds the bytes of messages in an answer, unless the first message is larger.
+	// maxAnswer is the maximum number of bytes of messages in a reply. Only the first message may
+	// be larger.
 	maxAnswer = 1 << 20
 
-	// maxFetched bounds the messages of one request that names sequence numbers.
+	// maxFetched is the maximum number of messages that one request may name by sequence number.
 	maxFetched = 250
 )
 

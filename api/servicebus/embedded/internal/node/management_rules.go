@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// Descriptors of rules and filters.
+// The AMQP descriptors of rules and filters.
 const (
 	describedRule     uint64 = 0x137_0000_0004
 	describedNoAction uint64 = 0x137_0000_0005

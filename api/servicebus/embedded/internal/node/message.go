@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// Message annotations of Service Bus. Clients require these types.
+// The message annotations of Service Bus. Clients require the AMQP types in the comments.
 const (
 	sequenceNumber         amqp.Symbol = "x-opt-sequence-number"         // long
 	enqueuedSequenceNumber amqp.Symbol = "x-opt-enqueue-sequence-number" // long
@@ -76,9 +76,9 @@ func decodeMessage(encoded []byte) (bus.Message, error) {
 	return m, nil
 }
 
-// checkReadable returns an error if the client for Go cannot decode a message. It does not
-// support some AMQP values, such as decimals: it ends its link whenever such a message is
-// delivered. Some map keys make it panic. Such a message would block its queue, so it is
+// checkReadable returns an error if Azure's client for Go cannot decode a message. The client does
+// not support some AMQP values, such as decimals: it ends its link when a message with such a value
+// is delivered. Some map keys make it panic. Each of these messages would block its queue, so it is
 // refused.
 func checkReadable(encoded []byte) (err error) {
 	defer func() {
@@ -89,8 +89,8 @@ func checkReadable(encoded []byte) (err error) {
 	return new(client.Message).UnmarshalBinary(encoded)
 }
 
-// readAnnotations reads the sender's annotations. It refuses values of a wrong type, at which
-// receivers would fail.
+// readAnnotations reads the sender's annotations. It refuses values of a wrong type, because
+// receivers would fail to decode them.
 func readAnnotations(m *bus.Message, annotations amqp.Map) error {
 	for _, e := range annotations {
 		fits := true
@@ -152,7 +152,8 @@ func idText(id any) string {
 	return ""
 }
 
-// encodeMessage encodes a message of the bus for a client. Without a lock, the token is zero.
+// encodeMessage encodes a message of the bus for a client. token is zero if the message is not
+// locked.
 func encodeMessage(m *bus.Message, token bus.LockToken, until time.Time) ([]byte, error) {
 	s, err := amqp.Split(m.Sections)
 	if err != nil {
@@ -184,12 +185,12 @@ func encodeMessage(m *bus.Message, token bus.LockToken, until time.Time) ([]byte
 		s.SetDeliveryAnnotations(deliveryAnnotations.Set(lockToken, amqp.UUID(token)))
 	}
 	s.ApplicationProperties = m.ApplicationProperties
-	const room = 256 // bytes of the annotations that are added
+	const room = 256 // enough bytes for the annotations that are added
 	return s.Append(make([]byte, 0, len(m.Sections)+len(m.ApplicationProperties)+room)), nil
 }
 
-// ensureProperties adds missing properties with a message id, and the fields that a rule has
-// changed.
+// ensureProperties sets the message id and the fields that a rule has changed in the section of
+// properties. If the section is missing, it adds the section.
 func ensureProperties(s *amqp.Sections, m *bus.Message) error {
 	p, err := s.ReadProperties()
 	if err != nil {

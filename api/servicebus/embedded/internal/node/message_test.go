@@ -88,8 +88,8 @@ func TestDecode_RefusesAnnotationsOfAWrongType(t *testing.T) {
 	}
 }
 
-// TestDecode_RefusesMessagesThatClientsCannotRead sends messages that are valid AMQP, but at which the
-// client for Go ends its link or panics.
+// The messages of TestDecode_RefusesMessagesThatClientsCannotRead are valid AMQP, but Azure's client for Go ends its
+// link or panics when it decodes them.
 func TestDecode_RefusesMessagesThatClientsCannotRead(t *testing.T) {
 	binary := amqp.Map{{Key: []byte("k"), Value: int32(1)}}
 	property := func(v any) func(*amqp.Sections) {

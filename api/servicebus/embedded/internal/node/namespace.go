@@ -22,8 +22,8 @@ type Namespace struct {
 	Logger *slog.Logger
 
 	Open        bool // no token is required
-	TrustTokens bool // other tokens than shared access signatures grant all rights, unchecked
-	Create      bool // queues and topic subscriptions are created when they are first used
+	TrustTokens bool // tokens other than shared access signatures grant all rights, and are not verified
+	Create      bool // entities are created when they are first used
 
 	// SendCredit is the credit of senders.
 	SendCredit uint32
@@ -52,7 +52,8 @@ func (n *Namespace) claimOf(user string) sas.Claim {
 	return sas.Claim{}
 }
 
-// ensureEntity calls done when the entity exists or could not be created.
+// ensureEntity creates the entity of a path, if it does not exist and Create is set. It calls done
+// when the entity exists or could not be created.
 func (n *Namespace) ensureEntity(path string, sessions bool, done func(error)) {
 	base := entityOf(path)
 	_, err := n.Bus.Entity(base)
@@ -61,7 +62,7 @@ func (n *Namespace) ensureEntity(path string, sessions bool, done func(error)) {
 		return
 	}
 	existing := func(err error) error {
-		if errors.Is(err, bus.ErrExists) { // another connection was faster
+		if errors.Is(err, bus.ErrExists) { // another connection has created the entity
 			return nil
 		}
 		return err
@@ -80,7 +81,7 @@ func (n *Namespace) ensureEntity(path string, sessions bool, done func(error)) {
 	})
 }
 
-// Parts of addresses, which are compared regardless of case.
+// The fixed parts of addresses. Their case does not matter.
 const (
 	cbs           = "$cbs"
 	management    = "/$management"
@@ -89,12 +90,12 @@ const (
 	subscriptions = "/Subscriptions/"
 )
 
-// maxAddress bounds the address of a link and the audience of a token, in bytes. Paths of
-// entities are much shorter.
+// maxAddress is the maximum length in bytes of the address of a link, and of the audience of a
+// token. The paths of entities are much shorter.
 const maxAddress = 2 << 10
 
-// addressOf returns the path of an address, which may be a URL. The word Subscriptions in it
-// gets the case that the bus uses.
+// addressOf returns the path of an address, which may be a URL. It changes the case of the word
+// Subscriptions in the path to the case that the bus uses.
 func addressOf(address string) string {
 	if _, rest, found := strings.Cut(address, "://"); found {
 		_, address, _ = strings.Cut(rest, "/")
@@ -106,7 +107,7 @@ func addressOf(address string) string {
 	return address
 }
 
-// cutSuffix is strings.CutSuffix regardless of case.
+// cutSuffix is like strings.CutSuffix, but ignores case.
 func cutSuffix(s, suffix string) (string, bool) {
 	if i := len(s) - len(suffix); i >= 0 && strings.EqualFold(s[i:], suffix) {
 		return s[:i], true
@@ -139,8 +140,8 @@ type peer struct {
 // Disconnected implements server.Peer.
 func (p *peer) Disconnected() {}
 
-// hasRight reports whether the peer has a right on a path, by a token for that path, such as
-// one for the dead letters only, or for the entity to which the path belongs.
+// hasRight reports whether the peer has a right on a path. Its token may be for the path, such as a
+// path of dead letters, or for the entity to which the path belongs.
 func (p *peer) hasRight(path string, want sas.Rights) bool {
 	if p.namespace.Open {
 		return true

@@ -38,7 +38,7 @@ func (p *peer) attachSender(l *server.Link, path string) {
 	})
 }
 
-// maxBatch is the maximum size of a batch, even if single messages may be larger.
+// maxBatch is the maximum size of a batch in bytes. The limit for single messages may be larger.
 const maxBatch = 1 << 20
 
 func entityRefusal(path string, err error) *amqp.Error {
@@ -75,7 +75,7 @@ func (i *receiverLink) Delivered(d *server.Delivery) {
 			d.Settle(rejectedState(err))
 			i.link.Detach(notFound(i.path))
 		default:
-			// Only rejected is a failure for all clients.
+			// All clients treat the state rejected as a failure, but not the other states.
 			d.Settle(rejectedState(err))
 		}
 	})

@@ -8,11 +8,12 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// maxReplies bounds the replies that wait for credit on a link, and maxReplyBytes their bytes
-// on a connection. Before a token there are only the links of $cbs, which have few replies.
+// maxReplies is the maximum number of replies that wait for credit on a link, and maxReplyBytes is
+// the maximum of their bytes on a connection. Before a connection presents a token, it has only the
+// links of $cbs, for which maxAnonymousReplies replies are enough.
 const maxReplies, maxAnonymousReplies, maxReplyBytes = 1000, 16, 4 << 20
 
-// requestCredit is the credit for requests.
+// requestCredit is the credit of a link on which a client sends requests.
 const requestCredit = 100
 
 // A clientRequest is a message that requires a reply.
@@ -58,7 +59,7 @@ type requestReply struct {
 	value       any
 }
 
-// errorReply returns the reply of an error.
+// errorReply returns the reply that reports an error.
 func errorReply(err error) requestReply {
 	e, status := conditionOf(err)
 	return requestReply{status: status, description: e.Description, condition: e.Condition}
@@ -78,7 +79,7 @@ func (r requestReply) encodeReply(id any, status, description, condition string)
 	return s.Append(nil)
 }
 
-// A requestLink receives requests. handle replies to each exactly once.
+// A requestLink receives requests. handle replies exactly once to each request.
 type requestLink struct {
 	peer   *peer
 	node   string // address of the requests
@@ -102,8 +103,8 @@ func (q *requestLink) Delivered(d *server.Delivery) {
 	})
 }
 
-// sendReply sends a reply on the client's reply link. Some clients name this link by its
-// target, others by its name. Older ones do not name it; the target of their link is the node.
+// sendReply sends a reply on the client's reply link. Some clients identify this link by its target,
+// others by its name. Older clients do not identify it; the target of their reply link is the node.
 func (p *peer) sendReply(node, replyTo string, payload []byte) bool {
 	replyTo = cmp.Or(replyTo, node)
 	p.mu.Lock()
@@ -112,7 +113,7 @@ func (p *peer) sendReply(node, replyTo string, payload []byte) bool {
 	return to != nil && to.addReply(payload)
 }
 
-// replyLink sends replies on a link, when there is credit for them.
+// A replyLink sends replies on a link, as soon as the link has credit for them.
 type replyLink struct {
 	peer    *peer
 	link    *server.Link
@@ -163,7 +164,8 @@ func (r *replyLink) addReply(payload []byte) bool {
 	return !isFull
 }
 
-// resizeWaiting changes the size of the waiting replies by n bytes. The caller holds r.mu.
+// resizeWaiting adds n bytes to the size of the waiting replies; n may be negative. The caller holds
+// r.mu.
 func (r *replyLink) resizeWaiting(n int) {
 	r.size += n
 	r.peer.replyBytes.Add(int64(n))

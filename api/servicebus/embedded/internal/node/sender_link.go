@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// askAhead and askBytes bound the messages that a link requests from the bus at a time.
-	// Delivered messages are in memory until the client reads them.
-	askAhead, askBytes = 64, 1 << 20
+	// aheadMessages and aheadBytes limit the messages that a link requests from the bus at a time,
+	// because delivered messages are in memory until the client reads them.
+	aheadMessages, aheadBytes = 64, 1 << 20
 
-	// askFirst is the number that it requests while the size of messages is unknown.
-	askFirst = 4
+	// firstMessages is the number of messages that a link requests while their size is unknown.
+	firstMessages = 4
 
 	// sessionTimeout is the default timeout of a client that waits for a session.
 	sessionTimeout = time.Minute
@@ -29,18 +29,18 @@ type senderLink struct {
 	link *server.Link
 	path string
 	mode bus.Mode
-	// session is set if the messages are those of one session, which is locked in place of each
-	// message.
+	// session is set if the link receives from one session. The session is then locked, and its
+	// messages are not locked individually.
 	session *string
 
-	mu       sync.Mutex
-	from     *bus.Receiver
-	window   int            // number of messages to request, by the size of the last ones
-	asked    int            // messages requested from the bus and not delivered yet
-	held     []bus.Delivery // deliveries that wait for credit or room
-	draining bool
-	asking   bool // a drain of the bus is running
-	gone     bool
+	mu          sync.Mutex
+	from        *bus.Receiver
+	window      int            // number of messages to request, derived from the size of the last messages
+	requested   int            // number of messages that were requested from the bus and not delivered yet
+	held        []bus.Delivery // deliveries that wait for credit or room
+	draining    bool
+	busDraining bool // a drain of the bus is running
+	gone        bool
 }
 
 // attachReceiver accepts a link on which a client receives from an entity.
@@ -48,7 +48,7 @@ func (p *peer) attachReceiver(l *server.Link, path string) {
 	if !p.requireRight(l, path, sas.Listen) {
 		return
 	}
-	o := &senderLink{peer: p, link: l, path: path, window: askFirst}
+	o := &senderLink{peer: p, link: l, path: path, window: firstMessages}
 	if l.Wants.SenderSettle != nil && *l.Wants.SenderSettle == amqp.SenderSettled {
 		o.mode = bus.ReceiveAndDelete
 	}
@@ -73,9 +73,10 @@ func (p *peer) attachReceiver(l *server.Link, path string) {
 	})
 }
 
-// checkReceivable returns an error if the entity cannot be received from in the requested way.
+// checkReceivable returns an error unless a client can receive from the entity as requested, with or
+// without a session.
 func checkReceivable(e bus.Entity, path string, wantsSession bool) error {
-	sessions := e.RequiresSession && strings.EqualFold(entityOf(path), path) // dead letters have none
+	sessions := e.RequiresSession && strings.EqualFold(entityOf(path), path) // dead letters have no sessions
 	switch {
 	case e.Kind == bus.Topic:
 		return amqp.Errorf(amqp.NotAllowed, "nothing can be received from a topic; receive from one of its subscriptions")
@@ -117,8 +118,8 @@ func (o *senderLink) beginReceiving(r *bus.Receiver) bool {
 	return !gone
 }
 
-// closeReceiver returns the messages that were not sent to the client. Messages that the client
-// has locked stay locked; a session is released.
+// closeReceiver closes the receiver, and returns the messages that were not sent to the client to
+// the bus. Messages that were sent stay locked. A session is released.
 func (o *senderLink) closeReceiver() {
 	o.mu.Lock()
 	o.gone = true
@@ -144,16 +145,16 @@ func (o *senderLink) giveBack(d bus.Delivery) {
 	}
 }
 
-// endReceiving is called by the bus when the receiver has ended.
+// endReceiving detaches the link. The bus calls it when it has ended the receiver.
 func (o *senderLink) endReceiving(err error) {
 	e, _ := conditionOf(err)
 	o.link.Detach(e)
 }
 
-// holdDelivery is called by the bus with a requested message.
+// holdDelivery adds a requested message, which the bus delivers, to the held messages.
 func (o *senderLink) holdDelivery(d bus.Delivery) {
 	o.mu.Lock()
-	o.asked--
+	o.requested--
 	gone := o.gone
 	if !gone {
 		o.held = append(o.held, d)
@@ -166,8 +167,8 @@ func (o *senderLink) holdDelivery(d bus.Delivery) {
 	o.sendAndRequest()
 }
 
-// sendAndRequest sends held messages and requests more from the bus. The bus may answer before
-// its method returns, so it is called without o.mu.
+// sendAndRequest sends held messages and requests more messages from the bus. The bus may deliver
+// before its method returns, so sendAndRequest calls it without o.mu.
 func (o *senderLink) sendAndRequest() {
 	o.mu.Lock()
 	o.sendHeld()
@@ -201,7 +202,7 @@ func (o *senderLink) sendHeld() {
 			return
 		}
 		o.held = o.held[1:]
-		o.window = max(1, min(2*o.window, askAhead, askBytes/len(payload)))
+		o.window = max(1, min(2*o.window, aheadMessages, aheadBytes/len(payload)))
 	}
 	o.held = nil
 }
@@ -209,26 +210,27 @@ func (o *senderLink) sendHeld() {
 // nextRequest returns the number of messages to request from the bus, and whether to drain the
 // bus afterwards. The caller holds o.mu.
 func (o *senderLink) nextRequest() (want int, drain bool) {
-	if o.gone || o.asking || o.from == nil {
+	if o.gone || o.busDraining || o.from == nil {
 		return 0, false
 	}
-	want = min(o.link.Room()-len(o.held), o.window) - o.asked
-	if want <= 0 || o.asked > o.window/2 && !o.draining {
+	want = min(o.link.Room()-len(o.held), o.window) - o.requested
+	if want <= 0 || o.requested > o.window/2 && !o.draining {
 		want = 0
 	}
-	o.asked += want
-	if o.draining && (o.asked > 0 || o.link.Credit() == 0) { // otherwise there is no room, and Ready is called when there is
-		o.asking, drain = true, true
+	o.requested += want
+	// With credit and no requested message, the link has no room; the drain waits for Ready.
+	if o.draining && (o.requested > 0 || o.link.Credit() == 0) {
+		o.busDraining, drain = true, true
 	}
 	return want, drain
 }
 
-// recordDrained is called by the bus with the number of requested messages that it does not
-// have.
+// recordDrained records the end of a drain. The bus calls it with the number of requested messages
+// that it did not deliver.
 func (o *senderLink) recordDrained(left int) {
 	o.mu.Lock()
-	o.asking = false
-	o.asked -= left
+	o.busDraining = false
+	o.requested -= left
 	if left > 0 || o.link.Credit() == 0 {
 		o.draining = false
 		o.link.Drained()

@@ -14,10 +14,10 @@ const (
 	lockedUntilUTC amqp.Symbol = "com.microsoft:locked-until-utc"
 )
 
-// A sessionRequest is the session filter of a client. Some clients send its value as a
-// described type, others do not, and each expects the same form in the answer.
+// A sessionRequest is the session filter of a client. Some clients send the filter as a described
+// value, others as a plain value. A client expects the form of its request in the answer.
 type sessionRequest struct {
-	id         *string // nil for the next session that is free
+	id         *string // requested session; nil: the next free session
 	descriptor any
 }
 
@@ -43,9 +43,10 @@ func sessionFilterOf(a *amqp.Attach) (f sessionRequest, found bool) {
 	return f, false
 }
 
-// grantedSource returns the source of the answer: the requested one, with the granted session.
+// grantedSource returns the source for the answer to an attach: the requested source, with the id of
+// the granted session.
 func (f sessionRequest) grantedSource(a *amqp.Attach, id string) *amqp.Source {
-	source := *a.Source.(*amqp.Source) // sessionFilterOf found the filter in it
+	source := *a.Source.(*amqp.Source) // the type is known, because sessionFilterOf found the filter in the source
 	source.Filter = append(amqp.Map(nil), source.Filter...)
 	value := any(id)
 	if f.descriptor != nil {
@@ -91,7 +92,7 @@ func (o *senderLink) recordSession(id string) {
 	o.peer.sessions[o.link.Name] = id
 }
 
-// toTicks converts a time to ticks of .NET: steps of 100 ns since the year 1.
+// toTicks converts a time to ticks of .NET, which are units of 100 ns since the year 1.
 func toTicks(t time.Time) int64 {
 	const untilUnixEpoch = 62_135_596_800
 	return (t.Unix()+untilUnixEpoch)*10_000_000 + int64(t.Nanosecond())/100

@@ -5,7 +5,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// settlementOf returns the settlement that a delivery state means, and the state to answer.
+// settlementOf returns the settlement for a delivery state, and the state with which to answer.
 func settlementOf(state any) (how bus.Settlement, answer any) {
 	switch state := state.(type) {
 	case amqp.Accepted:
@@ -29,12 +29,12 @@ func settlementOf(state any) (how bus.Settlement, answer any) {
 		if state.Error.Condition != deadLetterAsked && how.Reason == "" {
 			how.Reason, how.Description = string(state.Error.Condition), state.Error.Description
 		}
-		return how, amqp.Rejected{} // with an error it would mean that the settlement failed
+		return how, amqp.Rejected{} // without an error, because clients treat an error as a failed settlement
 	}
 	return bus.Settlement{Outcome: bus.Release}, amqp.Released{}
 }
 
-// Application properties of a dead letter.
+// The application properties with which a client describes a dead letter.
 const (
 	reasonProperty      = "DeadLetterReason"
 	descriptionProperty = "DeadLetterErrorDescription"

@@ -1,5 +1,5 @@
-// Package sas checks shared access signatures: tokens that prove that a client knows a key, for
-// one resource, until an expiry time.
+// Package sas checks shared access signatures. A shared access signature is a token which proves that
+// a client knows a key. It is valid for one resource, until an expiry time.
 //
 //	SharedAccessSignature sr=<resource>&sig=<signature>&se=<expiry>&skn=<name>
 //
@@ -45,9 +45,9 @@ type Key struct {
 
 // A Claim is the access that a token or a key grants.
 type Claim struct {
-	Path    string // lower case, without slashes at its ends; empty for all
+	Path    string // lower case, without slashes at its ends; empty: all paths
 	Rights  Rights
-	Expires time.Time // zero for never
+	Expires time.Time // zero: the claim does not expire
 }
 
 // Covers reports whether the claim grants want on path at time now.
@@ -57,7 +57,7 @@ func (c Claim) Covers(path string, want Rights, now time.Time) bool {
 	return within && c.Rights.Has(want) && (c.Expires.IsZero() || now.Before(c.Expires))
 }
 
-// Path returns the path of a URL or address in the form in which paths are compared.
+// Path returns the path of a URL or address in the form of Claim.Path.
 func Path(address string) string {
 	if _, rest, found := strings.Cut(address, "://"); found {
 		_, address, _ = strings.Cut(rest, "/")
@@ -66,8 +66,8 @@ func Path(address string) string {
 	return strings.ToLower(strings.Trim(address, "/"))
 }
 
-// resourcePath returns the path of a token's resource: the part after its host. The scheme may
-// be missing.
+// resourcePath returns the path of a token's resource, which is the part after the host. The
+// resource may have no scheme.
 func resourcePath(resource string) string {
 	if _, rest, found := strings.Cut(resource, "://"); found {
 		resource = rest
@@ -76,7 +76,7 @@ func resourcePath(resource string) string {
 	return Path(path)
 }
 
-// String names the rights as Service Bus does.
+// String returns the rights with the names that Service Bus uses.
 func (r Rights) String() string {
 	names := make([]string, 0, 3)
 	for right, name := range map[Rights]string{Send: "Send", Listen: "Listen", Manage: "Manage"} {
@@ -91,7 +91,7 @@ func (r Rights) String() string {
 // Keys are the keys of one namespace.
 type Keys []Key
 
-// Reasons why a token is invalid. Clients look for these texts.
+// The reasons why a token is invalid. Clients search for these texts.
 var (
 	ErrMalformed = errors.New("MalformedToken: the token is not a shared access signature")
 	ErrSignature = errors.New("InvalidSignature: the token has an invalid signature")
@@ -148,14 +148,14 @@ func (k Keys) Check(token string, now time.Time) (Claim, error) {
 	return Claim{}, ErrSignature
 }
 
-// Sign returns a token.
+// Sign returns a token for a resource that is valid until expires.
 func (k Key) Sign(resource string, expires time.Time) string {
 	sr := url.QueryEscape(strings.ToLower(resource))
 	se := strconv.FormatInt(expires.Unix(), 10)
 	return "SharedAccessSignature sr=" + sr + "&sig=" + url.QueryEscape(signResource(k.Secret, sr, se)) + "&se=" + se + "&skn=" + url.QueryEscape(k.Name)
 }
 
-// signResource signs the resource in the encoding of the token.
+// signResource returns the signature of a resource. The resource is encoded as in the token.
 func signResource(secret, resource, expiry string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(resource + "\n" + expiry))

@@ -14,7 +14,7 @@ var (
 	key = sas.Key{Name: "name", Secret: "secret", Rights: sas.Send | sas.Listen}
 )
 
-// The expected signature is that of openssl dgst -hmac.
+// The signature in the token was computed with openssl dgst -hmac.
 func TestSign_EqualsTheServiceSignature(t *testing.T) {
 	token := "SharedAccessSignature sr=sb%3a%2f%2fhost%2fq&sig=%2F%2BaqrAI2TEtEx8lGzQbASKNV%2FXtFkAMX5ZktVQXC%2FmE%3D&se=1700003600&skn=name"
 	_, err := sas.Keys{key}.Check(token, now)

@@ -7,22 +7,21 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// Limits of a connection until Conn.Authorize is called. They are enough for
-// any client that presents a token: it needs two links in one session, and some
-// clients start other sessions meanwhile.
+// The limits of a connection before Conn.Authorize is called. They suffice for any client that presents a token: a
+// client needs two links in one session, and some clients start other sessions at the same time.
 const (
-	anonymousFrameSize = 16 << 10 // larger frames are accounted for while they are read
+	anonymousFrameSize = 16 << 10 // the memory of larger frames is counted while they are read
 	anonymousSessions  = 64
 	anonymousLinks     = 16
 	anonymousDetaching = 16
 	anonymousBuffer    = 16 << 10
 )
 
-// closeTimeout is how long the peer may take to answer a close.
+// closeTimeout is the time in which the peer must answer a close.
 const closeTimeout = time.Second
 
-// Authorize lifts the limits of an anonymous connection. The application calls
-// it when the peer has proven that it may use something.
+// Authorize lifts the limits of an anonymous connection. The application calls it when the peer has presented a valid
+// token or key.
 func (c *Conn) Authorize() {
 	c.mu.Lock()
 	already := c.authorized
@@ -40,8 +39,8 @@ func (c *Conn) Authorized() bool {
 	return c.authorized
 }
 
-// limitAnonymousTime ends the connection if it is not authorized in time. The
-// caller calls stop at the end of the connection.
+// limitAnonymousTime ends the connection if it is not authorized within TokenTimeout. The caller calls stop at the end
+// of the connection.
 func (c *Conn) limitAnonymousTime() (stop func()) {
 	done := make(chan struct{})
 	timer := time.AfterFunc(c.options.TokenTimeout, func() {
@@ -60,8 +59,8 @@ func (c *Conn) limitAnonymousTime() (stop func()) {
 	}
 }
 
-// abortConn ends the connection because of an error: it sends a close, and ignores all input
-// until the peer's close. The caller holds c.mu.
+// abortConn ends the connection because of an error: it sends a close, and all input before the
+// peer's close is ignored. The caller holds c.mu.
 func (c *Conn) abortConn(why *amqp.Error) {
 	if c.aborted != nil {
 		return
@@ -75,17 +74,17 @@ func (c *Conn) abortConn(why *amqp.Error) {
 	_ = c.nc.SetWriteDeadline(time.Now().Add(closeTimeout))
 }
 
-// stopReading gives the peer closeTimeout for its own close. The caller holds
-// c.mu.
+// stopReading ends reading after closeTimeout, in which the peer can send its own close. The caller holds c.mu.
 func (c *Conn) stopReading() {
 	c.over = true
 	_ = c.nc.SetReadDeadline(time.Now().Add(closeTimeout))
 	c.room.Broadcast()
 }
 
-// reserveFrame accounts for the next frame of an anonymous connection if it is large. The open
-// performative set Options.MaxFrameSize for the whole connection, so a frame of that size is
-// accepted even before a token, unless all connections together have reached their limit.
+// reserveFrame counts the memory of the next frame of an anonymous connection, if the frame is
+// large. The open performative announces Options.MaxFrameSize for the whole connection, so a frame
+// of this size is accepted even before a token. It is refused if all connections together have
+// reached their limit.
 func (c *Conn) reserveFrame(largest uint32) error {
 	head, err := c.in.Peek(4)
 	if err != nil {
@@ -112,7 +111,8 @@ func memoryError() *amqp.Error {
 	return amqp.Errorf(amqp.ResourceLimitExceeded, "the connections of the namespace buffer more than the limit; read the messages that were requested, and reconnect")
 }
 
-// maxLinks, maxSessions and maxDetaching return the current limits. The caller holds c.mu.
+// maxLinks returns the current limit for links. The caller of maxLinks, maxSessions and maxDetaching
+// holds c.mu.
 func (c *Conn) maxLinks() int {
 	if !c.authorized {
 		return min(c.options.MaxLinks, anonymousLinks)

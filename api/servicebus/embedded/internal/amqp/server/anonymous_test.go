@@ -14,8 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// An anonymousApplication refuses every link, and authorizes a connection when
-// the address of a link is "token".
+// An anonymousApplication refuses every link. If the address of the link is "token", it authorizes the connection.
 type anonymousApplication struct{ conn *server.Conn }
 
 func (a *anonymousApplication) Connected(c *server.Conn) server.Peer {
@@ -257,12 +256,12 @@ func TestConn_BuffersLessWhileMemoryIsScarce(t *testing.T) {
 			p.beginSession(0, 10_000)
 			p.attachReceiver(0, 0)
 			expectFrame[*amqp.Attach](p)
-			p.giveCredit(0, 0, 0, 1_000_000, false) // and does not read any further
+			p.giveCredit(0, 0, 0, 1_000_000, false) // the peer requests messages and does not read them
 			peers = append(peers, p)
 			synctest.Wait()
 		}
 		require.Less(t, totals.Use().Memory, int64(100_000+64_000+10*8_000), "without the limit: 640,000")
-		for range 20 { // a peer that reads is still served
+		for range 20 { // another peer, which reads, is still served
 			expectFrame[*amqp.Transfer](peers[9])
 		}
 		for _, p := range peers {
@@ -289,7 +288,7 @@ func TestConn_EndsWhenAllBuffersAreExhausted(t *testing.T) {
 	require.Zero(t, totals.Use())
 }
 
-// A hastySender ignores buffer limits, as the bus does for messages that were requested.
+// A hastySender ignores buffer limits, as the bus does for requested messages.
 type hastySender struct{ link *server.Link }
 
 func (s *hastySender) Ready(bool) {

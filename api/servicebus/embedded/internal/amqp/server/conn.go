@@ -26,24 +26,24 @@ type Conn struct {
 	in      *bufio.Reader
 
 	mu         sync.Mutex
-	room       *sync.Cond // on mu: signaled when the outbox was written, a delivery was settled, or the connection ended
+	room       *sync.Cond // uses mu; signaled when the outbox was written, a delivery was settled, or the connection ended
 	out        outbox
-	heartbeat  time.Duration // time in which the peer expects a frame
-	frameSize  uint32        // largest frame that the peer accepts
+	heartbeat  time.Duration // maximum time between two frames to the peer
+	frameSize  uint32        // size of the largest frame that the peer accepts
 	opened     bool
 	authorized bool
 	over       bool        // reading has ended
-	aborted    *amqp.Error // if set, all input except a close is ignored
+	aborted    *amqp.Error // error that aborted the connection; all input except a close is then ignored
 	closeSent  bool
 	sessions   map[uint16]*peerSession
 	links      int
-	detaching  int // links that have ended and whose detach by the peer is awaited
+	detaching  int // number of ended links that the peer has not detached yet
 	unsettled  int // bytes of frames with messages that the application has not settled
-	partial    int // bytes of frames with messages of which only a part has come
-	pending    int // bytes of messages that wait for the windows of sessions
-	undecided  int // bytes of links that the application has not accepted or refused yet
+	partial    int // bytes of frames with incomplete messages
+	pending    int // bytes of messages to the peer that wait for the windows of sessions
+	undecided  int // bytes of attaches that the application has not accepted or refused yet
 	reading    int // bytes of a large frame that is read before the peer is authorized
-	accounted  int // bytes of all these and of the outbox, as last added to Totals
+	accounted  int // sum of these buffers and of the outbox that Totals currently includes
 	hungry     map[*Link]struct{}
 	afterFrame []func() // functions to call after mu is unlocked
 }
@@ -79,13 +79,13 @@ func (c *Conn) serveConn() error {
 		return aborted
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-		return nil // disconnected, or closed by this side
+		return nil // the peer disconnected, or this side closed the connection
 	}
 	return err
 }
 
-// finishConn ends all links and seals the outbox, so that the writer ends after it has written
-// the rest. It returns the error with which the connection was aborted, if any.
+// finishConn ends all links and seals the outbox, so that the writer writes the rest and ends. It
+// returns the error with which the connection was aborted, or nil.
 func (c *Conn) finishConn() error {
 	c.mu.Lock()
 	c.over = true
@@ -101,7 +101,7 @@ func (c *Conn) finishConn() error {
 	clear(c.sessions)
 	c.out.sealed = true
 	c.out.wakeWriter()
-	c.unlockAndCall() // this unlocks c.mu
+	c.unlockAndCall() // unlocks c.mu
 	if c.peer != nil {
 		c.peer.Disconnected()
 	}
@@ -149,7 +149,7 @@ func (c *Conn) unlockAndCall() {
 	}
 }
 
-// readFrames reads until the peer closes or breaks the connection.
+// readFrames reads and handles frames until the connection ends.
 func (c *Conn) readFrames() error {
 	for {
 		if !c.waitForRoom() {
@@ -197,8 +197,8 @@ func (c *Conn) readFrame() (amqp.Frame, error) {
 	return frame, err
 }
 
-// prepareRead sets the deadline of the next read and returns the maximum frame size. It holds
-// c.mu, so that it does not replace the deadline of stopReading.
+// prepareRead sets the deadline of the next read and returns the maximum frame size. It holds c.mu
+// so that it cannot overwrite the deadline that stopReading sets.
 func (c *Conn) prepareRead() (largest uint32, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,7 +230,7 @@ func (c *Conn) waitForRoom() bool {
 func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, size int) (closed bool, err error) {
 	c.mu.Lock()
 	defer c.unlockAndCall()
-	c.reading = 0 // the memory of the frame is now accounted for by its contents
+	c.reading = 0 // the other counters now include the content of the frame
 	if _, isClose := p.(*amqp.Close); c.aborted != nil && !isClose {
 		return false, nil
 	}
@@ -248,8 +248,8 @@ func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, 
 	}
 	s := c.sessions[channel]
 	if s == nil {
-		// Azure's client for Go ends a session that it no longer needs even before it has begun
-		// it. This is ignored, because the connection may serve other sessions.
+		// Azure's client for Go may send the end of a session that has not begun. This is ignored,
+		// because the connection may serve other sessions.
 		if _, isEnd := p.(*amqp.End); isEnd || c.closeSent {
 			return false, nil
 		}
@@ -267,7 +267,8 @@ func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, 
 	return false, nil
 }
 
-// linksWithRoom returns the links that wait for room and now have some. The caller holds c.mu.
+// linksWithRoom returns the links that waited for room in the outbox, if it now has room. The caller
+// holds c.mu.
 func (c *Conn) linksWithRoom() []*Link {
 	if len(c.hungry) == 0 || c.out.size() > c.bufferLimit(c.options.OutBuffer)/2 {
 		return nil

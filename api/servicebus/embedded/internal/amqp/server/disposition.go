@@ -9,7 +9,7 @@ func (s *peerSession) applyDisposition(p *amqp.Disposition) {
 		last = *p.Last
 	}
 	if p.Role == amqp.RoleSender {
-		return // messages from the peer are settled already
+		return // this side settles messages from the peer first
 	}
 	eachInRange(s.sent, p.First, last, func(id uint32, sent *Sent) {
 		if p.Settled {

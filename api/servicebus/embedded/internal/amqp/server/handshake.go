@@ -31,7 +31,7 @@ func (c *Conn) negotiate() error {
 		}
 	}
 	if header != amqp.HeaderAMQP {
-		c.writeRaw(amqp.HeaderSASL[:]) // names the supported protocol
+		c.writeRaw(amqp.HeaderSASL[:]) // tells the peer the supported protocol
 		return fmt.Errorf("the peer speaks %q, not AMQP 1.0", header[:])
 	}
 	c.writeRaw(amqp.HeaderAMQP[:])
@@ -90,8 +90,8 @@ func (c *Conn) authenticateSASL() error {
 	return nil
 }
 
-// isAccepted reports whether the peer may connect. An anonymous peer may, because it presents
-// its tokens later.
+// isAccepted reports whether the peer may connect. An anonymous peer may connect, because it
+// presents its tokens later.
 func (c *Conn) isAccepted(init *amqp.Init) bool {
 	if init.Mechanism != "PLAIN" {
 		return init.Mechanism == "ANONYMOUS" || init.Mechanism == "MSSBCBS" || init.Mechanism == "EXTERNAL"

@@ -70,7 +70,7 @@ type peer struct {
 	net.Conn
 	t     testing.TB
 	in    *bufio.Reader
-	ended chan error // result of Serve
+	ended chan error // receives the result of Serve
 }
 
 func serveTest(t testing.TB, ctx context.Context, app testApplication, o server.Options) *peer {

@@ -6,20 +6,20 @@ import "github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 type Delivery struct {
 	Tag     []byte
 	Format  uint32
-	Settled bool // settled by the peer, which expects no outcome
+	Settled bool // the peer has settled the message, and expects no outcome
 	Payload []byte
-	State   any // set only with transactions
+	State   any // nil except in transactions
 
 	link *Link
 	id   uint32
-	size int // bytes of its frames, or of the memory of its parts
+	size int // bytes of the frames of the message, or of the memory of its parts
 	done bool
 }
 
 // maxTag is the maximum length of a delivery tag in bytes, by the specification.
 const maxTag = 32
 
-// receiveTransfer receives a message, or a part of one, in a frame of frameSize bytes.
+// receiveTransfer receives a message, or a part of a message, in a frame of frameSize bytes.
 func (l *Link) receiveTransfer(p *amqp.Transfer, payload []byte, frameSize int) {
 	d, fault := l.deliveryOf(p)
 	if fault != nil {
@@ -63,8 +63,9 @@ func (l *Link) receiveTransfer(p *amqp.Transfer, payload []byte, frameSize int) 
 	l.conn.callLater(func() { l.receiver.Delivered(d) })
 }
 
-// rejectAndDetach rejects a delivery that is too large to receive, and detaches the link. Some
-// clients, such as that for Node, wait for the outcome until their timeout and ignore the detach.
+// rejectAndDetach rejects a delivery that is too large, and detaches the link. The detach alone is
+// not enough: some clients, such as Azure's client for Node, ignore it and wait for the outcome
+// until their timeout.
 func (l *Link) rejectAndDetach(d *Delivery, why *amqp.Error) {
 	if !d.Settled {
 		l.session.emitFrame(&amqp.Disposition{Role: amqp.RoleReceiver, First: d.id, Settled: true, State: amqp.Rejected{Error: why}}, nil)
@@ -99,7 +100,7 @@ func (l *Link) deliveryOf(p *amqp.Transfer) (*Delivery, *amqp.Error) {
 	return d, nil
 }
 
-// topUpCredit grants new credit when half of it is used, and reports whether it did.
+// topUpCredit grants new credit when half of it is used, and reports whether it has granted credit.
 func (l *Link) topUpCredit() bool {
 	if l.state != attached || l.credit+l.busy > l.window/2 {
 		return false
@@ -115,9 +116,9 @@ func (l *Link) finishDelivery() {
 	l.topUpCredit()
 }
 
-// Settle reports the outcome of the message to the peer and settles it, even if the peer has
-// asked to settle first: Service Bus does so, and clients wait for it. Only the first call has
-// an effect.
+// Settle reports the outcome of the message to the peer and settles it, even if the peer requested
+// the mode in which the sender settles first. Service Bus does the same, and clients depend on it.
+// Only the first call has an effect.
 func (d *Delivery) Settle(state any) {
 	l := d.link
 	c := l.conn

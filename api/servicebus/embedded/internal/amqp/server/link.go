@@ -9,7 +9,7 @@ import (
 type linkState int
 
 const (
-	waiting  linkState = iota // the application has not decided
+	waiting  linkState = iota // the application has not accepted or refused the link
 	attached                  // both sides are attached
 	over                      // the link has ended
 )
@@ -17,8 +17,8 @@ const (
 // A Link is a link that the peer has attached. Its methods are safe for concurrent use, do not
 // block, and have no effect after the link has ended.
 type Link struct {
-	// Wants is the attach of the peer. It must not be modified, and is nil after the link
-	// was accepted, because an attach may be much larger than a link.
+	// Wants is the attach of the peer. It must not be modified. It is nil after the link was
+	// accepted, to free its memory: an attach may be much larger than a link.
 	Wants *amqp.Attach
 
 	// Name is the name that the peer gave to the link.
@@ -30,18 +30,18 @@ type Link struct {
 	handle   uint32
 	state    linkState
 	whenGone []func()
-	size     int // bytes in memory of Wants, until the link is accepted or has ended
+	size     int // bytes of memory of Wants; 0 after the link was accepted or has ended
 
 	deliveryCount, credit uint32
 
-	// Fields of a link on which the peer sends.
+	// These fields are used if the peer sends on the link.
 	receiver  Receiver
 	maxSize   uint64
 	window    uint32    // maximum number of unsettled messages
-	busy      uint32    // messages that the application has not settled
-	assembled *Delivery // delivery of which only a part was received
+	busy      uint32    // number of messages that the application has not settled
+	assembled *Delivery // delivery that is not complete yet
 
-	// Fields of a link on which the server sends.
+	// These fields are used if the server sends on the link.
 	sender    Sender
 	draining  bool
 	unsettled int
@@ -50,7 +50,7 @@ type Link struct {
 // PeerSends reports whether the peer sends and the application receives.
 func (l *Link) PeerSends() bool { return l.role == amqp.RoleSender }
 
-// WhenGone calls f when the link has ended, or now if it has.
+// WhenGone calls f when the link has ended, or immediately if it has ended already.
 func (l *Link) WhenGone(f func()) {
 	l.conn.mu.Lock()
 	if l.state != over {
@@ -63,14 +63,14 @@ func (l *Link) WhenGone(f func()) {
 }
 
 const (
-	// maxAttach is the largest attach in bytes. Clients need less than 2 KB.
+	// maxAttach is the maximum size of an attach in bytes. Clients need less than 2 KB.
 	maxAttach = 16 << 10
 
-	// maxLinkName is the longest name of a link in bytes.
+	// maxLinkName is the maximum length of the name of a link in bytes.
 	maxLinkName = 1 << 10
 
-	// decodedFactor bounds the memory of an attach in relation to its frame: an element of a
-	// list takes at least one byte of the frame.
+	// decodedFactor is the number of bytes of memory that are counted for each byte of an attach
+	// frame, because a list element of one byte uses more memory when it is decoded.
 	decodedFactor = 16
 )
 
@@ -113,10 +113,10 @@ func (s *peerSession) attachLink(p *amqp.Attach, size int) *amqp.Error {
 
 // Terms are the parameters with which the application accepts a link.
 type Terms struct {
-	Source, Target any // default: as in Wants
+	Source, Target any // default: the source or target in Wants
 	Properties     amqp.Map
-	MaxMessageSize uint64 // for a link on which the peer sends
-	Credit         uint32 // credit of the peer
+	MaxMessageSize uint64 // maximum size of messages from the peer
+	Credit         uint32 // initial credit of a peer that sends
 }
 
 // Receive accepts a link on which the peer sends.
@@ -149,13 +149,13 @@ func (l *Link) Send(t Terms, s Sender) {
 	l.session.emitFrame(a, nil)
 	early, drain := l.credit > 0 || l.draining, l.draining
 	l.conn.mu.Unlock()
-	if early { // the peer sent a flow before the answer
+	if early { // the peer granted credit before the link was accepted
 		s.Ready(drain)
 	}
 }
 
-// releaseUndecided releases the memory that is needed only until the link is accepted or
-// refused. The caller holds c.mu.
+// releaseUndecided subtracts the memory of the attach, which is needed only until the link is
+// accepted or refused. The caller holds c.mu.
 func (l *Link) releaseUndecided() {
 	l.conn.undecided -= l.size
 	l.size = 0
@@ -180,7 +180,7 @@ func (l *Link) attachAnswer(t Terms) *amqp.Attach {
 	return a
 }
 
-// Refuse declines a link.
+// Refuse refuses a link.
 func (l *Link) Refuse(why *amqp.Error) {
 	l.conn.mu.Lock()
 	if l.state == waiting {
@@ -202,7 +202,7 @@ func (l *Link) sendRefusal(why *amqp.Error) {
 	l.sendDetach(why)
 }
 
-// Detach ends the link and tells the peer why.
+// Detach ends the link and sends the reason to the peer.
 func (l *Link) Detach(why *amqp.Error) {
 	l.conn.mu.Lock()
 	if l.state == attached {
@@ -211,8 +211,8 @@ func (l *Link) Detach(why *amqp.Error) {
 	l.conn.unlockAndCall()
 }
 
-// sendDetach sends a detach. Only the handle of the link is kept until the peer sends its own
-// detach.
+// sendDetach ends the link and sends a detach. The server stores only the handle of the link until
+// the peer sends its own detach.
 func (l *Link) sendDetach(why *amqp.Error) {
 	s, c := l.session, l.conn
 	l.removeLink()
@@ -285,7 +285,7 @@ func (l *Link) reportGone() {
 	l.whenGone = nil
 }
 
-// applyFlow applies the state of the link at the peer.
+// applyFlow applies the link state that the peer reports.
 func (l *Link) applyFlow(p *amqp.Flow) {
 	if l.role == amqp.RoleSender {
 		if p.DeliveryCount != nil && l.state == attached { // the peer may have used up credit by a drain
@@ -298,7 +298,7 @@ func (l *Link) applyFlow(p *amqp.Flow) {
 		return
 	}
 	if p.LinkCredit != nil {
-		seen := uint32(0) // the initial delivery count
+		seen := uint32(0) // by default, the initial delivery count
 		if p.DeliveryCount != nil {
 			seen = *p.DeliveryCount
 		}

@@ -76,7 +76,7 @@ func TestLink_SendsWithinTheWindow(t *testing.T) {
 	for range 2 {
 		expectFrame[*amqp.Transfer](p)
 	}
-	// The echo follows the two transfers: no other frame was sent.
+	// The echo follows the two transfers directly, so the server has sent no other frame.
 	p.sendFrame(0, &amqp.Flow{IncomingWindow: 2, Echo: true}, nil)
 	require.EqualValues(t, 2, expectFrame[*amqp.Flow](p).NextOutgoingID)
 	next := uint32(2)
@@ -147,7 +147,7 @@ func TestSettlement_IsImmediateForIncomingMessages(t *testing.T) {
 func TestLink_DetachedBeforeItsAnswerIsGone(t *testing.T) {
 	gone := make(chan *server.Link, 1)
 	p := serveTest(t, t.Context(), func(l *server.Link) {
-		l.WhenGone(func() { gone <- l }) // and does not decide yet
+		l.WhenGone(func() { gone <- l }) // the application neither accepts nor refuses the link
 	}, server.Options{})
 	defer p.closePeer()
 	p.openPeer(amqp.Open{})

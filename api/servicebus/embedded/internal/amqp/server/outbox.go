@@ -7,14 +7,13 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// An outbox holds the bytes that wait to be written. Its fields are guarded by the connection's
-// mutex.
+// An outbox buffers the bytes that must be written. Its fields are guarded by the connection's mutex.
 type outbox struct {
 	waiting []byte
 	spare   []byte        // memory of a written chunk, for reuse
-	writing int           // bytes handed to the socket
+	writing int           // number of bytes in the current write to the socket
 	wake    chan struct{} // holds one
-	sealed  bool          // no more frames follow: write the rest and end
+	sealed  bool          // no more frames follow; the writer writes the rest and ends
 	failed  error
 }
 
@@ -40,8 +39,8 @@ func (c *Conn) emitFrame(channel uint16, p amqp.Performative, payload []byte) {
 	c.out.wakeWriter()
 }
 
-// runWriter is the goroutine that writes until the outbox is sealed and empty, or a write
-// fails.
+// runWriter writes the outbox until the outbox is sealed and empty, or a write fails. It runs in its
+// own goroutine.
 func (c *Conn) runWriter(done *sync.WaitGroup) {
 	defer done.Done()
 	const never = time.Duration(1<<63 - 1)
@@ -87,8 +86,8 @@ func (c *Conn) prepareWrite() error {
 	return c.nc.SetWriteDeadline(time.Now().Add(timeout))
 }
 
-// nextChunk takes all waiting bytes. Without waiting bytes, every is the time until the next
-// heartbeat.
+// nextChunk returns all waiting bytes and removes them from the outbox. every is the time between
+// heartbeats.
 func (c *Conn) nextChunk() (chunk []byte, sealed bool, every time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +97,7 @@ func (c *Conn) nextChunk() (chunk []byte, sealed bool, every time.Duration) {
 	return chunk, c.out.sealed, c.heartbeat
 }
 
-// recordWritten accounts for a written chunk, and wakes the goroutines that wait for room.
+// recordWritten records the end of a write, and wakes the goroutines that wait for room.
 func (c *Conn) recordWritten(err error) {
 	c.mu.Lock()
 	const worthKeeping = 256 << 10

@@ -10,7 +10,7 @@ type Outgoing struct {
 	Format  uint32
 	Settled bool
 	Payload []byte
-	Note    any // for the application, to recognize the message
+	Note    any // any value by which the application recognizes the message
 }
 
 // A Sent is a message that the peer has not settled yet.
@@ -21,8 +21,8 @@ type Sent struct {
 	id   uint32
 }
 
-// Room returns how many messages the link accepts now. If it is 0 although the peer has granted
-// credit, Sender.Ready is called when there is room.
+// Room returns the number of messages that the link accepts now. If it returns 0 although the peer
+// has granted credit, Sender.Ready is called as soon as there is room.
 func (l *Link) Room() int {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -40,7 +40,7 @@ func (l *Link) roomLocked() int {
 	return min(int(l.credit), l.conn.options.MaxUnsettled-l.unsettled)
 }
 
-// Credit returns the unused credit of the peer, whether there is room or not.
+// Credit returns the unused credit of the peer. Unlike Room, it does not depend on buffers.
 func (l *Link) Credit() int {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -50,8 +50,8 @@ func (l *Link) Credit() int {
 	return int(l.credit)
 }
 
-// Transfer sends a message, and reports whether there was credit for it. It may be called
-// without room for messages that were already requested elsewhere.
+// Transfer sends a message, and reports whether there was credit for it. A caller may exceed Room
+// with messages that it had already requested from their source.
 func (l *Link) Transfer(m Outgoing) bool {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *Link) Transfer(m Outgoing) bool {
 		l.unsettled++
 	}
 	t := &amqp.Transfer{Handle: l.handle, DeliveryID: &id, DeliveryTag: m.Tag, MessageFormat: &m.Format, Settled: &m.Settled}
-	const overhead = 64 // bytes of a frame, besides the tag
+	const overhead = 64 // bytes of a frame besides the tag and the payload
 	largest := int(l.conn.frameSize) - overhead - len(m.Tag)
 	for payload := m.Payload; ; {
 		n := min(len(payload), largest)
@@ -102,7 +102,7 @@ func (s *Sent) Settle(state any) {
 	l.session.emitFrame(&amqp.Disposition{Role: amqp.RoleSender, First: s.id, Settled: true, State: state}, nil)
 }
 
-// Drained uses up the remaining credit, which tells the peer that no more messages are
+// Drained uses up the remaining credit, and so reports to the peer that no more messages are
 // available.
 func (l *Link) Drained() {
 	l.conn.mu.Lock()

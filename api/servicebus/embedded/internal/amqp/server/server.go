@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// An Application decides what a server does.
+// An Application implements the functions of a server.
 type Application interface {
 	// Connected is called once for each opened connection.
 	Connected(c *Conn) Peer
@@ -19,57 +19,57 @@ type Application interface {
 
 // A Peer is the application's part of one connection. Its methods must not block.
 type Peer interface {
-	// Attach accepts or refuses a link of the client. It calls, during the call or later,
+	// Attach accepts or refuses a link of the client. During Attach or later, the Peer must call
 	// exactly one of the link's methods Receive, Send and Refuse.
 	Attach(l *Link)
 
-	// Disconnected reports the end of the connection. All of its links have ended before.
+	// Disconnected reports the end of the connection, after the end of all its links.
 	Disconnected()
 }
 
 // A Receiver receives the messages of a link.
 type Receiver interface {
-	// Delivered passes a message to the application, which must settle it, during the call or
-	// later.
+	// Delivered passes a message to the application, which must settle the message, during the
+	// call or later.
 	Delivered(d *Delivery)
 }
 
 // A Sender sends messages on a link.
 type Sender interface {
-	// Ready reports that Link.Room may have changed. If drain is true, the Sender sends the
-	// available messages and then calls Link.Drained.
+	// Ready reports that Link.Room may have changed. If drain is true, the Sender must send the
+	// available messages and then call Link.Drained.
 	Ready(drain bool)
 
 	// Disposed reports the client's outcome of a message. If settled is false, the client waits
-	// for Sent.Settle. In both cases there may be room afterwards.
+	// for Sent.Settle. Link.Room may have increased.
 	Disposed(s *Sent, state any, settled bool)
 }
 
 // Options configure connections. The zero value has the defaults.
 type Options struct {
 	ContainerID  string
-	MaxFrameSize uint32        // largest accepted frame; default 64 KB
-	MaxSessions  int           // sessions of a connection; default 4096
-	MaxLinks     int           // links of a connection; default 8192
-	MaxDetaching int           // links of a connection that ended and whose detach by the peer is awaited; default 1024
-	MaxUnsettled int           // unsettled messages of a link on which the server sends; default 65536
-	IdleTimeOut  time.Duration // the peer must send within that time; default 4 min
-	StallTimeout time.Duration // timeout for a peer that must read or send; default 1 min
-	OutBuffer    int           // bytes waiting to be written; default 1 MB
-	InBuffer     int           // bytes of messages not yet settled; default 4 MB
-	TokenTimeout time.Duration // the application must call Conn.Authorize within that time; default 10 s
+	MaxFrameSize uint32        // maximum size of a received frame; default 64 KB
+	MaxSessions  int           // maximum sessions of a connection; default 4096
+	MaxLinks     int           // maximum links of a connection; default 8192
+	MaxDetaching int           // maximum ended links of a connection that the peer has not detached yet; default 1024
+	MaxUnsettled int           // maximum unsettled messages of a link on which the server sends; default 65536
+	IdleTimeOut  time.Duration // time in which the peer must send a frame; default 4 min
+	StallTimeout time.Duration // timeout of the handshake, and for a peer that does not read; default 1 min
+	OutBuffer    int           // maximum bytes waiting to be written; default 1 MB
+	InBuffer     int           // maximum bytes of unsettled messages; default 4 MB
+	TokenTimeout time.Duration // time in which the application must call Conn.Authorize; default 10 s
 
-	// Totals limits the sum over the connections that share it. Default: Totals of this
+	// Totals limits the resources of all connections that share it. Default: Totals for this
 	// connection only.
 	Totals *Totals
 
-	// Authorized is called when the application has called Conn.Authorize, if set.
+	// Authorized, if set, is called when the application has called Conn.Authorize.
 	Authorized func()
 
-	// Authenticate checks a name and a password. Default: all are valid.
+	// Authenticate checks a name and a password. Default: all names and passwords are valid.
 	Authenticate func(name, password string) bool
 
-	// Frames is called for every frame, if set.
+	// Frames, if set, is called for every frame.
 	Frames func(connection uint64, out bool, channel uint16, p amqp.Performative, payload int)
 
 	// Logger logs connections that end with an error.

@@ -7,28 +7,28 @@ import (
 )
 
 const (
-	// incomingWindow is the session window of the peer, in transfers.
+	// incomingWindow is the number of transfers that the peer may send before the next flow.
 	incomingWindow = 5000
 
 	// handleMax is the largest handle of a link.
 	handleMax = 4095
 )
 
-// A peerSession is a session that the peer has begun. Both sides use the same channel number
-// for it, and the same handle for a link, because the peer starts all of them. Its fields are
-// guarded by the connection's mutex.
+// A peerSession is a session that the peer has begun. The peer begins all sessions and links, so
+// both sides use the peer's channel number for a session, and the peer's handle for a link. The
+// fields are guarded by the connection's mutex.
 type peerSession struct {
 	conn    *Conn
 	channel uint16
 	links   map[uint32]*Link
-	leaving map[uint32]struct{} // handles of links that have ended and whose detach by the peer is awaited
-	ending  bool                // an end was sent, and the end of the peer is awaited
+	leaving map[uint32]struct{} // handles of ended links that the peer has not detached yet
+	ending  bool                // this side has sent an end, and waits for the end of the peer
 
 	nextIncoming, nextOutgoing   uint32 // ids of the next transfers
-	incomingLeft, outgoingWindow uint32 // remaining transfers of both windows
+	incomingLeft, outgoingWindow uint32 // remaining transfers of the two windows
 	nextDelivery                 uint32
 
-	pending []pendingFrame   // transfers that wait for the window
+	pending []pendingFrame   // transfers that wait until the peer's window opens
 	sent    map[uint32]*Sent // messages that the peer has not settled
 }
 
@@ -107,7 +107,7 @@ func (s *peerSession) endLinks() {
 	clear(s.links)
 	s.conn.detaching -= len(s.leaving)
 	clear(s.leaving)
-	s.pending = nil // reportGone has subtracted their bytes
+	s.pending = nil // reportGone has subtracted the bytes of these frames
 	clear(s.sent)
 }
 
@@ -118,7 +118,7 @@ func (s *peerSession) removeSession() {
 	s.conn.options.Totals.sessions.Add(-1)
 }
 
-// isLeaving reports whether a link has ended and the peer has not confirmed it.
+// isLeaving reports whether the link with a handle has ended, but the peer has not detached it yet.
 func (s *peerSession) isLeaving(handle uint32) bool {
 	_, leaving := s.leaving[handle]
 	return leaving
@@ -126,7 +126,7 @@ func (s *peerSession) isLeaving(handle uint32) bool {
 
 // applyFlow applies the windows and credit of the peer, for the session and for one link.
 func (s *peerSession) applyFlow(p *amqp.Flow) *amqp.Error {
-	next := uint32(0) // the peer has not seen our begin yet
+	next := uint32(0) // used if the peer has not received this side's begin yet
 	if p.NextIncomingID != nil {
 		next = *p.NextIncomingID
 	}
@@ -149,8 +149,7 @@ func (s *peerSession) applyFlow(p *amqp.Flow) *amqp.Error {
 	return nil
 }
 
-// distance returns how far a is ahead of b, or 0 if it is not ahead. Ids wrap
-// around.
+// distance returns a - b, or 0 if a is before b. Ids wrap around.
 func distance(a, b uint32) uint32 {
 	if d := a - b; d <= math.MaxInt32 {
 		return d
@@ -172,7 +171,7 @@ func (s *peerSession) sendFlow(l *Link) {
 	s.emitFrame(f, nil)
 }
 
-// sendPending sends transfers for which the window was too small.
+// sendPending sends the pending transfers that the peer's window now allows.
 func (s *peerSession) sendPending() {
 	n := 0
 	for n < len(s.pending) && s.outgoingWindow > 0 {
@@ -196,7 +195,7 @@ func (s *peerSession) emitTransfer(f pendingFrame) {
 	s.emitFrame(f.transfer, f.payload)
 }
 
-// receiveTransfer receives a message, or a part of one.
+// receiveTransfer receives a message, or a part of a message.
 func (s *peerSession) receiveTransfer(p *amqp.Transfer, payload []byte, size int) *amqp.Error {
 	if s.incomingLeft == 0 {
 		return amqp.Errorf(amqp.WindowViolation, "more than %d transfers in a window", incomingWindow)

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// TotalLimits are limits for the sum over connections. A zero limit has its default.
+// TotalLimits are the limits for all connections together. A zero value means the default.
 type TotalLimits struct {
 	Sessions int   // default 65,536
 	Links    int   // default 65,536
@@ -26,7 +26,7 @@ func NewTotals(limits TotalLimits) *Totals {
 	return &Totals{limits: limits}
 }
 
-// Use holds the resources in use at one time.
+// Use is the amount of each resource that is in use.
 type Use struct {
 	Sessions, Links, Memory int64
 }
@@ -48,8 +48,8 @@ func tryAcquire(n *atomic.Int64, limit int) bool {
 func (t *Totals) isScarce() bool    { return t.memory.Load() > t.limits.Memory }
 func (t *Totals) isExhausted() bool { return t.memory.Load() > 2*t.limits.Memory }
 
-// While memory is scarce, a connection may buffer 1/scarceShare of its limit. It waits only for
-// its own progress: for the peer to read, and for the application to settle.
+// While memory is scarce, a connection may buffer 1/scarceShare of its limit. A connection at this
+// limit continues when its own peer reads or the application settles, whatever other connections do.
 const scarceShare = 16
 
 // updateTotals adds the change of the connection's buffers to the totals. The caller holds
@@ -62,8 +62,8 @@ func (c *Conn) updateTotals() {
 	}
 }
 
-// bufferLimit returns how many of limit bytes the connection may currently buffer. The caller
-// holds c.mu.
+// bufferLimit returns the number of bytes that the connection may currently buffer, which is at most
+// limit. The caller holds c.mu.
 func (c *Conn) bufferLimit(limit int) int {
 	switch {
 	case !c.authorized:
@@ -74,9 +74,9 @@ func (c *Conn) bufferLimit(limit int) int {
 	return limit
 }
 
-// endIfExhausted ends the connection if all connections together buffer twice their limit, and
-// this one more than its share. This can happen with messages that were requested before memory
-// became scarce. The caller holds c.mu.
+// endIfExhausted ends the connection if all connections together buffer twice their limit, and this
+// connection buffers more than Options.OutBuffer. This can happen if messages were requested before
+// memory became scarce. The caller holds c.mu.
 func (c *Conn) endIfExhausted() {
 	if c.options.Totals.isExhausted() && c.accounted > c.options.OutBuffer {
 		c.abortConn(memoryError())

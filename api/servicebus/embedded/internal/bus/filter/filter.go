@@ -4,9 +4,9 @@
 //	sys.Label LIKE 'order-%' AND (Priority > 3 OR EXISTS(Customer))
 //	SET sys.Label = 'urgent'; SET Priority = Priority + 1; REMOVE Note
 //
-// A name without a scope is an application property (user.); a name with sys. is a property of
-// the message itself. Logic has three values, as in SQL: a comparison with a missing property
-// is unknown, and a message matches only if its condition is true.
+// A name without a scope, or with the scope user., is an application property. A name with the
+// scope sys. is a property of the message itself. Logic has three values, as in SQL: a comparison
+// with a missing property is unknown, and a message matches only if its condition is true.
 //
 // A text is parsed into a Condition or an Action, which are immutable and safe for concurrent
 // use. Values are string, bool, int64, float64, time.Time, []byte and nil; comparisons with
@@ -20,12 +20,12 @@ import (
 	"time"
 )
 
-// MaxLength is the maximum length of a condition or an action, in bytes. It also bounds the
-// nesting.
+// MaxLength is the maximum length of a condition or an action, in bytes. It also limits the nesting
+// of expressions.
 const MaxLength = 1024
 
 var (
-	// ErrSyntax reports a syntax error: correct the text.
+	// ErrSyntax reports a syntax error in a condition or an action.
 	ErrSyntax = errors.New("the expression is not valid")
 	// ErrEvaluate reports a message for which an expression has no value.
 	ErrEvaluate = errors.New("the expression cannot be evaluated")
@@ -36,7 +36,7 @@ type Message interface {
 	// Property returns an application property.
 	Property(name string) (value any, there bool)
 
-	// System returns a property of the message by its canonical name, nil if it is not set.
+	// System returns the property of the message with a canonical name, or nil if it is not set.
 	System(name string) any
 }
 
@@ -63,11 +63,11 @@ type Action struct{ steps []actionStep }
 
 type actionStep struct {
 	property propertyName
-	value    evaluator // nil: remove it
+	value    evaluator // new value; nil: remove the property
 }
 
-// ParseCondition parses a condition. The names of parameters include their @; each is replaced
-// by its value in the text.
+// ParseCondition parses a condition. In the condition, the value of a parameter replaces its name,
+// which includes the @.
 func ParseCondition(text string, parameters map[string]any) (*Condition, error) {
 	p, err := newParser(text, parameters)
 	if err != nil {
@@ -149,7 +149,8 @@ var systemNames = func() map[string]string {
 	return names
 }()
 
-// Canonical returns the canonical name of a system property, regardless of case.
+// Canonical returns the canonical name of a system property, whose case does not matter. It returns
+// false if the property does not exist.
 func Canonical(name string) (string, bool) {
 	n, ok := systemNames[strings.ToLower(name)]
 	return n, ok

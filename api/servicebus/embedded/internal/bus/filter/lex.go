@@ -14,10 +14,10 @@ const (
 	wordToken              // a name or a keyword
 	quotedToken            // a name in brackets or double quotes
 	stringToken            // 'text'
-	numberToken            // 1, 1.5, 1E3, 0x1F
+	numberToken            // a number, such as 1, 1.5, 1E3 or 0x1F
 	paramToken             // @name
 	symbolToken            // an operator, a comma, a parenthesis
-	unknownToken           // not part of the language
+	unknownToken           // a character that is not part of the language
 )
 
 type filterToken struct {

@@ -2,7 +2,7 @@ package filter
 
 import "fmt"
 
-// likeEvaluator returns the evaluator of LIKE. It is unknown unless all operands are texts.
+// likeEvaluator returns the evaluator of LIKE. Its value is unknown unless all operands are texts.
 func likeEvaluator(left, pattern, escape evaluator) evaluator {
 	if escape == nil {
 		escape = constantValue("")
@@ -52,8 +52,8 @@ func parsePattern(s string, escapes []rune) []rune {
 	return pattern
 }
 
-// matchWildcards matches a text. It backtracks only to the last %, because the part before it
-// matched as early as possible.
+// matchWildcards reports whether s matches a pattern. It backtracks only to the last %, because the
+// part of the pattern before that % has matched as early as possible.
 func matchWildcards(s, pattern []rune) bool {
 	i, p := 0, 0
 	star, mark := -1, 0

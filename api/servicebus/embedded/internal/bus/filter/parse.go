@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// An evaluator returns the value of an expression for a message. Unknown and missing values are
-// nil.
+// An evaluator returns the value of an expression for a message. The value is nil if it is unknown
+// or missing.
 type evaluator func(Message) (any, error)
 
 // A propertyName is a name with its scope.
@@ -215,7 +215,7 @@ func (p *filterParser) parsePrimary() evaluator {
 	}
 }
 
-// parseNamed parses a constant, a function or a property, which begin with a name.
+// parseNamed parses an expression that begins with a name: a constant, a function or a property.
 func (p *filterParser) parseNamed(t filterToken) evaluator {
 	if t.kind == wordToken {
 		switch strings.ToUpper(t.text) {

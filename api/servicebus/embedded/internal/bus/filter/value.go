@@ -40,14 +40,14 @@ func isNull(of evaluator, want bool) evaluator {
 	}
 }
 
-// logicalAnd is AND: false takes precedence over unknown.
+// logicalAnd returns the evaluator of AND: false takes precedence over unknown.
 func logicalAnd(left, right evaluator) evaluator { return newLogical(left, right, false) }
 
-// logicalOr is OR: true takes precedence over unknown.
+// logicalOr returns the evaluator of OR: true takes precedence over unknown.
 func logicalOr(left, right evaluator) evaluator { return newLogical(left, right, true) }
 
-// newLogical returns winner if one operand has this value. Operands that are not bool are
-// unknown.
+// newLogical returns the evaluator of AND or OR. Its value is winner if one operand has this value.
+// Operands that are not bool are unknown.
 func newLogical(left, right evaluator, winner bool) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)
@@ -75,7 +75,7 @@ func logicalNot(of evaluator) evaluator {
 	}
 }
 
-// evaluateBoth evaluates both operands.
+// evaluateBoth returns an evaluator that evaluates both operands and passes their values to then.
 func evaluateBoth(left, right evaluator, then func(l, r any) (any, error)) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)
@@ -226,8 +226,8 @@ func computeFloats(op string, a, b float64) any {
 	}
 }
 
-// matchesAny is true if left equals an item of list, otherwise unknown if an item is unknown,
-// otherwise false.
+// matchesAny returns the evaluator of IN. Its value is true if left equals an item of list. Otherwise
+// it is unknown if an item is unknown, and false if not.
 func matchesAny(left evaluator, list []evaluator) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)
