@@ -36,7 +36,7 @@ func TestFailingDisk_AcceptsNothingAndLosesNothing(t *testing.T) {
 			require.ErrorContains(t, err, tc.says)
 			err = s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("c")}, nil)
 			require.Error(t, err, "nothing more is accepted")
-			require.ErrorIs(t, <-n.Broken(), disk.ErrBroken, "and its owner is told")
+			require.ErrorIs(t, <-n.Broken(), disk.ErrBroken, "the owner is notified")
 			_ = c.Close(context.Background())
 			_ = n.Close() // the file was replaced, so an error is expected
 

@@ -18,8 +18,8 @@ const webSocketPath = "/$servicebus/websocket"
 const (
 	maxHeaderBytes = 64 << 10
 	maxBodyBytes   = 1 << 20
-	requestTimeout = time.Minute // for sending a request, and for reading its response
-	idleTimeout    = time.Minute // between two requests of a connection
+	requestTimeout = time.Minute // maximum time in which a client sends a request, and in which it reads the response
+	idleTimeout    = time.Minute // maximum time between two requests of a connection
 )
 
 // slotKey is the key of a request's connectionSlot in its context.

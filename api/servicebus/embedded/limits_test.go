@@ -77,7 +77,7 @@ func dialTCP(t testing.TB, address string) net.Conn {
 	return nc
 }
 
-func TestServe_EndsAStrangerThatNeverDetachesRefusedLinks(t *testing.T) {
+func TestServe_EndsAnonymousPeersThatNeverDetach(t *testing.T) {
 	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	address, _ := serveTLS(t, n)
 	before := heapInUse()
@@ -141,7 +141,7 @@ func TestServe_ReplacesTheOldestConnectionWithoutAToken(t *testing.T) {
 	require.NoError(t, trySend(t, first, "q"))
 }
 
-func TestServe_EndsConnectionsThatSayNothing(t *testing.T) {
+func TestServe_EndsSilentConnections(t *testing.T) {
 	for name, said := range map[string]string{
 		"at all": "", "but the header": "AMQP\x00\x01\x00\x00", "but the first byte of TLS": "\x16", "but half a request": "GET / HTTP/1.1\r\n",
 		"over a WebSocket": "GET /$servicebus/websocket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +

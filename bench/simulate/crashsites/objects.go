@@ -141,7 +141,7 @@ type deliveryCount struct{ sent, answered int64 }
 type objectSender struct {
 	w          *crashRun
 	number     int
-	deliveries map[string]map[string]*deliveryCount // by bucket and key, then by event
+	deliveries map[string]map[string]*deliveryCount // deliveries by object (bucket and key) and event
 }
 
 func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) error {
@@ -206,7 +206,7 @@ func (s *objectSender) countOf(bucket string, e objectEvent) *deliveryCount {
 func (s *objectSender) compareAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*s.w.patience)
 	defer cancel()
-	stored := make(map[string]map[string]storedObject) // by bucket and key
+	stored := make(map[string]map[string]storedObject) // stored objects by bucket and key
 	for object, events := range s.deliveries {
 		bucket, key, _ := strings.Cut(object, "/")
 		if stored[bucket] == nil {

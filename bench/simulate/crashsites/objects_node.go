@@ -93,7 +93,7 @@ type objectServer struct {
 	service *ledger.Service
 	sweeper *ledger.Sweeper
 	ahead   time.Duration
-	now     atomic.Int64 // in seconds; 0 until a request sets the clock
+	now     atomic.Int64 // time of the clock in Unix seconds; 0 until a request sets it
 
 	// relay and streams are nil unless changes are published to the topic.
 	relay   *publish.ObjectRelay

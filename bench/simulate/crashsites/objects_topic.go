@@ -122,7 +122,7 @@ func (c *topicClient) relayBucket(ctx context.Context, bucket string) error {
 		if len(found) >= relayedKeys*relayedRounds {
 			return compareEvents(bucket, found, want)
 		}
-		if err := clock.Sleep(ctx, 20*time.Millisecond); err != nil { // until the relay has published the remaining changes
+		if err := clock.Sleep(ctx, 20*time.Millisecond); err != nil { // time for the relay to publish the remaining changes
 			return errors.Join(fmt.Errorf("the topic has %d events of %s", len(found), bucket), err)
 		}
 	}

@@ -115,9 +115,9 @@ func (l *observedConn) Read(p []byte) (int, error) {
 
 // The positions of fields in the performatives.
 const (
-	remoteChannel = 0 // of begin
+	remoteChannel = 0 // field of begin
 
-	linkHandle, linkRole, linkSource, linkTarget = 1, 2, 5, 6 // of attach
+	linkHandle, linkRole, linkSource, linkTarget = 1, 2, 5, 6 // fields of attach
 
 	transferHandle, transferID, transferMore = 0, 1, 5
 

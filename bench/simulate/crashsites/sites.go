@@ -12,8 +12,8 @@ import (
 type hubSetup string
 
 const (
-	embedded hubSetup = "embedded" // in the process that is killed
-	apart    hubSetup = "apart"    // in separate processes, which are not killed
+	embedded hubSetup = "embedded" // engine, bus and content are in the process that is killed
+	apart    hubSetup = "apart"    // engine, bus and content are in separate processes, which are not killed
 )
 
 // A stage is the kind of work during which a process is killed.

@@ -187,7 +187,7 @@ func (d *watchedDocument) awaitAccepted(ctx context.Context, patience time.Durat
 		if c.Triggered != d.changes || c.Delivered > d.changes || c.Errored > 0 {
 			return fmt.Errorf("%d changes of %s were committed, but its watch counts %+v", d.changes, d.name, c)
 		}
-		if err := clock.Sleep(ctx, 20*time.Millisecond); err != nil { // until the last calls are settled
+		if err := clock.Sleep(ctx, 20*time.Millisecond); err != nil { // time for the hub to settle the last calls
 			return fmt.Errorf("%d changes of %s were committed, but its watch counts %+v: %w", d.changes, d.name, c, err)
 		}
 	}

@@ -151,10 +151,10 @@ func (x *exploration) prepareStore() error {
 		x.store.commits = nil
 		x.Prepare(x.newMember(ctx, db, proc, x.nodeOptions(99), preparer))
 		x.events = proc.sights
-		for _, told := range slices.Clone(x.store.commits) {
-			p := partition{told[0].Container, string(told[0].Partition)}
+		for _, commit := range slices.Clone(x.store.commits) {
+			p := partition{commit[0].Container, string(commit[0].Partition)}
 			l := x.store.loadedPartitionOf(p)
-			id, changes, err := x.store.noteCommit(l, told)
+			id, changes, err := x.store.noteCommit(l, commit)
 			if err != nil {
 				return err
 			}

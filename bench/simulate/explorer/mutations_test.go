@@ -142,7 +142,7 @@ func TestExplorer_FindsBrokenConditions(t *testing.T) {
 			func(s *Scenario) { s.mutateRequest = dropPatchCondition(steps.Answer) }, "L9: ",
 		},
 		{
-			"no condition on a document that is watched meanwhile", "watch-put",
+			"no condition on a document that is marked as watched concurrently", "watch-put",
 			func(s *Scenario) { s.mutateRequest = dropCondition(steps.PutDocument) }, "P14: ",
 		},
 		{

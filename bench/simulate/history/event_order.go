@@ -1,7 +1,7 @@
 package history
 
 // noteOrder notes for each bundle which events are stored before its first event. If a Peek returned a bundle before
-// any Peek of another bundle of its group began, then the first bundle was opened and closed before the second one.
+// the last Peek of another bundle of its group began, then the first bundle was opened and closed before the second.
 func (t *nameTable) noteOrder(steps []*modelStep) {
 	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // last begin and first end of the Peeks of each bundle
 	for i := range t.bundles {

@@ -78,7 +78,7 @@ const (
 	illegal = history.Illegal
 )
 
-func TestSend_IsNeitherLostDoubledNorReordered(t *testing.T) {
+func TestSend_IsStoredOnceAndInOrder(t *testing.T) {
 	checkRules(t, history.Options{}, []ruleCase{
 		{"sent, shown, dequeued, empty", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1 2")
@@ -96,7 +96,7 @@ func TestSend_IsNeitherLostDoubledNorReordered(t *testing.T) {
 			s.sendEvents("A1", "1 2 3")
 			s.peekShown(newBundle("x", "A1", "1 3"))
 		}},
-		{"an event that nobody has sent", illegal, func(s *scriptedHistory) {
+		{"an event that was never sent", illegal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.peekShown(newBundle("x", "A1", "1 2"))
 		}},
@@ -114,7 +114,7 @@ func TestSend_IsNeitherLostDoubledNorReordered(t *testing.T) {
 			s.sendEvents("A1", "1")
 			s.peekShown(newBundle("x", "A1", "1 1"))
 		}},
-		{"an event that was sent twice is one", legal, func(s *scriptedHistory) {
+		{"an event that was sent twice is returned once", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.sendEvents("A1", "1 2")
 			s.peekShown(newBundle("x", "A1", "1 2"))
@@ -139,11 +139,11 @@ func TestSend_IsNeitherLostDoubledNorReordered(t *testing.T) {
 			s.sendAll(newEvent("1", "A1"), newEvent("2", "A2"))
 			s.peekShown(newBundle("x", "A1", "1 2"))
 		}},
-		{"of another group than was asked for", illegal, func(s *scriptedHistory) {
+		{"of a group that was not requested", illegal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.peekShown(newBundle("x", "A1", "1"), "B")
 		}},
-		{"side by side, Sends may come in any order", legal, func(s *scriptedHistory) {
+		{"concurrent Sends in any order", legal, func(s *scriptedHistory) {
 			one := s.Send(0, s.nextTick(), newEvent("1", "A1"))
 			s.sendEvents("A1", "2")
 			one(s.nextTick(), history.Accepted)
@@ -155,31 +155,31 @@ func TestSend_IsNeitherLostDoubledNorReordered(t *testing.T) {
 func TestID_HasOneContent(t *testing.T) {
 	other := newEvent("1", "A1")
 	other.Content = "other"
-	told := func(s *scriptedHistory, t history.Tally, all ...history.Event) {
+	recordSend := func(s *scriptedHistory, t history.Tally, all ...history.Event) {
 		s.SendCounted(0, s.nextTick(), all...)(s.nextTick(), history.Accepted, t)
 	}
 	checkRules(t, history.Options{}, []ruleCase{
 		{"a conflict stores nothing", legal, func(s *scriptedHistory) {
-			told(s, history.Tally{Accepted: 1}, newEvent("1", "A1"))
-			told(s, history.Tally{Accepted: 1, Conflicts: 1}, other, newEvent("2", "A1"))
-			told(s, history.Tally{Duplicates: 2}, newEvent("1", "A1"), newEvent("2", "A1"))
+			recordSend(s, history.Tally{Accepted: 1}, newEvent("1", "A1"))
+			recordSend(s, history.Tally{Accepted: 1, Conflicts: 1}, other, newEvent("2", "A1"))
+			recordSend(s, history.Tally{Duplicates: 2}, newEvent("1", "A1"), newEvent("2", "A1"))
 			s.peekShown(newBundle("x", "A1", "1 2"))
 		}},
 		{"a duplicate that is counted as new", illegal, func(s *scriptedHistory) {
-			told(s, history.Tally{Accepted: 1}, newEvent("1", "A1"))
-			told(s, history.Tally{Accepted: 1}, newEvent("1", "A1"))
+			recordSend(s, history.Tally{Accepted: 1}, newEvent("1", "A1"))
+			recordSend(s, history.Tally{Accepted: 1}, newEvent("1", "A1"))
 		}},
 		{"a conflict that is counted as a duplicate", illegal, func(s *scriptedHistory) {
-			told(s, history.Tally{Accepted: 1}, newEvent("1", "A1"))
-			told(s, history.Tally{Duplicates: 1}, other)
+			recordSend(s, history.Tally{Accepted: 1}, newEvent("1", "A1"))
+			recordSend(s, history.Tally{Duplicates: 1}, other)
 		}},
 		{"a new event that is counted as a duplicate", illegal, func(s *scriptedHistory) {
-			told(s, history.Tally{Duplicates: 1}, newEvent("1", "A1"))
+			recordSend(s, history.Tally{Duplicates: 1}, newEvent("1", "A1"))
 		}},
 	})
 }
 
-func TestSend_BecomesVisibleAtOnce(t *testing.T) {
+func TestSend_BecomesVisibleAtOneMoment(t *testing.T) {
 	halves := func(s *scriptedHistory) (end func()) {
 		both := s.Send(0, s.nextTick(), newEvent("1", "A1"), newEvent("2", "B1"))
 		return func() { both(s.nextTick(), history.Accepted) }
@@ -199,7 +199,7 @@ func TestSend_BecomesVisibleAtOnce(t *testing.T) {
 			s.peekShown(newBundle("y", "A2", "3"), "A")
 			end()
 		}},
-		{"one half, and a younger one of the other cabinet", illegal, func(s *scriptedHistory) {
+		{"one half, and a younger event of the other cabinet", illegal, func(s *scriptedHistory) {
 			end := halves(s)
 			s.peekShown(newBundle("x", "A1", "1"), "A")
 			s.sendEvents("B1", "3")
@@ -231,12 +231,12 @@ func TestBundle_BeginsWithTheFirstWaitingEvent(t *testing.T) {
 			s.sendAll(newEvent("1", "A1"), newEvent("2", "A2"))
 			s.peekShown(newBundle("x", "A2", "2"), "A")
 		}},
-		{"the second group, of all", illegal, func(s *scriptedHistory) {
+		{"the second group, of a Peek of all groups", illegal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.sendEvents("B1", "2")
 			s.peekShown(newBundle("x", "B1", "2"))
 		}},
-		{"the second group, if only that is asked for", legal, func(s *scriptedHistory) {
+		{"the second group, of a Peek of this group", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.sendEvents("B1", "2")
 			s.peekShown(newBundle("x", "B1", "2"), "B")
@@ -251,29 +251,29 @@ func TestBundle_KeepsTheRulesOfBundling(t *testing.T) {
 		return e
 	}
 	checkRules(t, history.Options{}, []ruleCase{
-		{"one that travels alone, alone", legal, func(s *scriptedHistory) {
+		{"an event that is not bundleable, alone", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1+ 2 3+")
 			s.peekShown(newBundle("x", "A1", "1"))
 			s.dequeueDone("x")
 			s.peekShown(newBundle("y", "A1", "2"))
 		}},
-		{"one that travels alone, first", illegal, func(s *scriptedHistory) {
+		{"an event that is not bundleable, first", illegal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1+ 2")
 			s.peekShown(newBundle("x", "A1", "1 2"))
 		}},
-		{"one that travels alone, last", illegal, func(s *scriptedHistory) {
+		{"an event that is not bundleable, last", illegal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1 2+")
 			s.peekShown(newBundle("x", "A1", "1 2"))
 		}},
-		{"just light enough", legal, func(s *scriptedHistory) {
+		{"events of the maximum weight", legal, func(s *scriptedHistory) {
 			s.sendAll(heavy("1", 51_199), heavy("2", 1))
 			s.peekShown(newBundle("x", "A1", "1 2"))
 		}},
-		{"too heavy", illegal, func(s *scriptedHistory) {
+		{"events above the maximum weight", illegal, func(s *scriptedHistory) {
 			s.sendAll(heavy("1", 51_200), heavy("2", 1))
 			s.peekShown(newBundle("x", "A1", "1 2"))
 		}},
-		{"too heavy, but alone", legal, func(s *scriptedHistory) {
+		{"a single event above the maximum weight", legal, func(s *scriptedHistory) {
 			s.sendAll(heavy("1", 99_999))
 			s.peekShown(newBundle("x", "A1", "1"))
 		}},

@@ -39,7 +39,7 @@ type modelStep struct {
 
 type sentNumbers struct {
 	id      int
-	content int // from 1
+	content int // number of the content of the event, from 1
 }
 
 // tableOf returns the table of a history, and its steps.

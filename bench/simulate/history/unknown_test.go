@@ -16,15 +16,15 @@ func TestLostAnswer_AllowsAnyLaterTimeOrNever(t *testing.T) {
 		s.Send(0, s.nextTick(), newEvents("A1", ids)...)(s.nextTick(), history.Unknown)
 	}
 	checkRules(t, history.Options{}, []ruleCase{
-		{"a Send that did not", legal, func(s *scriptedHistory) {
+		{"a Send that was not applied", legal, func(s *scriptedHistory) {
 			lost(s, "1")
 			s.peekNone()
 		}},
-		{"a Send that did", legal, func(s *scriptedHistory) {
+		{"a Send that was applied", legal, func(s *scriptedHistory) {
 			lost(s, "1")
 			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"a Send that did later", legal, func(s *scriptedHistory) {
+		{"a Send that was applied later", legal, func(s *scriptedHistory) {
 			lost(s, "1")
 			s.sendEvents("A1", "2")
 			s.peekShown(newBundle("x", "A1", "2"))
@@ -35,7 +35,7 @@ func TestLostAnswer_AllowsAnyLaterTimeOrNever(t *testing.T) {
 			s.Send(0, s.nextTick(), newEvent("1", "A1"))
 			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"a Send is not undone once it is seen", illegal, func(s *scriptedHistory) {
+		{"an event disappears after a Peek returned it", illegal, func(s *scriptedHistory) {
 			lost(s, "1")
 			s.peekShown(newBundle("x", "A1", "1"))
 			s.peekNone()
@@ -49,7 +49,7 @@ func TestLostAnswer_AllowsAnyLaterTimeOrNever(t *testing.T) {
 			s.peekShown(newBundle("x", "A1", "1"))
 			lost(s, "1")
 		}},
-		{"the last of many of the same", legal, func(s *scriptedHistory) {
+		{"the last of many equal Sends was applied", legal, func(s *scriptedHistory) {
 			for range 5 {
 				lost(s, "1")
 			}
@@ -59,33 +59,33 @@ func TestLostAnswer_AllowsAnyLaterTimeOrNever(t *testing.T) {
 			lost(s, "1")
 			s.peekShown(newBundle("y", "A1", "1"))
 		}},
-		{"before the first of many of the same", illegal, func(s *scriptedHistory) {
+		{"an event appears before the first of many equal Sends", illegal, func(s *scriptedHistory) {
 			s.peekShown(newBundle("x", "A1", "1"))
 			lost(s, "1")
 			lost(s, "1")
 		}},
-		{"a Dequeue that did not", legal, func(s *scriptedHistory) {
+		{"a Dequeue that was not applied", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.peekShown(newBundle("x", "A1", "1"))
 			s.dequeueBundle("x", history.Unknown)
 			s.peekShown(newBundle("x", "A1", "1"))
 			s.dequeueDone("x")
 		}},
-		{"a Dequeue that did", legal, func(s *scriptedHistory) {
+		{"a Dequeue that was applied", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.peekShown(newBundle("x", "A1", "1"))
 			s.dequeueBundle("x", history.Unknown)
 			s.dequeueBundle("x", history.NotFound)
 			s.peekNone()
 		}},
-		{"a Dequeue is not undone once it is seen", illegal, func(s *scriptedHistory) {
+		{"a bundle reappears after a Peek showed its Dequeue", illegal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.peekShown(newBundle("x", "A1", "1"))
 			s.dequeueBundle("x", history.Unknown)
 			s.dequeueBundle("x", history.NotFound)
 			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"a Peek whose bundle another shows", legal, func(s *scriptedHistory) {
+		{"a later Peek returns the bundle of an unanswered Peek", legal, func(s *scriptedHistory) {
 			s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"))
 			s.Peek(1, s.nextTick(), "B")(s.nextTick(), history.Unknown, history.Bundle{})
 			s.peekShown(newBundle("y", "B1", "2")) // a Peek of group B begins with the first event of B
@@ -95,7 +95,7 @@ func TestLostAnswer_AllowsAnyLaterTimeOrNever(t *testing.T) {
 			s.Peek(1, s.nextTick(), "A")(s.nextTick(), history.Unknown, history.Bundle{})
 			s.peekShown(newBundle("y", "B1", "2"))
 		}},
-		{"a Peek that shows the next, for its own was dequeued while it looked", legal, func(s *scriptedHistory) {
+		{"a Peek returns the next bundle, because its own was dequeued during the Peek", legal, func(s *scriptedHistory) {
 			s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"), newEvent("3", "B2"))
 			b := s.Peek(1, s.nextTick(), "B")
 			s.peekShown(newBundle("y", "B1", "2"))
@@ -115,7 +115,7 @@ func TestNone_ConcernsEventsBeforeThePeek(t *testing.T) {
 			s.sendEvents("A1", "1")
 			s.peekNone("B")
 		}},
-		{"with an event that came meanwhile, before what was there had gone", legal, func(s *scriptedHistory) {
+		{"with an event that was sent before the Dequeue of the earlier events", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.peekShown(newBundle("x", "A1", "1"))
 			late := s.Peek(3, s.nextTick())
@@ -129,38 +129,38 @@ func TestNone_ConcernsEventsBeforeThePeek(t *testing.T) {
 	checkRules(t, history.Options{StaleReads: true}, rules)
 }
 
-func TestStaleReads_ExcuseMissedBundlesOnly(t *testing.T) {
+func TestStaleReads_AllowOnlyMissedBundles(t *testing.T) {
 	two := func(s *scriptedHistory) {
 		s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"))
 		s.peekShown(newBundle("y", "B1", "2"), "B")
 	}
 	checkRules(t, history.Options{StaleReads: true}, []ruleCase{
-		{"a new one though another group has one", legal, func(s *scriptedHistory) {
+		{"a new bundle while another group has an open bundle", legal, func(s *scriptedHistory) {
 			two(s)
 			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"the younger of two", legal, func(s *scriptedHistory) {
+		{"the younger of two open bundles", legal, func(s *scriptedHistory) {
 			two(s)
 			s.peekShown(newBundle("x", "A1", "1"), "A")
 			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"a new one of the same group", illegal, func(s *scriptedHistory) {
+		{"a new bundle of a group with an open bundle", illegal, func(s *scriptedHistory) {
 			two(s)
 			s.sendEvents("B2", "3")
 			s.peekShown(newBundle("z", "B2", "3"), "B")
 		}},
-		{"one that was dequeued", illegal, func(s *scriptedHistory) {
+		{"a bundle that was dequeued", illegal, func(s *scriptedHistory) {
 			two(s)
 			s.dequeueDone("y")
 			s.peekShown(newBundle("y", "B1", "2"))
 		}},
-		{"an open one that is not found", illegal, func(s *scriptedHistory) {
+		{"a Dequeue does not find an open bundle", illegal, func(s *scriptedHistory) {
 			two(s)
 			s.dequeueBundle("y", history.NotFound)
 		}},
 	})
 	checkRules(t, history.Options{AnyOpen: true}, []ruleCase{
-		{"the younger of two, if no clock can tell", legal, func(s *scriptedHistory) {
+		{"the younger of two open bundles, if clocks disagree", legal, func(s *scriptedHistory) {
 			two(s)
 			s.peekShown(newBundle("x", "A1", "1"), "A")
 			s.peekShown(newBundle("x", "A1", "1"))

@@ -89,8 +89,8 @@ func (o *Observer) Changes(recipient, bundle string) int64 {
 	return r.removals[bundle]
 }
 
-// checkNoticesFor checks the notices for one audience. A dequeued bundle must have a notice exactly if isOwed returns
-// true.
+// checkNoticesFor checks the notices for one audience. A dequeued bundle must have a notice if isOwed returns true, and
+// no notice otherwise.
 func (o *Observer) checkNoticesFor(m *mailboxChanges, created map[string]notice, who string, isOwed func(*bundleDocument) bool) {
 	for id, b := range m.bundles {
 		from, to := b.before.stateOf(), b.after.stateOf()

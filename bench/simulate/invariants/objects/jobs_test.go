@@ -43,7 +43,7 @@ func TestObserver_FindsEachViolationOfJobs(t *testing.T) {
 	}{
 		{"a job that runs, and no document says so", func(_, _, says members) members { says["gone"] = true; return nil }},
 		{"a document that says that another job runs", func(ended, _, says members) members { says["uuid"] = ended["uuid"]; return nil }},
-		{"two jobs that run at once", func(_, running, _ members) members {
+		{"two jobs that run at the same time", func(_, running, _ members) members {
 			also := maps.Clone(running)
 			also["uuid"], also["id"], also["lease"], also["owner"] = "another", "crawl.another", 0, ""
 			return also

@@ -29,7 +29,7 @@ type Observer struct {
 
 	mu        sync.Mutex
 	patches   []*expectedPatch
-	jobs      map[string]job    // by UUID
+	jobs      map[string]job    // stored jobs, by UUID
 	running   map[string]string // UUIDs of running jobs, by the id of the document that names the running job
 	requests  map[key]string    // requests of jobs, by the document that stores them
 	documents map[key]scopeDocument

@@ -43,7 +43,7 @@ func TestObserver_FindsEachViolationOfPatches(t *testing.T) {
 			row(docs, 1)["attributes"] = `{"a":1,"b":{"c":2},"d":1,"e":2}`
 		}},
 		{"attributes that are no object", func(docs map[string]members) { row(docs, 1)["attributes"] = `[]` }},
-		{"an ingest id that was not asked for", func(docs map[string]members) { row(docs, 1)["ingestId"] = "another" }},
+		{"an ingest id that was not requested", func(docs map[string]members) { row(docs, 1)["ingestId"] = "another" }},
 		{"an ingest id and attributes", func(docs map[string]members) {
 			row(docs, 1)["ingestId"], row(docs, 1)["attributes"] = "id", `{"a":1,"b":{"c":2},"d":1,"e":2}`
 		}},

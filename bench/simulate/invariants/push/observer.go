@@ -47,9 +47,9 @@ type Observer struct {
 	watched    map[string]bool                   // partitions of pages whose streams their shards list as watched
 	pages      map[string]map[string]*watchPage  // pages of watches, by partition and id
 	parties    map[string]*party                 // producers, channels and consumers, by partition and id
-	resources  map[string]*resourceState         // by partition
+	resources  map[string]*resourceState         // documents of clients, by partition
 	events     map[string][]string               // events of the changes of clients' documents, by stream
-	watches    map[string]*watch                 // by cursor
+	watches    map[string]*watch                 // stored watches, by the id of their cursor
 	assignment int64                             // version of the assignment
 	owners     [64]string                        // owners of shards
 	losses     [64]int                           // number of times that the owner of each shard lost it

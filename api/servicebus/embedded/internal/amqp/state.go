@@ -17,7 +17,7 @@ type (
 		Annotations                       Map
 	}
 
-	// OtherState is a state of transactions or resumed links.
+	// OtherState is any other state, such as the states of transactions and of resumed links.
 	OtherState struct{ Value Described }
 )
 

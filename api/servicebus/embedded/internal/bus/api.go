@@ -220,8 +220,8 @@ const (
 type Settlement struct {
 	Outcome     Outcome
 	Properties  map[string]any // changes of the application properties; ignored with Complete and Release
-	Reason      string         // with DeadLetter
-	Description string         // with DeadLetter
+	Reason      string         // reason of a dead letter
+	Description string         // description of the reason of a dead letter
 }
 
 // PeekOptions select the messages of Peek.

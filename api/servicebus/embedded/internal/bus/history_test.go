@@ -37,10 +37,10 @@ type busHistory struct {
 	paths   []string // paths of the used entities
 	bodies  int
 	holders map[string]*testConsumer // the consumer that holds each session
-	plain   map[string]*testConsumer // by path
+	plain   map[string]*testConsumer // the consumer of each entity without sessions, by path
 }
 
-func TestHistory_EqualsThatOfTheModel(t *testing.T) {
+func TestBus_BehavesLikeItsModel(t *testing.T) {
 	for _, paths := range [][]string{
 		{"plain", "sessions", "t", "t/subscriptions/all", "t/subscriptions/some"}, {"sessions"}, {"plain"}, {"t", "t/subscriptions/some"},
 	} {

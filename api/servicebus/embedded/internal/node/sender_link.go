@@ -167,8 +167,8 @@ func (o *senderLink) holdDelivery(d bus.Delivery) {
 	o.sendAndRequest()
 }
 
-// sendAndRequest sends held messages and requests more messages from the bus. The bus may deliver
-// before its method returns, so sendAndRequest calls it without o.mu.
+// sendAndRequest sends held messages and requests more messages from the bus. It calls the bus
+// without o.mu, because the bus may deliver messages during the call.
 func (o *senderLink) sendAndRequest() {
 	o.mu.Lock()
 	o.sendHeld()

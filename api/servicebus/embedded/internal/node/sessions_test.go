@@ -41,7 +41,7 @@ func TestGrantedSource_HasTheFormOfTheRequest(t *testing.T) {
 	require.False(t, found)
 }
 
-func TestTicks_AreThoseOfDotNet(t *testing.T) {
+func TestToTicks_EqualsTicksOfDotNet(t *testing.T) {
 	require.EqualValues(t, 621_355_968_000_000_000, toTicks(time.Unix(0, 0)))
 	require.EqualValues(t, 630_822_816_000_000_001, toTicks(time.Date(2000, 1, 1, 0, 0, 0, 100, time.UTC)))
 }

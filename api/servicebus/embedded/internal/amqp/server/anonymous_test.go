@@ -61,7 +61,7 @@ func TestConn_EndsWithoutAuthorizationInTime(t *testing.T) {
 	})
 }
 
-func TestConn_EndsWithoutAuthorizationThoughThePeerDoesNotRead(t *testing.T) {
+func TestConn_EndsUnauthorizedPeersThatDoNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveAny(t, context.Background(), new(anonymousApplication), server.Options{})
 		began := time.Now()
@@ -73,7 +73,7 @@ func TestConn_EndsWithoutAuthorizationThoughThePeerDoesNotRead(t *testing.T) {
 	})
 }
 
-func TestConn_StaysOnceAuthorized(t *testing.T) {
+func TestConn_ContinuesAfterAuthorization(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		authorized := 0
 		p := serveAny(t, context.Background(), new(anonymousApplication), server.Options{Authorized: func() { authorized++ }})
@@ -133,7 +133,7 @@ func TestConn_LimitsRefusedLinksOfAuthorizedPeers(t *testing.T) {
 	p.closePeer()
 }
 
-func TestRefuse_LeavesOnlyTheHandleUntilTheDetach(t *testing.T) {
+func TestRefuse_StoresOnlyTheHandleUntilTheDetach(t *testing.T) {
 	totals := server.NewTotals(server.TotalLimits{})
 	p := serveAny(t, t.Context(), new(anonymousApplication), server.Options{Totals: totals})
 	defer p.closePeer()
@@ -203,7 +203,7 @@ type anonymousReceiver struct{ testApplication }
 
 func (a anonymousReceiver) Connected(*server.Conn) server.Peer { return a }
 
-func TestConn_TakesFramesOfTheAgreedSizeBeforeAToken(t *testing.T) {
+func TestConn_AcceptsLargeFramesBeforeAToken(t *testing.T) {
 	totals := server.NewTotals(server.TotalLimits{})
 	p := serveAny(t, t.Context(), anonymousReceiver{func(l *server.Link) {
 		l.Receive(server.Terms{Credit: 10}, testReceiver(acceptAll))
@@ -221,7 +221,7 @@ func TestConn_TakesFramesOfTheAgreedSizeBeforeAToken(t *testing.T) {
 	require.Zero(t, totals.Use())
 }
 
-func TestConn_AccountsForALargeFrameBeforeAToken(t *testing.T) {
+func TestConn_CountsALargeFrameBeforeAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 60_000
 		totals := server.NewTotals(server.TotalLimits{Memory: 100_000})

@@ -144,7 +144,7 @@ func TestSettlement_IsImmediateForIncomingMessages(t *testing.T) {
 	require.Len(t, settled, 5)
 }
 
-func TestLink_DetachedBeforeItsAnswerIsGone(t *testing.T) {
+func TestLink_EndsIfDetachedBeforeItIsAccepted(t *testing.T) {
 	gone := make(chan *server.Link, 1)
 	p := serveTest(t, t.Context(), func(l *server.Link) {
 		l.WhenGone(func() { gone <- l }) // the application neither accepts nor refuses the link

@@ -66,8 +66,8 @@ type actionStep struct {
 	value    evaluator // new value; nil: remove the property
 }
 
-// ParseCondition parses a condition. In the condition, the value of a parameter replaces its name,
-// which includes the @.
+// ParseCondition parses a condition. Each name of a parameter in the condition, such as @limit, is
+// replaced by its value. The keys of parameters include the @.
 func ParseCondition(text string, parameters map[string]any) (*Condition, error) {
 	p, err := newParser(text, parameters)
 	if err != nil {
