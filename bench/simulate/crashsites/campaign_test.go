@@ -49,7 +49,7 @@ type crashCampaign struct {
 	counts  map[crashSite]int
 }
 
-// openCampaign reads the records of a campaign so far.
+// openCampaign opens a campaign, and reads the records that its file already has.
 func openCampaign(file string, target int) (*crashCampaign, error) {
 	c := &crashCampaign{file: file, target: target, counts: make(map[crashSite]int)}
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {

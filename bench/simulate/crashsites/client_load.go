@@ -216,7 +216,7 @@ func (l *clientLoad) retryUntilDone(ctx context.Context, try func() error) error
 		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() {
 			return err
 		}
-		_ = clock.Sleep(ctx, 5*time.Millisecond) // the next attempt fails if ctx has ended
+		_ = clock.Sleep(ctx, 5*time.Millisecond) // if ctx has ended, the next attempt fails
 	}
 }
 

@@ -223,7 +223,7 @@ func answerJob(w http.ResponseWriter, job *domain.Job, err error) {
 		writeError(w, err)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(startedJob{job.ID.Kind, job.ID.UUID(), job.State, job.Report, job.Counts}) // a client that has disconnected needs no answer
+	_ = json.NewEncoder(w).Encode(startedJob{job.ID.Kind, job.ID.UUID(), job.State, job.Report, job.Counts}) // an error means that the client has disconnected
 }
 
 // handleCrawl starts a crawl of a bucket, or returns the crawl that is already running.
@@ -291,5 +291,5 @@ func (d *objectServer) handleList(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(all) // a client that has disconnected needs no answer
+	_ = json.NewEncoder(w).Encode(all) // an error means that the client has disconnected
 }

@@ -67,8 +67,8 @@ func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
 			}
 		}
 	}
-	// If the start of a job was not answered, a second job may run as well. It finds the attributes that the first
-	// job has added.
+	// If the start of a job was not answered, a second job may run as well. The second job finds the attributes that
+	// the first job has added.
 	found, err := c.w.awaitJob(ctx, "/"+bucket+"/patches", []byte(`[{"op":"add","path":"/d","value":1}]`))
 	switch {
 	case err != nil:

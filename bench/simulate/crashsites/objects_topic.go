@@ -54,7 +54,7 @@ func (d *objectServer) handleTopic(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 		if len(found.Entries) == 0 {
-			_ = json.NewEncoder(w).Encode(all) // a client that has disconnected needs no answer
+			_ = json.NewEncoder(w).Encode(all) // an error means that the client has disconnected
 			return
 		}
 		for i := range found.Entries {

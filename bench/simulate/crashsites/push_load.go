@@ -142,7 +142,7 @@ func (run *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-
 		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() {
 			return fmt.Errorf("create and delete subscriptions: %w", err)
 		}
-		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop checks the context
+		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop checks ctx, so the error is ignored
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}
 		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() && refused.status != http.StatusNotFound {
 			return fmt.Errorf("create and delete watches: %w", err)
 		}
-		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop checks the context
+		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop checks ctx, so the error is ignored
 	}
 	return nil
 }
