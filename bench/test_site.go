@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/bench/account"
 )
 
-// A testSite is the place of one measurement: an account, and a folder for other data.
+// A testSite is the environment of one measurement: an account, and a folder for other data.
 type testSite struct {
 	*account.Account
 	folder string
