@@ -13,7 +13,7 @@
 // page of the emulator says.
 //
 // PROGRAM is the messagehub to test. With -page, the figures replace those in a table of a page.
-// The exit status is 0 if the suites ran, whatever passed.
+// The exit status is 0 if the suites ran, even if tests failed.
 package main
 
 import (
