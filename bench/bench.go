@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/bench/layout"
 )
 
-// Options select the account of a run and the size of its loads.
+// Options configure a run of scenarios.
 type Options struct {
 	// Endpoint and Key select an existing account. Without a Key, Credential is
 	// used. Without an Endpoint the account is modelled.

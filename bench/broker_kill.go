@@ -40,7 +40,7 @@ func (b *brokerBench) measureKill(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, hub.Kill()) }() // has no effect after the kill
+	defer func() { err = errors.Join(err, hub.Kill()) }() // Kill has no effect if the hub was killed before
 	p := &receivers.Producer{Client: b.client, URL: hub.URL(), Token: service.AdminToken, Channel: "bench", Bytes: pushBytes}
 	if err := p.Create(ctx, b.server.SlowURL()); err != nil {
 		return err

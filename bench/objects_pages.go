@@ -60,7 +60,7 @@ func (b *objectBench) comparePages(ctx context.Context) error {
 	})
 }
 
-// measurePagesIn lists pages in an order, and reports the times of the requests.
+// measurePagesIn lists pages in the given order, and reports the times of the requests.
 func (b *objectBench) measurePagesIn(ctx context.Context, name, order string, limit float64, hubs ...objectHub) error {
 	took, paths := make([]*load.Latencies, len(hubs)), make([][]string, len(hubs))
 	for i, h := range hubs {

@@ -116,7 +116,7 @@ func repeatPeeks(ctx context.Context, s *layout.Store, actor domain.ActorID) err
 		if _, err := s.NextUnacknowledged(ctx, actor, allGroups); err != nil && !errors.Is(err, domain.ErrNoData) && ctx.Err() == nil {
 			return fmt.Errorf("a repeated peek: %w", err)
 		}
-		_ = waitFor(ctx, repeatPause) // it fails only if ctx has ended
+		_ = waitFor(ctx, repeatPause) // waitFor fails only if ctx has ended
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) er
 		return err
 	}
 	defer s.Close()
-	if err := saveAll(ctx, s, actor, ready[maxSaveEvents:]); err != nil { // makes the store read the existing documents
+	if err := saveAll(ctx, s, actor, ready[maxSaveEvents:]); err != nil { // the first Save makes the store read the existing documents
 		return err
 	}
 	bare, stop, err := openLimit(a, bareLine)
@@ -120,7 +120,7 @@ func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) er
 			return err
 		}
 		s.Settle(ctx, actor)
-		took.Count = line.Count().Since(before) // including requests in the background
+		took.Count = line.Count().Since(before) // includes the requests in the background
 		costs["hub"] = append(costs["hub"], took)
 
 		least, err := beforehand.Prepare(ctx, stored)

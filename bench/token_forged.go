@@ -43,7 +43,7 @@ type forgery struct {
 	url     string
 	honest  string // Authorization header of the actor
 	sent    atomic.Int64
-	refused atomic.Int64                          // forged requests that were answered with 401
+	refused atomic.Int64                          // forged requests that the hub refused with 401
 	counts  func() (units float64, fetches int64) // request units of the account, and fetches of the issuer's keys
 }
 

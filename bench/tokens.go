@@ -244,7 +244,7 @@ func (b *tokenBench) fetchBundle(ctx context.Context, url string, credentials [2
 	return peeked, time.Since(began), err
 }
 
-// sendRequest sends a request, reads its answer to the end, and returns the status.
+// sendRequest sends a request, reads the response to its end, and returns the status.
 func (b *tokenBench) sendRequest(ctx context.Context, client *http.Client, method, url string, headers ...[2]string) (status int, err error) {
 	answer, err := b.openRequest(ctx, client, method, url, headers...)
 	if err != nil {

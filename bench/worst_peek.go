@@ -129,7 +129,7 @@ func fetchBundle(ctx context.Context, l layout.Layout, a *account.Account, actor
 	defer s.Close()
 	next, err := s.NextUnacknowledged(ctx, actor, allGroups)
 	if err == nil {
-		_, err = composeBundle(ctx, id, next.Run) // this warms the caches and does not open the bundle
+		_, err = composeBundle(ctx, id, next.Run) // warms the caches, and does not open the bundle
 	}
 	if err != nil {
 		return cost{}, cost{}, err

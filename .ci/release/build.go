@@ -33,7 +33,7 @@ func (t target) binaryName() string {
 }
 
 // buildBinary compiles the program for a platform, unless the file exists already, and returns the
-// file. The flags are those of make build.
+// file. It uses the flags of make build.
 func (r *release) buildBinary(ctx context.Context, t target) (string, error) {
 	file := filepath.Join(r.work, t.os+"_"+t.arch, t.binaryName())
 	if _, err := os.Stat(file); err == nil {

@@ -140,7 +140,7 @@ func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]
 	}
 	typed := v.value(typedField)
 	if failure != nil || !v.isPost() {
-		typed = "" // links must not fill in this field
+		typed = "" // a link must not fill in the typed name
 	}
 	send := button(c.button)
 	if c.isDanger {

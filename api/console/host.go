@@ -45,7 +45,7 @@ type Host interface {
 // A Problem is the description of an error for an operator.
 type Problem struct {
 	Status    int
-	Title     string // without a full stop
+	Title     string // text without a full stop
 	Detail    string // sentences
 	RequestID string
 }

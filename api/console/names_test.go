@@ -26,7 +26,7 @@ import (
 const (
 	plantedLabel = `planted "'><planted onload=x><script>planted()</script>`                 // printable ASCII
 	plantedName  = plantedLabel + " \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627" // with letters of scripts that are written from right to left
-	plantedText  = plantedName + " \u202e\u2067\u200f\u0000{{.}} </bdi></pre></table>&lt;"   // with marks that change the direction
+	plantedText  = plantedName + " \u202e\u2067\u200f\u0000{{.}} </bdi></pre></table>&lt;"   // with characters that change the direction of text
 )
 
 // plantedActor has the maximum length of the name of an actor.

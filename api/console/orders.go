@@ -28,9 +28,9 @@ type orderKind struct {
 // An orderTarget is the object of an order.
 type orderTarget struct {
 	actor   domain.ActorID
-	bundle  domain.BundleID   // for release and skip
-	group   domain.Group      // for replay
-	cabinet domain.CabinetKey // for abandon
+	bundle  domain.BundleID   // set for release and skip
+	group   domain.Group      // set for replay
+	cabinet domain.CabinetKey // set for abandon
 }
 
 // orderKinds are all orders, by their names in paths.

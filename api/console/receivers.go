@@ -77,7 +77,7 @@ func nameOfReceiver(r *receiverlist.Receiver) g.Node {
 	default:
 		id := r.Subscription.String()
 		if r.Owner == (domain.ActorID{}) {
-			return code(id) // its definition could not be read
+			return code(id) // the receiver's definition could not be read
 		}
 		return g.Group{bdi(r.Owner.String()), g.Text(" "), anchor(link("subscriptions", r.Owner.String(), id), id)}
 	}

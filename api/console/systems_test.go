@@ -176,8 +176,8 @@ func (s *systems) addObject(bucket, key, script string) {
 	s.object = ledger.RowID{Name: name}.String()
 }
 
-// call calls the receiver of a cursor as a node does, once for each answer, with a limit of
-// attempts.
+// call calls the receiver of a cursor as a node does. It makes one call for each answer, up to a
+// limit of attempts.
 func (s *systems) call(id domain.CursorID, attempts int, answers ...domain.Answer) {
 	policy := domain.QueuePolicy(slices.Repeat([]time.Duration{24 * time.Hour}, attempts), attempts)
 	c, version, err := s.cursors.Load(s.t.Context(), id, domain.Owner{Incarnation: "node", Limit: 8, Policy: policy}, s.clock)

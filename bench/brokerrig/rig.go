@@ -169,7 +169,7 @@ func (r *Rig) Broadcast(ctx context.Context, n, atATime int) error {
 
 type calls struct {
 	hang  bool
-	begun chan struct{} // has an element for each hanging call
+	begun chan struct{} // receives an element for each hanging call
 }
 
 // Call implements [delivery.Caller].
@@ -186,7 +186,7 @@ func (c *calls) Call(ctx context.Context, _ delivery.Call) domain.Answer {
 // settledCursors is a store of cursors that counts the stored deliveries.
 type settledCursors struct {
 	repository.Cursors
-	settled chan struct{} // has an element after a settlement
+	settled chan struct{} // receives an element after each settlement
 
 	mu        sync.Mutex
 	delivered map[domain.CursorID]int64

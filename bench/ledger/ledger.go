@@ -141,9 +141,9 @@ func (l *Ledger) Now() Moment {
 	return l.now
 }
 
-// Receive records a bundle that actor received by a request that began at the moment
-// asked. If the bundle is new, it calls read to get the events in the body. The error is
-// a *Violation, or joins several.
+// Receive records a bundle that actor received by a request that began at the moment asked. If the
+// bundle is new, it calls read, which returns the events in the body. The error is a *Violation, or
+// joins several.
 func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func() ([]Element, error)) (isNew bool, err error) {
 	sum := DigestOf(body)
 	l.mu.Lock()

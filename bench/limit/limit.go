@@ -34,7 +34,7 @@ type Stored struct {
 	cabinet domain.CabinetKey
 
 	head    rawDocument
-	drawers []rawDocument   // in the order of their ordinals
+	drawers []rawDocument   // drawers by their ordinals, ascending
 	pages   [][]rawDocument // by drawer
 	gates   []rawDocument   // empty before the first Peek
 	bundles []rawDocument

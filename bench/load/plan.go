@@ -14,7 +14,7 @@ type Task func(ctx context.Context) Outcome
 type Outcome struct {
 	// Kind is the name under which the operation is counted, such as "peek". An operation with an
 	// empty Kind is not counted. The task determines Kind after the operation, because only the
-	// result shows whether there was anything to fetch.
+	// result shows whether a bundle was available.
 	Kind string
 
 	// Failed is the kind of failure, such as "503"; "" means success. Failures are counted, and

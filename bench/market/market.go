@@ -22,7 +22,7 @@ type Market struct {
 	Throughput Throughput
 	Seed       uint64 // seed of due times, recipients and ids
 
-	Issuer *tokens.Issuer // issuer of the tokens of all clients; nil: actors use the header X-Actor-Id, and domains send no credentials
+	Issuer *tokens.Issuer // issuer of the tokens of all clients; if nil, actors use the header X-Actor-Id, and domains send no credentials
 
 	Around         func(policy.Transporter) policy.Transporter // wraps the transport from the hub to the account; nil: unchanged
 	Beside         []load.Stream                               // other operations during the market
@@ -50,7 +50,7 @@ type Day struct {
 
 // A Tally is the result of a Group.
 type Tally struct {
-	Stock                // after all events were fetched, including those that were sent before the load
+	Stock                // numbers after all events were fetched, including events that were sent before the load
 	Events int           // events that were saved during the load
 	Oldest time.Duration // age of the oldest unfetched event when the load ended
 }

@@ -53,7 +53,7 @@ func (c *Client) Page(ctx context.Context, path string) (rows int, next string, 
 	return len(answer.Results), answer.Links.Next, err
 }
 
-// doRequest sends a request that must succeed, and decodes its answer.
+// doRequest sends a request that must succeed, and decodes the response.
 func (c *Client) doRequest(ctx context.Context, method, path string, body []byte, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, bytes.NewReader(body))
 	if err != nil {

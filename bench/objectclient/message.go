@@ -10,7 +10,7 @@ import (
 type Event struct {
 	Key       string // must not have characters that are escaped in a URL
 	Deleted   bool   // the object was deleted; if false, it was created
-	Sequencer int64  // ascending for the events of an object
+	Sequencer int64  // ascending order of the events of an object
 }
 
 // Began is the time of the event with sequencer 0. The event with sequencer n is n milliseconds

@@ -18,7 +18,7 @@ type slowReceiver struct {
 	mu    sync.Mutex
 	calls map[string]int // number of calls by event
 	last  time.Time      // time of the latest first call for an event
-	more  chan struct{}  // has an element after a call
+	more  chan struct{}  // receives an element after each call
 }
 
 // SlowURL returns the URL of the receiver that responds late and counts all calls for each event.

@@ -54,7 +54,7 @@ func (r *Report) Curves() []figure.Curve {
 	return all
 }
 
-// Missed returns the figures that miss their target.
+// Missed returns the figures that miss their targets.
 func (r *Report) Missed() []figure.Figure {
 	var missed []figure.Figure
 	for _, f := range r.Figures() {

@@ -54,7 +54,7 @@ func StartProcess(ctx context.Context, program, address, folder string) (*Proces
 			}
 			p.output.WriteString(lines.Text() + "\n")
 		}
-		_ = p.cmd.Wait() // the process was killed
+		_ = p.cmd.Wait() // Wait returns an error, because the process was killed
 	})
 	select {
 	case <-p.ready:

@@ -16,7 +16,7 @@ import (
 // A module is a linked module.
 type module struct {
 	path, version string
-	root          string   // its folder
+	root          string   // folder of the module
 	folders       []string // folders of its linked packages
 	licences      []licence
 }

@@ -8,8 +8,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// everything has values with all options on, as far as they do not contradict
-// each other.
+// everything has values with all options switched on that do not contradict each other.
 var everything = map[string]string{
 	"keda": azure + `
 autoscaling: {type: keda}

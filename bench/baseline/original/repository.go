@@ -32,7 +32,7 @@ func Provision(ctx context.Context, client *azcosmos.Client, database string, th
 
 // Options configure a Repository. The zero value is valid for events without payloads.
 type Options struct {
-	Content        repository.Content // for payloads
+	Content        repository.Content // storage of the payloads
 	Clock          func() time.Time   // default time.Now
 	DrawerCapacity int                // events in a drawer; default 10,000
 }
@@ -40,7 +40,7 @@ type Options struct {
 const (
 	drawerCapacity    = 10_000
 	drawersPerPeek    = 6
-	concurrentInserts = 128   // concurrent inserts of a fill
+	concurrentInserts = 128   // limit for the concurrent inserts of one fill
 	eventsPerPage     = 1_000 // results per page of a query
 )
 
