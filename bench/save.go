@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measureSave measures the first Save of a full bundle's events with each layout. Then it
-// compares Saves of 10,000 more events with the bare requests of the hub's protocol.
+// measureSave measures the first Save of a full bundle's events with each layout. It also compares
+// later Saves of 10,000 events with the bare requests of the hub's protocol.
 func measureSave(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error { return saveAt(ctx, r, p.Account) })
 }

@@ -69,7 +69,7 @@ type eventItem struct {
 // A payloadSection is the position of a payload in the content store.
 type payloadSection repository.Section
 
-func newEvent(e *numberedEvent, drawer string) eventItem {
+func newEvent(e *ingestedEvent, drawer string) eventItem {
 	item := eventItem{
 		ID: e.ID.String(), PartitionKey: drawer, Recipient: e.Recipient.String(), Origin: e.Origin.String(),
 		ContentType: e.ContentType.String(), SequenceNumber: e.number, SupportsBundling: e.SupportsBundling,
@@ -103,7 +103,7 @@ type uniqueID struct {
 
 // newUniqueID hashes the fields of an event as the original did: without the document
 // type, without separators, and with weights of 32 bits.
-func newUniqueID(e *numberedEvent, drawer string) uniqueID {
+func newUniqueID(e *ingestedEvent, drawer string) uniqueID {
 	content := []byte(e.ContentType.String() + e.Origin.String() + e.Recipient.String())
 	content = strconv.AppendBool(content, e.SupportsBundling)
 	content = binary.LittleEndian.AppendUint64(content, uint64(e.Weight)) //nolint:gosec // converts the bits

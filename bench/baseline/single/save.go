@@ -76,8 +76,8 @@ func (s *saveCall) recordIfNew(c eventToStore) bool {
 	return false
 }
 
-// insertEvents stores new events. It learns from a rejected batch that some events are
-// already stored; most batches have none.
+// insertEvents stores new events. It queries the stored events only after a rejected batch, because
+// most batches have only new events.
 func (s *saveCall) insertEvents(ctx context.Context, batch []eventToStore) error {
 	for len(batch) > 0 {
 		next := s.queue.clone()
