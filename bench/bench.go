@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/bench/layout"
 )
 
-// Options say what a run measures, and on which account.
+// Options configure a run of scenarios.
 type Options struct {
 	// Endpoint and Key select an existing account. Without a Key, Credential is
 	// used. Without an Endpoint the account is modelled.
@@ -21,13 +21,14 @@ type Options struct {
 	Key        string
 	Credential azcore.TokenCredential
 
-	// Beside lists layouts to compare with the hub's, which is always measured.
+	// Beside lists further layouts, which are compared with the layout of the hub. The hub is
+	// always measured.
 	Beside []layout.Layout
 
 	// Hub returns the path of the program messagehub, for scenarios that run a hub as a process.
 	Hub func(ctx context.Context) (string, error)
 
-	Quick bool   // smaller and shorter: a few minutes in all
+	Quick bool   // smaller loads and shorter measurements: all scenarios together take a few minutes
 	Seed  uint64 // seed of the physics and the load
 
 	// Progress is called with the progress of a scenario, as often as it changes, from one
@@ -48,19 +49,19 @@ func (o Options) accountOptions() account.Options {
 // Progress is the progress of a scenario.
 type Progress struct {
 	Scenario string
-	Step     string  // current step, in a few words
+	Step     string  // current step, in a few words, such as "fill up to 1000 events"
 	Done     float64 // completed part of the scenario, from 0 to 1
 }
 
 // A Scenario answers one question about the hub with measurements.
 type Scenario struct {
 	Name  string // one word, or several joined by hyphens
-	About string // one line: what is done, and with how much data
+	About string // one line: the operations that are measured, and the amount of data
 	run   func(ctx context.Context, r *scenarioRun) error
 }
 
-// NewScenario returns a scenario that Scenarios does not list; do is its Run. Tests of code that
-// runs scenarios use it, because it need not measure anything.
+// NewScenario returns a scenario that Scenarios does not list. Its Run calls do. Tests of code that
+// runs scenarios use it to avoid real measurements.
 func NewScenario(name, about string, do func(ctx context.Context, o Options, tell func(figure.Figure)) error) Scenario {
 	return Scenario{Name: name, About: about, run: func(ctx context.Context, r *scenarioRun) error {
 		return do(ctx, r.Options, r.tell)
@@ -122,21 +123,21 @@ func (r *scenarioRun) reportFigure(layout, metric string, value float64, unit st
 	})
 }
 
-// reportCurve reports one line, or one row of bars, of a plot.
+// reportCurve reports a line, or a row of bars, of a plot.
 func (r *scenarioRun) reportCurve(plot figure.Plot, name, unit string, points ...figure.Point) {
 	if r.Curve != nil {
 		r.Curve(figure.Curve{Scenario: r.scenario, Plot: plot, Name: name, Unit: unit, Points: points})
 	}
 }
 
-// reportProgress reports how far the scenario is.
+// reportProgress reports the completed part of the scenario, from 0 to 1, and its next step.
 func (r *scenarioRun) reportProgress(done float64, format string, args ...any) {
 	if r.Progress != nil {
 		r.Progress(Progress{Scenario: r.scenario, Step: fmt.Sprintf(format, args...), Done: done})
 	}
 }
 
-// pickSize returns whole, or quick if the run is a quick one.
+// pickSize returns quick for a quick run, and otherwise whole.
 func pickSize[T any](r *scenarioRun, whole, quick T) T {
 	if r.Quick {
 		return quick

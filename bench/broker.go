@@ -23,11 +23,11 @@ import (
 // hangs.
 const brokerRate = 50
 
-// heapLimit is how many MB the heap may grow while the broker delivers.
+// heapLimit is the maximum growth of the heap, in MB, while the broker delivers.
 const heapLimit = 100
 
-// A brokerBench broadcasts messages to a node and times the calls of their consumers. Each message is
-// a request of its own.
+// A brokerBench broadcasts messages to a node, each in a separate request, and times the calls of
+// their consumers.
 type brokerBench struct {
 	*pushBench
 	messages atomic.Int64
@@ -56,7 +56,7 @@ func measureBroker(ctx context.Context, r *scenarioRun) (err error) {
 }
 
 // measureThroughput compares a hub with a relay, in alternating rounds, for one consumer and for
-// five. Both have the same limit for concurrent calls to one consumer.
+// five. Hub and relay have the same limit for concurrent calls to one consumer.
 func (b *brokerBench) measureThroughput(ctx context.Context) error {
 	for _, load := range []struct {
 		producers, consumers int
@@ -87,7 +87,7 @@ func (b *brokerBench) measureThroughput(ctx context.Context) error {
 }
 
 // measureBurst broadcasts all messages to five consumers as fast as the hub accepts them. It
-// compares the time of the slowest one of a hundred messages with the time of the whole burst.
+// compares the p99 of the deliveries with the duration of the whole burst.
 func (b *brokerBench) measureBurst(ctx context.Context) error {
 	var slowest []float64
 	for range pickSize(b.scenarioRun, 3, 1) {
@@ -104,9 +104,9 @@ func (b *brokerBench) measureBurst(ctx context.Context) error {
 	return nil
 }
 
-// measureWithHanging measures a consumer alone, then with a hanging consumer of the same channel,
-// then with one of another channel, in alternating rounds, so that other work of this machine slows
-// all three alike.
+// measureWithHanging measures a consumer alone, then beside a hanging consumer of the same channel,
+// then beside a hanging consumer of another channel. The rounds alternate, so that other work of
+// this machine slows all three cases equally.
 func (b *brokerBench) measureWithHanging(ctx context.Context) error {
 	names := [...]string{"alone", "beside a hanging consumer of its channel", "beside a hanging consumer of another channel"}
 	var p99 [len(names)][]float64
@@ -145,8 +145,9 @@ func (b *brokerBench) measureWithHanging(ctx context.Context) error {
 	return nil
 }
 
-// broadcastSteadily broadcasts brokerRate messages per second by p, and also by hanging if that is
-// another channel. The first two seconds are not counted.
+// broadcastSteadily broadcasts brokerRate messages per second through p. If hanging sends to
+// another channel, each message is also broadcast through hanging. The messages of the first two
+// seconds are not counted.
 func (b *brokerBench) broadcastSteadily(ctx context.Context, p, hanging *receivers.Producer, lasts time.Duration) error {
 	const settle = 2 * time.Second
 	arrivals := load.Poisson(brokerRate, rand.New(rand.NewPCG(b.Seed, 2)))
@@ -185,7 +186,7 @@ func (b *brokerBench) broadcastSteadily(ctx context.Context, p, hanging *receive
 	return waitUntilClosed(ctx, all)
 }
 
-// measureMemory measures how much the heap grows while all messages are delivered.
+// measureMemory measures the growth of the heap while all messages are delivered.
 func (b *brokerBench) measureMemory(ctx context.Context) error {
 	return b.runAtBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
 		before := heapInUse()
@@ -216,7 +217,7 @@ func (b *brokerBench) drainHub(ctx context.Context, p *receivers.Producer, produ
 	})
 }
 
-// drainRelay does the same with a relay.
+// drainRelay broadcasts all messages as drainHub does, but through a relay.
 func (b *brokerBench) drainRelay(ctx context.Context, producers, n int) (took time.Duration, err error) {
 	relay, err := receivers.StartRelay(ctx, b.receiverURLs(n), pushWorkers)
 	if err != nil {
@@ -256,8 +257,8 @@ func (b *brokerBench) runAtBroker(ctx context.Context, callbacks []string, measu
 	return b.runAtHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }
 
-// runAtBusyBroker is runAtBroker, but all workers of the hub may call the same consumer, as
-// those of a relay do.
+// runAtBusyBroker is runAtBroker without a limit for the calls to one consumer: all workers of the
+// hub may call the same consumer, as all workers of a relay may.
 func (b *brokerBench) runAtBusyBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
 	return b.runAtBusyHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }

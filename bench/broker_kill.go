@@ -18,7 +18,7 @@ const callsToOne = 16
 
 // measureKill runs a hub as a separate process, kills it while messages are broadcast and
 // delivered, and restarts it. It measures the time until the last message arrived, and the ratio of
-// the calls that were repeated to those that may have been active at the kill.
+// repeated calls to calls that could be active at the kill.
 func (b *brokerBench) measureKill(ctx context.Context) (err error) {
 	if b.Hub == nil {
 		return errors.New("there is no program of a hub that could be killed")
@@ -40,7 +40,7 @@ func (b *brokerBench) measureKill(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, hub.Kill()) }() // has no effect after the kill
+	defer func() { err = errors.Join(err, hub.Kill()) }() // Kill has no effect if the hub was killed before
 	p := &receivers.Producer{Client: b.client, URL: hub.URL(), Token: service.AdminToken, Channel: "bench", Bytes: pushBytes}
 	if err := p.Create(ctx, b.server.SlowURL()); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (b *brokerBench) measureKill(ctx context.Context) (err error) {
 	return nil
 }
 
-// broadcastUntilKilled broadcasts messages by 16 producers, kills the hub after count messages,
-// and returns those that were accepted.
+// broadcastUntilKilled broadcasts messages by 16 producers, kills the hub after count messages, and
+// returns the accepted messages.
 func (b *brokerBench) broadcastUntilKilled(ctx context.Context, p *receivers.Producer, hub *service.Process, count int) (accepted []string, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup

@@ -12,8 +12,7 @@ import (
 	"github.com/messagehub/messagehub/bench/receivers"
 )
 
-// A consumerCrowd is a channel with many consumers, which have a server of
-// their own.
+// A consumerCrowd is a channel with many consumers, which are served by a separate server.
 type consumerCrowd struct {
 	producer  *receivers.Producer
 	server    *receivers.Server
@@ -75,8 +74,8 @@ func (c *consumerCrowd) broadcastMessage(ctx context.Context, message string) er
 	return waitUntilClosed(ctx, all)
 }
 
-// measureWithCrowd returns the p99 of a consumer in milliseconds. If isBeside is true, a crowd
-// receives a message meanwhile.
+// measureWithCrowd returns the p99 of a consumer in milliseconds. If isBeside is true, the crowd c
+// receives a message during the measurement.
 func (b *brokerBench) measureWithCrowd(ctx context.Context, p *receivers.Producer, c *consumerCrowd, isBeside bool) (float64, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -27,7 +27,7 @@ func (b *brokerBench) measurePrice(ctx context.Context) error {
 }
 
 // measureDeliveryPrice returns the request units of a delivery while atATime messages are broadcast
-// concurrently. If that is one, each message is sent after all deliveries of the previous one are
+// concurrently. If atATime is 1, each message is sent after all deliveries of the previous one are
 // stored.
 func (b *brokerBench) measureDeliveryPrice(ctx context.Context, atATime, consumers int) (cost float64, err error) {
 	r, err := brokerrig.Open(ctx, brokerrig.Options{Consumers: consumers, Latency: &account.DefaultPhysics(b.Seed).Latency})
@@ -52,8 +52,9 @@ func (b *brokerBench) measureDeliveryPrice(ctx context.Context, atATime, consume
 	return (r.RequestUnits() - before) / float64(rounds*messages*consumers), nil
 }
 
-// measureBacklog compares the heap of the broker while many messages wait for hanging consumers
-// with its heap while few wait. The engine of the account is in memory too, and is not counted.
+// measureBacklog measures the growth of the broker's heap from few messages that wait for hanging
+// consumers to many. The embedded engine of the account is in the same heap; its share is not
+// counted.
 func (b *brokerBench) measureBacklog(ctx context.Context) error {
 	few, many := 1_000, pickSize(b.scenarioRun, 1_000_000, 100_000)
 	var sizes [2]float64
@@ -63,13 +64,13 @@ func (b *brokerBench) measureBacklog(ctx context.Context) error {
 			return err
 		}
 	}
-	// A tenth of the memory that the broker may use for deliveries.
+	// The target is a tenth of the memory that the broker may use for deliveries.
 	b.reportFigure("hub", fmt.Sprintf("heap while %d messages wait, growth over %d", many, few), sizes[1]-sizes[0], "MB", figure.AtMost(heapLimit/10))
 	return nil
 }
 
-// measureHeapWith returns how many MB the heap grows when the broker serves two hanging consumers with n
-// waiting messages.
+// measureHeapWith returns the growth of the heap, in MB, when the broker serves two hanging
+// consumers with n waiting messages.
 func (b *brokerBench) measureHeapWith(ctx context.Context, n int) (mb float64, err error) {
 	r, err := brokerrig.Open(ctx, brokerrig.Options{Consumers: 2, Hangs: true})
 	if err != nil {

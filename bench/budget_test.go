@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The budgets are today's costs plus a small margin. A change that raises a cost
-// beyond it fails here. Request units do not depend on time.
+// The budgets are today's costs plus a small margin. A change that raises a cost above its budget
+// fails here. Request units do not depend on time.
 
 func TestLifeOfAnEvent_StaysWithinItsBudget(t *testing.T) {
 	for _, tc := range []struct {
@@ -54,7 +54,7 @@ func openFastAccount(t *testing.T) *account.Account {
 func TestWorstPeek_CostsLittleMoreThanTheLimit(t *testing.T) {
 	a, src := openFastAccount(t), eventSource{seed: 1}
 	actor := src.newActor()
-	events := src.newEvents(int(worst), actor, 1)
+	events := src.newEvents(int(worstEvents), actor, 1)
 	require.NoError(t, fillStore(t.Context(), hub, a, actor, events))
 	var least cost
 	ours, dequeued, err := fetchBundle(t.Context(), hub, a, actor, src.newID(), len(events), func() (err error) {
@@ -71,7 +71,7 @@ func TestWorstPeek_CostsLittleMoreThanTheLimit(t *testing.T) {
 func TestSaveOf10000Events_CostsLittleMoreThanItsPages(t *testing.T) {
 	a, src := openFastAccount(t), eventSource{seed: 1}
 	actor := src.newActor()
-	events := src.newEvents(atOnce, actor, 1)
+	events := src.newEvents(maxSaveEvents, actor, 1)
 	line, bareLine := a.Line(), a.Line()
 	s, err := hub.Open(t.Context(), a, line)
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestSaveOf10000Events_CostsLittleMoreThanItsPages(t *testing.T) {
 	stored, err := readStored(t.Context(), a, events[0].Cabinet())
 	require.NoError(t, err)
 	before := line.Count()
-	require.NoError(t, saveAll(t.Context(), s, actor, src.newEvents(atOnce, actor, 1)))
+	require.NoError(t, saveAll(t.Context(), s, actor, src.newEvents(maxSaveEvents, actor, 1)))
 	s.Settle(t.Context(), actor)
 	ours := line.Count().Since(before)
 

@@ -15,9 +15,9 @@ import (
 )
 
 // measureBusyRecipient sends single events to one recipient at several rates, as many independent
-// domains do. The hub combines the events that arrive during a Save into the next Save. It is
-// measured with the newest events in the head and with every event in a page, because a hub that
-// saves faster combines fewer events in each write.
+// domains do. The hub combines the events that arrive during a Save into the next Save. Each rate
+// is measured with the newest events in the head and with every event in a page, because faster
+// Saves combine fewer events in each write.
 func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error {
 		if err := hub.Provision(ctx, p.Account, perContainer); err != nil {
@@ -48,14 +48,14 @@ func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
 	})
 }
 
-// busySaves is the cost of Saves for a recipient that gets many single events.
+// busySaves is the cost of Saves for a recipient that receives many single events.
 type busySaves struct {
 	units    float64 // per event
 	p50, p99 float64 // ms, from the due time of the event
 }
 
-// measureBusyRate saves single events for a new recipient at a rate, with up to tailEvents of them in the
-// head.
+// measureBusyRate saves single events for a new recipient at a rate, with up to tailEvents events
+// in the head.
 func measureBusyRate(ctx context.Context, p testSite, src *eventSource, rate int, lasts time.Duration, tailEvents int) (found busySaves, err error) {
 	line := p.Line()
 	repository, stop, err := openHub(ctx, p.Account, line, cosmos.Options{TailEvents: tailEvents})

@@ -13,10 +13,10 @@ import (
 )
 
 // measureColdHeads saves one event for each of many recipients whose heads a node has not read yet,
-// and then more events, when the node has read them. Each recipient has stored events, which were
-// saved one by one, of one kind or of many. For the single recipient this is repeated with several
-// nodes: one Save in 24 moves a tail to a page, and the reads of a cold Save depend on how many
-// pages are not in a filter yet.
+// and more events after the node has read the heads. The stored events of the recipients were saved
+// one by one. They are of one kind or of many. The stages with few recipients are repeated with
+// several nodes: one Save in 24 moves a tail to a page, and the reads of a cold Save depend on the
+// number of pages that are not in a filter yet.
 func measureColdHeads(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error {
 		if err := r.provisionAll(ctx, p.Account); err != nil {
@@ -40,8 +40,9 @@ func measureColdHeads(ctx context.Context, r *scenarioRun) error {
 	})
 }
 
-// A coldStage holds the numbers of recipients, of stored events of each, of their kinds, of
-// nodes that save to the recipients, and of Saves to each recipient after a node's first one.
+// A coldStage is the size of a measurement: recipients; stored events of each, and their kinds;
+// nodes that save to the recipients; and warm, the number of Saves of a node to each recipient
+// after its first one.
 type coldStage struct{ recipients, stored, kinds, nodes, warm int }
 
 func (c coldStage) measure(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, src *eventSource) error {
@@ -80,8 +81,8 @@ func (c coldStage) measure(ctx context.Context, r *scenarioRun, a *account.Accou
 	return nil
 }
 
-// measureFirstSaves lets a new node save to each recipient, and then warm more
-// times.
+// measureFirstSaves opens a new node, which saves one event to each recipient, and then c.warm
+// more.
 func (c coldStage) measureFirstSaves(ctx context.Context, a *account.Account, l layout.Layout, src *eventSource, actors []domain.ActorID) (cold, warm []cost, err error) {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
@@ -107,7 +108,7 @@ func (c coldStage) measureFirstSaves(ctx context.Context, a *account.Account, l 
 
 // fillStore saves the stored events without the modelled latency and charges. The hub saves the
 // events of a recipient one by one, because its documents depend on that. The other layouts have a
-// document for each event, so they save all at once.
+// document for each event, so they save all events in one call.
 func (c coldStage) fillStore(ctx context.Context, a *account.Account, l layout.Layout, src *eventSource, actors []domain.ActorID) error {
 	s, err := l.Open(ctx, a, a.Unmetered())
 	if err != nil {

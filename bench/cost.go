@@ -28,13 +28,12 @@ func measureCost(l *account.Line, do func() error) (cost, error) {
 	return cost{l.Count().Since(before), time.Since(began)}, err
 }
 
-// atOnce is the maximum number of events in one call of Save.
-const atOnce = 10_000
+// maxSaveEvents is the maximum number of events in one call of Save.
+const maxSaveEvents = 10_000
 
-// saveAll saves events in calls of up to atOnce events, as a domain with many
-// events does.
+// saveAll saves events in calls of up to maxSaveEvents events, as a domain with many events does.
 func saveAll(ctx context.Context, s *layout.Store, to domain.ActorID, events []domain.Event) error {
-	for some := range slices.Chunk(events, atOnce) {
+	for some := range slices.Chunk(events, maxSaveEvents) {
 		saved, err := s.Save(ctx, to, some)
 		if err == nil && saved.Accepted != len(some) {
 			err = fmt.Errorf("%d of %d events were accepted", saved.Accepted, len(some))
@@ -95,7 +94,7 @@ func composeBundle(ctx context.Context, id domain.BundleID, run repository.Run) 
 	return bundle, nil
 }
 
-// median returns the median of values, each measured by of.
+// median returns the median of of(v) for all values v.
 func median[T any](values []T, of func(T) float64) float64 {
 	found := make([]float64, len(values))
 	for i, v := range values {
@@ -105,7 +104,7 @@ func median[T any](values []T, of func(T) float64) float64 {
 	return found[len(found)/2]
 }
 
-// mean returns the mean of values, each measured by of.
+// mean returns the mean of of(v) for all values v.
 func mean[T any](values []T, of func(T) float64) float64 {
 	var sum float64
 	for _, v := range values {

@@ -13,9 +13,9 @@ import (
 
 // measureDequeue confirms a bundle of 51,200 events and one of a single event, alternating and
 // repeatedly. Between two Dequeues of a bundle, an operator's Replay reopens it through an
-// unmetered line. The hints that are written after the answer are counted, but not timed. The
-// reported request units are those of the first Dequeue of a bundle, because later ones find
-// their hints already written.
+// unmetered line. Hints that are written after the response are counted, but not timed. The report
+// has the request units of the first Dequeue of a bundle, because later ones find their hints
+// already written.
 func measureDequeue(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error { return dequeueAt(ctx, r, p.Account) })
 }
@@ -37,7 +37,7 @@ func dequeueAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	defer stopOperator()
 
 	src := eventSource{seed: r.Seed}
-	sizes := []int{1, int(worst)}
+	sizes := []int{1, int(worstEvents)}
 	queues := make([]*reopenedQueue, len(sizes))
 	for i, n := range sizes {
 		r.reportProgress(0, "fill and peek %d events", n)

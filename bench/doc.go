@@ -8,15 +8,14 @@
 //
 //	hub       ours, package cosmos
 //	limit     the requests of its protocol without its code, by bare azcosmos calls
-//	original  drawers with a document for each event, as the hub before this one
-//	single    a document for each event in one partition: what the seed says failed
+//	original  drawers with a document for each event, as the hub's predecessor stored them
+//	single    a document for each event in one partition: the first design of all
 //
 // The command messagehub measures the first two. The program bench/compare measures
 // the layouts of package baseline beside them, and draws plots.
 //
 // The account is modelled by package account, unless the options name another one. Times depend on
-// this machine and on the model; requests and request units depend on neither. So where possible, a
-// claim about time is the ratio of two figures of one run.
+// this machine and on the model; requests and request units depend on neither. So where possible, a target for times is a ratio of two figures of one run.
 //
 // A scenario that cannot be completed returns an error. A missed target is not an error: its figure
 // records the miss, and the command that runs the bench exits with 1.

@@ -15,10 +15,10 @@ import (
 type eventSource struct {
 	seed    uint64
 	made    uint64
-	payload int // bytes of the payload of each event; 0: none
+	payload int // bytes of the payload of each event; 0 means no payload
 }
 
-// newID returns a UUID of version 8, whose bits are free to choose.
+// newID returns a UUID of version 8, in which an application chooses the bits.
 func (s *eventSource) newID() (id [16]byte) {
 	s.made++
 	binary.BigEndian.PutUint64(id[:], s.seed)

@@ -53,7 +53,7 @@ func growthAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 
 var growthOperations = []string{"save", "peek", "dequeue"}
 
-// A growingQueue is a growing queue with its measurements.
+// A growingQueue is the queue of one recipient, and the measured costs at its sizes.
 type growingQueue struct {
 	account *account.Account
 	src     eventSource
@@ -74,9 +74,9 @@ type growthCost struct {
 // growthWeight is the weight of an event of which growthBundle fill a bundle.
 const growthWeight = domain.MaxBundleWeight / growthBundle
 
-// fillTo saves events without physics until the queue has size of them. Its Saves are as large
-// as the measured ones, so that the pages are as large too: the cost of a Peek depends on the
-// size of a page.
+// fillTo saves events without physics until size events are waiting in the queue. Its Saves are as
+// large as the measured Saves, so that the pages have the same size: the cost of a Peek depends on
+// the size of a page.
 func (g *growingQueue) fillTo(ctx context.Context, size int) error {
 	s, err := hub.Open(ctx, g.account, g.account.Unmetered())
 	if err != nil {
@@ -139,7 +139,7 @@ func (g *growingQueue) measureOnce(ctx context.Context, operation string, id dom
 	return took, err
 }
 
-// reportOperation reports the cost of an operation at each size, and how much it grew.
+// reportOperation reports the cost of an operation at each size, and the growth of the cost.
 func (g *growingQueue) reportOperation(r *scenarioRun, operation string) {
 	var sizes, took, charged, asked []float64
 	var time, price []figure.Point

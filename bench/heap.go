@@ -31,9 +31,9 @@ func (h *heapSize) addSample(context.Context) load.Outcome {
 // endSize returns the size in the last tenth of the run.
 func (h *heapSize) endSize() float64 { return h.median(0.9, 1) }
 
-// growsFrom returns by how many per cent the heap in the last tenth of the run is
-// larger than in the tenth that begins at part. Both are medians, because a collection
-// may happen while a large answer is in memory.
+// growsFrom returns the growth of the heap, in per cent, from the tenth of the run that begins at
+// part to the last tenth. It compares medians, because a collection may happen while a large
+// response is in memory.
 func (h *heapSize) growsFrom(part float64) float64 {
 	return 100 * (h.endSize()/h.median(part, part+0.1) - 1)
 }

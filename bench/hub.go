@@ -47,7 +47,7 @@ var hub = layout.Layout{
 	CleanUp: sweepHub,
 }
 
-// openHub returns a running repository of the hub over l; stop ends it. It
+// openHub returns a running repository of the hub over l; stop ends the repository. The repository
 // sweeps only on request, because a sweep costs request units.
 func openHub(ctx context.Context, a *account.Account, l *account.Line, o cosmos.Options) (r *cosmos.Repository, stop func(), err error) {
 	db, err := client.Connect(a.Connection(l, "hub"))

@@ -12,9 +12,9 @@ import (
 )
 
 // measureKinds saves single events of an increasing number of kinds for one recipient, without
-// physics. Then it delivers and removes all of them, and saves again: a kind without events
-// must not cost anything. The same holds for 10,000 kinds that were used in succession, a few
-// at a time.
+// physics. After the delivery and removal of all events, it saves again: kinds without events must
+// not increase the cost of a Save. Then it repeats the check after 10,000 kinds that were used in
+// succession, a few at a time.
 func measureKinds(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = ""
@@ -105,10 +105,10 @@ func (k *kindSaver) removeAll(ctx context.Context, a *account.Account, l layout.
 	return nil
 }
 
-// A kindsCost is the cost of a Save for a recipient with a number of kinds.
+// A kindsCost is the cost of a Save for a recipient with events of many kinds.
 type kindsCost struct {
 	units, requests float64 // per Save of one event
-	head            float64 // size in KB
+	head            float64 // size of the head in KB
 }
 
 // A kindSaver saves events of many kinds for one recipient.
@@ -127,7 +127,7 @@ func (k *kindSaver) event(n int) []domain.Event {
 	return events
 }
 
-// kindNumber returns the n-th content type.
+// kindNumber returns the content type of kind n.
 func kindNumber(n int) domain.ContentType {
 	return must(domain.ParseContentType(fmt.Sprintf("kind-%d", n)))
 }
@@ -144,7 +144,7 @@ func (k *kindSaver) saveKindsUpTo(ctx context.Context, n int) error {
 }
 
 // reportCost reports the cost of a Save of one event of a known kind, and the size of the head. If
-// earlier is given, the target is its cost plus 10 %.
+// earlier is not nil, the target is the cost in earlier plus 10 %.
 func (k *kindSaver) reportCost(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, when string, earlier *kindsCost) (found kindsCost, err error) {
 	const times = 20
 	before := k.line.Count()

@@ -12,17 +12,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// backlogScale is the factor by which drawers and the memory for ids are smaller than by
-// default. So the same number of events needs backlogScale times as many drawers.
+// backlogScale is the factor by which the drawers and the memory for ids are smaller than their
+// defaults. So the same number of events needs backlogScale times as many drawers.
 const backlogScale = 100
 
-// backlogOptions are those of a hub at backlogScale.
+// backlogOptions are the options of a hub whose sizes are divided by backlogScale.
 var backlogOptions = cosmos.Options{DrawerCapacity: 10_000 / backlogScale, IndexBytes: (64 << 20) / backlogScale}
 
-// measureLargeBacklog saves single events with an increasing number of waiting events, also for
-// two recipients alternately, without physics. Sizes are scaled: drawers hold 100 events and
-// the memory for ids is a hundredth of its default, so that 1,000 waiting events stand for
-// 100,000.
+// measureLargeBacklog saves single events for one recipient with an increasing number of waiting
+// events, and for two recipients alternately, without physics. Sizes are scaled: drawers hold 100
+// events and the memory for ids is a hundredth of its default, so that 1,000 waiting events
+// correspond to 100,000.
 func measureLargeBacklog(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = ""
@@ -65,11 +65,12 @@ func measureLargeBacklogOn(ctx context.Context, r *scenarioRun, a *account.Accou
 		requestsOf = append(requestsOf, median(took, requests))
 		reportSaves(r, fmt.Sprintf("save of one event with %d events waiting", size*backlogScale), took)
 	}
-	// One more request, whatever the number of waiting events, once the filters
-	// exceed the memory for ids.
+	// Once the filters exceed the memory for ids, a Save needs one more request, whatever the
+	// number of waiting events.
 	r.reportFigure(hub.Name, "save of one event, requests, maximum minus minimum", slices.Max(requestsOf)-slices.Min(requestsOf), "requests", figure.AtMost(1))
 
-	// The ids of one recipient of this size fit into the memory for ids; those of two do not.
+	// The ids of one recipient of this size fit into the memory for ids; the ids of two recipients
+	// do not.
 	size := pickSize(r, 40_000, 4_000)
 	r.reportProgress(0.9, "two recipients of %d events in turn", size)
 	third := b.src.newActor()
@@ -99,7 +100,7 @@ func reportSaves(r *scenarioRun, what string, costs []cost) {
 
 // A backlog holds the waiting events of recipients that do not fetch anything.
 type backlog struct {
-	filler     *cosmos.Repository // another node, with memory for all ids
+	filler     *cosmos.Repository // another node, which fills the queues; its memory holds all ids
 	repository *cosmos.Repository // the measured node
 	line       *account.Line
 	src        eventSource
@@ -123,8 +124,9 @@ func (b *backlog) fillTo(ctx context.Context, actor domain.ActorID, size int) er
 	return nil
 }
 
-// measureSaves saves single events for actors alternately, and returns the cost of each Save.
-// It leaves out a first Save for each actor, which reads what does not fit into the memory.
+// measureSaves saves single events for actors alternately, and returns the cost of each Save. The
+// first Save for each actor is not returned, because it also reads documents that are not in
+// memory.
 func (b *backlog) measureSaves(ctx context.Context, actors ...domain.ActorID) (costs []cost, err error) {
 	const rounds = 9
 	for round := range rounds {

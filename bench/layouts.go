@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/bench/layout"
 )
 
-// measuredLayouts returns the layouts that r measures: the hub's first, then the others in
-// their order.
+// measuredLayouts returns the layouts that r measures: the layout of the hub first, then the
+// layouts in Beside.
 func (r *scenarioRun) measuredLayouts() []layout.Layout {
 	return append([]layout.Layout{hub}, r.Beside...)
 }
@@ -24,8 +24,8 @@ func (r *scenarioRun) eachLayout(measure func(l layout.Layout, progress progress
 	return r.eachLayoutWithin(0, 1, measure)
 }
 
-// eachLayoutWithin is eachLayout for a part of the scenario, which begins at from;
-// both are fractions of its duration.
+// eachLayoutWithin is eachLayout for a part of the scenario. from is the beginning of the part, as
+// a fraction of the duration of the scenario; part is its length.
 func (r *scenarioRun) eachLayoutWithin(from, part float64, measure func(l layout.Layout, progress progressFunc) error) error {
 	part /= float64(len(r.measuredLayouts()))
 	for i, l := range r.measuredLayouts() {

@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// holdMarket runs a market on a new site. It is the part of the scenario between
-// from and to, which are fractions of its duration.
-func (r *scenarioRun) holdMarket(ctx context.Context, m market.Market, step string, from, to float64) (d *market.Day, err error) {
+// runMarket runs a market on a new site. Its progress is the part of the scenario between from and
+// to, which are fractions of the scenario's duration.
+func (r *scenarioRun) runMarket(ctx context.Context, m market.Market, step string, from, to float64) (d *market.Day, err error) {
 	m.Seed = r.Seed
 	m.ReportProgress = func(done float64) { r.reportProgress(from+(to-from)*done, "%s", step) }
 	err = r.runInNewSite(ctx, func(p testSite) error {
@@ -26,8 +26,8 @@ func (r *scenarioRun) holdMarket(ctx context.Context, m market.Market, step stri
 	return d, err
 }
 
-// reportLatencies reports the latencies of the operations of a kind. p99 is the target, or
-// nil.
+// reportLatencies reports the latencies of the operations of a kind. p99 is the target of their
+// 99th percentile; nil means no target.
 func (r *scenarioRun) reportLatencies(d *market.Day, kind string, p99 *figure.Target) {
 	l := d.LatenciesOf(kind)
 	p := l.Percentiles()

@@ -22,7 +22,7 @@ func newRecordedRun(scenario string) (*scenarioRun, map[string]float64) {
 	}, figures
 }
 
-// smallMarket returns a market that ends after a moment.
+// smallMarket returns a market that ends after two seconds.
 func smallMarket(groups ...market.Group) market.Market {
 	return market.Market{
 		Groups: groups, Lasts: 2 * time.Second,

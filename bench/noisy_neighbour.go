@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// measureNoisyNeighbour throttles all requests to the partitions of one recipient, while
-// events are sent to it and more of its clients peek than the hub serves concurrently. It
-// measures the effect on the others: the same others are measured with it and without it,
-// in alternating rounds, each on a new hub and account.
+// measureNoisyNeighbour throttles all requests to the partitions of one recipient, while events are
+// sent to it and more of its clients peek than the hub serves concurrently. It measures the effect
+// on the other recipients. They are measured with and without the throttled one, in alternating
+// rounds, each on a new hub and account.
 func measureNoisyNeighbour(ctx context.Context, r *scenarioRun) error {
 	return r.noisyNeighbour(ctx, market.Market{
 		Groups: []market.Group{
@@ -34,7 +34,7 @@ func (r *scenarioRun) noisyNeighbour(ctx context.Context, m market.Market, round
 		done := float64(round) / float64(rounds)
 		calm := m
 		calm.Groups = m.Groups[:1]
-		d, err := r.holdMarket(ctx, calm, "without the noisy one", done, done+0.5/float64(rounds))
+		d, err := r.runMarket(ctx, calm, "without the noisy one", done, done+0.5/float64(rounds))
 		if err == nil {
 			err = without.addDay(d)
 		}
@@ -43,7 +43,7 @@ func (r *scenarioRun) noisyNeighbour(ctx context.Context, m market.Market, round
 		}
 		beset := m
 		beset.Around, beset.Beside = noise.Around, []load.Stream{noise.TurnOnAt(m.Settle / 2), noise.TurnOffBefore(m.Lasts)}
-		d, err = r.holdMarket(ctx, beset, "with the noisy one", done+0.5/float64(rounds), done+1/float64(rounds))
+		d, err = r.runMarket(ctx, beset, "with the noisy one", done+0.5/float64(rounds), done+1/float64(rounds))
 		if err == nil {
 			err = with.addDay(d)
 		}
@@ -70,7 +70,7 @@ func (r *scenarioRun) noisyNeighbour(ctx context.Context, m market.Market, round
 
 // marketRounds are the results of the other recipients in several equal markets.
 type marketRounds struct {
-	p99    map[string][]time.Duration // by kind; one per market
+	p99    map[string][]time.Duration // p99 of each kind of operation; one value per market
 	failed int                        // number of failed operations
 	others market.Stock
 }

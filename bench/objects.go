@@ -14,17 +14,18 @@ import (
 	"github.com/messagehub/messagehub/bench/service"
 )
 
-// How many callers report objects concurrently.
+// The numbers of concurrent callers that report objects.
 const (
-	objectSenders = 16 // of messages with several events
-	objectCallers = 32 // of messages with one event
+	objectSenders = 16 // callers that send messages with several events
+	objectCallers = 32 // callers that send messages with one event
 )
 
 // An objectBench reports objects to hubs. The hub, its embedded engine with fsync and the callers
 // share this machine.
 type objectBench struct{ *pushBench }
 
-// measureObjectLedger measures the ledger of objects.
+// measureObjectLedger measures the ledger of objects: the throughput of reports, their price, the
+// price of a crawl, and the times of lists.
 func measureObjectLedger(ctx context.Context, r *scenarioRun) error {
 	b := &objectBench{&pushBench{scenarioRun: r, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}}
 	defer b.client.CloseIdleConnections()

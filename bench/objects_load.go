@@ -10,7 +10,7 @@ import (
 // objectBucket is the bucket of all objects.
 const objectBucket = "bench"
 
-// The number of events in a message.
+// The range of the number of events in a message.
 const (
 	minObjectMessage = 10
 	maxObjectMessage = 100
@@ -32,7 +32,7 @@ func newObjectSource(seed uint64) *objectSource {
 // objectKey returns the key of the n-th object. It has 40 characters.
 func objectKey(n int) string { return fmt.Sprintf("runs/2026-03-01/%010d/sample.bam.txt", n) }
 
-// createdEvent returns the event of an object that is not known.
+// createdEvent returns the event of a new object.
 func (s *objectSource) createdEvent() objectclient.Event {
 	s.sequencer++
 	e := objectclient.Event{Key: objectKey(s.objects), Sequencer: s.sequencer}
@@ -41,7 +41,7 @@ func (s *objectSource) createdEvent() objectclient.Event {
 	return e
 }
 
-// changedEvent returns another event of an object that is known: it is deleted, or created again.
+// changedEvent returns another event of a known object: the object is deleted, or created again.
 func (s *objectSource) changedEvent() objectclient.Event {
 	return s.changedObject(s.rng.IntN(len(s.known)))
 }

@@ -21,7 +21,7 @@ type objectHub struct {
 }
 
 // comparePages lists pages of 100 objects of two hubs, one with few objects and one with many, in
-// alternating rounds, so that other work of this machine slows both alike. It measures the heap
+// alternating rounds, so that other work of this machine slows both equally. It measures the heap
 // while the second hub is filled.
 func (b *objectBench) comparePages(ctx context.Context) error {
 	few, many := objectHub{objects: 10_000}, objectHub{objects: pickSize(b.scenarioRun, 1_000_000, 40_000)}
@@ -60,7 +60,7 @@ func (b *objectBench) comparePages(ctx context.Context) error {
 	})
 }
 
-// measurePagesIn lists pages in an order, and reports the times.
+// measurePagesIn lists pages in the given order, and reports the times of the requests.
 func (b *objectBench) measurePagesIn(ctx context.Context, name, order string, limit float64, hubs ...objectHub) error {
 	took, paths := make([]*load.Latencies, len(hubs)), make([][]string, len(hubs))
 	for i, h := range hubs {
@@ -98,7 +98,7 @@ func (b *objectBench) measurePagesIn(ctx context.Context, name, order string, li
 }
 
 // findPagePaths reads the whole list of a hub in large pages. It returns the paths of pages of
-// objectPage objects that begin at the same positions as the large ones.
+// objectPage objects that begin at the same positions as the large pages.
 func (b *objectBench) findPagePaths(ctx context.Context, h objectHub, order string) (paths []string, err error) {
 	const large = 1_000
 	path := fmt.Sprintf("/v1/objects?bucket=%s&order=%s&limit=%d", objectBucket, order, large)

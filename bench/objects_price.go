@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// objectBatch is how many events of one shard are priced in one call.
+// objectBatch is the number of events of one shard in a call that is priced as a batch.
 const objectBatch = 32
 
 // objectPricing stores events of objects through the store of a hub, without the rest of the hub.
@@ -37,8 +37,8 @@ type objectPricing struct {
 	bareLine *account.Line
 }
 
-// priceObjects calls measure with a new account of a profile, whose buckets have a given number of
-// shards.
+// priceObjects calls measure with a new account, in which each bucket has the given number of
+// shards. If standard is true, the account charges by the standard profile.
 func (b *objectBench) priceObjects(ctx context.Context, standard bool, shards int, measure func(*objectPricing) error) (err error) {
 	a, err := account.Open(ctx, account.Options{Standard: standard})
 	if err != nil {
@@ -71,8 +71,8 @@ func (b *objectBench) priceObjects(ctx context.Context, standard bool, shards in
 	if p.bare, err = limit.NewObjects(bare, "hub"); err != nil {
 		return err
 	}
-	// The first event of a bucket chooses its number of shards, and the second one reads it.
-	// Neither is priced.
+	// The first event of a bucket determines its number of shards, and the second event reads that
+	// number. Neither event is priced.
 	if _, _, err := p.measurePrice(ctx, 1, []objectclient.Event{p.source.createdEvent(), p.source.createdEvent()}); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (b *objectBench) pricesOf(ctx context.Context, p *objectPricing, standard b
 	for _, load := range []struct {
 		batch           int
 		limits          [3]float64
-		create, replace string // which requests the floor consists of
+		create, replace string // the requests of the floor, for the report
 	}{
 		{1, [3]float64{11, 16, 16}, "a read and a creation", "a read and a replacement"},
 		{objectBatch, [3]float64{8.5, 12.5, 12.5}, "a query and a batch of creations", "a query and a batch of replacements"},
@@ -139,7 +139,8 @@ func (b *objectBench) reportPrice(name string, standard bool, price, atMost, flo
 }
 
 // measurePrice stores events, up to batch in a call, and returns the request units per event, and
-// those of bare requests for the same documents. The events of a call are of different objects.
+// the request units of bare requests for the same documents. The events of a call are of different
+// objects.
 func (p *objectPricing) measurePrice(ctx context.Context, batch int, events []objectclient.Event) (price, floor float64, err error) {
 	before, bareBefore := p.line.Count(), p.bareLine.Count()
 	for call := range slices.Chunk(events, batch) {
@@ -158,8 +159,8 @@ func (p *objectPricing) measurePrice(ctx context.Context, batch int, events []ob
 	return p.line.Count().Since(before).Units / n, p.bareLine.Count().Since(bareBefore).Units / n, nil
 }
 
-// measureHotPrice does the same for n events of one object, one after the other. Older rows of that object
-// are spilled.
+// measureHotPrice measures the price and the floor of n events of one object, which are stored one
+// after another. Older rows of that object are spilled.
 func (p *objectPricing) measureHotPrice(ctx context.Context, n int) (price, floor float64, err error) {
 	events := make([]objectclient.Event, n)
 	for i := range events {

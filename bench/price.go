@@ -12,13 +12,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measurePrice measures the request units of an event from Save to cleanup. It has no
-// physics, because request units do not depend on time. Events are saved in batches,
-// fetched and confirmed in bundles, and removed. Batches of one event show the price of a
-// trickle.
+// measurePrice measures the request units of an event from Save to cleanup. The account has no
+// physics, because request units do not depend on time. Events are saved in batches, fetched and
+// confirmed in bundles, and removed. Batches of one event show the price of a trickle.
 func measurePrice(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
-	modelled.Endpoint = "" // it compares two readings of the published prices, which no real account offers
+	modelled.Endpoint = "" // the scenario compares two interpretations of the published prices; a real account has only one
 	r = &modelled
 	lives := 0
 	for _, batch := range []int{125, 1} {
@@ -64,10 +63,9 @@ func profileName(standard bool) string {
 	return "pessimistic"
 }
 
-// measureLife measures the life of events of one cabinet that are saved in batches of a
-// size. Their number fills two drawers, so that a cost per drawer has its proper share.
-// With batches of one event there are fewer, as many as one bundle holds, because each
-// event has all the costs.
+// measureLife measures the life of events of one cabinet that are saved in batches of a given size.
+// The events fill two drawers, so that a cost per drawer has its proper share. With batches of one
+// event, fewer events suffice, as many as one bundle holds, because each event incurs every cost.
 func measureLife(ctx context.Context, l layout.Layout, seed uint64, batch int, standard bool) (found life, err error) {
 	err = runOnNewAccount(ctx, account.Options{Standard: standard}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
 		found, err = measureLifeOn(ctx, a, line, l, s, seed, batch)
@@ -79,7 +77,7 @@ func measureLife(ctx context.Context, l layout.Layout, seed uint64, batch int, s
 func measureLifeOn(ctx context.Context, a *account.Account, line *account.Line, l layout.Layout, s *layout.Store, seed uint64, batch int) (found life, err error) {
 	src := eventSource{seed: seed}
 	actor := src.newActor()
-	n := 2 * atOnce
+	n := 2 * maxSaveEvents
 	if batch == 1 {
 		n = drainBundle
 	}
@@ -114,8 +112,8 @@ func measureLifeOn(ctx context.Context, a *account.Account, line *account.Line, 
 	return found, err
 }
 
-// sweepHub removes all acknowledged events, as a hub with no retention time does:
-// the first sweep records how far they reach, the second one removes them.
+// sweepHub removes all acknowledged events, as a hub with no retention time does: the first sweep
+// records the position of the last acknowledged event, the second sweep removes the events.
 func sweepHub(ctx context.Context, a *account.Account, l *account.Line, _ domain.ActorID) error {
 	r, stop, err := openHub(ctx, a, l, cosmos.Options{Retention: time.Nanosecond})
 	if err != nil {

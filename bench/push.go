@@ -58,7 +58,7 @@ type pushBench struct {
 }
 
 // measureThroughput compares a hub with a relay, in alternating rounds, for one receiver and for
-// five. Both have the same limit for concurrent calls to one receiver.
+// five. Hub and relay have the same limit for concurrent calls to one receiver.
 func (p *pushBench) measureThroughput(ctx context.Context) error {
 	for _, n := range []int{1, 5} {
 		var hub, relay, slowest []float64
@@ -87,8 +87,8 @@ func (p *pushBench) measureThroughput(ctx context.Context) error {
 	return nil
 }
 
-// measureWithHanging measures one receiver alone, and with another receiver that does not answer,
-// in alternating rounds, so that other work of this machine slows both alike.
+// measureWithHanging measures one receiver alone, and beside a receiver that does not respond, in
+// alternating rounds, so that other work of this machine slows both cases equally.
 func (p *pushBench) measureWithHanging(ctx context.Context) error {
 	var alone, beside []float64
 	for range pickSize(p.scenarioRun, 5, 3) {
@@ -115,7 +115,7 @@ func (p *pushBench) measureWithHanging(ctx context.Context) error {
 	return nil
 }
 
-// measureOpenLoop measures the times of events that are published one by one, from
+// measureOpenLoop measures the latencies of events that are published one by one, counted from
 // their due times.
 func (p *pushBench) measureOpenLoop(ctx context.Context) error {
 	found, err := p.publishSteadily(ctx, p.receiverURLs(1), pickSize(p.scenarioRun, 30*time.Second, 8*time.Second))
@@ -194,8 +194,8 @@ func (p *pushBench) runAtHub(ctx context.Context, urls []string, measure func(ur
 	return p.runAtHubWith(ctx, service.Options{}, urls, measure)
 }
 
-// runAtBusyHub is runAtHub, but all workers of the hub may call the same receiver, as
-// those of a relay do.
+// runAtBusyHub is runAtHub without a limit for the calls to one receiver: all workers of the hub
+// may call the same receiver, as all workers of a relay may.
 func (p *pushBench) runAtBusyHub(ctx context.Context, urls []string, measure func(url string) error) error {
 	return p.runAtHubWith(ctx, service.Options{Concurrency: pushWorkers}, urls, measure)
 }
@@ -250,8 +250,8 @@ func (p *pushBench) newIDs(n int) []string {
 	return ids
 }
 
-// reportFigure reports a figure as measured: the engine is the node's own, so nothing is
-// modelled.
+// reportFigure reports a figure as measured, because the node runs its own engine: no part of the
+// account is modelled.
 func (p *pushBench) reportFigure(layout, metric string, value float64, unit string, target *figure.Target) {
 	p.tell(figure.Figure{Scenario: p.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit, Target: target, OK: target.Met(value)})
 }

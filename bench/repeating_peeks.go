@@ -18,7 +18,7 @@ import (
 func measureRepeatingPeeks(ctx context.Context, r *scenarioRun) error {
 	levels := []string{"Strong", "Session"}
 	if r.Endpoint != "" {
-		levels = []string{""} // a real account has a level of its own
+		levels = []string{""} // the consistency level of a real account cannot be chosen
 	}
 	for i, level := range levels {
 		err := r.runInNewSiteWith(ctx, level, func(p testSite) error {
@@ -95,7 +95,8 @@ func dequeueDuringPeeks(ctx context.Context, s *layout.Store, src *eventSource, 
 	return costs, errors.Join(append(failures, err)...)
 }
 
-// dequeueOnce opens a bundle, gives the clients time to see it, and dequeues it.
+// dequeueOnce opens a bundle, waits for repeatPause, so that the clients peek the bundle, and
+// dequeues it.
 func dequeueOnce(ctx context.Context, s *layout.Store, actor domain.ActorID, id domain.BundleID) (cost, error) {
 	bundle, err := openBundle(ctx, s, actor, id)
 	if err == nil {
@@ -115,7 +116,7 @@ func repeatPeeks(ctx context.Context, s *layout.Store, actor domain.ActorID) err
 		if _, err := s.NextUnacknowledged(ctx, actor, allGroups); err != nil && !errors.Is(err, domain.ErrNoData) && ctx.Err() == nil {
 			return fmt.Errorf("a repeated peek: %w", err)
 		}
-		_ = waitFor(ctx, repeatPause) // it fails only if ctx has ended
+		_ = waitFor(ctx, repeatPause) // waitFor fails only if ctx has ended
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measureSave measures the first Save of a full bundle's events with each layout. Then it
-// compares Saves of 10,000 more events with the bare requests of the hub's protocol.
+// measureSave measures the first Save of a full bundle's events with each layout. It also compares
+// later Saves of 10,000 events with the bare requests of the hub's protocol.
 func measureSave(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error { return saveAt(ctx, r, p.Account) })
 }
@@ -26,7 +26,7 @@ func saveAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 
 // measureFirstSave saves the same events with each layout, in calls of at most 10,000.
 func measureFirstSave(ctx context.Context, r *scenarioRun, a *account.Account) error {
-	n := pickSize(r, int(worst), 2*atOnce)
+	n := pickSize(r, int(worstEvents), 2*maxSaveEvents)
 	src := eventSource{seed: r.Seed}
 	actor := src.newActor()
 	events := src.newEvents(n, actor, 1)
@@ -53,8 +53,8 @@ func measureFirstSave(ctx context.Context, r *scenarioRun, a *account.Account) e
 	return nil
 }
 
-// saveOnce saves like a process that has just started, with open connections, and
-// includes the requests of its background work.
+// saveOnce measures a Save through a new store over open connections, as in a process that has just
+// started. It includes the requests of the store's background work.
 func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domain.ActorID, events []domain.Event) (cost, error) {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
@@ -72,17 +72,17 @@ func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domai
 	return took, err
 }
 
-// saveBesideLimit repeatedly saves 10,000 events to a recipient with waiting events,
-// alternating with the bare requests for as many events. Each Save begins in a new
-// drawer, so that both write the same pages.
+// saveBesideLimit repeatedly saves 10,000 events to a recipient with waiting events, alternating
+// with the bare requests for as many events. Each Save begins in a new drawer, so that the hub and
+// the bare requests write the same pages.
 func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
 	src := eventSource{seed: r.Seed + 1}
 	actor := src.newActor()
-	ready := src.newEvents(2*atOnce, actor, 1)
-	if err := fillStore(ctx, hub, a, actor, ready[:atOnce]); err != nil {
+	ready := src.newEvents(2*maxSaveEvents, actor, 1)
+	if err := fillStore(ctx, hub, a, actor, ready[:maxSaveEvents]); err != nil {
 		return err
 	}
 	stored, err := readStored(ctx, a, ready[0].Cabinet())
@@ -95,7 +95,7 @@ func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) er
 		return err
 	}
 	defer s.Close()
-	if err := saveAll(ctx, s, actor, ready[atOnce:]); err != nil { // makes the store read the existing documents
+	if err := saveAll(ctx, s, actor, ready[maxSaveEvents:]); err != nil { // the first Save makes the store read the existing documents
 		return err
 	}
 	bare, stop, err := openLimit(a, bareLine)
@@ -113,14 +113,14 @@ func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) er
 	times := pickSize(r, 15, 5)
 	for i := range times {
 		r.reportProgress(0.8+0.2*float64(i)/float64(times), "save of 10,000 events, beside the limit")
-		events := src.newEvents(atOnce, actor, 1)
+		events := src.newEvents(maxSaveEvents, actor, 1)
 		before := line.Count()
 		took, err := measureCost(line, func() error { return saveAll(ctx, s, actor, events) })
 		if err != nil {
 			return err
 		}
 		s.Settle(ctx, actor)
-		took.Count = line.Count().Since(before) // including requests in the background
+		took.Count = line.Count().Since(before) // includes the requests in the background
 		costs["hub"] = append(costs["hub"], took)
 
 		least, err := beforehand.Prepare(ctx, stored)

@@ -26,7 +26,8 @@ var scenarios = []Scenario{
 }
 
 // Tokens returns a scenario that Scenarios does not list. It compares nodes and does not measure an
-// account, so the command of operators does not contain its code.
+// account. It is a function, so that the linker drops the scenario's code from the program
+// messagehub.
 func Tokens() Scenario {
 	return Scenario{"tokens", "a hub with tokens is compared with one without, with many actors and at the worst Peek; 10,000 forged tokens beside an honest actor; an unreachable issuer; a full listener", compareTokens}
 }

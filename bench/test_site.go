@@ -9,16 +9,15 @@ import (
 	"github.com/messagehub/messagehub/bench/account"
 )
 
-// A testSite is the place of one measurement: an account, and a folder for other data.
+// A testSite is the environment of one measurement: an account, and a folder for other data.
 type testSite struct {
 	*account.Account
 	folder string
 }
 
-// runInNewSite calls measure with a new site, and removes the site afterwards. The documents of
-// a modelled account are on disk, so that the heap of this process, and its garbage
-// collection, are those of the measured code. On another account, it removes the databases of
-// the layouts.
+// runInNewSite calls measure with a new site, and removes the site afterwards. The documents of a
+// modelled account are on disk, so that only the measured code affects the heap of this process and
+// its garbage collection. On another account, it removes the databases of the layouts.
 func (r *scenarioRun) runInNewSite(ctx context.Context, measure func(p testSite) error) error {
 	return r.runInNewSiteWith(ctx, "", measure)
 }

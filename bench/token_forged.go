@@ -21,7 +21,7 @@ import (
 
 // The load of measureForgedTokens.
 const (
-	honestPause   = 5 * time.Millisecond // between two Peeks of the honest actor
+	honestPause   = 5 * time.Millisecond // pause between two Peeks of the honest actor
 	forgedRate    = 400                  // forged tokens per second in the steady rate
 	forgers       = 8                    // clients that send each forged token as soon as the previous one is refused
 	forgedSources = 4096                 // number of addresses of the forgers
@@ -29,28 +29,29 @@ const (
 
 // A forgedLoad is the size of measureForgedTokens.
 type forgedLoad struct {
-	rounds int           // rounds of each comparison
+	rounds int           // number of rounds of each comparison
 	steady time.Duration // duration of a measurement with forged tokens at a steady rate
 	flood  time.Duration // duration of a measurement during a flood
-	tokens int           // forged tokens in a flood
+	tokens int           // number of forged tokens in a flood
 }
 
-// A forgery is a hub with forgers and an honest actor, whose bundle is open.
+// A forgery is a hub with an honest actor, whose bundle is open, and with clients that send forged
+// tokens.
 type forgery struct {
 	*tokenBench
 	load    forgedLoad
 	url     string
 	honest  string // Authorization header of the actor
 	sent    atomic.Int64
-	refused atomic.Int64                          // forged requests that were answered with 401
+	refused atomic.Int64                          // forged requests that the hub refused with 401
 	counts  func() (units float64, fetches int64) // request units of the account, and fetches of the issuer's keys
 }
 
-// measureForgedTokens measures the Peeks of an honest actor alone and during requests with forged tokens,
-// in alternating rounds. The hub trusts a proxy, which reports a different client address for each
-// forged request: so the hub refuses none because of earlier tokens from its address, and verifies
-// each. In the last comparison all requests have one address, and the hub refuses most of them
-// without verifying them.
+// measureForgedTokens measures the Peeks of an honest actor alone and during requests with forged
+// tokens, in alternating rounds. The hub trusts a proxy, which reports a different client address
+// for each forged request: so the hub does not refuse a token because of earlier tokens from the
+// same address, and verifies each. In the last comparison all requests have one address, and the
+// hub refuses most of them without verifying them.
 func (b *tokenBench) measureForgedTokens(ctx context.Context) error {
 	return b.runInNewSite(ctx, func(p testSite) error {
 		return b.measureForged(ctx, p, pickSize(b.scenarioRun, forgedLoad{5, 5 * time.Second, 2 * time.Second, 10_000}, forgedLoad{2, time.Second, time.Second, 2_000}))
@@ -130,11 +131,11 @@ func (f *forgery) peek(ctx context.Context) load.Outcome {
 	return outcome
 }
 
-// sendForged sends a forged token. With isOne, all have the same client address; otherwise each
-// has its own.
-func (f *forgery) sendForged(ctx context.Context, token string, isOne bool) {
+// sendForged sends a forged token. If sameAddress is true, all calls report the same client
+// address; otherwise each call reports a different one.
+func (f *forgery) sendForged(ctx context.Context, token string, sameAddress bool) {
 	at := f.sent.Add(1) % forgedSources
-	if isOne {
+	if sameAddress {
 		at = 0
 	}
 	from := fmt.Sprintf("10.1.%d.%d", at/256, at%256)
@@ -230,13 +231,13 @@ func (f *forgery) measureFloodAlone(ctx context.Context) error {
 }
 
 // sendAll sends forged tokens by concurrent forgers, until all are sent or ctx ends.
-func (f *forgery) sendAll(ctx context.Context, forged []string, isOne bool) {
+func (f *forgery) sendAll(ctx context.Context, forged []string, sameAddress bool) {
 	var next atomic.Int64
 	var sending sync.WaitGroup
 	for range forgers {
 		sending.Go(func() {
 			for at := next.Add(1) - 1; at < int64(len(forged)) && ctx.Err() == nil; at = next.Add(1) - 1 {
-				f.sendForged(ctx, forged[at], isOne)
+				f.sendForged(ctx, forged[at], sameAddress)
 			}
 		})
 	}
@@ -244,7 +245,7 @@ func (f *forgery) sendAll(ctx context.Context, forged []string, isOne bool) {
 }
 
 // compareFloods compares the honest actor alone with the same actor during a flood of forgers that
-// send as fast as they are refused. All share two cores.
+// send as fast as they are refused. Hub, forgers and actor share two cores.
 func (f *forgery) compareFloods(ctx context.Context) error {
 	rounds, lasts := f.load.rounds, f.load.flood
 	forged, err := f.issuer.Forged("honest", f.load.tokens)

@@ -53,7 +53,7 @@ func (b *tokenBench) measureRememberedToken(ctx context.Context) error {
 		}
 		rounds, calls := pickSize(b.scenarioRun, 101, 31), 1000
 		var took [len(sides)][]float64
-		var more []float64 // additional time of each round
+		var more []float64 // additional time of the node with tokens, for each round
 		for round := range rounds {
 			for _, i := range orderOf(round) {
 				w := &discarded{}
@@ -151,13 +151,13 @@ const tokenLifetime = 5 * time.Minute
 // The load of measureFullListener.
 const (
 	publicConnections = 64  // limit of the public listener
-	silentClients     = 128 // clients that connect to it, and reconnect when they are disconnected
+	silentClients     = 128 // clients that connect to the public listener, and reconnect when they are disconnected
 
 	reconnectPause = 20 * time.Millisecond
 )
 
-// measureFullListener measures the time of /healthz for operators, each request over a new connection,
-// while silent clients occupy all connections of the public listener.
+// measureFullListener measures the time of requests to /healthz at the listener for operators, each
+// over a new connection, while silent clients occupy all connections of the public listener.
 func (b *tokenBench) measureFullListener(ctx context.Context) error {
 	return b.runInFolder(func(folder string) (err error) {
 		hub, err := service.Start(ctx, service.Options{Folder: folder, Configure: func(c *config.Config) {
@@ -215,7 +215,7 @@ func stayConnected(ctx context.Context, address string) {
 	for {
 		if conn, err := new(net.Dialer).DialContext(ctx, "tcp", address); err == nil {
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-			_, _ = io.Copy(io.Discard, conn) // until either side closes it
+			_, _ = io.Copy(io.Discard, conn) // until either side closes the connection
 			stop()
 			_ = conn.Close()
 		}

@@ -34,7 +34,7 @@ type side struct {
 
 var sides = [2]side{{"without tokens", false}, {"with tokens", true}}
 
-// compareTokens runs the scenario tokens.
+// compareTokens runs the measurements of the scenario tokens.
 func compareTokens(ctx context.Context, r *scenarioRun) (err error) {
 	issuer, err := tokens.Start(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func compareTokens(ctx context.Context, r *scenarioRun) (err error) {
 	return nil
 }
 
-// serviceOf returns the options of the hub on a side.
+// serviceOf returns the options of the hub of side s.
 func (b *tokenBench) serviceOf(s side) (o service.Options) {
 	if s.hasTokens {
 		o.Configure = b.issuer.Trust
@@ -94,7 +94,7 @@ func (b *tokenBench) compareActors(ctx context.Context) error {
 // A marketSide holds the results of the markets of one side.
 type marketSide struct {
 	rates    []float64                  // events per second; one per market
-	p50, p99 map[string][]time.Duration // by kind; one per market
+	p50, p99 map[string][]time.Duration // percentiles by kind of operation; one value per market
 	failed   int                        // number of failed operations
 	stock    market.Stock
 }
@@ -129,7 +129,7 @@ func (b *tokenBench) compareMarkets(ctx context.Context, m market.Market, rounds
 			if sides[i].hasTokens {
 				m.Issuer = b.issuer
 			}
-			d, err := b.holdMarket(ctx, m, "actors come and go "+sides[i].name, 0.6*held/all, 0.6*(held+1)/all)
+			d, err := b.runMarket(ctx, m, "actors come and go "+sides[i].name, 0.6*held/all, 0.6*(held+1)/all)
 			if err == nil {
 				err = found[i].addDay(d)
 			}
@@ -158,10 +158,12 @@ func (b *tokenBench) reportRatio(metric, unit string, without, with float64, tar
 	b.reportFigure("hub", metric+", with tokens, ratio to without", with/without, "times", target)
 }
 
-// compareWorstPeeks opens and confirms bundles of 51,200 events over HTTP, by two hubs of one account in
-// alternating rounds.
+// compareWorstPeeks opens and confirms bundles of 51,200 events over HTTP, through two hubs of one
+// account, in alternating rounds.
 func (b *tokenBench) compareWorstPeeks(ctx context.Context) error {
-	return b.runInNewSite(ctx, func(p testSite) error { return b.comparePeeks(ctx, p, int(worst), pickSize(b.scenarioRun, 15, 1)) })
+	return b.runInNewSite(ctx, func(p testSite) error {
+		return b.comparePeeks(ctx, p, int(worstEvents), pickSize(b.scenarioRun, 15, 1))
+	})
 }
 
 func (b *tokenBench) comparePeeks(ctx context.Context, p testSite, events, rounds int) (err error) {
@@ -242,7 +244,7 @@ func (b *tokenBench) fetchBundle(ctx context.Context, url string, credentials [2
 	return peeked, time.Since(began), err
 }
 
-// sendRequest sends a request, reads its answer to the end, and returns the status.
+// sendRequest sends a request, reads the response to its end, and returns the status.
 func (b *tokenBench) sendRequest(ctx context.Context, client *http.Client, method, url string, headers ...[2]string) (status int, err error) {
 	answer, err := b.openRequest(ctx, client, method, url, headers...)
 	if err != nil {

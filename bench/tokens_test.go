@@ -63,7 +63,7 @@ func TestTokens_OfKnownKeysAreValidDuringAnOutageOfTheIssuer(t *testing.T) {
 	require.Greater(t, found["hub issuer unreachable for an hour, requests of unknown keys answered as unavailable"], 350.0)
 }
 
-func TestTokens_ThatAreRememberedAreMeasured(t *testing.T) {
+func TestRememberedTokens_AreMeasured(t *testing.T) {
 	found := measureTokens(t, func(b *tokenBench) error { return b.measureRememberedToken(t.Context()) })
 	require.Positive(t, found["hub refusal of an unknown query, without tokens"])
 }

@@ -35,8 +35,8 @@ type trickleVariant struct {
 	consistency string
 }
 
-// measureLayouts measures each layout. It is the part of the scenario that begins at from;
-// both are fractions of its duration.
+// measureLayouts measures each layout. from is the beginning of the variant, as a fraction of the
+// duration of the scenario; part is its length.
 func (v trickleVariant) measureLayouts(ctx context.Context, r *scenarioRun, a *account.Account, from, part float64) error {
 	if err := r.provisionAll(ctx, a); err != nil {
 		return err
@@ -98,9 +98,9 @@ func (v trickleVariant) measureLayout(ctx context.Context, r *scenarioRun, a *ac
 	return nil
 }
 
-// saveOneEach saves an event for each actor: one by one or, with a layout that
-// collects events before it saves them, together. Together, each event has its share
-// of the requests, and the whole time.
+// saveOneEach saves an event for each actor, one by one. A layout that collects events before it
+// saves them saves all in one batch: the requests of the batch are divided by the number of events,
+// and each event has the time of the whole batch.
 func saveOneEach(ctx context.Context, s *layout.Store, l *account.Line, src *eventSource, actors []domain.ActorID) ([]cost, error) {
 	var events []domain.Event
 	for _, actor := range actors {

@@ -57,8 +57,8 @@ func measureWatches(ctx context.Context, r *scenarioRun) (err error) {
 	return nil
 }
 
-// measureFanOut compares a hub with a loop of the same calls, in alternating rounds, and measures the
-// heap meanwhile.
+// measureFanOut compares a hub with a loop of the same calls, in alternating rounds, and measures
+// the heap during the rounds.
 func (w *watchBench) measureFanOut(ctx context.Context) error {
 	return w.runAtHub(ctx, nil, func(url string) error {
 		actor := &receivers.Watcher{Client: w.client, URL: url, Actor: "watcher"}
@@ -177,8 +177,8 @@ func (w *watchBench) compareDuringChange(ctx context.Context) (err error) {
 	})
 }
 
-// A watchedBundle is an open bundle with a watch. due is when it is confirmed, counted from the
-// first one.
+// A watchedBundle is an open bundle with a watch. due is the time of its Dequeue, counted from the
+// first Dequeue.
 type watchedBundle struct {
 	actor *receivers.Watcher
 	id    string
@@ -245,10 +245,10 @@ func (w *watchBench) measurePrice(ctx context.Context) error {
 	return nil
 }
 
-// measureNotificationPrice changes a document with n watches several times and returns the request units of a
-// notification, without those of the changes. The settlements of the last change may not be stored when
-// its calls have arrived. So one more change is made before the measurement, and its settlements are
-// counted instead.
+// measureNotificationPrice changes a document with n watches several times. It returns the request
+// units of a notification, without the request units of the changes. When the calls of the last
+// change have arrived, its settlements may not be stored yet. So one more change is made before the
+// measurement, and the settlements of that change are counted instead.
 func (w *watchBench) measureNotificationPrice(ctx context.Context, n, changes int) (price float64, err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
@@ -273,7 +273,7 @@ func (w *watchBench) measureNotificationPrice(ctx context.Context, n, changes in
 		if _, err := actor.Put(ctx, "alone", text); err != nil {
 			return 0, err
 		}
-		price = -line.Count().Since(before).Units // the price of a change, which is subtracted
+		price = -line.Count().Since(before).Units // price of a change, which is not a part of the notifications
 	}
 	uri, err := few.watchDocument(ctx, actor, n)
 	if err != nil {

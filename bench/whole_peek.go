@@ -21,10 +21,10 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// measureWholePeek measures the same Peek from an actor's point of view: over HTTP, from a
-// complete node that requests the content from the domain over its bus. The domain
-// reads the list of events, waits for some time, and writes 50 MB into the exchange,
-// from where they are streamed to the actor.
+// measureWholePeek measures the largest Peek from an actor's point of view: over HTTP, from a
+// complete node that requests the content from the domain over its bus. The domain reads the list
+// of events, waits for some time, and writes 50 MB into the exchange, from where they are streamed
+// to the actor.
 func measureWholePeek(ctx context.Context, r *scenarioRun, a *account.Account, src *eventSource) (err error) {
 	takes := pickSize(r, 10*time.Second, time.Second)
 	r.reportProgress(0.9, "over HTTP, with a domain that takes %v", takes)
@@ -34,7 +34,7 @@ func measureWholePeek(ctx context.Context, r *scenarioRun, a *account.Account, s
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	actor := src.newActor()
-	if err := fillStore(ctx, hub, a, actor, src.newEvents(int(worst), actor, 1)); err != nil {
+	if err := fillStore(ctx, hub, a, actor, src.newEvents(int(worstEvents), actor, 1)); err != nil {
 		return err
 	}
 	s, err := service.Start(ctx, service.Options{
@@ -57,7 +57,7 @@ func measureWholePeek(ctx context.Context, r *scenarioRun, a *account.Account, s
 	if err != nil {
 		return err
 	}
-	if want := int64(worst) << 10; got != want {
+	if want := int64(worstEvents) << 10; got != want {
 		return fmt.Errorf("the actor got %d bytes, want %d", got, want)
 	}
 	r.reportFigure("hub", fmt.Sprintf("whole peek, domain at %v", takes), took.Seconds(), "s", figure.AtMost(30))
@@ -66,8 +66,7 @@ func measureWholePeek(ctx context.Context, r *scenarioRun, a *account.Account, s
 	return nil
 }
 
-// serveContent runs a domain that answers each request for content after the time
-// takes.
+// serveContent runs a domain that answers each content request after a delay of takes.
 func serveContent(ctx context.Context, s *service.Service, takes time.Duration) (stop func() error, err error) {
 	key, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
 	if err != nil {
@@ -112,7 +111,7 @@ func serveContent(ctx context.Context, s *service.Service, takes time.Duration) 
 	}, nil
 }
 
-// endlessContent is a content without end.
+// endlessContent is a reader that never returns io.EOF.
 type endlessContent struct{}
 
 func (endlessContent) Read(p []byte) (int, error) {

@@ -12,17 +12,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// worst is the largest bundle: a full one of the smallest events.
-const worst = domain.MaxBundleWeight
+// worstEvents is the number of events in the largest bundle: a full bundle of the smallest events.
+const worstEvents = domain.MaxBundleWeight
 
 // perContainer is the throughput of each container of a layout, in request units per
 // second: six physical partitions, for the six drawers of the largest bundle.
 const perContainer = 60_000
 
-// measureWorstPeek opens and confirms a bundle of 51,200 events of one cabinet, which are in
-// six drawers: with each layout and with the bare requests, in alternating rounds; then over
-// HTTP with a domain that produces the content; and without physics, for the request units of
-// the other profile.
+// measureWorstPeek opens and confirms a bundle of 51,200 events of one cabinet, which are in six
+// drawers. It does so with each layout and with the bare requests, in alternating rounds; then over
+// HTTP with a domain that produces the content; and without physics, for the request units of the
+// standard profile.
 func measureWorstPeek(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error { return worstPeekAt(ctx, r, p.Account) })
 }
@@ -47,7 +47,7 @@ func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error 
 		return err
 	}
 	if r.Endpoint != "" {
-		return nil // its charges are not known in advance
+		return nil // the charges of a real account are not known in advance
 	}
 	return measureStandardPeek(ctx, r, src)
 }
@@ -55,10 +55,10 @@ func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error 
 // worstCosts are the costs of Peek and Dequeue by layout.
 type worstCosts struct{ peeks, dequeues map[string][]cost }
 
-// measureRound peeks and dequeues the same events once with each layout.
+// measureRound peeks and dequeues the same events with each layout.
 func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a *account.Account, src *eventSource, progress func(done float64, name string)) error {
 	actor := src.newActor()
-	events := src.newEvents(int(worst), actor, 1)
+	events := src.newEvents(int(worstEvents), actor, 1)
 	for i, l := range layouts {
 		progress(float64(i)/float64(len(layouts)), l.Name)
 		if err := fillStore(ctx, l, a, actor, events); err != nil {
@@ -81,8 +81,8 @@ func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a
 	return nil
 }
 
-// reportCosts reports the cost of each operation with each layout, and the ratio of each other
-// layout to the hub.
+// reportCosts reports the cost of each operation with each layout, and the ratios of the other
+// layouts to the hub.
 func (w worstCosts) reportCosts(r *scenarioRun) {
 	ours := w.peeks[hub.Name]
 	for _, name := range r.reportedLayouts() {
@@ -129,7 +129,7 @@ func fetchBundle(ctx context.Context, l layout.Layout, a *account.Account, actor
 	defer s.Close()
 	next, err := s.NextUnacknowledged(ctx, actor, allGroups)
 	if err == nil {
-		_, err = composeBundle(ctx, id, next.Run) // this warms the caches and does not open the bundle
+		_, err = composeBundle(ctx, id, next.Run) // warms the caches, and does not open the bundle
 	}
 	if err != nil {
 		return cost{}, cost{}, err
@@ -198,7 +198,7 @@ func measureLimitPeek(ctx context.Context, a *account.Account, cabinet domain.Ca
 		return cost{}, err
 	}
 	defer stop()
-	if _, err := l.Read(ctx, cabinet); err != nil { // warms the client, as that of the hub is warm
+	if _, err := l.Read(ctx, cabinet); err != nil { // warms the client, because the client of the hub is warm too
 		return cost{}, err
 	}
 	return measureCost(line, func() error { return l.Peek(ctx, stored) })

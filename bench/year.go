@@ -18,11 +18,11 @@ import (
 const retentionDays = 7
 
 // measureYear saves single events for a recipient for a year of simulated time. The recipient
-// fetches and confirms each at once, and the hub sweeps every hour. The storage at the end, the
-// cost of a day and the size of the head must not grow during the year.
+// fetches and confirms each event immediately, and the hub sweeps every hour. The storage at the
+// end, the cost of a day and the size of the head must not grow during the year.
 func measureYear(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
-	modelled.Endpoint = "" // a real account has no simulated time
+	modelled.Endpoint = "" // a real account cannot simulate time
 	days := pickSize(r, 365, 30)
 	for i, every := range []time.Duration{6 * time.Hour, time.Hour} {
 		what := fmt.Sprintf("%d days of one event every %d h", days, every/time.Hour)
@@ -35,7 +35,7 @@ func measureYear(ctx context.Context, r *scenarioRun) error {
 	return nil
 }
 
-// A simulatedYear is the simulated time of one recipient, in days.
+// A simulatedYear is the simulated clock, and the size of the load.
 type simulatedYear struct {
 	every time.Duration // interval between two events
 	days  int

@@ -13,7 +13,7 @@
 // page of the emulator says.
 //
 // PROGRAM is the messagehub to test. With -page, the figures replace those in a table of a page.
-// The exit status is 0 if the suites ran, whatever passed.
+// The exit status is 0 if the suites ran, even if tests failed.
 package main
 
 import (
@@ -142,7 +142,7 @@ func runSuite(ctx context.Context, program string, s suite) (passed int, failed 
 		return 0, nil, err
 	}
 	passed, failed, err = countTests(out)
-	_ = tests.Wait() // it fails if a test fails, and failed tests are counted
+	_ = tests.Wait() // Wait returns an error if a test fails; failed tests are counted
 	if err == nil && passed+len(failed) == 0 {
 		err = errors.New("no test ran")
 	}
@@ -201,15 +201,15 @@ var (
 	formattedURL = regexp.MustCompile(`"https://%s\.blob\.core\.windows\.net/`)
 )
 
-// The proxy that records the tests is in the repository of azblob, and live
-// tests do not use it.
+// proxyCalls removes the calls of the proxy that records the tests of azblob. The live tests do not
+// use that proxy, and its code is not in the module.
 var proxyCalls = strings.NewReplacer(
 	"proxy, err := recording.StartTestProxy(RecordingDirectory, nil)", "var proxy *recording.TestProxyInstance\n\tvar err error",
 	"err := recording.StopTestProxy(proxy)", "var err error",
 )
 
-// prepareAzblob replaces the URLs of accounts in the tests by those of the
-// emulator, and removes the proxy.
+// prepareAzblob replaces the URLs of accounts in the tests by URLs of the emulator, and removes the
+// calls of the recording proxy.
 func prepareAzblob(dir, connection string) error {
 	endpoint, _, _ := strings.Cut(partOf(connection, "BlobEndpoint"), "/"+partOf(connection, "AccountName"))
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -214,8 +214,7 @@ func (b *browser) checkAxe(where string) {
 	}
 }
 
-// findViolations returns what axe finds on the page; nothing if axe is not
-// available.
+// findViolations returns the violations that axe finds on the page. Without axe, it returns none.
 func (b *browser) findViolations() []string {
 	b.t.Helper()
 	if axe == "" {

@@ -57,7 +57,7 @@ func TestOperator_GivesAnOrderByTheKeyboard(t *testing.T) {
 	b.checkAxe("record")
 }
 
-// checkEachView checks the current page, which a form has led to, in each view.
+// checkEachView checks the current page, to which a form has led, in each view.
 func (b *browser) checkEachView(name string) {
 	b.t.Helper()
 	for _, view := range views {
@@ -67,8 +67,7 @@ func (b *browser) checkEachView(name string) {
 	b.setView(wide, "light")
 }
 
-// An operator reads the body of a bundle, using only the keyboard, and that is
-// recorded.
+// An operator reads the body of a bundle, using only the keyboard. The hub records it.
 func TestOperator_LooksAtABundleByTheKeyboard(t *testing.T) {
 	hub := startHub(t)
 	prepareMailboxes(t, hub)
@@ -169,7 +168,7 @@ func TestCheck_ShowsItsResultByItself(t *testing.T) {
 	b.checkAxe("check")
 }
 
-// The test helpers find planted faults.
+// The helpers of these tests detect planted faults.
 func TestHarness_FindsPlantedFaults(t *testing.T) {
 	b := openBrowser(t, startHub(t))
 	b.openPage("/console/sign-in")

@@ -22,8 +22,8 @@ const adminToken = "token-of-the-operators"
 var (
 	program  = os.Getenv("HUB_PROGRAM") // the program messagehub
 	chromium = os.Getenv("CHROMIUM")
-	axe      = os.Getenv("AXE")         // axe.min.js; "": pages are not checked with it
-	pictures = os.Getenv("SCREENSHOTS") // folder for screenshots; "": none are taken
+	axe      = os.Getenv("AXE")         // path of axe.min.js; "" skips the checks with axe
+	pictures = os.Getenv("SCREENSHOTS") // folder for screenshots; "" means no screenshots
 )
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // A server is a hub that runs until its test ends.
 type server struct {
-	url string // URL for operators and for all others
+	url string // URL for operators and clients
 	bus string // address of its Service Bus
 }
 

@@ -68,7 +68,7 @@ type figures struct {
 	Elapsed float64 `json:"elapsed"` // milliseconds until the last byte of the page
 }
 
-// views are the sizes, schemes and settings with which each page is checked.
+// views are the window sizes, colour schemes and script settings with which each page is checked.
 var views = []struct {
 	name, scheme string
 	width        int64

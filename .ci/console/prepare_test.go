@@ -29,8 +29,8 @@ const (
 // deadBodies are messages that the hub cannot store.
 var deadBodies = []string{`{`, `{"id": "<script>alert(1)</script>", "recipient": 5790001330552}`, `[1`, "\xff\x00", `{"to": "\u202e\u05e9\u05dc\u05d5\u05dd"}`}
 
-// prepareMailboxes creates the data of the pages: an actor with an open bundle,
-// one with the longest name, and dead letters.
+// prepareMailboxes creates the data that the pages show: an actor with an open bundle, an actor with
+// the longest name, and dead letters.
 func prepareMailboxes(t *testing.T, hub *server) {
 	t.Helper()
 	hub.announceEvents(t, stoppedActor, 7)

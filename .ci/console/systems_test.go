@@ -10,8 +10,7 @@ import (
 // subscriptionID is the id of the subscription of stoppedActor.
 const subscriptionID = "0190b5c0-0000-7000-8000-00000000000a"
 
-// prepareSystems creates receivers that do not answer, and objects, but no
-// jobs.
+// prepareSystems creates receivers that do not respond, and objects, but no jobs.
 func prepareSystems(t *testing.T, hub *server) {
 	t.Helper()
 	hub.callAPI(t, http.MethodPut, "/v1/subscriptions/"+subscriptionID, stoppedActor, map[string]any{"callback_url": "http://127.0.0.1:1/hook?key=secret", "topic": "orders"})
@@ -65,7 +64,7 @@ var systemPages = []row{
 	{"jobs", "/console/objects/jobs/crawl", "There are no jobs."},
 }
 
-// An operator finds what is stuck, and pauses a subscription, using only the
+// An operator finds the systems that do not progress, and pauses a subscription, using only the
 // keyboard.
 func TestSystemPages(t *testing.T) {
 	t.Setenv("MESSAGEHUB_PUSH_ALLOW", "127.0.0.0/8")

@@ -32,8 +32,8 @@ func (t target) binaryName() string {
 	return "messagehub"
 }
 
-// buildBinary compiles the program for a platform, unless that was done before,
-// and returns its file. The flags are those of make build.
+// buildBinary compiles the program for a platform, unless the file exists already, and returns the
+// file. It uses the flags of make build.
 func (r *release) buildBinary(ctx context.Context, t target) (string, error) {
 	file := filepath.Join(r.work, t.os+"_"+t.arch, t.binaryName())
 	if _, err := os.Stat(file); err == nil {

@@ -20,8 +20,8 @@ import (
 // licences of the linked modules.
 type documents struct {
 	notices     []byte
-	pages       map[string][]byte // by names such as messagehub-serve.1
-	completions map[string][]byte // by names such as messagehub.bash
+	pages       map[string][]byte // pages by file name, such as messagehub-serve.1
+	completions map[string][]byte // completions by file name, such as messagehub.bash
 }
 
 // completionNames are the names of the files with completions, by shell.

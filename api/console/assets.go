@@ -18,16 +18,16 @@ import (
 //go:embed assets/*.js assets/*.css assets/*.svg
 var assetFiles embed.FS
 
-// An asset is a file that pages load. Its path contains a part of its SHA-256,
-// so that browsers cache it until it changes.
+// An asset is a file that pages load. Its path contains a part of its SHA-256, so browsers may
+// cache it for as long as they like.
 type asset struct {
 	name        string // name in paths
 	contentType string
 	plain, gzip []byte
 }
 
-// assetTypes are the media types of assets. They are listed here so that they
-// do not depend on the machine.
+// assetTypes are the media types of assets. They are listed here because the types that package
+// mime knows depend on the machine.
 var assetTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -69,9 +69,9 @@ func compressAsset(plain []byte) []byte {
 // assetPath returns the path of an asset by the name of its file.
 func assetPath(file string) string { return link("assets", assets()[file].name) }
 
-// serveAsset answers with an asset. A request for another version gets this
-// version's asset, which browsers must not cache: during an upgrade, a page and
-// its assets may come from different nodes.
+// serveAsset responds with an asset. A request for another version of the asset is served with this
+// version, which browsers must not cache: during an upgrade, a page and its assets may come from
+// different nodes.
 func (e *edge) serveAsset(w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "file")
 	base, rest, _ := strings.Cut(name, "-")

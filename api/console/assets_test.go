@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAssets_OfOthersAreThoseOfTheirPackages(t *testing.T) {
+func TestThirdPartyAssets_MatchTheirPackages(t *testing.T) {
 	list, err := os.ReadFile(filepath.Join("assets", "SHA256SUMS"))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(list)) {

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	maxShownBody = 100 << 10 // bytes of a body on a page
-	maxBodyHTML  = 200 << 10 // bytes of its HTML
+	maxShownBody = 100 << 10 // bytes of a body that a page shows
+	maxBodyHTML  = 200 << 10 // bytes of the HTML of a shown body
 )
 
-// shownBody returns a body as text, with indentation if it is JSON. A binary
-// body is shown as bytes.
+// shownBody returns a body as text, with indentation if the body is JSON. A binary body is shown as
+// escaped bytes.
 func shownBody(body []byte) g.Node {
 	note := g.Node(nil)
 	if len(body) > maxShownBody {
@@ -43,7 +43,7 @@ func textOfBody(body []byte) string {
 	return strconv.QuoteToASCII(string(body))
 }
 
-// trimRune removes an incomplete character at the end of a text that was cut.
+// trimRune removes an incomplete character from the end of a truncated text.
 func trimRune(text []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {

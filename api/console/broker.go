@@ -18,11 +18,12 @@ import (
 
 // Broker is the webhook broker. [broker.Service] implements it.
 type Broker interface {
-	// List returns up to limit parties of a list, from the name first on.
+	// List returns up to limit parties of a list, beginning with the name first.
 	List(ctx context.Context, creds *broker.Credentials, list domain.PartyList, first string, limit int) (parties []*broker.Party, next string, err error)
 	// Get returns a party.
 	Get(ctx context.Context, creds *broker.Credentials, id domain.PartyID) (*broker.Party, error)
-	// DeadLetters returns up to limit dead jobs of a consumer after an entry.
+	// DeadLetters returns up to limit jobs of a consumer whose attempts have all failed, after an
+	// entry.
 	DeadLetters(ctx context.Context, creds *broker.Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]broker.Job, error)
 	// Overdue returns jobs that wait because the node that served their consumers has died.
 	Overdue(ctx context.Context, creds *broker.Credentials, q broker.OverdueQuery) (jobs []broker.Job, next broker.OverduePlace, more bool, err error)
@@ -34,10 +35,10 @@ const (
 	shownParties = 50 // parties of each list on a page
 	shownDead    = 50 // dead letters on a page
 
-	overdueDelay = time.Minute // how long a job must be overdue before it is shown
+	overdueDelay = time.Minute // time for which a job must be overdue before it is shown
 )
 
-// operatorCredentials are the credentials of operators that have signed in.
+// operatorCredentials are the credentials with which a signed-in operator uses the broker.
 var operatorCredentials = &broker.Credentials{IsAdmin: true}
 
 func consumerPath(id domain.PartyID) string {
@@ -80,8 +81,7 @@ func (v *visit) brokerOverview() error {
 	}})
 }
 
-// overdueJobs returns a notice about jobs that no node works on, nil if there
-// are none.
+// overdueJobs returns a notice about jobs that no node works on; nil without such jobs.
 func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 	if len(jobs) == 0 {
 		return nil
@@ -94,8 +94,8 @@ func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 	return notice(bad, h.P(g.Text("The node that served these consumers has died, and no other node has taken over. Deliver one of the jobs again: a node then takes over all consumers of its shard.")), t.render())
 }
 
-// partyTable returns a part of a list of parties. The query parameter says with
-// which name it begins.
+// partyTable returns a part of a list of parties. The query parameter has the name with which the
+// part begins.
 func (v *visit) partyTable(title string, list domain.PartyList, parameter string) (g.Node, error) {
 	first := v.r.URL.Query().Get(parameter)
 	found, next, err := v.opts.Broker.List(v.ctx(), operatorCredentials, list, first, shownParties)
@@ -120,7 +120,7 @@ func (v *visit) partyTable(title string, list domain.PartyList, parameter string
 	return g.Group{t.render(), pager(start, further)}, nil
 }
 
-// channel returns the channel in the path.
+// channel returns the id of the channel in the path.
 func (v *visit) channel() (domain.PartyID, error) {
 	if v.opts.Broker == nil || v.opts.Receivers == nil {
 		return domain.PartyID{}, errNoReceivers
@@ -168,7 +168,7 @@ func (v *visit) brokerChannel() error {
 	}})
 }
 
-// consumer returns the consumer in the path.
+// consumer returns the id of the consumer in the path.
 func (v *visit) consumer() (domain.PartyID, error) {
 	channel, err := v.channel()
 	if err != nil {
@@ -256,8 +256,8 @@ func consumerSubject(id domain.PartyID) journal.Subject {
 	return journal.SubjectOf("consumer", id.Channel().String(), id.String())
 }
 
-// retriggerJob shows the form that delivers a message to a consumer again, or
-// executes it.
+// retriggerJob shows the form that delivers a message to a consumer again, or executes the form's
+// order.
 func (v *visit) retriggerJob() error {
 	id, err := v.consumer()
 	if err != nil {
@@ -278,7 +278,7 @@ func (v *visit) retriggerJob() error {
 	}
 	return v.confirm(&confirmation{
 		title: "Deliver again to consumer", about: id.FullName(), button: "Deliver the message again",
-		effect: "A dead letter is delivered again, with all attempts. A message that waits is tried now. A consumer that has processed the message gets it twice.",
+		effect: "A dead letter is delivered again, with all attempts. A message that waits is tried now. A consumer that has already processed the message receives it twice.",
 		typed:  id.String(), typedLabel: "Consumer",
 		state: []fact{
 			textFact("Channel", id.Channel().String()), textFact("Consumer", id.String()), textFact("Message", message),
@@ -293,7 +293,7 @@ func (v *visit) retriggerJob() error {
 	})
 }
 
-// consumerRecords shows the orders of operators about a consumer.
+// consumerRecords shows the records of the orders about a consumer.
 func (v *visit) consumerRecords() error {
 	id, err := v.consumer()
 	if err != nil {

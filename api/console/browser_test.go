@@ -69,7 +69,7 @@ func (c *testClock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// logCapture has the lines of the hub's log.
+// A logCapture records the lines of the hub's log.
 type logCapture struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -144,7 +144,7 @@ func (b *browser) newClient() *http.Client {
 	return &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// openSignedIn is open, and signs the browser in.
+// openSignedIn starts a hub as open does, and signs the browser in.
 func openSignedIn(t *testing.T, change ...func(*console.Options, *api.Options)) *browser {
 	t.Helper()
 	b := open(t, change...)
@@ -186,7 +186,7 @@ func (b *browser) save(recipient, origin string, n int) {
 // peek opens a bundle of an actor, and returns its id.
 func (b *browser) peek(recipient string) string { return b.peekAs(recipient, "") }
 
-// peekAs opens a bundle of an actor with an id, "" for any, and returns the id.
+// peekAs opens a bundle of an actor with an id, or with any id if it is "", and returns the id.
 func (b *browser) peekAs(recipient, id string) string {
 	b.t.Helper()
 	request := hub.PeekRequest{Actor: parseActor(b.t, recipient)}
@@ -207,7 +207,7 @@ func parseActor(t *testing.T, text string) domain.ActorID {
 	return a
 }
 
-// A pageAnswer is an answer of the hub.
+// A pageAnswer is a response of the hub.
 type pageAnswer struct {
 	t      *testing.T
 	path   string
@@ -246,7 +246,7 @@ func (b *browser) do(method, path, body string, header ...string) *pageAnswer {
 	return a
 }
 
-// wants requires that the answer has a status.
+// wants requires that the response has a status.
 func (a *pageAnswer) wants(status int) *pageAnswer {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s: %s", a.path, a.body)
@@ -265,7 +265,7 @@ func elementsOf(n *html.Node, name string) (found []*html.Node) {
 	return found
 }
 
-// attribute returns an attribute of an element, "" if it has none.
+// attribute returns an attribute of an element, or "" if the element does not have the attribute.
 func attribute(n *html.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name {

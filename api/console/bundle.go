@@ -19,12 +19,12 @@ var bundleKinds = map[repository.BundleState]badgeKind{
 	repository.BundleOpen: warn, repository.BundleDequeued: good, repository.BundleSkipped: bad, repository.BundleReleased: mild,
 }
 
-// linkToBundle returns the path of the page of a bundle.
+// linkToBundle returns the path of a bundle's page.
 func linkToBundle(actor domain.ActorID, id domain.BundleID) string {
 	return link("mailboxes", actor.String(), "bundles", id.String())
 }
 
-// bundleAnchor returns a link to the page of a bundle.
+// bundleAnchor returns a link to a bundle's page.
 //
 //go:noinline
 func bundleAnchor(actor domain.ActorID, id domain.BundleID) g.Node {
@@ -73,7 +73,7 @@ func (v *visit) bundle() error {
 	return v.show(&view{title: "Bundle", about: id.String(), body: append(body, events...)})
 }
 
-// offset returns the index of the first event on the page, from the query.
+// offset returns the index of the first event on the page, which the query contains.
 func (v *visit) offset() (int, error) {
 	text := v.r.URL.Query().Get("from")
 	if text == "" {
@@ -86,7 +86,7 @@ func (v *visit) offset() (int, error) {
 	return from, nil
 }
 
-// factsOfBundle returns what is stored of a bundle, without its events.
+// factsOfBundle returns the stored facts about a bundle, without its events.
 func (v *visit) factsOfBundle(b *hub.RetainedBundle) g.Node {
 	now := v.opts.Clock()
 	all := []fact{
@@ -117,8 +117,7 @@ func (v *visit) factsOfBundle(b *hub.RetainedBundle) g.Node {
 	return facts(all...)
 }
 
-// eventsOfBundle returns the events of a bundle in their order, from an index
-// on.
+// eventsOfBundle returns the events of a bundle in their order, beginning at an index.
 func (v *visit) eventsOfBundle(b *hub.RetainedBundle, from int) ([]g.Node, error) {
 	if !b.HasEvents() {
 		return []g.Node{h.P(h.Class("empty"), g.Text("The events of the bundle are no longer retained."))}, nil
@@ -160,8 +159,7 @@ func (v *visit) eventsOfBundle(b *hub.RetainedBundle, from int) ([]g.Node, error
 	return []g.Node{g.If(first+next != "" && len(t.rows) > 0, shown), t.render(), pager(first, next)}, nil
 }
 
-// lookAtBundle shows the body of a bundle, after it has recorded the operator
-// and the reason.
+// lookAtBundle shows the body of a bundle. It first records the operator and the reason.
 func (v *visit) lookAtBundle() error {
 	actor, err := v.actor()
 	if err != nil {
@@ -178,7 +176,7 @@ func (v *visit) lookAtBundle() error {
 	var seen *hub.LookedAt
 	return v.confirm(&confirmation{
 		title: "Look at bundle", about: id.String(), button: "Show the body",
-		effect: "The page shows the body of the bundle as its actor gets it, with the payloads of its events. Your access is recorded.",
+		effect: "The page shows the body of the bundle as its actor receives it, with the payloads of its events. Your access is recorded.",
 		state: []fact{
 			textFact("Actor", actor.String()), textFact("Group", b.Group.String()), textFact("Origin", b.Cabinet.Origin.String()),
 			textFact("Content type", b.Cabinet.ContentType.String()), textFact("Events", groupDigits(int64(b.Count))),

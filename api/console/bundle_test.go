@@ -59,7 +59,7 @@ func TestBundle_OfManyEventsIsShownInParts(t *testing.T) {
 	b.get(bundlePath + "?from=-1").wants(http.StatusBadRequest)
 }
 
-func TestBundle_ThatIsNotThereIsNotFound(t *testing.T) {
+func TestBundle_ThatDoesNotExistIsNotFound(t *testing.T) {
 	b := openSignedIn(t)
 	b.get(bundlePath).wants(http.StatusNotFound)
 	b.get(bundlePath + "/look").wants(http.StatusNotFound)
@@ -84,7 +84,7 @@ func TestBundle_ShowsItsBodyOnceALookIsRecorded(t *testing.T) {
 	require.Contains(t, b.get("/console/mailboxes/"+actor).body, `href="`+bundlePath+`"`)
 }
 
-func TestBundle_IsNotLookedAtByAReader(t *testing.T) {
+func TestBundle_BodyIsNotShownToAReader(t *testing.T) {
 	b := openWithIssuer(t, "operator.read")
 	b.get(b.begin("/console/")).wants(http.StatusOK)
 	b.save(actor, "TimeSeries", 1)
@@ -96,7 +96,7 @@ func TestBundle_IsNotLookedAtByAReader(t *testing.T) {
 	require.Empty(t, records)
 }
 
-func TestBody_TakesALimitedPartOfAPage(t *testing.T) {
+func TestBody_IsLimitedOnAPage(t *testing.T) {
 	for name, body := range map[string]string{
 		"quotes":              strings.Repeat(`"`, 1<<20),
 		"numbers":             "[" + strings.Repeat("1,", 50<<10) + "1]",

@@ -22,13 +22,13 @@ const shownFindings = 200
 // checkRefresh is the time after which the page of a running check refreshes.
 const checkRefresh = 2 * time.Second
 
-// A check is the last check that was started on a page. Only one check runs on
-// a node at a time, whichever way it was started.
+// A check is the last check that was started on a page. A node runs one check at a time, whether it
+// was started on a page or through the API.
 type check struct {
 	mu      sync.Mutex
-	cancel  context.CancelFunc // nil: no check was started
+	cancel  context.CancelFunc // nil before the first check
 	isDone  bool
-	actor   domain.ActorID // zero: all actors
+	actor   domain.ActorID // zero for all actors
 	repair  bool
 	by      string
 	began   time.Time
@@ -65,7 +65,7 @@ func (v *visit) showCheckWith(status int, fault string) error {
 	return v.show(&view{status: status, title: "Check", body: body})
 }
 
-// checkPart shows the state of the check again.
+// checkPart shows the state of the check in place of the previous state.
 func (v *visit) checkPart() error { return v.showFragment(v.checkState()) }
 
 // checkState returns the progress of the check, or its result. While the check

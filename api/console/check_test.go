@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// checkThatWaits returns a check that reports progress, and then waits until
-// found is closed or its context ends.
+// checkThatWaits returns a check that reports progress, and then waits until found is closed or the
+// context of the check ends.
 func checkThatWaits(found <-chan struct{}) hub.Checker {
 	return func(ctx context.Context, opts hub.CheckOptions) (report hub.CheckReport, err error) {
 		report.Recipients = 7

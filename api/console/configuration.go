@@ -5,8 +5,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// A Setting is a key of the configuration, without its value if that is a
-// secret.
+// A Setting is a key of the configuration. The value of a secret is not shown.
 type Setting struct {
 	Name      string
 	Value     string // value that may be shown

@@ -23,23 +23,23 @@ const (
 	sawField    = "saw"
 )
 
-// A confirmation is a form with which an operator gives an order. It shows the
-// state that the order is about, and asks for a reason and a typed name. The
-// form contains the state that it has shown: if that has changed when the form
-// is sent, nothing is done, and the form shows the change.
+// A confirmation is a form with which an operator gives an order. It shows the state that the order
+// is about, and asks for a reason and a typed name. The form contains the state that the page
+// showed. If the state has changed when the form is sent, the order is not executed, and the form
+// shows the change.
 type confirmation struct {
 	title, about string   // heading of the page, and the name of its object
-	effect       string   // sentences: what the order does
+	effect       string   // what the order does, as sentences
 	button       string   // verb and object
-	isDanger     bool     // it cannot be undone
+	isDanger     bool     // the order cannot be undone
 	state        []fact   // state on which the decision is based; the values are texts
 	more         []g.Node // further fields, such as hidden ones
 
-	typed, typedLabel string // the name that must be typed, and its label; "": none
+	typed, typedLabel string // the name that must be typed, and its label; "" if no name must be typed
 
 	carryOut func(by hub.AdminAction) error
 	after    string       // path of the page that shows the record
-	show     func() error // shows the result instead of that page; nil: the page is shown
+	show     func() error // shows the result in place of the page at after; nil shows that page
 }
 
 // A seenFact is a fact in the hidden field of a form.
@@ -57,7 +57,7 @@ type textNode string
 // Render implements [g.Node].
 func (t textNode) Render(w io.Writer) error { return bdi(string(t)).Render(w) }
 
-// seenFacts returns the state for the hidden field of the form.
+// seenFacts returns the state in the form for the hidden field.
 func (c *confirmation) seenFacts() []seenFact {
 	seen := make([]seenFact, len(c.state))
 	for i, f := range c.state {
@@ -67,7 +67,7 @@ func (c *confirmation) seenFacts() []seenFact {
 	return seen
 }
 
-// confirm shows the form, or executes the order of a form that was sent.
+// confirm shows the form, or executes the order if the form was sent.
 func (v *visit) confirm(c *confirmation) error {
 	if !v.isPost() {
 		return v.showConfirmation(c, http.StatusOK, nil, nil)
@@ -102,8 +102,8 @@ func (v *visit) confirm(c *confirmation) error {
 	return v.redirect(c.after)
 }
 
-// changedFacts returns the differences of the state from the one that a form
-// has shown. It returns nil if the state is the same.
+// changedFacts returns the differences between the current state and the state that the form
+// contains. It returns nil if the states are equal.
 func (c *confirmation) changedFacts(saw string) []g.Node {
 	var before []seenFact
 	if json.Unmarshal([]byte(saw), &before) != nil {
@@ -127,13 +127,12 @@ func (c *confirmation) changedFacts(saw string) []g.Node {
 		return nil
 	}
 	return []g.Node{
-		h.P(g.Text("Nothing was done, because something on this page has changed meanwhile. If you still want to give the order, type the name again, and send the form.")),
+		h.P(g.Text("Nothing was done, because the state on this page has changed. If you still want to give the order, type the name again, and send the form.")),
 		t.render(),
 	}
 }
 
-// showConfirmation shows the form with its faults, or with the failure of the
-// order.
+// showConfirmation shows the form with the faults of its fields, or with the failure of the order.
 func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]string, failure []g.Node) error {
 	saw, err := json.Marshal(c.seenFacts())
 	if err != nil {
@@ -141,7 +140,7 @@ func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]
 	}
 	typed := v.value(typedField)
 	if failure != nil || !v.isPost() {
-		typed = "" // links must not fill in this field
+		typed = "" // a link must not fill in the typed name
 	}
 	send := button(c.button)
 	if c.isDanger {

@@ -16,8 +16,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Options of a Console. The pages of a missing use case say that the hub does
-// not have it.
+// Options configure a Console. If a use case is nil, its pages say that the hub does not offer it.
 type Options struct {
 	Version string // version of the program
 
@@ -27,27 +26,27 @@ type Options struct {
 	DeadLetters DeadLetters
 	Check       hub.Checker
 
-	Receivers     ReceiverLister // its pages also need Journal
+	Receivers     ReceiverLister // the pages of receivers also need Journal
 	Subscriptions Subscriptions
 	Deliveries    Deliveries
 	Replays       Replayer
 	Watches       Watches
 	Broker        Broker
-	Objects       Objects // its pages also need Journal
+	Objects       Objects // the pages of objects also need Journal
 	Journal       Journal
 
 	Nodes      NodeLister
 	SendSample SampleSender
 	Settings   []Setting
-	Gatherer   prometheus.Gatherer   // what the charts show; default: nothing
+	Gatherer   prometheus.Gatherer   // source of the charts' values; default: the charts are empty
 	Registerer prometheus.Registerer // counts sample traffic; default: nothing is counted
 
-	// SessionKey is the secret from which the key of sessions is derived. Nodes
-	// with the same secret share sessions. It must be too long to be guessed,
-	// because the owner of a cookie can test guesses on it. Default: a random
-	// one, so sessions end with the process.
+	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same
+	// secret share sessions. It must be long enough to resist guessing, because the owner of a
+	// cookie can test guesses on that cookie. Default: a random secret, so sessions end with the
+	// process.
 	SessionKey string
-	SignIn     *identity.CodeFlow // signs in at an issuer; default: operators sign in with a token only
+	SignIn     *identity.CodeFlow // signs in at an issuer; default: operators sign in only with a token
 	IsSecure   bool               // browsers reach the hub only over HTTPS
 
 	Clock  func() time.Time // default: time.Now
@@ -66,10 +65,10 @@ type Operator interface {
 	Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by hub.AdminAction) (*hub.LookedAt, error)
 	// Notices returns the notices in the outbox of the actor.
 	Notices(ctx context.Context, actor domain.ActorID) (hub.NoticeReport, error)
-	// PendingRequest returns the request for the content of a bundle for which
-	// the node waits, and whether there is one.
+	// PendingRequest returns the pending content request of this node for a bundle, and whether
+	// such a request exists.
 	PendingRequest(actor domain.ActorID, id domain.BundleID) (hub.PendingRequest, bool)
-	// Records returns the newest records of orders, up to limit.
+	// Records returns up to limit records of orders, newest first.
 	Records(ctx context.Context, actor domain.ActorID, limit int) ([]hub.Record, error)
 	// Release withdraws an open bundle.
 	Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.AdminAction) error
@@ -98,7 +97,7 @@ type Console struct {
 	work    sync.WaitGroup // work that requests have started
 }
 
-// New returns a Console. It starts nothing.
+// New returns a Console, without starting goroutines.
 func New(opts Options) *Console {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -112,7 +111,7 @@ func New(opts Options) *Console {
 	return &Console{opts: opts, sealer: newSealer(opts.SessionKey, opts.Clock, opts.Random), sampled: hubmetrics.NewEvents(opts.Registerer, hubmetrics.Console)}
 }
 
-// edge is a Console with its Host.
+// An edge is a Console with its Host.
 type edge struct {
 	*Console
 	host Host

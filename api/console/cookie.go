@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// cookieName returns the name of a cookie. With TLS, its prefix makes browsers
-// refuse one that was set without TLS or by another host.
+// cookieName returns the name of a cookie. With TLS, a prefix of the name makes browsers refuse a
+// cookie that was set without TLS or by another host.
 //
-// Browsers send the cookies of a host to all of its ports. So the name contains
-// the port of the request, unless it is the default of its scheme, and hubs on
-// one machine do not overwrite each other's cookies.
+// Browsers send the cookies of a host to all of its ports. So the name contains the port of the
+// request, unless it is the default port of the scheme. Then hubs on one machine do not overwrite
+// each other's cookies.
 func (v *visit) cookieName(name string) string {
 	name = "messagehub-" + name
 	if _, text, err := net.SplitHostPort(v.r.Host); err == nil {
@@ -26,10 +26,10 @@ func (v *visit) cookieName(name string) string {
 	return name
 }
 
-// isSecure reports whether the browser has sent the request over HTTPS.
+// isSecure reports whether the browser sent the request over HTTPS.
 func (v *visit) isSecure() bool { return v.opts.IsSecure || v.r.TLS != nil }
 
-// setCookie sets a cookie until expires; the zero time deletes it.
+// setCookie sets a cookie that expires at expires; the zero time deletes the cookie.
 func (v *visit) setCookie(name, value string, expires time.Time, site http.SameSite) {
 	c := &http.Cookie{ //nolint:gosec // Secure follows the way to the hub: browsers drop such a cookie without TLS
 		Name: v.cookieName(name), Value: value, Path: "/",
@@ -42,7 +42,7 @@ func (v *visit) setCookie(name, value string, expires time.Time, site http.SameS
 	http.SetCookie(v.w, c)
 }
 
-// cookie returns the value of a cookie, "" if the request does not have it.
+// cookie returns the value of a cookie, or "" if the request does not have the cookie.
 func (v *visit) cookie(name string) string {
 	c, err := v.r.Cookie(v.cookieName(name))
 	if err != nil {

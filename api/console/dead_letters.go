@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// DeadLetters has the dead letters of the queues of Service Bus.
-// [deadletters.Service] implements it.
+// DeadLetters are the use cases for the dead letters of Service Bus queues. [deadletters.Service]
+// implements it.
 type DeadLetters interface {
 	// Queues returns the queues that may have dead letters.
 	Queues() []deadletters.QueueState
@@ -22,18 +22,18 @@ type DeadLetters interface {
 	Queue(name string) (deadletters.Queue, error)
 	// List returns a page of the dead letters of a queue, without bodies.
 	List(ctx context.Context, queue string, q deadletters.Query) (deadletters.Page, error)
-	// Look returns a dead letter with its body, and records that.
+	// Look returns a dead letter with its body, and records that an operator has read it.
 	Look(ctx context.Context, queue string, number int64, by hub.AdminAction) (*deadletters.Content, error)
 	// Resend sends a copy of a dead letter to its queue, and deletes the dead
 	// letter.
 	Resend(ctx context.Context, queue string, number int64, by hub.AdminAction) error
 	// Delete deletes a dead letter.
 	Delete(ctx context.Context, queue string, number int64, by hub.AdminAction) error
-	// ResendSome does what Resend does for the dead letters of a selection, up to a limit.
+	// ResendSome resends the dead letters of a selection as Resend does, up to a limit.
 	ResendSome(ctx context.Context, queue string, of deadletters.Selection, by hub.AdminAction) (deadletters.Progress, error)
-	// DeleteSome does what Delete does for the dead letters of a selection, up to a limit.
+	// DeleteSome deletes the dead letters of a selection as Delete does, up to a limit.
 	DeleteSome(ctx context.Context, queue string, of deadletters.Selection, by hub.AdminAction) (deadletters.Progress, error)
-	// Records returns the newest records of orders about a queue, up to limit.
+	// Records returns up to limit records of orders about a queue, newest first.
 	Records(ctx context.Context, queue string, limit int) ([]deadletters.Record, error)
 }
 
@@ -42,7 +42,7 @@ var errNoQueues = &pageError{http.StatusNotFound, "This hub has no queues", "It 
 // deadLetterPage is the number of dead letters on a page.
 const deadLetterPage = 50
 
-// deadLetterQueues lists the queues whose dead letters can be reached.
+// deadLetterQueues lists the queues whose dead letters the hub can read.
 func (v *visit) deadLetterQueues() error {
 	if v.opts.DeadLetters == nil {
 		return errNoQueues
@@ -113,7 +113,7 @@ func (v *visit) deadLetters() error {
 	return v.show(&view{title: "Dead letters of", about: queue.Name, body: body})
 }
 
-// queue returns the queue in the path.
+// queue returns the queue that the path names.
 func (v *visit) queue() (deadletters.Queue, error) {
 	if v.opts.DeadLetters == nil {
 		return deadletters.Queue{}, errNoQueues
@@ -142,8 +142,7 @@ func (v *visit) rowOfDeadLetter(queue *deadletters.Queue, d *deadletters.DeadLet
 	return []g.Node{g.Text(name), reason, description, moment(d.EnqueuedAt), code(d.MessageID), number(d.Size), number(int64(d.DeliveryCount)), orders}
 }
 
-// orderDeadLetter shows the form of an order about one dead letter, or executes
-// it.
+// orderDeadLetter shows the form of an order about one dead letter, or executes the order.
 func (v *visit) orderDeadLetter() error {
 	queue, err := v.queue()
 	if err != nil {
@@ -186,8 +185,7 @@ func (v *visit) orderDeadLetter() error {
 	return v.confirm(c)
 }
 
-// lookAtDeadLetter shows a dead letter with its body, after the operator has
-// given a reason.
+// lookAtDeadLetter shows a dead letter with its body. The operator must give a reason first.
 func (v *visit) lookAtDeadLetter(queue string, n int64, c *confirmation) error {
 	var found *deadletters.Content
 	c.carryOut = func(by hub.AdminAction) (err error) {
@@ -222,13 +220,12 @@ func (v *visit) showDeadLetter(queue string, d *deadletters.Content) error {
 		notice(good, h.P(g.Text("Your access to this message is recorded."))),
 		facts(all...), t.render(),
 		h.H2(g.Text("Body")), shownBody(d.Body),
-		g.If(d.IsCut, h.P(g.Text("There is more of the body, which is not shown."))),
+		g.If(d.IsCut, h.P(g.Text("The rest of the body is not shown."))),
 		h.P(h.A(h.Href(link("dead-letters", queue)), g.Text("Dead letters of the queue"))),
 	}})
 }
 
-// orderDeadLetters shows the form of an order about several dead letters, or
-// executes it.
+// orderDeadLetters shows the form of an order about several dead letters, or executes the order.
 func (v *visit) orderDeadLetters() error {
 	queue, err := v.queue()
 	if err != nil {
@@ -285,8 +282,7 @@ func (v *visit) orderDeadLetters() error {
 	return v.confirm(c)
 }
 
-// deadLetterRecords shows the orders of operators about the dead letters of a
-// queue.
+// deadLetterRecords shows the records of the orders about a queue's dead letters.
 func (v *visit) deadLetterRecords() error {
 	queue, err := v.queue()
 	if err != nil {

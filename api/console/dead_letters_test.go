@@ -134,7 +134,7 @@ func TestDeadLetter_IsSentAgainOrDeletedWithAReason(t *testing.T) {
 	b.get("/console/dead-letters/events/letters/x/look").wants(http.StatusNotFound)
 }
 
-func TestDeadLetter_ThatWentAwayIsNotSentAgain(t *testing.T) {
+func TestDeadLetter_ThatNoLongerExistsIsNotResent(t *testing.T) {
 	b := openSignedIn(t)
 	form := b.get(letterPath + "resend").form(letterPath + "resend")
 	form.Set("why", "repaired")

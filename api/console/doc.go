@@ -8,15 +8,15 @@
 //
 // # Promises
 //
-// A request reaches a page only if serve (serve.go) has found its operator and that has the role of the
-// page. A POST needs the token of its session and must not come from another site. Orders need a reason
-// and the name typed again (confirm.go), and are refused if what the page showed has changed. Orders about
+// A request reaches a page only if serve (serve.go) has identified the operator, and the operator has
+// the role that the page needs. A POST needs the token of its session and must not come from another site. Orders need a reason
+// and the name typed again (confirm.go), and are refused if the state on the page has changed. Orders about
 // receivers and jobs, whose use cases keep no records, are recorded by package journal. No page about them
 // shows a payload, a key, the value of a header, or the path and query of a callback.
 //
-// A session is a sealed cookie (session.go): the server keeps nothing, so any node that derives the
-// same key serves it. The token of an operator is looked up for each request, so that a token that was
-// removed ends its sessions. A form that is sent after its session has ended is not executed; its text
+// A session is a sealed cookie (session.go): the server stores no sessions, so any node that derives
+// the same key accepts the cookie. The token of an operator is looked up for each request, so the
+// removal of a token ends its sessions. A form that is sent after its session has ended is not executed; its text
 // is kept in a cookie, and shown again after signing in (kept.go).
 //
 // Texts are escaped by package gomponents where they are written, and names are isolated by bdi, so
@@ -26,8 +26,7 @@
 //
 // # Left to others
 //
-// Package api mounts the pages, as its part that this package knows as its [Host]: it compares tokens,
-// limits failed logins, classifies errors, logs and counts. Package identity verifies what an issuer
-// says. A check that was started here ends with [Console.Run]; what it has found by then is shown
-// until the process ends.
+// Package api mounts the pages and implements [Host]: it compares tokens, limits failed logins,
+// classifies errors, logs and counts. Package identity verifies the tokens of an issuer. A check that
+// was started on a page ends with [Console.Run]; its findings are shown until the process ends.
 package console

@@ -17,13 +17,13 @@ import (
 
 // A Finder finds ids. [find.Service] implements it.
 type Finder interface {
-	// Find returns what is known of an id.
+	// Find returns all that the hub knows about an id.
 	Find(ctx context.Context, q find.Query) (*find.Answer, error)
 }
 
 var errNoFind = &pageError{http.StatusNotFound, "This hub cannot look for ids", "It has no store in which they could be found."}
 
-// find shows what is known of an id.
+// find shows all that the hub knows about an id.
 func (v *visit) find() error {
 	if v.opts.Find == nil {
 		return errNoFind
@@ -66,7 +66,7 @@ func (v *visit) find() error {
 	return v.showFind(http.StatusOK, nil, a)
 }
 
-// showFind shows the form, its faults, and an answer.
+// showFind shows the form, the faults of its fields, and an answer.
 func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) error {
 	query := v.r.URL.Query()
 	kinds := []navigationEntry{{"", "whatever it may be"}}
@@ -95,7 +95,7 @@ func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) e
 	return v.show(&view{status: status, title: "Find", body: body})
 }
 
-// showAnswer returns what was found, and what was searched.
+// showAnswer returns the found entries, and the list of the searched places.
 func (v *visit) showAnswer(a *find.Answer) (body []g.Node) {
 	switch {
 	case a.IsUnknown():
@@ -121,8 +121,7 @@ func (v *visit) showAnswer(a *find.Answer) (body []g.Node) {
 	return body
 }
 
-// showResult returns an event, bundle or delivery: what it waits for, then its
-// history.
+// showResult returns an event, bundle or delivery: first the reason why it waits, then its history.
 func (v *visit) showResult(r *find.Result) g.Node {
 	state := badge(mild, string(r.State))
 	if len(r.Waits) > 0 {
@@ -160,7 +159,7 @@ func (v *visit) showDetail(r *find.Result, d *find.Detail) g.Node {
 	return bdi(d.Value)
 }
 
-// sentences returns a list of sentences, nil for none.
+// sentences returns a list of sentences; nil for an empty list.
 func sentences(all []string) g.Node {
 	if len(all) == 0 {
 		return nil

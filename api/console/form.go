@@ -9,7 +9,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// tokenField is the field with the token of the session.
+// tokenField is the name of the field with the token of the session.
 const tokenField = "form-token"
 
 // tokenInput returns the hidden field with the token of the session.
@@ -25,17 +25,17 @@ func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
 }
 
-// formTo returns a form that is sent to the path of a page.
+// formTo returns a form that is sent to the page at path.
 func (v *visit) formTo(path string, nodes ...g.Node) g.Node {
 	return h.Form(h.Class("form"), h.Method("post"), h.Action(path), v.tokenInput(), g.Group(nodes))
 }
 
-// button returns the button that sends a form.
+// button returns a button that sends the form.
 //
 //go:noinline
 func button(text string) g.Node { return h.Button(h.Type("submit"), g.Text(text)) }
 
-// dangerButton returns the button of a form whose order cannot be undone.
+// dangerButton returns the button for an order that cannot be undone.
 func dangerButton(text string) g.Node {
 	return h.Button(h.Type("submit"), h.Class("danger"), g.Text(text))
 }
@@ -43,12 +43,12 @@ func dangerButton(text string) g.Node {
 // A field is an input with its label.
 type field struct {
 	name, label  string
-	hint         string // sentence; "": none
+	hint         string // sentence; "" for no hint
 	value        string
-	fault        string // sentence; "": none
+	fault        string // sentence; "" for no fault
 	kind         string // text (default), password, search, lines
 	autocomplete string // default: off
-	limit        int    // characters; 0: none
+	limit        int    // maximum number of characters; 0 means no limit
 	isOptional   bool
 }
 
@@ -95,7 +95,7 @@ func (f field) render() g.Node {
 type choiceField struct {
 	name, label string
 	value       string
-	options     []navigationEntry // the path of an entry is the value
+	options     []navigationEntry // the value of an option is the path of its entry
 }
 
 func (c choiceField) render() g.Node {
@@ -109,8 +109,7 @@ func (c choiceField) render() g.Node {
 	)
 }
 
-// faults returns a summary of the faults of a form, with a link to each field.
-// It returns nil without faults.
+// faults returns a summary of the faults of a form, with a link to each field; nil without faults.
 func (v *visit) faults(faults map[string]string) g.Node {
 	if len(faults) == 0 {
 		return nil

@@ -9,28 +9,26 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// A Host is the server that the pages are a part of.
+// A Host is the server whose listener also serves the pages.
 type Host interface {
-	// SignIn returns the operator with a token. It fails with the error to
-	// answer if the token is not valid, or if the address of the client has
-	// sent too many wrong ones.
+	// SignIn returns the operator with a token. It fails if the token is not valid, or if the
+	// client's address has sent too many wrong tokens. The error is ready for the response.
 	SignIn(w http.ResponseWriter, r *http.Request, token string) (*identity.Principal, error)
 
-	// OperatorOf returns the operator whose token has a SHA-256, nil if no
-	// token has it.
+	// OperatorOf returns the operator whose token has the SHA-256 sum, or nil if no token has that
+	// sum.
 	OperatorOf(sum [sha256.Size]byte) *identity.Principal
 
 	// Problem logs and counts an error, sets the headers of its problem, and returns the
 	// problem. It panics with http.ErrAbortHandler if the client has disconnected.
 	Problem(w http.ResponseWriter, r *http.Request, err error) Problem
 
-	// ReadBody reads a body of up to limit bytes. It reserves memory for the
-	// body until release is called. After a failure, release need not be
-	// called.
+	// ReadBody reads a body of up to limit bytes. It reserves memory for the body until the caller
+	// calls release. After an error, release need not be called.
 	ReadBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error)
 
-	// AcquireCheck returns a function to call after the check. It fails if
-	// another check runs, or if the server is stopping.
+	// AcquireCheck returns a function that the caller calls after the check. It fails if another
+	// check runs, or if the server is stopping.
 	AcquireCheck() (release func(), err error)
 
 	// AcceptsGzip reports whether the client of a request accepts gzip.
@@ -47,7 +45,7 @@ type Host interface {
 // A Problem is the description of an error for an operator.
 type Problem struct {
 	Status    int
-	Title     string // without a full stop
+	Title     string // text without a full stop
 	Detail    string // sentences
 	RequestID string
 }

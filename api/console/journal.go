@@ -19,8 +19,8 @@ type Journal interface {
 	Records(ctx context.Context, subject journal.Subject, limit int) ([]journal.Record, error)
 }
 
-// showRecords shows the orders of operators about a subject. back is the path
-// of the subject's page.
+// showRecords shows the records of the orders about a subject. back is the path of the subject's
+// page.
 func (v *visit) showRecords(title, about string, subject journal.Subject, back string) error {
 	found, err := v.opts.Journal.Records(v.ctx(), subject, shownRecords)
 	if err != nil {
@@ -46,8 +46,8 @@ func (v *visit) showRecords(title, about string, subject journal.Subject, back s
 	}})
 }
 
-// actionLinks returns links to pages, as a list. Links to orders are nil for
-// operators that may not give them.
+// actionLinks returns links to pages as a list. It leaves out nil links: orderLink returns nil if
+// the operator may not give the order.
 func actionLinks(links ...g.Node) g.Node {
 	return h.Ul(h.Class("actions"), g.Map(links, func(n g.Node) g.Node {
 		if n == nil {
@@ -57,7 +57,7 @@ func actionLinks(links ...g.Node) g.Node {
 	}))
 }
 
-// orderLink returns a link to the form of an order, nil if the operator may not give it.
+// orderLink returns a link to the form of an order, or nil if the operator may not give the order.
 func (v *visit) orderLink(href, text string) g.Node {
 	if !v.mayOrder() {
 		return nil

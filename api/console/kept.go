@@ -12,7 +12,7 @@ import (
 const (
 	keptCookie = "form-"
 	keptTime   = 15 * time.Minute
-	keptChunk  = 3500 // bytes of a cookie; browsers accept 4096 including its name
+	keptChunk  = 3500 // bytes in one cookie; browsers accept 4096, including the name
 	keptChunks = 4
 )
 
@@ -47,7 +47,8 @@ func (v *visit) keepForm() {
 	}
 }
 
-// readKept reads the text that was kept for the page, and deletes its cookies.
+// readKept reads the text of a form that was kept for the page, and deletes the cookies with the
+// text.
 func (v *visit) readKept() {
 	text := ""
 	for i := range keptChunks {

@@ -10,20 +10,20 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// A view is what a page shows inside the layout.
+// A view is the content of a page inside the layout.
 type view struct {
 	status    int    // default: 200
 	title     string // title of the window and heading
-	about     string // name of the page's object, such as an actor; "": none
+	about     string // name of the page's object, such as an actor; "" for no object
 	body      []g.Node
 	hasCharts bool
-	refresh   string // path to which the page redirects by itself; "": none
+	refresh   string // path to which the browser is redirected without a click; "" for no redirect
 }
 
 // htmxConfig turns off features that the policy of the pages does not permit.
 const htmxConfig = `{"includeIndicatorCSS": false, "allowEval": false, "history": false}`
 
-// show answers with a page.
+// show responds with a page.
 func (v *visit) show(s *view) error {
 	title := s.title
 	if s.about != "" {
@@ -61,8 +61,7 @@ func (v *visit) show(s *view) error {
 	return v.write(s.status, document)
 }
 
-// showFragment answers with a part of a page, with which htmx replaces the
-// previous one.
+// showFragment responds with a part of a page, with which htmx replaces the previous one.
 func (v *visit) showFragment(node g.Node) error { return v.write(0, node) }
 
 func (v *visit) write(status int, node g.Node) error {
@@ -101,7 +100,7 @@ func (v *visit) header() g.Node {
 	)
 }
 
-// isBelow reports whether the request is for the page at path, or for one below it.
+// isBelow reports whether the requested page is at path or below path.
 func (v *visit) isBelow(path string) bool {
 	at := strings.TrimPrefix(v.r.URL.Path, root)
 	return at == path || path != "/" && strings.HasPrefix(at, path+"/")

@@ -101,7 +101,7 @@ func (v *visit) group(actor domain.ActorID, group *repository.InspectedGroup, is
 	)
 }
 
-// effectOfGate returns a sentence about the result of a Peek of a group.
+// effectOfGate returns a sentence that says what a Peek of the group returns.
 func effectOfGate(group *repository.InspectedGroup, isFrozen bool) string {
 	switch open := group.Open; {
 	case isFrozen:
@@ -116,8 +116,8 @@ func effectOfGate(group *repository.InspectedGroup, isFrozen bool) string {
 	return "No bundle is open, and nothing waits."
 }
 
-// factsOfDomain returns the state of a domain with the content of an open
-// bundle, and when it is asked next.
+// factsOfDomain returns the state of the content request for an open bundle, and the time of the
+// next request.
 func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
 	all := []fact{{"Domain", stateOfDomain(b)}}
 	if !b.LacksContent() {
@@ -140,7 +140,7 @@ func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
 	return append(all, fact{"Next attempt", g.Text(next)})
 }
 
-// stateOfDomain returns the state of a domain with the content of a bundle.
+// stateOfDomain returns the state of the content request for a bundle.
 func stateOfDomain(b *domain.Bundle) g.Node {
 	t := b.ContentFailure
 	reason := func() g.Node {

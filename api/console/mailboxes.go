@@ -75,7 +75,7 @@ func (v *visit) showMailboxes(state, sort, after, fault, name string) error {
 	return v.show(&view{title: "Mailboxes", body: body})
 }
 
-// pluralOf returns the singular or plural for n things.
+// pluralOf returns one if n is 1, and otherwise many.
 func pluralOf(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -54,7 +54,7 @@ func TestMailboxes_100000AreListedFastAndSmall(t *testing.T) {
 	}
 	b := openSignedIn(t, func(o *console.Options, _ *api.Options) { o.Mailboxes = survey.New(many) })
 	for _, path := range []string{"/console/mailboxes", "/console/mailboxes?sort=events", "/console/"} {
-		fastest := time.Hour // the fastest of several attempts, because other programs share the machine
+		fastest := time.Hour // the minimum of several attempts, because other programs share the machine
 		for range 5 {
 			began := time.Now()
 			a := b.get(path).wants(http.StatusOK)

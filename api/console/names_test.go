@@ -21,12 +21,12 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// Names and texts that an attacker could choose, each with the word "planted".
-// The characters of names are limited; texts can contain any.
+// Names and texts that an attacker could choose, each with the word "planted". Names have a limited
+// set of characters; texts may contain any character.
 const (
 	plantedLabel = `planted "'><planted onload=x><script>planted()</script>`                 // printable ASCII
-	plantedName  = plantedLabel + " \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627" // with letters that people may type from right to left
-	plantedText  = plantedName + " \u202e\u2067\u200f\u0000{{.}} </bdi></pre></table>&lt;"   // with marks that change the direction
+	plantedName  = plantedLabel + " \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627" // with letters of scripts that are written from right to left
+	plantedText  = plantedName + " \u202e\u2067\u200f\u0000{{.}} </bdi></pre></table>&lt;"   // with characters that change the direction of text
 )
 
 // plantedActor has the maximum length of the name of an actor.
@@ -98,8 +98,7 @@ func groupOf(t *testing.T, name string) domain.Group {
 	return group
 }
 
-// dequeueAndReplay creates records and a waiting notice for an actor whose bundle
-// stays open.
+// dequeueAndReplay creates records and a pending notice for an actor whose bundle remains open.
 func (b *browser) dequeueAndReplay(name, id, why string) {
 	b.t.Helper()
 	ctx, actor := b.t.Context(), parseActor(b.t, name)
@@ -138,7 +137,7 @@ func (a *pageAnswer) checkPlanted() (n int) {
 	return n
 }
 
-func TestNames_OfOthersAreTextsOnEveryPage(t *testing.T) {
+func TestForeignNames_AreTextsOnEveryPage(t *testing.T) {
 	b := openPlanted(t)
 	planted := make(map[string]int)
 	visit := func(path string, a *pageAnswer) *pageAnswer {
@@ -167,12 +166,12 @@ func TestNames_OfOthersAreTextsOnEveryPage(t *testing.T) {
 		form := b.get(page(path) + queryOf(path)).wants(http.StatusOK).form(page(path))
 		form.Set("typed", plantedText)
 		form.Set("why", " ")
-		visit(path, b.post(page(path), form)) // the form is refused and shown with its text
+		visit(path, b.post(page(path), form)) // the hub refuses the form, and shows it with its text
 		form.Set("why", plantedName)
 		if form.Has("saw") {
 			form.Set("saw", `[{"name":"Actor","value":"planted <planted>"}]`)
 		}
-		visit(path, b.post(page(path), form)) // the form is refused because the state has changed
+		visit(path, b.post(page(path), form)) // the hub refuses the form, because the state has changed
 	}
 	for _, path := range []string{"/mailboxes/{actor}/bundles/{bundle}/look", "/dead-letters/{queue}/letters/{number}/look"} {
 		form := b.get(page(path)).wants(http.StatusOK).form(page(path))

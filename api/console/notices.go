@@ -50,7 +50,7 @@ func (v *visit) notices(actor domain.ActorID) (g.Node, error) {
 		stuck = g.Group{badge(bad, strconv.Itoa(report.Stuck.Notices)), g.Text(" since " + age(report.Stuck.Oldest, now))}
 	}
 	return g.Group{
-		h.P(g.Text("A Dequeue makes notices for the domain, for subscriptions and for watches. The hub delivers them at once. If that fails, it logs the error, and tries again about every ten seconds.")),
+		h.P(g.Text("A Dequeue creates notices for the domain, for subscriptions and for watches. The hub delivers them immediately. If a delivery fails, it logs the error, and retries about every ten seconds.")),
 		facts(
 			fact{"Waiting", number(int64(len(report.Waiting)))}, fact{"Oldest", g.Text(age(oldest, now))},
 			fact{"This node could not deliver", stuck},

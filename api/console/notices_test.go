@@ -21,12 +21,12 @@ func (unreachable) Notify(context.Context, domain.Notice) error {
 	return errors.New("its queue is away")
 }
 
-// A silentDomain answers a request once release is closed, with a failure.
+// A silentDomain replies to a content request with a failure, after release is closed.
 type silentDomain struct {
 	mu      sync.Mutex
-	asked   chan struct{} // gets an element for each request; nil: it fails at once
+	asked   chan struct{} // receives an element for each request; nil: requests fail immediately
 	release chan struct{}
-	failure domain.ContentFailure // zero: a default failure
+	failure domain.ContentFailure // reported failure; zero for a default failure
 }
 
 func (d *silentDomain) hold() (asked <-chan struct{}, release func()) {
@@ -102,7 +102,7 @@ func TestMailbox_ShowsNoticesThatWait(t *testing.T) {
 	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "This node could not deliver 1 since ")
 }
 
-func TestMailbox_SaysWhatItsGatesDo(t *testing.T) {
+func TestMailbox_ExplainsTheEffectOfItsGates(t *testing.T) {
 	b := openSignedIn(t)
 	b.save(actor, "TimeSeries", 1)
 	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "the next Peek opens one with the first events that wait")

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/journal"
 )
 
-// A jobTitle is the heading for jobs of a kind.
+// A jobTitle is the heading of the jobs of one kind.
 type jobTitle struct {
 	kind  domain.JobKind
 	title string
@@ -44,7 +44,8 @@ func (v *visit) jobTable(title string, jobs []domain.Job) g.Node {
 
 func jobPath(id domain.JobID) string { return link("objects", "jobs", string(id.Kind), id.UUID()) }
 
-// stateOfJob returns the state of a job, and why it has not ended.
+// stateOfJob returns the state of a job. For a running job that does not progress, it returns the
+// reason.
 func (v *visit) stateOfJob(j *domain.Job) g.Node {
 	now := v.opts.Clock()
 	switch {
@@ -60,7 +61,7 @@ func (v *visit) stateOfJob(j *domain.Job) g.Node {
 	return badge(jobStates[j.State], string(j.State))
 }
 
-// jobKind returns the kind of jobs in the path.
+// jobKind returns the kind of jobs that the path names.
 func (v *visit) jobKind() (jobTitle, error) {
 	if v.opts.Objects == nil {
 		return jobTitle{}, errNoObjects
@@ -100,7 +101,7 @@ func (v *visit) jobs() error {
 	return v.show(&view{title: kind.title, body: []g.Node{v.jobTable(kind.title, found), pager(first, next)}})
 }
 
-// findJob returns the job in the path.
+// findJob returns the job that the path names.
 func (v *visit) findJob() (domain.Job, error) {
 	kind, err := v.jobKind()
 	if err != nil {
@@ -151,7 +152,7 @@ func jobSubject(id domain.JobID) journal.Subject {
 	return journal.SubjectOf("job", string(id.Kind), id.UUID())
 }
 
-// stopJob shows the form that stops a job, or stops it.
+// stopJob shows the form that stops a job, or executes the form's order.
 func (v *visit) stopJob() error {
 	j, err := v.findJob()
 	if err != nil {
@@ -179,7 +180,7 @@ func (v *visit) stopJob() error {
 	})
 }
 
-// jobRecords shows the orders of operators about a job.
+// jobRecords shows the records of the orders about a job.
 func (v *visit) jobRecords() error {
 	j, err := v.findJob()
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// Objects has the objects that stores report about, and the jobs on them.
+// Objects are the use cases for the objects of reporting stores, and for the jobs on them.
 // [ledger.Service] implements it.
 type Objects interface {
 	// List returns a page of rows.
 	List(ctx context.Context, q ledger.Query) (ledger.Page, error)
 	// History returns a page of the rows of an object, from the newest to the oldest.
 	History(ctx context.Context, id ledger.RowID, limit int, token string) (ledger.Page, error)
-	// ListJobs returns up to limit jobs that began before a job of the same
-	// kind, newest first.
+	// ListJobs returns up to limit jobs of the kind of before, newest first, which began before
+	// that job.
 	ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error)
 	// Job returns a job.
 	Job(ctx context.Context, id domain.JobID) (domain.Job, error)
-	// StopJob ends a job that runs.
+	// StopJob ends a running job.
 	StopJob(ctx context.Context, id domain.JobID) (domain.Job, error)
 }
 
@@ -67,7 +67,7 @@ func (v *visit) objects() error {
 	return v.show(&view{title: "Objects", body: body})
 }
 
-// searchObjects returns a table of the rows with a bucket and a key.
+// searchObjects returns a table of the rows whose bucket and key match.
 func (v *visit) searchObjects(bucket, key, rows, page string) (g.Node, error) {
 	params := make(url.Values)
 	for name, text := range map[string]string{"bucket": bucket, "key": key} {
@@ -96,8 +96,7 @@ func (v *visit) searchObjects(bucket, key, rows, page string) (g.Node, error) {
 	return g.Group{damagedRows(&found), objectTable("No object is in this part of the list.", found.Rows), pager(first, next)}, nil
 }
 
-// damagedRows returns a notice that rows are missing on a page; nil if none
-// are.
+// damagedRows returns a notice that rows are missing on a page; nil if no row is missing.
 func damagedRows(page *ledger.Page) g.Node {
 	if len(page.Damaged) == 0 {
 		return nil

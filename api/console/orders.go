@@ -18,8 +18,8 @@ type orderKind struct {
 	effect      string
 	isDanger    bool
 
-	// state returns the state on which the decision is based. It fails if the
-	// order cannot be given.
+	// state returns the facts on which the operator's decision is based. It fails if the order is
+	// not possible.
 	state func(*orderTarget, *hub.Inspection) ([]fact, error)
 
 	carryOut func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error
@@ -28,16 +28,16 @@ type orderKind struct {
 // An orderTarget is the object of an order.
 type orderTarget struct {
 	actor   domain.ActorID
-	bundle  domain.BundleID   // for release and skip
-	group   domain.Group      // for replay
-	cabinet domain.CabinetKey // for abandon
+	bundle  domain.BundleID   // set for release and skip
+	group   domain.Group      // set for replay
+	cabinet domain.CabinetKey // set for abandon
 }
 
 // orderKinds are all orders, by their names in paths.
 var orderKinds = []orderKind{
 	{
 		name: "freeze", title: "Freeze", button: "Freeze the mailbox",
-		effect: "The actor can neither peek nor dequeue until the mailbox is thawed. What is sent to it is stored.",
+		effect: "The actor can neither peek nor dequeue until the mailbox is thawed. Events for it are still stored.",
 		state:  stateOfMailbox,
 		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error {
 			return o.Freeze(ctx, t.actor, by)
@@ -53,7 +53,7 @@ var orderKinds = []orderKind{
 	},
 	{
 		name: "release", title: "Release a bundle of", button: "Release the bundle",
-		effect: "The open bundle is taken back, and its events wait at the front again. The next Peek opens another bundle, under another id.",
+		effect: "The open bundle is withdrawn, and its events are the first that wait again. The next Peek opens another bundle, with another id.",
 		state:  stateOfBundle,
 		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error {
 			return o.Release(ctx, t.actor, t.bundle, by)
@@ -61,7 +61,7 @@ var orderKinds = []orderKind{
 	},
 	{
 		name: "skip", title: "Skip a bundle of", button: "Skip the bundle", isDanger: true,
-		effect: "The open bundle is closed, though its actor has not confirmed it. Its events will not be handed out again, unless the bundle is replayed while it is retained.",
+		effect: "The open bundle is closed, though its actor has not confirmed it. Its events will not be delivered again, unless the bundle is replayed while it is retained.",
 		state:  stateOfBundle,
 		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error {
 			return o.Skip(ctx, t.actor, t.bundle, by)
@@ -69,7 +69,7 @@ var orderKinds = []orderKind{
 	},
 	{
 		name: "replay", title: "Replay a bundle of", button: "Replay the last bundle",
-		effect: "The bundle that was closed last in the group is opened again, and the next Peek hands it out as it was. The actor gets its events twice.",
+		effect: "The bundle that was closed last in the group is opened again, and the next Peek returns it unchanged. The actor receives its events again.",
 		state:  stateOfGroup,
 		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error {
 			_, err := o.Replay(ctx, t.actor, t.group, by)
@@ -87,7 +87,7 @@ var orderKinds = []orderKind{
 	},
 }
 
-// giveOrder shows the form of an order about a mailbox, or executes it.
+// giveOrder shows the form of an order about a mailbox, or executes the order.
 func (v *visit) giveOrder() error {
 	actor, err := v.actor()
 	if err != nil {
@@ -126,8 +126,8 @@ func findOrder(name string) *orderKind {
 	return nil
 }
 
-// orderTarget returns the target in the fields of a form or of a link, and
-// hidden fields for it.
+// orderTarget returns the target that the fields of a form or link contain, and hidden fields for
+// it.
 func (v *visit) orderTarget(actor domain.ActorID) (t *orderTarget, fields []g.Node, err error) {
 	t = &orderTarget{actor: actor, cabinet: domain.CabinetKey{Recipient: actor}}
 	for _, f := range []struct {

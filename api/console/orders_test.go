@@ -62,7 +62,7 @@ func TestOrder_GivenTwiceIsRefusedWithWhatHasChanged(t *testing.T) {
 	form := filled(b.get(freezePath), freezePath)
 	b.post(freezePath, form).wants(http.StatusSeeOther)
 	a := b.post(freezePath, form).wants(http.StatusConflict)
-	require.Contains(t, a.text(), "has changed meanwhile")
+	require.Contains(t, a.text(), "the state on this page has changed")
 	require.Contains(t, a.text(), "Mailbox not frozen frozen")
 	require.Equal(t, "the actor asked for it", a.form(freezePath).Get("why"), "the text is kept")
 	require.Empty(t, a.form(freezePath).Get("typed"))
@@ -85,7 +85,7 @@ func TestOrder_OfAnOldPageIsRefused(t *testing.T) {
 	require.Contains(t, b.post(skip, form).wants(http.StatusConflict).text(), "The bundle is not open")
 }
 
-func TestOrder_WithoutWhatThePageShowedIsRefused(t *testing.T) {
+func TestOrder_WithoutTheShownStateIsRefused(t *testing.T) {
 	b := openSignedIn(t)
 	b.save(actor, "TimeSeries", 2)
 	form := filled(b.get(freezePath), freezePath)
@@ -96,7 +96,7 @@ func TestOrder_WithoutWhatThePageShowedIsRefused(t *testing.T) {
 	}
 }
 
-func TestOrders_DoWhatTheySay(t *testing.T) {
+func TestOrders_HaveTheirDescribedEffects(t *testing.T) {
 	b := openSignedIn(t)
 	b.save(actor, "TimeSeries", 2)
 	bundle := b.peek(actor)

@@ -15,8 +15,8 @@ type Node struct {
 	ID      string
 	Host    string
 	Version string
-	Level   int  // highest level of stores that it knows
-	IsThis  bool // it is the node that serves the page
+	Level   int  // highest store level that the node supports
+	IsThis  bool // the node serves this page
 }
 
 // A NodeLister returns the nodes that use the store, and the level of the
@@ -39,7 +39,7 @@ func (v *visit) overview() error {
 	return v.show(&view{title: "Overview", body: body, hasCharts: true})
 }
 
-// ratesPart shows the rates and charts again.
+// ratesPart returns the rates and charts, with which the page replaces the previous ones.
 func (v *visit) ratesPart() error { return v.showFragment(v.rates()) }
 
 // rates shows the newest values, the charts, and the table that the charts are drawn from.
@@ -95,7 +95,7 @@ func tableOfSamples(all []sample) g.Node {
 	)
 }
 
-// text returns a value for readers, "–" if it is not known.
+// text returns a value for display, or "–" if the metric does not exist.
 func (r metricReading) text() string {
 	switch {
 	case !r.isKnown:
@@ -106,7 +106,7 @@ func (r metricReading) text() string {
 	return fmt.Sprintf("%.2f", r.value)
 }
 
-// nodes shows the nodes that work on the store.
+// nodes lists the nodes that use the store.
 func (v *visit) nodes() (g.Node, error) {
 	if v.opts.Nodes == nil {
 		return h.P(g.Text("This node runs version " + v.opts.Version + ".")), nil

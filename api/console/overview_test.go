@@ -41,7 +41,7 @@ func TestOverview_ShowsRatesAndATableOfTheLastHour(t *testing.T) {
 	}
 	require.Equal(t, 181, rows, "those of an hour, and the heading")
 	require.Less(t, len(a.body), 150<<10)
-	counter.Reset() // the process was replaced, so its counters begin at 0
+	counter.Reset() // simulates a restarted process, whose counters begin at 0
 	b.clock.advance(20 * time.Second)
 	b.console.TakeSample()
 	require.Contains(t, b.get("/console/part/rates").wants(http.StatusOK).body, "–")
@@ -59,7 +59,7 @@ func TestOverview_ListsNodes(t *testing.T) {
 	require.Contains(t, text, "b <b> v2 3")
 }
 
-func TestSample_ArrivesWhereAHubHasNoOtherData(t *testing.T) {
+func TestSample_IsOnlyForHubsWithoutOtherData(t *testing.T) {
 	b := openSignedIn(t)
 	require.Contains(t, b.get("/console/").text(), "Send sample traffic")
 	page := b.get("/console/sample").wants(http.StatusOK)

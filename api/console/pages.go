@@ -17,12 +17,12 @@ const (
 // A pageRoute is the page at one path.
 type pageRoute struct {
 	method, path string        // path is below root
-	role         identity.Role // role that an operator needs; "": also for requests without a session
+	role         identity.Role // role that an operator needs; "" also serves requests without a session
 	serve        func(*visit) error
 }
 
-// isFragment reports whether the page is a part of another one, which htmx
-// fetches repeatedly. Such requests do not extend a session.
+// isFragment reports whether the page is a part of another page, which htmx fetches repeatedly.
+// Requests for such parts do not extend a session.
 func (p *pageRoute) isFragment() bool { return strings.HasPrefix(p.path, "/part/") }
 
 // The roles of operators.
@@ -35,7 +35,7 @@ const (
 // the form; so a form whose session has ended can be shown again.
 var pages []pageRoute
 
-func init() { // in init, because pages refer to the table through the navigation
+func init() { // not an initializer of pages, because pages refer to the table through the navigation
 	pages = []pageRoute{
 		{get, "/", look, (*visit).overview},
 		{get, "/part/rates", look, (*visit).ratesPart},

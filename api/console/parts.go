@@ -12,9 +12,8 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// The elements of pages. Functions that are called often are not inlined: the
-// compiler would copy the functions of package gomponents into each call, which
-// took 0.1 MB of the program.
+// The elements of pages. Functions that are called often are not inlined: the compiler would copy
+// the functions of package gomponents into each call, which added 0.1 MB to the program.
 
 // bdi returns a text from outside, isolated so that its direction does not
 // reorder its surroundings.
@@ -22,12 +21,12 @@ import (
 //go:noinline
 func bdi(text string) g.Node { return g.El("bdi", g.Text(text)) }
 
-// code returns an id, or another text that readers copy exactly.
+// code returns an id, or another text that operators copy exactly.
 //
 //go:noinline
 func code(text string) g.Node { return h.Code(bdi(text)) }
 
-// number returns a whole number with its digits in groups.
+// number returns a whole number with its digits in groups of three.
 //
 //go:noinline
 func number(n int64) g.Node { return g.Text(groupDigits(n)) }
@@ -50,8 +49,7 @@ func groupDigits(n int64) string {
 	return text
 }
 
-// moment returns a time in UTC in the format of RFC 3339, "–" for the zero
-// time.
+// moment returns a time in UTC in the format of RFC 3339, or "–" for the zero time.
 //
 //go:noinline
 func moment(t time.Time) g.Node {
@@ -90,7 +88,7 @@ func duration(d time.Duration) string {
 	return ""
 }
 
-// sortedKeys returns the names of a map in order.
+// sortedKeys returns the keys of a map in alphabetical order.
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 // indentJSON returns JSON with one member per line.
@@ -124,8 +122,8 @@ func badge(kind badgeKind, word string) g.Node {
 	return h.Span(h.Class("badge "+string(kind)), g.Text(word))
 }
 
-// notice returns a highlighted paragraph. Screen readers announce a bad one at
-// once.
+// notice returns a highlighted paragraph. Screen readers announce a notice of the kind bad
+// immediately.
 //
 //go:noinline
 func notice(kind badgeKind, nodes ...g.Node) g.Node {
@@ -162,7 +160,7 @@ type tableView struct {
 	caption string
 	columns []column
 	rows    [][]g.Node
-	empty   string // sentence in place of a table without rows
+	empty   string // sentence that replaces a table without rows
 }
 
 func (t *tableView) render() g.Node {
@@ -193,8 +191,8 @@ func (t *tableView) render() g.Node {
 	)
 }
 
-// pager returns links to the first and the next part of a list. For an empty
-// path there is no link.
+// pager returns links to the first and the next part of a list. It leaves out the link for an empty
+// path.
 //
 //go:noinline
 func pager(first, next string) g.Node {

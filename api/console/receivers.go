@@ -23,7 +23,7 @@ type ReceiverLister interface {
 	Owned(ctx context.Context, owner domain.ActorID) ([]receiverlist.Receiver, error)
 	// Subscription returns a subscription of an owner.
 	Subscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (receiverlist.Receiver, error)
-	// Consumers returns some consumers of the broker, in the same order.
+	// Consumers returns the consumers of the broker with these ids, in the order of ids.
 	Consumers(ctx context.Context, ids []domain.PartyID) ([]receiverlist.Receiver, error)
 }
 
@@ -67,7 +67,7 @@ func (v *visit) rowOfReceiver(r *receiverlist.Receiver) []g.Node {
 	}
 }
 
-// nameOfReceiver returns the link to the page of a receiver.
+// nameOfReceiver returns a link to the page of a receiver.
 func nameOfReceiver(r *receiverlist.Receiver) g.Node {
 	switch r.Kind {
 	case receiverlist.Consumer:
@@ -77,7 +77,7 @@ func nameOfReceiver(r *receiverlist.Receiver) g.Node {
 	default:
 		id := r.Subscription.String()
 		if r.Owner == (domain.ActorID{}) {
-			return code(id) // its definition could not be read
+			return code(id) // the receiver's definition could not be read
 		}
 		return g.Group{bdi(r.Owner.String()), g.Text(" "), anchor(link("subscriptions", r.Owner.String(), id), id)}
 	}
@@ -96,7 +96,7 @@ func receiverState(r *receiverlist.Receiver) g.Node {
 	return badge(receiverStates[r.State], r.State)
 }
 
-// streamName returns the topic of a stream, or a description of the stream.
+// streamName returns the topic of a stream, or a description of a stream without a topic.
 func streamName(s domain.StreamName) string {
 	if topic, isTopic := s.Topic(); isTopic {
 		return topic
@@ -116,8 +116,8 @@ func receiverStateOptions() []navigationEntry {
 	return options
 }
 
-// receiverFacts returns the state of the calls to a receiver, preceded by the
-// reason if it is not called.
+// receiverFacts returns the state of the calls to a receiver. If the receiver is not called, the
+// reason precedes the state.
 func (v *visit) receiverFacts(r *receiverlist.Receiver) g.Node {
 	now := v.opts.Clock()
 	ago := func(text string) g.Node {
@@ -143,8 +143,8 @@ func (v *visit) receiverFacts(r *receiverlist.Receiver) g.Node {
 	return g.Group{receiverAdvice(r), facts(all...)}
 }
 
-// receiverAdvice returns why a receiver is not called, and what to do about it;
-// nil if it is called.
+// receiverAdvice returns the reason why a receiver is not called, and advice for the operator; nil
+// if the receiver is called.
 func receiverAdvice(r *receiverlist.Receiver) g.Node {
 	say := func(nodes ...g.Node) g.Node { return notice(warn, h.P(nodes...)) }
 	switch {

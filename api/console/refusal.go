@@ -10,7 +10,7 @@ import (
 // A pageError is the reason why a page is not served, as text for its operator.
 type pageError struct {
 	status int
-	title  string // without a full stop
+	title  string // text without a full stop
 	detail string // sentences
 }
 

@@ -15,7 +15,7 @@ import (
 // without real users.
 type SampleSender func(ctx context.Context) (actor domain.ActorID, n int, err error)
 
-// showSample shows the form that sends sample traffic, or what was sent.
+// showSample shows the form that sends sample traffic, or the events that were sent.
 func (v *visit) showSample() error {
 	if v.opts.SendSample == nil {
 		return errNoSample
@@ -40,7 +40,7 @@ const SampleActor = "sample-actor"
 
 var errNoSample = &pageError{http.StatusNotFound, "This hub takes no sample traffic", "A hub on Azure, or with the setting production, has data that others depend on. Start one with its own engine to try it."}
 
-// arrived returns the events that wait for an actor.
+// arrived returns the waiting events of an actor.
 func (v *visit) arrived(actor domain.ActorID) (g.Node, error) {
 	found, err := v.opts.Operator.Inspect(v.ctx(), actor)
 	if err != nil {
@@ -69,7 +69,7 @@ func (v *visit) sendSample() error {
 		return errNoSample
 	}
 	_, n, err := v.opts.SendSample(v.ctx())
-	v.sampled.AddAccepted(n) // also after a failure, which may affect only some events
+	v.sampled.AddAccepted(n) // counted also after a failure, which may affect only some events
 	if err != nil {
 		return err
 	}

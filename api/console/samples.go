@@ -17,11 +17,11 @@ const (
 type seriesKind struct {
 	title  string
 	metric string
-	isRate bool // the metric is a counter; its growth per second is shown
-	isMax  bool // the highest value over its labels is used, otherwise the sum
+	isRate bool // the metric is a counter, of which the chart shows the growth per second
+	isMax  bool // the chart shows the maximum over the metric's labels; if false, the sum
 }
 
-// seriesKinds are the columns of the charts' table.
+// seriesKinds are the columns of the table beside the charts.
 var seriesKinds = []seriesKind{
 	{title: "Accepted events a second", metric: "messagehub_events_accepted_total", isRate: true},
 	{title: "Dequeued events a second", metric: "messagehub_events_dequeued_total", isRate: true},
@@ -72,7 +72,7 @@ func (s *samples) add(at time.Time, gathered []metricReading) {
 			continue
 		}
 		elapsed, before := at.Sub(s.all[len(s.all)-1].at).Seconds(), s.before[i]
-		if grown := now.value - before.value; elapsed > 0 && grown >= 0 { // a counter that did not exist before began with 0
+		if grown := now.value - before.value; elapsed > 0 && grown >= 0 { // a counter that did not exist at the previous reading began at 0
 			next.values[i] = metricReading{grown / elapsed, true}
 		}
 	}
@@ -121,8 +121,8 @@ func readFamily(family *dto.MetricFamily, isMax bool) (r metricReading) {
 	return r
 }
 
-// Run takes the samples of the charts until ctx ends. Then it ends a running
-// check, and waits for it.
+// Run takes the samples of the charts until ctx ends. Before it returns, it cancels a running check
+// and waits for the end of the check.
 func (c *Console) Run(ctx context.Context) {
 	defer c.work.Wait()
 	defer c.endCheck()

@@ -11,16 +11,15 @@ import (
 	"time"
 )
 
-// A sealer seals texts that clients keep and can neither read nor change:
-// AES-256-GCM.
+// A sealer encrypts and authenticates texts with AES-256-GCM. Clients store these texts, and can
+// neither read nor change them.
 type sealer struct {
 	aead   cipher.AEAD
 	clock  func() time.Time
 	random io.Reader
 }
 
-// newSealer derives the key from a secret, or generates one if the secret is
-// empty.
+// newSealer derives the key from a secret. If the secret is empty, it generates a random key.
 func newSealer(secret string, clock func() time.Time, random io.Reader) *sealer {
 	raw := []byte(secret)
 	if secret == "" {
@@ -50,8 +49,8 @@ func randomBytes(random io.Reader, n int) []byte {
 	return b
 }
 
-// A sealed is the content of a sealed text.
-type sealed struct {
+// A sealedContent is the decrypted content of a sealed text.
+type sealedContent struct {
 	Expires int64           `json:"expires"` // seconds since 1970
 	Content json.RawMessage `json:"content"`
 }
@@ -62,7 +61,7 @@ func (s *sealer) seal(purpose string, content any, expires time.Time) string {
 	if err != nil {
 		panic(err) // contents are structs of texts and numbers, which can be encoded
 	}
-	plain, err := json.Marshal(sealed{expires.Unix(), inner})
+	plain, err := json.Marshal(sealedContent{expires.Unix(), inner})
 	if err != nil {
 		panic(err) // the content is valid JSON
 	}
@@ -70,9 +69,8 @@ func (s *sealer) seal(purpose string, content any, expires time.Time) string {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, plain, []byte(purpose)))
 }
 
-// open decodes the content of a sealed text into content, and returns when the
-// text expires. It returns false if the text was not sealed with the same key
-// for the same purpose, or has expired.
+// open decrypts a sealed text into content, and returns the time when the text expires. It returns
+// false if the text was not sealed with the same key for the same purpose, or if it has expired.
 func (s *sealer) open(purpose, text string, content any) (expires time.Time, isValid bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(raw) < s.aead.NonceSize() {
@@ -83,7 +81,7 @@ func (s *sealer) open(purpose, text string, content any) (expires time.Time, isV
 	if err != nil {
 		return time.Time{}, false
 	}
-	var envelope sealed
+	var envelope sealedContent
 	if json.Unmarshal(plain, &envelope) != nil || json.Unmarshal(envelope.Content, content) != nil {
 		return time.Time{}, false
 	}

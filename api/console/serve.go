@@ -14,7 +14,7 @@ import (
 // policy permits scripts, styles, requests and forms of the console only.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// formBytes is the limit of a form.
+// formBytes is the maximum size of a form's body.
 const formBytes = 64 << 10
 
 var crossOrigin = http.NewCrossOriginProtection()
@@ -42,12 +42,12 @@ func (e *edge) serve(p *pageRoute) http.HandlerFunc {
 	}
 }
 
-// errAnswered reports that the request has already been answered.
+// errAnswered reports that the response has already been sent.
 var errAnswered = errors.New("the request is answered")
 
-// setHeaders sets the headers of each answer. Pages are not compressed: they
-// contain the token of forms next to texts from outside, and the length of a
-// compressed page would leak information about the token.
+// setHeaders sets the headers of each response. Pages are not compressed: they contain the token of
+// forms next to texts from outside, and the length of a compressed page would leak information
+// about the token.
 func (v *visit) setHeaders() {
 	header := v.w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -59,7 +59,7 @@ func (v *visit) setHeaders() {
 	header.Set("Cache-Control", "no-store")
 }
 
-// authorize reads the form, and refuses requests that must not reach the page.
+// authorize reads the form, and refuses requests that the page must not serve.
 func (v *visit) authorize() error {
 	if v.isFromOtherSite() {
 		return v.continueHere(v.r.URL.RequestURI())
@@ -91,18 +91,16 @@ func (v *visit) authorize() error {
 	return nil
 }
 
-// isFromOtherSite reports whether the request came from a link on another site:
-// then the browser has not sent the cookie of the session, although it may have
-// one.
+// isFromOtherSite reports whether the request came from a link on another site. With such a
+// request, a browser does not send the cookie of a session, even if it has one.
 func (v *visit) isFromOtherSite() bool {
 	site := v.r.Header.Get("Sec-Fetch-Site")
 	return !v.isPost() && v.cookie(sessionCookie) == "" && v.page.path != callbackPath &&
 		(site == "cross-site" || site == "same-site") && v.r.Header.Get("Sec-Fetch-Mode") == "navigate"
 }
 
-// continueHere answers with a page that redirects to a path of the console.
-// With that request the browser sends the cookie of the session, because it
-// comes from the console.
+// continueHere responds with a page that redirects to a path of the console. The redirected request
+// comes from the console, so the browser sends the cookie of the session.
 func (v *visit) continueHere(path string) error {
 	if err := v.show(&view{title: "One moment", refresh: path, body: []g.Node{h.P(h.A(h.Href(path), g.Text("Continue")))}}); err != nil {
 		return err
@@ -110,8 +108,7 @@ func (v *visit) continueHere(path string) error {
 	return errAnswered
 }
 
-// askToSignIn answers with the page for signing in, and keeps the text of a
-// sent form.
+// askToSignIn responds with the page for signing in, and keeps the text of a sent form.
 func (v *visit) askToSignIn() error {
 	next := v.r.URL.RequestURI()
 	if v.isPost() {
@@ -142,10 +139,10 @@ func (v *visit) readForm() error {
 	return nil
 }
 
-// noteRefusal logs why a request was refused.
+// noteRefusal logs the reason why a request was refused.
 func (v *visit) noteRefusal(why string) { v.host.Note(v.ctx(), slog.String("refused", why)) }
 
-// showError answers with a page about an error.
+// showError responds with a page about an error.
 func (v *visit) showError(err error) {
 	var p Problem
 	if refused, ok := errors.AsType[*pageError](err); ok {
@@ -161,7 +158,7 @@ func (v *visit) showError(err error) {
 	_ = v.show(&view{
 		status: p.Status, title: p.Title,
 		body: []g.Node{
-			h.P(bdi(cmp.Or(p.Detail, "The log of the hub has more."))),
+			h.P(bdi(cmp.Or(p.Detail, "The log of the hub has the details."))),
 			g.If(p.RequestID != "", h.P(g.Text("Request id: "), code(p.RequestID))),
 			h.P(h.A(h.Href(back), g.Text("Open the page again"))),
 		},

@@ -81,7 +81,7 @@ func TestPages_AskToSignIn(t *testing.T) {
 	b := open(t)
 	for _, path := range console.PathsOf(http.MethodGet) {
 		switch {
-		case strings.HasPrefix(path, "/sign-in/"): // other tests cover these
+		case strings.HasPrefix(path, "/sign-in/"): // other tests cover these pages
 		case path == "/sign-in":
 			b.get(b.samplePath(path)).wants(http.StatusOK)
 		case strings.HasPrefix(path, "/part/"):
@@ -132,7 +132,7 @@ func TestPages_ThatDoNotExistHaveALinkToTheOverview(t *testing.T) {
 	require.NotContains(t, a.body, "nothing<script>")
 }
 
-func TestRoot_LeadsToTheConsoleWhereOperatorsAre(t *testing.T) {
+func TestRoot_LeadsToTheConsoleOnTheOperatorsListener(t *testing.T) {
 	b := open(t)
 	for _, path := range []string{"/", "/console"} {
 		require.Equal(t, "/console/", b.get(path).wants(http.StatusSeeOther).header.Get("Location"))
@@ -200,10 +200,10 @@ func TestSession_CookieIsOnlyForTheServer(t *testing.T) {
 	require.NotContains(t, cookie, "Domain")
 }
 
-func TestSession_EndsWithoutRequestsAndInAnyCase(t *testing.T) {
+func TestSession_EndsWhenIdleAndAtItsMaximum(t *testing.T) {
 	b := openSignedIn(t)
 	b.clock.advance(console.SessionIdle - time.Minute)
-	b.get("/console/").wants(http.StatusOK) // this renews the session
+	b.get("/console/").wants(http.StatusOK) // the request renews the session
 	b.clock.advance(console.SessionIdle - time.Minute)
 	b.get("/console/").wants(http.StatusOK)
 	b.clock.advance(console.SessionIdle)
@@ -237,7 +237,7 @@ func TestSession_IsSharedByNodesWithTheSameKey(t *testing.T) {
 	different.get("/console/").wants(http.StatusSeeOther)
 }
 
-func TestSession_OfAnotherHubOfTheMachineStays(t *testing.T) {
+func TestSession_OfAnotherHubOnTheMachineIsKept(t *testing.T) {
 	first, second := openSignedIn(t), open(t)
 	second.client.Jar = first.client.Jar // cookie jars distinguish hosts and not ports, as browsers do
 	second.get("/console/").wants(http.StatusSeeOther)

@@ -16,8 +16,8 @@ const (
 
 	sessionIdle   = 30 * time.Minute // maximum time without a request
 	sessionTime   = 8 * time.Hour    // maximum duration
-	accountTime   = time.Hour        // maximum duration for an account of an issuer, which may lose its roles meanwhile
-	renewalPeriod = time.Minute      // minimum time between two cookies of a session
+	accountTime   = time.Hour        // maximum duration for an account of an issuer, which may lose its roles during the session
+	renewalPeriod = time.Minute      // minimum interval between two cookies of a session
 )
 
 // A browserSession is the content of the sealed cookie of a browser. Before the
@@ -31,8 +31,8 @@ type browserSession struct {
 	Account *identity.Account `json:"account,omitempty"` // account at the issuer
 }
 
-// readSession reads the session of the request. A request without one gets a
-// new one, whose cookie is sent only if a form needs it.
+// readSession reads the session of the request. A request without a session starts a new one, whose
+// cookie is set only if a form needs it.
 func (v *visit) readSession() {
 	s := new(browserSession)
 	expires, isValid := v.sealer.open(sessionCookie, v.cookie(sessionCookie), s)
@@ -50,7 +50,7 @@ func (v *visit) readSession() {
 	}
 }
 
-// operatorOf returns the operator of a session, nil if no operator has signed in or
+// operatorOf returns the operator of a session. It returns nil if no operator has signed in, or if
 // the login is no longer valid.
 func (v *visit) operatorOf(s *browserSession) *identity.Principal {
 	switch {
@@ -62,14 +62,13 @@ func (v *visit) operatorOf(s *browserSession) *identity.Principal {
 	return nil
 }
 
-// newSession returns a session with a new token of forms, which ends after
-// limit.
+// newSession returns a session with a new form token, which ends after limit.
 func (v *visit) newSession(s browserSession, limit time.Duration) *browserSession {
 	s.Form, s.Ends = randomBytes(v.opts.Random, 16), v.opts.Clock().Add(limit).Unix()
 	return &s
 }
 
-// beginSession replaces the session of the browser.
+// beginSession replaces the browser's session by a new one.
 func (v *visit) beginSession(s browserSession, limit time.Duration) {
 	v.session = v.newSession(s, limit)
 	v.operator = v.operatorOf(v.session)
@@ -87,25 +86,25 @@ func (v *visit) sendSession() {
 	v.isSessionSent = true
 }
 
-// needSession ensures that the browser gets the cookie of the session whose
-// token a form contains.
+// needSession ensures that the browser receives the cookie of the session, because a form contains
+// the session's token.
 func (v *visit) needSession() {
 	if !v.isSessionSent && v.isNewSession() {
 		v.sendSession()
 	}
 }
 
-// isNewSession reports whether the browser does not have the session yet.
+// isNewSession reports whether the browser has not received the session's cookie yet.
 func (v *visit) isNewSession() bool {
 	shown := new(browserSession)
 	_, isValid := v.sealer.open(sessionCookie, v.cookie(sessionCookie), shown)
 	return !isValid || !bytes.Equal(shown.Form, v.session.Form)
 }
 
-// formToken returns the token in the forms of the session.
+// formToken returns the token that the session's forms contain.
 func (s *browserSession) formToken() string { return base64.RawURLEncoding.EncodeToString(s.Form) }
 
-// hasFormToken reports whether the token of a form is that of the session.
+// hasFormToken reports whether a form contains the token of the session.
 func (s *browserSession) hasFormToken(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.formToken())) == 1
 }

@@ -13,7 +13,7 @@ import (
 
 const (
 	passwordField = "token"
-	maxName       = 80 // characters of the name of an operator
+	maxName       = 80 // maximum number of characters of an operator's name
 )
 
 // showSignIn shows the form with which an operator signs in.
@@ -24,7 +24,7 @@ func (v *visit) showSignIn() error {
 	return v.showSignInForm(http.StatusOK, nil)
 }
 
-// showSignInForm shows the form with its faults.
+// showSignInForm shows the form with the faults of its fields.
 func (v *visit) showSignInForm(status int, faults map[string]string) error {
 	return v.show(&view{
 		status: status, title: "Sign in",
@@ -46,7 +46,7 @@ func (v *visit) showSignInForm(status int, faults map[string]string) error {
 	})
 }
 
-// signIn begins the session of an operator with a token.
+// signIn begins the session of an operator who has entered a token.
 func (v *visit) signIn() error {
 	name, token := strings.TrimSpace(v.value("name")), strings.TrimSpace(v.value(passwordField))
 	faults := make(map[string]string)
@@ -69,8 +69,7 @@ func (v *visit) signIn() error {
 	return v.redirect(v.pathAfterSignIn())
 }
 
-// faultOfName returns what is wrong with the name of an operator, "" if it is
-// valid.
+// faultOfName returns the fault in an operator's name, or "" if the name is valid.
 func faultOfName(name string) string {
 	switch {
 	case name == "":
@@ -83,7 +82,7 @@ func faultOfName(name string) string {
 	return ""
 }
 
-// pathAfterSignIn returns the page to show after signing in.
+// pathAfterSignIn returns the path of the page that is shown after signing in.
 func (v *visit) pathAfterSignIn() string {
 	next := v.value("next")
 	if below, ok := strings.CutPrefix(next, root+"/"); ok && !strings.HasPrefix(below, "/") && !strings.HasPrefix(below, "sign-") && !strings.ContainsAny(next, "\\\r\n") {
@@ -96,8 +95,8 @@ func (v *visit) pathAfterSignIn() string {
 // account, with the typed name in parentheses.
 func (v *visit) operatorName() string { return v.operator.RecordName(v.session.Name) }
 
-// showSignOut asks whether to sign out. It is shown for a sign-out form of
-// another session.
+// showSignOut asks whether to sign out. It is shown if the sign-out form belongs to another
+// session.
 func (v *visit) showSignOut() error {
 	return v.show(&view{title: "Sign out", body: []g.Node{v.formTo(link("sign-out"), button("Sign out"))}})
 }

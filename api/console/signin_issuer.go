@@ -18,8 +18,8 @@ const (
 	attemptTime   = 10 * time.Minute
 )
 
-// A pendingAttempt is an attempt to sign in at the issuer, and the page to show
-// after it.
+// A pendingAttempt is an attempt to sign in at the issuer, and the path of the page that is shown
+// afterwards.
 type pendingAttempt struct {
 	identity.Attempt
 	Next string `json:"next"`
@@ -37,8 +37,8 @@ func (v *visit) startSignIn() error {
 		return v.showFailedSignIn(err)
 	}
 	expires := v.opts.Clock().Add(attemptTime)
-	// The issuer redirects the browser back from another site, so the browser
-	// would not send a strict cookie.
+	// The issuer redirects the browser from another site, and with such a request browsers do not
+	// send cookies with SameSite=Strict.
 	v.setCookie(attemptCookie, v.sealer.seal(attemptCookie, pendingAttempt{attempt, v.pathAfterSignIn()}, expires), expires, http.SameSiteLaxMode)
 	return v.redirect(address)
 }
@@ -76,7 +76,7 @@ func (v *visit) finishSignIn() error {
 	return v.continueHere(attempt.Next)
 }
 
-// showFailedSignIn shows why an account was not signed in.
+// showFailedSignIn shows the reason why an account was not signed in.
 func (v *visit) showFailedSignIn(err error) error {
 	e, ok := errors.AsType[*identity.Error](err)
 	if !ok {

@@ -103,7 +103,7 @@ func TestSignIn_AtAnIssuerIsRefusedOutsideItsAttempt(t *testing.T) {
 	b := openWithIssuer(t, "operator")
 	path := b.begin("/console/")
 	other := openWithIssuer(t, "operator")
-	other.get(path).wants(http.StatusUnauthorized) // another browser may not use the attempt
+	other.get(path).wants(http.StatusUnauthorized) // another browser cannot complete the attempt
 	b.get(strings.Replace(path, "state=", "state=x", 1)).wants(http.StatusUnauthorized)
 	b.get(path).wants(http.StatusUnauthorized) // the attempt has ended
 
@@ -132,7 +132,7 @@ func TestSession_OfAnAccountEndsWithinAnHour(t *testing.T) {
 	b.get("/console/").wants(http.StatusSeeOther)
 }
 
-func TestSignIn_WithoutAnIssuerHasNoOtherWay(t *testing.T) {
+func TestSignIn_WithoutAnIssuerNeedsAToken(t *testing.T) {
 	b := open(t)
 	require.NotContains(t, b.get("/console/sign-in").text(), "Sign in at")
 	b.get("/console/sign-in/start").wants(http.StatusNotFound)
@@ -143,7 +143,7 @@ func TestSession_IsNotReplacedByALinkOfAnotherSite(t *testing.T) {
 	b := openSignedIn(t)
 	fresh := b.newClient()
 	signedIn := b.client
-	b.client = fresh // the browser does not send the cookie with such a request
+	b.client = fresh // browsers do not send the session cookie with a request from another site
 	a := b.get("/console/mailboxes?state=open", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate").wants(http.StatusOK)
 	require.Empty(t, a.header["Set-Cookie"])
 	require.Contains(t, a.body, `content="0; url=/console/mailboxes?state=open"`)

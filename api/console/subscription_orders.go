@@ -13,19 +13,19 @@ func subscriptionSubject(id domain.SubscriptionID) journal.Subject {
 	return journal.SubjectOf("subscription", id.String())
 }
 
-// pauseSubscription shows the form that pauses a subscription, or pauses it.
+// pauseSubscription shows the form that pauses a subscription, or executes the form's order.
 func (v *visit) pauseSubscription() error {
 	return v.orderSubscription("pause", true, &confirmation{
 		title: "Pause subscription", button: "Pause the subscription",
-		effect: "The receiver is not called until the subscription is resumed, by an operator or by its owner. Messages wait meanwhile, until their retention has passed.",
+		effect: "The receiver is not called until the subscription is resumed, by an operator or by its owner. Messages wait until then, or until their retention has passed.",
 	})
 }
 
-// resumeSubscription shows the form that resumes a subscription, or resumes it.
+// resumeSubscription shows the form that resumes a subscription, or executes the form's order.
 func (v *visit) resumeSubscription() error {
 	return v.orderSubscription("resume", false, &confirmation{
 		title: "Resume subscription", button: "Resume the subscription",
-		effect: "The receiver is called again at once, also if it was paused because of failures, by 410 Gone or by Retry-After.",
+		effect: "The receiver is called again immediately, even if it was paused because of failures, by 410 Gone or by Retry-After.",
 	})
 }
 
@@ -54,7 +54,7 @@ func (v *visit) orderSubscription(what string, isPaused bool, c *confirmation) e
 	return v.confirm(c)
 }
 
-// replayDelivery shows the form that repeats a delivery, or repeats it.
+// replayDelivery shows the form that repeats a delivery, or executes the form's order.
 func (v *visit) replayDelivery() error {
 	owner, id, err := v.deliveryOf()
 	if err != nil {
@@ -66,7 +66,7 @@ func (v *visit) replayDelivery() error {
 	}
 	return v.confirm(&confirmation{
 		title: "Make again delivery", about: id.String(), button: "Make the delivery again",
-		effect: "The receiver is called with the message again, with all attempts. A receiver that has processed it gets it twice.",
+		effect: "The receiver is called with the message again, with all attempts. A receiver that has already processed it receives it twice.",
 		typed:  owner.String(), typedLabel: "Owner",
 		state: []fact{textFact("Owner", owner.String()), textFact("Delivery", id.String()), textFact("State", string(x.State))},
 		carryOut: func(by hub.AdminAction) error {
@@ -78,7 +78,7 @@ func (v *visit) replayDelivery() error {
 	})
 }
 
-// subscriptionRecords shows the orders of operators about a subscription.
+// subscriptionRecords shows the records of the orders about a subscription.
 func (v *visit) subscriptionRecords() error {
 	owner, id, err := v.subscriptionOf()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// Subscriptions has the subscriptions of all owners. [subscribe.Service]
+// Subscriptions are the use cases for the subscriptions of all owners. [subscribe.Service]
 // implements it.
 type Subscriptions interface {
 	// Get returns a subscription of an owner with its delivery.
@@ -25,8 +25,8 @@ type Subscriptions interface {
 	SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*subscribe.Subscription, error)
 }
 
-// Deliveries has the deliveries of subscriptions. [inspect.Service] implements
-// it.
+// Deliveries are the use cases that read the deliveries of subscriptions. [inspect.Service]
+// implements it.
 type Deliveries interface {
 	// List returns a page of the deliveries of a subscription.
 	List(ctx context.Context, reader inspect.Reader, q inspect.Query) (*inspect.Page, error)
@@ -43,11 +43,10 @@ type Replayer interface {
 // shownDeliveries is the number of deliveries on a page.
 const shownDeliveries = 50
 
-// operatorReader reads the deliveries of all subscriptions.
+// operatorReader is the reader for operators, who may read the deliveries of all subscriptions.
 var operatorReader = inspect.Reader{IsOperator: true}
 
-// subscriptions lists the subscriptions of one owner, or those of all owners in
-// a state.
+// subscriptions lists the subscriptions of one owner, or all subscriptions in a state.
 func (v *visit) subscriptions() error {
 	if v.opts.Receivers == nil {
 		return errNoReceivers
@@ -80,7 +79,7 @@ func (v *visit) subscriptions() error {
 	}})
 }
 
-// receiverPager returns the links of a list of receivers.
+// receiverPager returns the links between the pages of a list of receivers.
 func receiverPager(path, state, after, nextAfter string) g.Node {
 	first, next := "", ""
 	if after != "" {
@@ -92,7 +91,7 @@ func receiverPager(path, state, after, nextAfter string) g.Node {
 	return pager(first, next)
 }
 
-// subscriptionOf returns the subscription in the path.
+// subscriptionOf returns the ids of the owner and the subscription in the path.
 func (v *visit) subscriptionOf() (owner domain.ActorID, id domain.SubscriptionID, err error) {
 	if v.opts.Receivers == nil {
 		return owner, id, errNoReceivers
@@ -154,7 +153,7 @@ func (v *visit) subscription() error {
 	}})
 }
 
-// warnings returns warnings about future trouble with a delivery.
+// warnings returns warnings about problems that a delivery will have.
 func (v *visit) warnings(d *subscribe.Delivery) g.Node {
 	if d == nil || len(d.Warnings) == 0 {
 		return nil
@@ -171,9 +170,8 @@ func (v *visit) warnings(d *subscribe.Delivery) g.Node {
 	})))
 }
 
-// subscriptionFacts returns the definition of a subscription, without what may
-// be secret: values of headers and of form fields, and the path and query of
-// its URL.
+// subscriptionFacts returns the definition of a subscription. It leaves out what may be secret: the
+// values of headers and of form fields, and the path and query of the URL.
 func subscriptionFacts(s *subscribe.Subscription) g.Node {
 	yesNo := func(is bool) g.Node {
 		if is {
@@ -248,7 +246,7 @@ func (v *visit) deliveryTable(path string, page *inspect.Page) g.Node {
 	return t.render()
 }
 
-// deliveryOf returns the delivery in the path.
+// deliveryOf returns the ids of the owner and the delivery in the path.
 func (v *visit) deliveryOf() (owner domain.ActorID, id domain.DeliveryID, err error) {
 	owner, subscription, err := v.subscriptionOf()
 	if err != nil {
@@ -261,7 +259,7 @@ func (v *visit) deliveryOf() (owner domain.ActorID, id domain.DeliveryID, err er
 	return owner, id, nil
 }
 
-// delivery shows a delivery, and explains its state.
+// delivery shows a delivery, and the explanation of its state.
 func (v *visit) delivery() error {
 	owner, id, err := v.deliveryOf()
 	if err != nil {
@@ -294,8 +292,8 @@ func (v *visit) delivery() error {
 	}})
 }
 
-// replayLink returns a link to the form that repeats a delivery, nil for one
-// that has not ended.
+// replayLink returns a link to the form that repeats a delivery, or nil for a delivery that has not
+// ended.
 func (v *visit) replayLink(path string, x *inspect.Explanation) g.Node {
 	if !slices.Contains([]inspect.State{inspect.Dead, inspect.Delivered, inspect.Ended}, x.State) {
 		return nil

@@ -94,7 +94,7 @@ func TestSubscription_ShowsItsDeliveries(t *testing.T) {
 	b.get(path + "/deliveries/0190b5c0-0000-7000-8000-000000000001.0.0").wants(http.StatusNotFound)
 }
 
-// order gives an order with the form at a path, and returns the answer.
+// order gives an order with the form at a path, and returns the response.
 func (b *browser) order(path, typed string) *pageAnswer {
 	b.t.Helper()
 	form := b.get(path).wants(http.StatusOK).form(path)
@@ -122,7 +122,7 @@ func TestSubscription_IsPausedAndResumedWithARecord(t *testing.T) {
 
 	stale.Set("why", "again")
 	stale.Set("typed", actor)
-	require.Contains(t, b.post(path+"/pause", stale).wants(http.StatusConflict).text(), "has changed meanwhile")
+	require.Contains(t, b.post(path+"/pause", stale).wants(http.StatusConflict).text(), "the state on this page has changed")
 	b.order(path+"/resume", actor).wants(http.StatusSeeOther)
 	require.NotContains(t, b.get(path).text(), "It is paused")
 	found, err := b.systems.subscriptions.Get(t.Context(), parseActor(t, actor), b.systems.subscription)
@@ -131,7 +131,7 @@ func TestSubscription_IsPausedAndResumedWithARecord(t *testing.T) {
 	require.Equal(t, subscribe.DeliveryActive, found.Delivery.State)
 }
 
-func TestDelivery_IsMadeAgainWithARecord(t *testing.T) {
+func TestDelivery_IsRepeatedWithARecord(t *testing.T) {
 	b := openSignedIn(t)
 	path := "/console/subscriptions/" + actor + "/" + b.systems.subscription.String()
 	a := b.order(path+"/deliveries/"+b.systems.subscription.String()+".0.0/replay", actor).wants(http.StatusSeeOther)
@@ -176,7 +176,7 @@ func TestBroker_ShowsConsumersAndDeadLetters(t *testing.T) {
 	b.get("/console/broker/channels/prices/shop?after=x").wants(http.StatusBadRequest)
 }
 
-func TestConsumer_GetsAMessageAgainWithARecord(t *testing.T) {
+func TestConsumer_ReceivesAMessageAgainWithARecord(t *testing.T) {
 	b := openSignedIn(t)
 	path := "/console/broker/channels/prices/shop"
 	a := b.order(path+"/messages/m0.0/re-trigger", "shop").wants(http.StatusSeeOther)
@@ -230,7 +230,7 @@ func TestReceivers_ManyAreListedFastAndSmall(t *testing.T) {
 		b.systems.addObject("bucket", fmt.Sprintf("%s%06d", strings.Repeat("k", 1000), i), "[C@C1]")
 	}
 	for _, path := range []string{"/console/subscriptions", "/console/subscriptions?state=held", "/console/broker", "/console/watches", "/console/objects?bucket=bucket"} {
-		fastest := time.Hour // the fastest of several attempts, because other programs share the machine
+		fastest := time.Hour // the minimum of several attempts, because other programs share the machine
 		for range 5 {
 			began := time.Now()
 			a := b.get(path).wants(http.StatusOK)

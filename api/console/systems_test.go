@@ -25,7 +25,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// Secrets that no page shows.
+// Secrets that no page may show.
 const (
 	secretQuery  = "token-in-the-query"
 	secretHeader = "value-of-a-header"
@@ -35,11 +35,10 @@ const (
 	secretBody   = "payload-of-a-message"
 )
 
-// oddName would break or reorder pages that do not escape it.
+// oddName would break or reorder a page that does not escape and isolate it.
 const oddName = "a\"b'<script>alert(1)</script>\u202eevil"
 
-// systems are the parts of a hub other than its mailboxes, in memory. No engine
-// makes calls.
+// systems are the parts of a hub besides its mailboxes, in memory. No engine makes calls for them.
 type systems struct {
 	t             *testing.T
 	clock         func() time.Time
@@ -54,11 +53,11 @@ type systems struct {
 	rows          *memory.Objects
 	objects       *ledger.Service
 
-	subscription domain.SubscriptionID // belongs to actor; has a dead letter, a retry and a delivery
-	watch        domain.WatchID        // belongs to actor
-	consumer     domain.PartyID        // has a dead letter
-	message      string                // message of the dead letter of the consumer
-	object       string                // id of a row
+	subscription domain.SubscriptionID // subscription of actor; has a dead letter, a retry and a delivery
+	watch        domain.WatchID        // watch of actor
+	consumer     domain.PartyID        // consumer with a dead letter
+	message      string                // message of the consumer's dead letter
+	object       string                // id of a row of an object
 	crawl        domain.JobID          // a running job
 }
 
@@ -104,7 +103,7 @@ func (s *systems) options(o *console.Options, records repository.DeadLetterActio
 	o.Journal = journal.New(records, nil)
 }
 
-// samples returns values for the parameters of paths.
+// samples returns a replacer from the parameters of paths to their values.
 func (s *systems) samples() *strings.Replacer {
 	return strings.NewReplacer(
 		"{subscription}", s.subscription.String(), "{delivery}", s.subscription.String()+".0.0", "{watch}", s.watch.String(),
@@ -177,8 +176,8 @@ func (s *systems) addObject(bucket, key, script string) {
 	s.object = ledger.RowID{Name: name}.String()
 }
 
-// call calls the receiver of a cursor as a node would, once for each answer,
-// with a limit of attempts.
+// call calls the receiver of a cursor as a node does. It makes one call for each answer, up to a
+// limit of attempts.
 func (s *systems) call(id domain.CursorID, attempts int, answers ...domain.Answer) {
 	policy := domain.QueuePolicy(slices.Repeat([]time.Duration{24 * time.Hour}, attempts), attempts)
 	c, version, err := s.cursors.Load(s.t.Context(), id, domain.Owner{Incarnation: "node", Limit: 8, Policy: policy}, s.clock)

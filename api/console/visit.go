@@ -18,11 +18,11 @@ type visit struct {
 	r       *http.Request
 	session *browserSession
 
-	isSessionSent bool // its cookie is set by the answer
+	isSessionSent bool // the response sets the session's cookie
 
-	operator *identity.Principal // nil: not signed in
+	operator *identity.Principal // nil if no operator has signed in
 	form     url.Values          // fields of a POST
-	kept     url.Values          // text of a form whose session had ended; nil: none
+	kept     url.Values          // text of a form whose session had ended; nil without such a form
 }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
@@ -30,7 +30,7 @@ func (v *visit) ctx() context.Context { return v.r.Context() }
 // isPost reports whether the request sends a form.
 func (v *visit) isPost() bool { return v.r.Method == http.MethodPost }
 
-// mayOrder reports whether the operator may change something.
+// mayOrder reports whether the operator may give orders.
 func (v *visit) mayOrder() bool { return v.operator != nil && v.operator.Has(order) }
 
 // path returns a parameter of the path by its name in the pattern, such as
@@ -39,7 +39,7 @@ func (v *visit) path(name string) string {
 	return pathparam.Value(v.r, name)
 }
 
-// actor returns the actor in the path.
+// actor returns the id of the actor in the path.
 func (v *visit) actor() (domain.ActorID, error) {
 	actor, err := domain.ParseActorID(v.path("actor"))
 	if err != nil {
@@ -48,7 +48,7 @@ func (v *visit) actor() (domain.ActorID, error) {
 	return actor, nil
 }
 
-// bundleID returns the bundle in the path.
+// bundleID returns the id of the bundle in the path.
 func (v *visit) bundleID() (domain.BundleID, error) {
 	id, err := domain.ParseBundleID(v.path("bundle"))
 	if err != nil {
@@ -57,8 +57,8 @@ func (v *visit) bundleID() (domain.BundleID, error) {
 	return id, nil
 }
 
-// value returns the text of a field: from the form that was sent or kept,
-// otherwise from the query, with which links fill in forms.
+// value returns the text of a field: from a sent or kept form, or otherwise from the query, with
+// which links fill in forms.
 func (v *visit) value(name string) string {
 	switch {
 	case v.form != nil:
@@ -79,7 +79,7 @@ func link(parts ...string) string {
 	return path
 }
 
-// withQuery returns a path with names and values in its query. Empty values are left out.
+// withQuery returns a path with pairs of names and values in its query. Empty values are left out.
 func withQuery(path string, pairs ...string) string {
 	query := make(url.Values)
 	for i := 0; i+1 < len(pairs); i += 2 {

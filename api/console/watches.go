@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// Watches has the watches of all owners. [watch.Service] implements it.
+// Watches are the use cases for the watches of all owners. [watch.Service] implements it.
 type Watches interface {
-	// List returns up to limit watches of an owner after the first offset.
+	// List returns up to limit watches of an owner, beginning at offset.
 	List(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*watch.Watch, error)
 	// Get returns a watch of an owner.
 	Get(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*watch.Watch, error)
@@ -29,8 +29,7 @@ const (
 	maxWatchOffset = 1_000_000
 )
 
-// watches lists the watches of an owner, or those of all owners with
-// outstanding calls.
+// watches lists the watches of an owner, or all watches that have outstanding calls.
 func (v *visit) watches() error {
 	if v.opts.Receivers == nil || v.opts.Watches == nil {
 		return errNoReceivers
@@ -102,13 +101,13 @@ func (v *visit) watchesOf(owner domain.ActorID, offsetText string) (g.Node, erro
 	return g.Group{t.render(), pager(first, next)}, nil
 }
 
-// outstanding returns the number of changes of the resource for which the calls
-// of a watch have not ended.
+// outstanding returns the number of changes of the resource for which the watch still has to be
+// called.
 func outstanding(w *watch.Watch) int64 {
 	return max(0, w.Triggered-w.Delivered-w.Errored-w.Cancelled)
 }
 
-// resourcePath returns the path of a resource of this hub.
+// resourcePath returns the path of a resource in this hub.
 func resourcePath(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -117,7 +116,7 @@ func resourcePath(uri string) string {
 	return u.Path
 }
 
-// callbackHost returns the host of a URL. Its path and query may have secrets.
+// callbackHost returns the host of a URL, whose path and query may contain secrets.
 func callbackHost(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

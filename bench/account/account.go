@@ -2,8 +2,8 @@
 //
 // The account is the embedded engine behind real HTTP on a loopback port. It can simulate the
 // physics of the service: every physical partition is limited to its share of the throughput, and
-// answers have the latency of a network. Or it is any other account, named by its endpoint; then
-// nothing is modelled.
+// responses have the latency of a network. Any other account, which is named by its endpoint, can
+// be used instead; nothing of such an account is modelled.
 //
 // An Account creates Lines. A Line is the transport of a client; it counts requests, request units,
 // bytes and refusals, so that concurrent layouts are counted separately. An unmetered line bypasses
@@ -40,8 +40,8 @@ type Options struct {
 	Key        string
 	Credential azcore.TokenCredential
 
-	// Physics are those of the embedded engine. Default: none; the engine answers
-	// at once and counts requests.
+	// Physics are the limits and latencies of the embedded engine. Default: the engine responds
+	// immediately, and only counts requests.
 	Physics *Physics
 
 	// Dir is an empty folder for the documents of the embedded engine, which keeps them
@@ -69,7 +69,7 @@ type Physics struct{ Latency embedded.Latency }
 
 // DefaultPhysics returns estimates for an account in the same region, without measurements of a
 // real one: 5 ms and 0.2 ms for each 16 KB, up to 2 ms of jitter, and a delay of 20 ms for one
-// answer in a hundred.
+// response in a hundred.
 func DefaultPhysics(seed uint64) *Physics {
 	return &Physics{Latency: embedded.Latency{
 		Base: 5 * time.Millisecond, PerKB: 200 * time.Microsecond / 16, Jitter: 2 * time.Millisecond,
@@ -136,7 +136,7 @@ func (a *Account) Close() error {
 // Endpoint returns the URL of the account, for a node's configuration.
 func (a *Account) Endpoint() string { return a.endpoint }
 
-// Key returns the key of the account, "" if a credential is used.
+// Key returns the key of the account, or "" if a credential is used.
 func (a *Account) Key() string { return a.key }
 
 // Embedded reports whether the account is a model.

@@ -23,10 +23,10 @@ type Line struct {
 // A Count is a sum over the requests of a Line.
 type Count struct {
 	Requests int64   // requests that are charged
-	Refused  int64   // those of them that were refused with 429
+	Refused  int64   // charged requests that were refused with 429
 	Units    float64 // charged request units
 	Sent     int64   // bytes of the bodies of requests
-	Received int64   // bytes of the bodies of answers that were read
+	Received int64   // bytes of the bodies of responses that were read
 }
 
 // Count returns the sum of all requests so far.
@@ -66,16 +66,16 @@ func (l *Line) countRequest(req *http.Request, answer *http.Response, charge flo
 	if answer.StatusCode == http.StatusTooManyRequests {
 		l.refused.Add(1)
 	}
-	answer.Body = &counted{ReadCloser: answer.Body, to: &l.received}
+	answer.Body = &countingBody{ReadCloser: answer.Body, to: &l.received}
 }
 
-// A counted is a body that counts the bytes that are read from it.
-type counted struct {
+// A countingBody counts the bytes that are read from a body.
+type countingBody struct {
 	io.ReadCloser
 	to *atomic.Int64
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.to.Add(int64(n))
 	return n, err

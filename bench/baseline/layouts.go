@@ -38,9 +38,8 @@ var originalLayout = oldLayout("original", original.Provision, func(client *azco
 	return original.New(client, database, original.Options{Content: memory.NewContent()})
 }, "cabinet", "partitionKey")
 
-// oldLayout returns a layout without background work. Its CleanUp deletes the
-// documents of the container of events one by one, because the old layouts have no
-// other way.
+// oldLayout returns a layout without background work. Its CleanUp deletes the documents of the
+// container of events one by one, because the old layouts have no operation that deletes events.
 func oldLayout(
 	name string,
 	provision func(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error,

@@ -25,7 +25,7 @@ import (
 )
 
 // A Rig is the broker of a node. Its account is an embedded engine in memory, which charges only
-// the requests of the broker. Calls of its consumers succeed at once, or hang.
+// the requests of the broker. Calls of the consumers succeed immediately, or hang.
 type Rig struct {
 	account *embedded.Engine
 	db      *client.Database
@@ -38,7 +38,7 @@ type Rig struct {
 	calls     calls
 
 	engine *delivery.Engine
-	end    context.CancelFunc // ends the engine; nil: it does not run
+	end    context.CancelFunc // ends the engine; nil if the engine does not run
 	life   sync.WaitGroup
 }
 
@@ -46,10 +46,10 @@ var admin = &broker.Credentials{IsAdmin: true}
 
 // Options configure a Rig.
 type Options struct {
-	Consumers int  // number of consumers of its channel
-	Hangs     bool // calls are not answered
+	Consumers int  // number of consumers of the channel
+	Hangs     bool // calls of consumers hang until Close
 
-	Latency *embedded.Latency // Latency is the latency of the account; nil means none.
+	Latency *embedded.Latency // latency of the account; nil means no latency
 }
 
 // The limits for concurrent calls: in total, and to one consumer.
@@ -58,7 +58,6 @@ const (
 	callsToEach  = 16
 )
 
-// payload is the payload of each message.
 var payload = bytes.Repeat([]byte("x"), 256)
 
 // Open returns a Rig whose engine does not run yet.
@@ -170,7 +169,7 @@ func (r *Rig) Broadcast(ctx context.Context, n, atATime int) error {
 
 type calls struct {
 	hang  bool
-	begun chan struct{} // has an element for each hanging call
+	begun chan struct{} // receives an element for each hanging call
 }
 
 // Call implements [delivery.Caller].
@@ -187,7 +186,7 @@ func (c *calls) Call(ctx context.Context, _ delivery.Call) domain.Answer {
 // settledCursors is a store of cursors that counts the stored deliveries.
 type settledCursors struct {
 	repository.Cursors
-	settled chan struct{} // has an element after a settlement
+	settled chan struct{} // receives an element after each settlement
 
 	mu        sync.Mutex
 	delivered map[domain.CursorID]int64

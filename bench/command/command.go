@@ -51,19 +51,19 @@ type Bench struct {
 	Environ []string
 	Out     io.Writer // figures
 	Err     io.Writer // progress
-	Commit  string    // measured commit; "": the commit of the tree around the working folder
+	Commit  string    // measured commit; "" means the commit of the tree around the working folder
 
 	// Find returns the scenarios with these names. Default: bench.Find.
 	Find func(names ...string) ([]bench.Scenario, error)
 
-	// Beside lists layouts to compare with the hub's.
+	// Beside lists layouts to compare with the layout of the hub.
 	Beside []layout.Layout
 
 	// Hub returns the path of the program messagehub, which scenarios run as a process.
 	Hub func(ctx context.Context) (string, error)
 
-	// Write writes additional files about a run that was not interrupted.
-	// Default: none.
+	// Write writes additional files about a run that was not interrupted. Default: only the JSON
+	// file is written.
 	Write func(*report.Report) error
 
 	options bench.Options

@@ -100,5 +100,5 @@ func percentOf(p bench.Progress) int {
 	if math.IsNaN(p.Done) {
 		return 0
 	}
-	return int(100*min(max(p.Done, 0), 1) + 1e-9) // as a float, 100 times 0.58 is less than 58
+	return int(100*min(max(p.Done, 0), 1) + 1e-9) // 100 times 0.58 is less than 58 in floating point
 }

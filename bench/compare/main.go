@@ -111,8 +111,8 @@ func compareCommand(p *commandProcess, hasBegun *bool) *cobra.Command {
 	return cmd
 }
 
-// findScenarios returns the scenarios with these names: those of the command, and the scenario
-// tokens.
+// findScenarios returns the scenarios with these names, among the scenarios of the command and the
+// scenario tokens.
 func findScenarios(names ...string) ([]bench.Scenario, error) {
 	return bench.FindAmong(append(bench.Scenarios(), bench.Tokens()), names...)
 }

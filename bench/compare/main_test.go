@@ -96,7 +96,7 @@ func TestCompare_ShowsOnThePageThatAScenarioFailed(t *testing.T) {
 	require.Contains(t, string(text), "Scenario one was not completed")
 }
 
-func TestCompare_ExitStatusTellsMissedTargetsAndWrongUsage(t *testing.T) {
+func TestCompare_ExitStatusShowsMissedTargetsAndWrongUsage(t *testing.T) {
 	got := runCompare(t, 11)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.out, "\ntargets missed: 1 of 1\n")

@@ -23,8 +23,8 @@ type Plot string
 
 // The kinds of plots.
 const (
-	Percentiles Plot = "by percentile"    // X is a share of all, from 0 to below 1: 0.99
-	Growth      Plot = "by stored events" // X is how many there are
+	Percentiles Plot = "by percentile"    // X is the share of operations, from 0 to below 1, such as 0.99
+	Growth      Plot = "by stored events" // X is the number of stored events
 	Bars        Plot = "by operation"     // Label is the operation
 )
 

@@ -21,13 +21,13 @@ type Figure struct {
 	Unit     string  `json:"unit"`
 	Target   *Target `json:"target"` // or nil
 	OK       bool    `json:"ok"`     // the target is met, or Target is nil
-	Modelled bool    `json:"-"`      // the account is a model, so that what it charges and how long it takes are too
+	Modelled bool    `json:"-"`      // the account is modelled, so its charges and latencies are modelled too
 }
 
 // A Target is a bound for a value.
 type Target struct {
 	Bound float64
-	Least bool // the value must be at least Bound; otherwise at most
+	Least bool // the value must be at least Bound; if false, at most Bound
 }
 
 // AtMost returns a target that larger values miss.

@@ -23,8 +23,8 @@ type Layout struct {
 	// second.
 	Provision func(ctx context.Context, a *account.Account, throughput int32) error
 
-	// Open returns a store over l, which the caller closes. Stores do not share
-	// caches, like those of different processes.
+	// Open returns a store over l, which the caller closes. Stores do not share caches, as if they
+	// were in different processes.
 	Open func(ctx context.Context, a *account.Account, l *account.Line) (*Store, error)
 
 	// CleanUp removes over l the events that an actor has confirmed.

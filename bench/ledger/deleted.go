@@ -2,10 +2,10 @@ package ledger
 
 import "slices"
 
-// The hub's stored content of a bundle on request may be deleted. Then the bundle is delivered
-// again with another body and the same events.
+// The hub may delete its stored copy of the content that a domain produced for a bundle. It then
+// delivers the bundle again with the same events and another body.
 
-// Deleting records that a content is about to be deleted. From now on, a bundle with this body
+// Deleting records that a content is about to be deleted. After this call, a bundle with this body
 // may be received with another body.
 func (l *Ledger) Deleting(content []byte) {
 	l.mu.Lock()
@@ -16,8 +16,8 @@ func (l *Ledger) Deleting(content []byte) {
 	l.deleted[DigestOf(content)] = 0
 }
 
-// Deleted records that a content was deleted. A request that begins from now on must not
-// return it.
+// Deleted records that a content was deleted. A request that begins after this call must not return
+// the content.
 func (l *Ledger) Deleted(content []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

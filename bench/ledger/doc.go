@@ -17,7 +17,7 @@
 // its own load, such as the effects of operators and the notices to domains.
 //
 // If Receive is called in the order in which the hub has delivered the bundles of an actor
-// ([Options.InOrder]), it reports every violation at once. If several clients of an actor
+// ([Options.InOrder]), it reports every violation immediately. If several clients of an actor
 // report in any order, Check derives the order of the bundles from the events and from the
 // moments at which requests began and ended.
 //

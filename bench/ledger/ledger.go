@@ -39,7 +39,7 @@ type Event struct {
 	Sender        int    // number of the sender; its events keep their order within a cabinet
 	AnyOrder      bool   // the events of this sender need not keep their order
 	Unsure        bool   // the event may be missing until Accept is called
-	Content       Digest // the zero Digest: not compared
+	Content       Digest // hash of its content; a zero Digest is not compared
 }
 
 // A Digest is a hash of content.
@@ -48,14 +48,14 @@ type Digest [sha256.Size]byte
 // DigestOf returns the hash of content.
 func DigestOf(content []byte) Digest { return sha256.Sum256(content) }
 
-// A Moment numbers the requests and answers that a ledger knows, in their order.
+// A Moment numbers the requests and responses that a ledger knows, in their order.
 type Moment int64
 
 // An Element is an event in the body of a bundle.
 type Element struct {
 	ID       string
-	Sequence int64  // 0: the body does not have it
-	Content  Digest // the zero Digest: not compared
+	Sequence int64  // 0 if the body does not contain the number
+	Content  Digest // hash of its content; a zero Digest is not compared
 }
 
 // A Bundle is a bundle that was received.
@@ -66,9 +66,9 @@ type Bundle struct {
 
 	body        Digest
 	events      []*recordedEvent
-	asked       Moment // when the first request that returned it began
-	confirmed   Moment // its Dequeue was answered; 0: not yet
-	confirmedOK int    // number of answers 200 to its Dequeue
+	asked       Moment // beginning of the first request that returned the bundle
+	confirmed   Moment // response to its first Dequeue; 0 before that
+	confirmedOK int    // number of its Dequeues that returned 200
 	isWithdrawn bool   // its events may be delivered again in other bundles
 }
 
@@ -88,10 +88,10 @@ type senderStream struct {
 
 type recordedEvent struct {
 	Event
-	position int     // in the sender's stream
-	bundle   *Bundle // latest bundle with the event; nil: none yet
-	isGone   bool    // a bundle with it was confirmed
-	times    int     // number of confirmed bundles with it; set by Check
+	position int     // position in the sender's stream
+	bundle   *Bundle // latest bundle with the event; nil before the first one
+	isGone   bool    // a bundle with the event was confirmed
+	times    int     // number of confirmed bundles with the event; set by Check
 }
 
 func (e *recordedEvent) streamOf() senderStream {
@@ -141,9 +141,9 @@ func (l *Ledger) Now() Moment {
 	return l.now
 }
 
-// Receive records a bundle that actor received by a request that began at the moment
-// asked. If the bundle is new, it calls read to get the events in the body. The error is
-// a *Violation, or joins several.
+// Receive records a bundle that actor received by a request that began at the moment asked. If the
+// bundle is new, it calls read, which returns the events in the body. The error is a *Violation, or
+// joins several.
 func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func() ([]Element, error)) (isNew bool, err error) {
 	sum := DigestOf(body)
 	l.mu.Lock()
@@ -168,7 +168,7 @@ func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func(
 	return true, l.checkBundle(b)
 }
 
-// receiveAgain compares a bundle with its earlier delivery.
+// receiveAgain compares a bundle that is received again with its first delivery.
 func (l *Ledger) receiveAgain(b *Bundle, body Digest, asked Moment, read func() ([]Element, error)) error {
 	if b.body != body {
 		if err := l.replaceBody(b, body, read); err != nil {
@@ -243,10 +243,9 @@ func (l *Ledger) Reopen(actor, id string) {
 	l.bundles[bundleKey{actor, id}].confirmed = 0
 }
 
-// Confirm records that the Dequeue of a bundle was answered. isOK is true for a 200;
-// otherwise the answer was a 404, because an earlier answer was lost or another client of
-// the actor was faster. Confirm returns the ids of the events that no bundle has delivered
-// before.
+// Confirm records that the Dequeue of a bundle was answered. isOK is true for a 200; otherwise the
+// status was 404, because an earlier response was lost or another client of the actor was faster.
+// Confirm returns the ids of the events that no bundle has delivered before.
 func (l *Ledger) Confirm(actor, id string, isOK bool) (delivered []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -230,7 +230,7 @@ func TestUnsureEvents_MayBeMissing(t *testing.T) {
 	require.False(t, s.IsReceived("a", "e1"))
 	s.take(t, "b1", 1, 2)
 	require.True(t, s.IsReceived("a", "e1"))
-	s.Accept("a", "e1") // which came before its sender knew
+	s.Accept("a", "e1") // the bundle was received before the sender knew that the event was stored
 	require.True(t, s.Check().OK())
 	require.Zero(t, s.Outstanding())
 	s.Accept("a", "e0")

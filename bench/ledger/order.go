@@ -59,7 +59,7 @@ func (o *bundleOrder) addBundle(b *Bundle) (found []string) {
 	return found
 }
 
-// addSequence compares the sequence number of an event with those before it.
+// addSequence compares the sequence number of an event with the earlier ones of its cabinet.
 func (o *bundleOrder) addSequence(e *recordedEvent, n int64) (found []string) {
 	c, key := cabinetName{e.Recipient, e.Cabinet}, sequenceKey{e.Recipient, n}
 	if o.last[c] >= n {
@@ -88,7 +88,7 @@ func (o *bundleOrder) nextCertain(s senderStream, position int) int {
 // first requested after a later one was confirmed.
 func findDisorder(bundles []*Bundle) (found []string) {
 	numbered := !slices.ContainsFunc(bundles, func(b *Bundle) bool { return b.Elements[0].Sequence == 0 })
-	front := func(b *Bundle) int64 { // the two kinds of numbers cannot be compared with each other
+	front := func(b *Bundle) int64 { // sequence numbers and positions cannot be compared with each other
 		if numbered {
 			return b.Elements[0].Sequence
 		}

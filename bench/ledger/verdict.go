@@ -21,7 +21,7 @@ const (
 
 // A Violation reports behaviour that breaks a rule.
 type Violation struct { //nolint:errname // a rule was violated; few use it as an error
-	Rule Rule // "": a rule of the caller
+	Rule Rule // "" for a rule of the caller
 	Text string
 }
 
@@ -77,7 +77,7 @@ func (l *Ledger) Check() *Verdict {
 	defer l.mu.Unlock()
 	v := &Verdict{Duplicated: slices.Clone(l.found.Duplicated), Disorder: slices.Clone(l.found.Disorder), Faults: slices.Clone(l.found.Faults)}
 	if !l.options.InOrder {
-		l.judgeAll(v)
+		l.checkConfirmedBundles(v)
 	}
 	for key, e := range l.events {
 		if !e.isGone && !e.Unsure {
@@ -90,8 +90,8 @@ func (l *Ledger) Check() *Verdict {
 	return v
 }
 
-// judgeAll checks the confirmed bundles if their order is not known.
-func (l *Ledger) judgeAll(v *Verdict) {
+// checkConfirmedBundles checks the confirmed bundles if their order is not known.
+func (l *Ledger) checkConfirmedBundles(v *Verdict) {
 	cabinets := make(map[cabinetName][]*Bundle)
 	for _, b := range l.bundles {
 		if b.confirmed == 0 || len(b.events) < len(b.Elements) || len(b.events) == 0 {

@@ -3,8 +3,8 @@
 // the hub has stored. It does not decode, decide or retry anything, so no hub with
 // these protocols can be faster on the same account and machine.
 //
-//	Peek     gates and head; catalog; drawers; the pages of all drawers at once; commit
-//	Save     reserve; all pages at once; count; commit
+//	Peek     gates and head; catalog; drawers; the pages of all drawers concurrently; commit
+//	Save     reserve; all pages concurrently; count; commit
 //
 // A Stored holds the documents that the hub has written for one cabinet, which are read
 // before the measurement. A Limit writes copies of them under keys that the hub does
@@ -34,7 +34,7 @@ type Stored struct {
 	cabinet domain.CabinetKey
 
 	head    rawDocument
-	drawers []rawDocument   // in the order of their ordinals
+	drawers []rawDocument   // drawers by their ordinals, ascending
 	pages   [][]rawDocument // by drawer
 	gates   []rawDocument   // empty before the first Peek
 	bundles []rawDocument

@@ -16,7 +16,7 @@ import (
 // write for each call, for any number of events. Its copies are in a separate partition.
 type Objects struct {
 	container *azcosmos.ContainerClient
-	etags     map[string]azcore.ETag // of the copies, by id
+	etags     map[string]azcore.ETag // etags of the copies, by id
 }
 
 // objectCopies is the partition of the copies.

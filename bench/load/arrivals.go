@@ -9,8 +9,8 @@ import (
 // start. Each call returns the next time, which is not before the previous one.
 type Arrivals func() time.Duration
 
-// Poisson returns the arrivals of many independent callers, perSecond a second on average: the past
-// does not affect the next arrivals.
+// Poisson returns the arrivals of many independent callers, on average perSecond per second.
+// Earlier arrivals do not affect later ones.
 func Poisson(perSecond float64, random *rand.Rand) Arrivals {
 	var at time.Duration
 	return func() time.Duration {

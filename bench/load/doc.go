@@ -3,9 +3,8 @@
 //
 // # Open and closed loops
 //
-// A closed loop has a fixed number of callers, each of which sends its next request when it has
-// received the previous answer. When the service stalls for a second, the callers stall too: the
-// operations of that second are never made or counted, and a single slow answer represents all
+// A closed loop has a fixed number of callers, each of which sends its next request when it has received the previous response. When the service stalls for a second, the callers stall too: the
+// operations of that second are never made or counted, and a single slow response represents all
 // of them. This is called coordinated omission, and it makes high percentiles wrong by orders of
 // magnitude.
 //
@@ -30,6 +29,6 @@
 // waiting for their start. The generator shares the machine with the measured service; if the
 // lateness is as large as the measured latencies, the machine was too small for both.
 //
-// It uses the clock of package time, so in a bubble of testing/synctest a plan of ten minutes
+// The package uses the clock of package time, so in a bubble of testing/synctest a plan of ten minutes
 // takes no time, and latencies are exact.
 package load

@@ -12,16 +12,16 @@ type Task func(ctx context.Context) Outcome
 
 // An Outcome is the result of an operation.
 type Outcome struct {
-	// Kind is the name under which the operation is counted, such as "peek". An operation with ""
-	// is not counted. The task returns it, because only the result shows whether there was
-	// anything to fetch.
+	// Kind is the name under which the operation is counted, such as "peek". An operation with an
+	// empty Kind is not counted. The task determines Kind after the operation, because only the
+	// result shows whether a bundle was available.
 	Kind string
 
 	// Failed is the kind of failure, such as "503"; "" means success. Failures are counted, and
 	// their latencies are recorded like others.
 	Failed string
 
-	// Then is the next operation, which is due at once; nil means none.
+	// Then is the next operation, which is due immediately; nil means that no operation follows.
 	Then Task
 }
 

@@ -11,7 +11,7 @@ import (
 
 // A Result is the outcome of a load. It is complete when Run has returned.
 type Result struct {
-	// These show whether the generator kept to its plan.
+	// Workers, Backlog and Lateness show whether the generator kept to its plan.
 	Workers  int           // maximum number of concurrent operations
 	Backlog  int           // maximum number of due operations that had not started when another one became due
 	Lateness time.Duration // longest time from the due time of an operation to its start
@@ -93,7 +93,7 @@ func NewLatencies() *Latencies {
 
 // Record adds one operation.
 func (l *Latencies) Record(took time.Duration) {
-	// It cannot fail within these bounds.
+	// RecordValue cannot fail within these bounds.
 	_ = l.histogram.RecordValue(min(max(took, shortest), longest).Microseconds())
 }
 
@@ -109,10 +109,10 @@ func (l *Latencies) Percentile(percent float64) time.Duration {
 	return time.Duration(l.histogram.ValueAtPercentile(percent)) * time.Microsecond
 }
 
-// Percentiles are the percentiles that are usually reported.
+// Percentiles are the percentiles that reports show.
 type Percentiles struct{ P50, P90, P99, P999, Max time.Duration }
 
-// Percentiles returns the usual percentiles of l.
+// Percentiles returns the percentiles of l that reports show.
 func (l *Latencies) Percentiles() Percentiles {
 	return Percentiles{P50: l.Percentile(50), P90: l.Percentile(90), P99: l.Percentile(99), P999: l.Percentile(99.9), Max: l.Percentile(100)}
 }

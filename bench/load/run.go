@@ -72,7 +72,7 @@ func (r *runner) addDue(ctx context.Context, op upcoming) {
 	r.due = append(r.due, op)
 	switch {
 	case r.idle > 0:
-		r.idle-- // before the worker wakes, so that the next operation does not count on the same worker
+		r.idle-- // counted before the worker wakes, so that the next operation does not count on the same worker
 		r.changed.Signal()
 	case r.started < r.plan.Limit:
 		r.started++

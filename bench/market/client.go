@@ -60,17 +60,17 @@ func (c *marketClient) signTokens(issuer *tokens.Issuer, of *recipientCrowd) err
 
 func (c *marketClient) close() { c.http.CloseIdleConnections() }
 
-// An unwanted is the status of a failed request.
-type unwanted int
+// An unexpectedStatus is the status of a failed request.
+type unexpectedStatus int
 
-func (u unwanted) Error() string { return fmt.Sprintf("the hub answered %d", int(u)) }
+func (u unexpectedStatus) Error() string { return fmt.Sprintf("the hub answered %d", int(u)) }
 
 // failureOf returns the kind of a failure, "" for nil.
 func failureOf(err error) string {
 	if err == nil {
 		return ""
 	}
-	if status, ok := errors.AsType[unwanted](err); ok {
+	if status, ok := errors.AsType[unexpectedStatus](err); ok {
 		return strconv.Itoa(int(status))
 	}
 	return "no answer"
@@ -86,7 +86,7 @@ func (c *marketClient) sendEvents(ctx context.Context, body []byte) error {
 // bundle is available.
 func (c *marketClient) fetchBundle(ctx context.Context, actor string) (bundle string, events int, err error) {
 	header, events, err := c.sendRequest(ctx, http.MethodGet, "/v1/peek", actor, nil, http.StatusOK)
-	if none, ok := errors.AsType[unwanted](err); ok && none == http.StatusNoContent {
+	if none, ok := errors.AsType[unexpectedStatus](err); ok && none == http.StatusNoContent {
 		return "", 0, nil
 	}
 	if err != nil {
@@ -100,8 +100,7 @@ func (c *marketClient) dequeueBundle(ctx context.Context, actor, bundle string) 
 	return err
 }
 
-// sendRequest sends a request, and returns the number of events in the body of
-// the answer.
+// sendRequest sends a request, and returns the number of events in the body of the response.
 func (c *marketClient) sendRequest(ctx context.Context, method, path, actor string, body []byte, want int) (http.Header, int, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -122,7 +121,7 @@ func (c *marketClient) sendRequest(ctx context.Context, method, path, actor stri
 	defer resp.Body.Close()
 	events, err := countEvents(resp.Body)
 	if err == nil && resp.StatusCode != want {
-		err = unwanted(resp.StatusCode)
+		err = unexpectedStatus(resp.StatusCode)
 	}
 	return resp.Header, events, err
 }
@@ -135,7 +134,7 @@ func countEvents(body io.Reader) (n int, err error) {
 	needle := []byte(`"sequence":`)
 	buffer := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buffer)
-	kept := 0 // last bytes of the previous read that may begin a needle
+	kept := 0 // number of bytes at the end of the previous read that may be the beginning of a match
 	for {
 		read, err := body.Read(buffer[kept:])
 		text := buffer[:kept+read]

@@ -33,11 +33,11 @@ type crowdMember struct {
 
 	mu    sync.Mutex
 	stock Stock
-	waits []waiting // Saves with unfetched events, the oldest first
+	waits []waitingSave // Saves with unfetched events, the oldest first
 }
 
-// A waiting is a Save with events that were not fetched yet.
-type waiting struct {
+// A waitingSave is a Save with events that were not fetched yet.
+type waitingSave struct {
 	upTo  int // number of events saved so far, including this Save
 	since time.Time
 }
@@ -68,8 +68,8 @@ func (c *recipientCrowd) loadStreams() []load.Stream {
 	return streams
 }
 
-// greetAll sends each member a first batch.
-func (c *recipientCrowd) greetAll(ctx context.Context) error {
+// sendFirstBatches sends each member a first batch.
+func (c *recipientCrowd) sendFirstBatches(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(16)
 	for i, m := range c.members {
@@ -92,10 +92,10 @@ func (c *recipientCrowd) sendNext(ctx context.Context) load.Outcome {
 }
 
 func (c *recipientCrowd) sendBatch(ctx context.Context, m *crowdMember, random *rand.Rand) error {
-	m.isSent(c.Batch)
+	m.recordSend(c.Batch)
 	err := c.caller.sendEvents(ctx, appendEvents(nil, m.name, c.Batch, random))
 	if err == nil {
-		m.isSaved(c.Batch)
+		m.recordSaved(c.Batch)
 	}
 	return err
 }
@@ -148,24 +148,24 @@ func (c *recipientCrowd) drainAll(ctx context.Context) error {
 	return g.Wait()
 }
 
-// isSent records a Save that is being sent.
-func (m *crowdMember) isSent(events int) {
+// recordSend records a Save that is being sent.
+func (m *crowdMember) recordSend(events int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stock.Sent += events
 }
 
-// isSaved records a Save that was answered.
-func (m *crowdMember) isSaved(events int) {
+// recordSaved records a Save that was acknowledged.
+func (m *crowdMember) recordSaved(events int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stock.Saved += events
-	m.waits = append(m.waits, waiting{m.stock.Saved, time.Now()})
+	m.waits = append(m.waits, waitingSave{m.stock.Saved, time.Now()})
 	m.dropSeen()
 }
 
-// noteStored records that events are stored. A Peek may return them before the Save is
-// answered.
+// noteStored records that events are stored. A Peek may return them before the response to the
+// Save.
 func (m *crowdMember) noteStored(events int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

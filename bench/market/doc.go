@@ -3,7 +3,7 @@
 //
 // The hub is a node as it ships, in this process, with HTTP on a loopback port. Its documents are
 // in an account of package account, and request units are counted by container. The load is open,
-// see package load: operations do not wait for each other, except those of the same actor.
+// see package load: operations do not wait for each other, except operations of the same actor.
 //
 //	domains ──POST──▶ ┌─────┐ ──▶ catalog
 //	                  │ hub │ ──▶ cabinet   on an account with physics

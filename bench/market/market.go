@@ -22,7 +22,7 @@ type Market struct {
 	Throughput Throughput
 	Seed       uint64 // seed of due times, recipients and ids
 
-	Issuer *tokens.Issuer // issuer of the tokens of all clients; nil: actors use the header X-Actor-Id, and domains send no credentials
+	Issuer *tokens.Issuer // issuer of the tokens of all clients; if nil, actors use the header X-Actor-Id, and domains send no credentials
 
 	Around         func(policy.Transporter) policy.Transporter // wraps the transport from the hub to the account; nil: unchanged
 	Beside         []load.Stream                               // other operations during the market
@@ -33,7 +33,7 @@ type Market struct {
 type Group struct {
 	Kind   string        // prefix of the kinds of their operations, followed by a blank; "" for ordinary recipients
 	Size   int           // number of recipients
-	Events float64       // per second, for all of them together
+	Events float64       // events per second for all recipients of the group together
 	Batch  int           // events per Save, all for one recipient
 	Period time.Duration // time between the Peeks of a recipient
 	AtOnce int           // limit for concurrent Peeks of a recipient; further Peeks wait. Default: 1
@@ -50,16 +50,16 @@ type Day struct {
 
 // A Tally is the result of a Group.
 type Tally struct {
-	Stock                // after all events were fetched, including those that were sent before the load
+	Stock                // numbers after all events were fetched, including events that were sent before the load
 	Events int           // events that were saved during the load
 	Oldest time.Duration // age of the oldest unfetched event when the load ended
 }
 
 // A Stock holds numbers of events.
 type Stock struct {
-	Sent    int // in all Saves
-	Saved   int // in Saves that were answered
-	Fetched int // in bundles whose Dequeue was answered
+	Sent    int // number of events in all Saves
+	Saved   int // number of events in Saves that were acknowledged
+	Fetched int // number of events in bundles whose Dequeue was acknowledged
 }
 
 // Add adds the numbers of other.
@@ -73,9 +73,9 @@ func (s *Stock) Add(other Stock) {
 // were fetched.
 func (s Stock) Lost() int { return max(0, s.Saved-s.Fetched) }
 
-// Twice returns the number of fetched events beyond those that were sent, so that
-// some must have been received twice. It compares with the sent events, because a
-// Save that was not answered may have stored its events.
+// Twice returns the number of fetched events beyond those that were sent, so that some must have
+// been received twice. It compares with the sent events, because a Save without a response may have
+// stored its events.
 func (s Stock) Twice() int { return max(0, s.Fetched-s.Sent) }
 
 // Hold runs the market for its time, with a hub that uses a folder and a database of an account,
@@ -99,7 +99,7 @@ func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder 
 			return nil, err
 		}
 		plan.Streams = append(plan.Streams, c.loadStreams()...)
-		if err := c.greetAll(ctx); err != nil {
+		if err := c.sendFirstBatches(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// holdMarket runs a market on an account without physics.
-func holdMarket(t *testing.T, m Market) *Day {
+// runMarket runs a market on an account without physics.
+func runMarket(t *testing.T, m Market) *Day {
 	t.Helper()
 	a, err := account.Open(t.Context(), account.Options{})
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func holdMarket(t *testing.T, m Market) *Day {
 
 func TestMarket_EveryGroupReceivesItsEvents(t *testing.T) {
 	told := 0.0
-	d := holdMarket(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, ReportProgress: func(done float64) { told = done }, Groups: []Group{
+	d := runMarket(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, ReportProgress: func(done float64) { told = done }, Groups: []Group{
 		{Size: 5, Events: 100, Batch: 5, Period: 100 * time.Millisecond},
 		{Kind: "big ", Size: 1, Events: 100, Batch: 10, Period: 100 * time.Millisecond},
 	}})
@@ -59,7 +59,7 @@ func TestMarket_EveryGroupReceivesItsEvents(t *testing.T) {
 func TestThrottle_RefusesARecipientUntilTheEnd(t *testing.T) {
 	noise := &Throttle{Recipient: "noisy-0000", Wait: time.Millisecond}
 	const lasts = 2 * time.Second
-	d := holdMarket(t, Market{
+	d := runMarket(t, Market{
 		Lasts: lasts, Seed: 1, Around: noise.Around, Beside: []load.Stream{noise.TurnOnAt(0), noise.TurnOffBefore(lasts)},
 		Groups: []Group{{Kind: "noisy ", Size: 1, Events: 100, Batch: 5, Period: 50 * time.Millisecond, AtOnce: 3}},
 	})
@@ -115,8 +115,8 @@ func TestOldestEvent_IsTheFirstUnfetchedOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(nil, 1, Group{Size: 2, Events: 1, Batch: 1, Period: time.Second})
 		save := func(m *crowdMember, events int) {
-			m.isSent(events)
-			m.isSaved(events)
+			m.recordSend(events)
+			m.recordSaved(events)
 			pause := time.NewTimer(time.Second)
 			<-pause.C
 		}

@@ -15,24 +15,24 @@ import (
 	"github.com/messagehub/messagehub/bench/load"
 )
 
-// A Throttle answers every request for the partitions of one recipient as Cosmos DB
-// does when their throughput is used up.
+// A Throttle rejects every request for the partitions of one recipient, as Cosmos DB does when
+// their throughput is used up.
 type Throttle struct {
 	Recipient string
-	Wait      time.Duration // retry time in the answers
+	Wait      time.Duration // retry delay in the responses
 
 	on      atomic.Bool
 	refused atomic.Int64
 }
 
-// Refused returns the number of requests that it has refused.
+// Refused returns the number of requests that the Throttle has rejected.
 func (t *Throttle) Refused() int64 { return t.refused.Load() }
 
 // TurnOnAt returns a stream that turns the Throttle on at a time of a plan.
 func (t *Throttle) TurnOnAt(at time.Duration) load.Stream { return t.switchStream(at, true) }
 
-// TurnOffBefore returns a stream that turns the Throttle off one millisecond before a plan
-// ends, so that no request of the plan waits for it.
+// TurnOffBefore returns a stream that turns the Throttle off one millisecond before a plan ends, so
+// that no retry of the plan remains throttled at the end.
 func (t *Throttle) TurnOffBefore(end time.Duration) load.Stream {
 	return t.switchStream(end-time.Millisecond, false)
 }
@@ -55,7 +55,7 @@ type throttledLine struct {
 	next policy.Transporter
 }
 
-// Do answers a request with 429, or sends it to the account.
+// Do rejects a request with 429, or sends it to the account.
 func (t *throttledLine) Do(req *http.Request) (*http.Response, error) {
 	if !t.on.Load() || !t.isNamed(req.Header.Get("x-ms-documentdb-partitionkey")) {
 		return t.next.Do(req)

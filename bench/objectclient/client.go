@@ -11,11 +11,11 @@ import (
 	"net/http"
 )
 
-// A Client is safe for concurrent use.
+// A Client uses the API of a hub for objects. It is safe for concurrent use.
 type Client struct {
 	HTTP  *http.Client
 	URL   string // URL of the hub
-	Token string // token of its operators
+	Token string // token of the hub's operators
 }
 
 // Counts are the numbers of events of a message by result.
@@ -24,7 +24,7 @@ type Counts struct {
 	Duplicates int `json:"duplicates"`
 }
 
-// Send sends a notification that Message has returned. It fails if an event was ignored,
+// Send sends a notification in the form that Message returns. It fails if an event was ignored,
 // refused or not stored.
 func (c *Client) Send(ctx context.Context, message []byte) (Counts, error) {
 	var answer struct {
@@ -53,7 +53,7 @@ func (c *Client) Page(ctx context.Context, path string) (rows int, next string, 
 	return len(answer.Results), answer.Links.Next, err
 }
 
-// doRequest sends a request that must succeed, and decodes its answer.
+// doRequest sends a request that must succeed, and decodes the response.
 func (c *Client) doRequest(ctx context.Context, method, path string, body []byte, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, bytes.NewReader(body))
 	if err != nil {

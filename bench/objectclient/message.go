@@ -8,12 +8,13 @@ import (
 
 // An Event is an event that S3 reports about an object.
 type Event struct {
-	Key       string // must not have characters that a URL escapes
-	Deleted   bool   // otherwise the object was created
-	Sequencer int64  // ascending for the events of an object
+	Key       string // must not have characters that are escaped in a URL
+	Deleted   bool   // the object was deleted; if false, it was created
+	Sequencer int64  // ascending order of the events of an object
 }
 
-// Began is the time of the event with sequencer 0. Each later one is one millisecond later.
+// Began is the time of the event with sequencer 0. The event with sequencer n is n milliseconds
+// later.
 var Began = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
 // Message returns the notification of events in a bucket, in the form in which S3 sends it.

@@ -23,7 +23,7 @@ const (
 type Producer struct {
 	Client  *http.Client
 	URL     string // URL of the hub
-	Token   string // token of its operators
+	Token   string // token of the hub's operators
 	Channel string
 	Bytes   int // approximate size of a message
 }
@@ -51,7 +51,7 @@ func (p *Producer) putForm(ctx context.Context, path string, form url.Values) er
 	})
 }
 
-// Send broadcasts a message for an event, and records its due time at s.
+// Send broadcasts a message for an event, and records the due time of the event at s.
 func (p *Producer) Send(ctx context.Context, s *Server, due time.Time, event string) error {
 	s.Due(event, due)
 	return p.SendUncounted(ctx, event)

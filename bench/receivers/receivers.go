@@ -23,8 +23,8 @@ import (
 // maxBody is the limit for the body of a call.
 const maxBody = 1 << 20
 
-// A Server serves receivers: /0, /1 and so on answer 204 at once, /slow answers late, and
-// /hang does not answer until the caller disconnects.
+// A Server serves receivers: /0, /1 and so on respond with 204 immediately, /slow responds late,
+// and /hang does not respond until the caller disconnects.
 type Server struct {
 	url    string
 	server *http.Server
@@ -80,7 +80,7 @@ func (s *Server) Close() error {
 // URL returns the URL of the n-th receiver.
 func (s *Server) URL(n int) string { return s.url + "/" + strconv.Itoa(n) }
 
-// HangingURL returns the URL of the receiver that does not answer.
+// HangingURL returns the URL of the receiver that does not respond.
 func (s *Server) HangingURL() string { return s.url + "/hang" }
 
 // Expect resets the counts. It returns a channel that is closed after the given number

@@ -13,15 +13,15 @@ import (
 // active.
 const slowAnswer = 20 * time.Millisecond
 
-// A slowReceiver counts the calls for each event, and answers late.
+// A slowReceiver counts the calls for each event, and responds late.
 type slowReceiver struct {
 	mu    sync.Mutex
 	calls map[string]int // number of calls by event
 	last  time.Time      // time of the latest first call for an event
-	more  chan struct{}  // has an element after a call
+	more  chan struct{}  // receives an element after each call
 }
 
-// SlowURL returns the URL of the receiver that answers late and counts all calls for each event.
+// SlowURL returns the URL of the receiver that responds late and counts all calls for each event.
 func (s *Server) SlowURL() string { return s.url + "/slow" }
 
 func (r *slowReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// WatchURL returns the URL of the n-th receiver of watches, which answers 200 at once.
+// WatchURL returns the URL of the n-th receiver of watches, which responds with 200 immediately.
 func (s *Server) WatchURL(n int) string { return s.url + "/watch/" + strconv.Itoa(n) }
 
 // countNotification counts the first call of a receiver for a resource, as receive does for an event.

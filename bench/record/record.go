@@ -17,10 +17,10 @@ import (
 const Changes = ", and changes"
 
 // Commit returns the measured commit: the commit of the tree around the working folder. It is
-// "unknown" if git cannot tell.
+// "unknown" if git fails.
 func Commit(ctx context.Context) string {
 	git := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(ctx, "git", append([]string{"-c", "safe.directory=*"}, args...)...).Output() //nolint:gosec // of our own
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-c", "safe.directory=*"}, args...)...).Output() //nolint:gosec // the arguments are constants of this function
 		return strings.TrimSpace(string(out)), err
 	}
 	commit, err := git("rev-parse", "--short=12", "HEAD")

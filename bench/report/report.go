@@ -23,7 +23,7 @@ type Facts struct {
 	Took    time.Duration
 	Seed    uint64
 	Quick   bool
-	Where   string // the measured account
+	Where   string // description of the measured account
 	Model   bool   // the account is modelled
 }
 
@@ -33,7 +33,7 @@ type Section struct {
 	About    string
 	Figures  []figure.Figure
 	Curves   []figure.Curve
-	Err      error // why the scenario was not completed
+	Err      error // error that ended the scenario; nil if it was completed
 }
 
 // Figures returns the figures of all sections.
@@ -54,7 +54,7 @@ func (r *Report) Curves() []figure.Curve {
 	return all
 }
 
-// Missed returns the figures that miss their target.
+// Missed returns the figures that miss their targets.
 func (r *Report) Missed() []figure.Figure {
 	var missed []figure.Figure
 	for _, f := range r.Figures() {
@@ -104,6 +104,6 @@ func (r *Report) Origin() string {
 	}
 }
 
-// isMixed reports whether the report may have modelled and measured figures.
-// Then the modelled ones are marked.
+// isMixed reports whether the report may have modelled and measured figures. Modelled figures are
+// marked only in such a report.
 func (r *Report) isMixed() bool { return !r.Model }

@@ -34,8 +34,8 @@ func (r *Report) WriteTable(w io.Writer, s *Section) error {
 
 const (
 	cells      = 6
-	metricCell = 1 // this column is shortened if the row is too wide
-	valueCell  = 2 // this column is right-aligned
+	metricCell = 1 // index of the column that is shortened if a row is too wide
+	valueCell  = 2 // index of the column that is right-aligned
 )
 
 // writeRows aligns rows. Each column is as wide as its contents, except the metric, which is cut

@@ -18,7 +18,7 @@ type Process struct {
 	url    string
 	ready  chan struct{}
 	exited sync.WaitGroup
-	said   strings.Builder // output of the hub; read it only after the hub has exited
+	output strings.Builder // output of the hub; read it only after the hub has exited
 }
 
 // FreeAddress returns a loopback address that nothing listens on.
@@ -52,15 +52,15 @@ func StartProcess(ctx context.Context, program, address, folder string) (*Proces
 				isReady = true
 				close(p.ready)
 			}
-			p.said.WriteString(lines.Text() + "\n")
+			p.output.WriteString(lines.Text() + "\n")
 		}
-		_ = p.cmd.Wait() // the process was killed
+		_ = p.cmd.Wait() // Wait returns an error, because the process was killed
 	})
 	select {
 	case <-p.ready:
 		return p, nil
 	case <-exited:
-		return nil, fmt.Errorf("the hub has ended before it was ready: %s", p.said.String())
+		return nil, fmt.Errorf("the hub has ended before it was ready: %s", p.output.String())
 	case <-ctx.Done():
 		return nil, errors.Join(ctx.Err(), p.Kill())
 	}

@@ -27,7 +27,7 @@ const AdminToken = "token-of-the-operators" //nolint:gosec // of a hub that the 
 
 // Options configure a Service.
 type Options struct {
-	Account   *account.Account   // nil: the embedded engine of the node, in Folder
+	Account   *account.Account   // if nil, the node uses its embedded engine, in Folder
 	Database  string             // database with the node's containers
 	Transport policy.Transporter // transport to the account
 	Folder    string

@@ -12,8 +12,8 @@ import "embed"
 //go:embed *.md
 var Pages embed.FS
 
-// Order lists the topics in the order in which a reader needs them. Pages that it does not
-// name come after those that it does.
+// Order lists the topics in the order in which a reader needs them. Pages that Order does not name
+// follow at the end.
 var Order = []string{
 	"install", "configuration", "azure", "sizing", "performance", "security", "diagnosis", "console", "monitoring", "traces",
 	"incidents", "messages", "repair", "backups", "upgrading", "limits", "cosmos-emulator", "servicebus-emulator", "blob-emulator",

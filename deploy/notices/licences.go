@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// A licence is a file with one.
+// A licence is a file with the text of licences, or with a notice.
 type licence struct {
-	names    []string // as SPDX has them; a file may have several
-	isNotice bool     // it is not a licence, and must accompany one
+	names    []string // SPDX identifiers of the licences in the file
+	isNotice bool     // the file is a notice, which must accompany a licence
 	text     string
 }
 
-// readLicences reads the licences of modules. Its error names each module that has none, and each licence
-// without a known name.
+// readLicences reads the licences of modules. Its error names each module without a licence, and
+// each licence without a known name.
 func readLicences(modules []*module) error {
 	var faults []error
 	for _, m := range modules {
@@ -41,13 +41,14 @@ func readLicences(modules []*module) error {
 	return errors.Join(faults...)
 }
 
-// licenceFiles returns the files with licences in the folders of the linked packages of a module, and in those above them.
+// licenceFiles returns the files with licences in the folders of the linked packages of a module,
+// and in the folders above them.
 func licenceFiles(m *module) (files []string) {
 	var seen []string
 	for _, folder := range m.folders {
 		for strings.HasPrefix(folder, m.root) && !slices.Contains(seen, folder) {
 			seen = append(seen, folder)
-			entries, _ := os.ReadDir(folder) // of a folder that cannot be read, no licence is found
+			entries, _ := os.ReadDir(folder) // a folder that cannot be read has no licences
 			for _, entry := range entries {
 				if !entry.IsDir() && isLicence(entry.Name()) {
 					files = append(files, filepath.Join(folder, entry.Name()))
@@ -73,13 +74,13 @@ func isLicence(name string) bool {
 	return false
 }
 
-// isNotice reports whether a file of this name goes along with a licence.
+// isNotice reports whether a file with this name accompanies a licence.
 func isNotice(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasPrefix(name, "notice") || strings.HasPrefix(name, "patents")
 }
 
-// namesOf returns the names of the licences in a text.
+// namesOf returns the SPDX identifiers of the licences in a text.
 func namesOf(text string) (names []string) {
 	text = strings.Join(strings.Fields(text), " ")
 	has := func(part string) bool { return strings.Contains(text, part) }

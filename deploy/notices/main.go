@@ -18,7 +18,7 @@ func main() {
 	}
 }
 
-// systems are those for which there are releases.
+// systems are the systems for which releases are built.
 var systems = []string{"linux", "darwin", "windows"}
 
 func run(ctx context.Context, file string) error {

@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// A module is one that is linked.
+// A module is a linked module.
 type module struct {
 	path, version string
-	root          string   // its folder
-	folders       []string // of its packages that are linked
+	root          string   // folder of the module
+	folders       []string // folders of its linked packages
 	licences      []licence
 }
 
-// format has go list print a package that is of a module other than ours.
+// format makes go list print the packages of other modules.
 const format = "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}"
 
-// readModules returns the modules that a command links on any of some systems, in the order of their paths.
-// The first one is the standard library.
+// readModules returns the modules that a command links on at least one of the systems, in the order
+// of their paths. The first one is the standard library.
 func readModules(ctx context.Context, command string, systems []string) ([]*module, error) {
 	known := make(map[string]*module)
 	for _, system := range systems {
@@ -41,7 +41,7 @@ func readModules(ctx context.Context, command string, systems []string) ([]*modu
 		for line := range strings.Lines(string(out)) {
 			fields := strings.Split(strings.TrimSpace(line), "\t")
 			if len(fields) != 4 {
-				continue // a package of ours, or of the standard library
+				continue // a package of this module, or of the standard library
 			}
 			if fields[2] == "" {
 				return nil, fmt.Errorf("%s is not in the module cache; run go mod download", fields[0])

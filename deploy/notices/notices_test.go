@@ -32,7 +32,7 @@ func TestNotices_HaveALicenceOfEachLinkedModule(t *testing.T) {
 	}
 }
 
-func TestReadLicences_RefusesWhatAPersonHasToLookAt(t *testing.T) {
+func TestReadLicences_RefusesUnknownLicences(t *testing.T) {
 	root := t.TempDir()
 	file := func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700))

@@ -8,14 +8,14 @@ import (
 	"text/tabwriter"
 )
 
-// write writes a table of modules, and then each text once, with the modules that it is for.
+// write writes a table of modules, and then each text once, with the modules to which it applies.
 func write(w io.Writer, modules []*module) {
 	fmt.Fprintf(w, "The command messagehub contains the software below, each under its licence.\n\n")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, m := range modules {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", m.path, m.version, strings.Join(m.licenceNames(), ", "))
 	}
-	_ = table.Flush() // an error of w comes again below
+	_ = table.Flush() // if w fails, the writes below fail too
 
 	type group struct {
 		text  string

@@ -39,16 +39,17 @@ func TestDashboards_ChooseDataSourceReleaseAndNode(t *testing.T) {
 	}
 }
 
-// sentences begin with a capital, a digit or a quoted value, and end with a period.
+// sentences matches texts that begin with a capital, a digit or a quoted value, and end with a
+// period.
 var sentences = regexp.MustCompile(`(?s)^[A-Z0-9"].*\.$`)
 
-// chosen is the data source that the reader has chosen.
+// chosen is the data source that the reader of a dashboard selects.
 var chosen = dataSource{"prometheus", "${datasource}"}
 
-// units are those of Grafana, and a suffix of our own.
+// units matches the units of Grafana that the dashboards may use, and our suffixes.
 var units = regexp.MustCompile(`^(short|s|bytes|Bps|percentunit|reqps|ops|bool|suffix: RU|suffix: RU/s)$`)
 
-func TestDashboards_AskTheChosenSourceInUnits(t *testing.T) {
+func TestDashboards_QueryTheChosenSourceInUnits(t *testing.T) {
 	selector := regexp.MustCompile(`\b(messagehub_\w+|process_\w+|up)\b(.{0,40})`)
 	for file, d := range mustReadDashboards(t) {
 		titles := make(map[string]bool)
@@ -76,8 +77,9 @@ func TestDashboards_AskTheChosenSourceInUnits(t *testing.T) {
 	}
 }
 
-// TestDashboards_UnitsAreThoseOfTheMetrics knows the unit of a query by the end of the name of its first metric.
-func TestDashboards_UnitsAreThoseOfTheMetrics(t *testing.T) {
+// TestDashboards_UnitsMatchTheMetrics derives the unit of a query from the suffix of the first
+// metric's name.
+func TestDashboards_UnitsMatchTheMetrics(t *testing.T) {
 	metric := regexp.MustCompile(`\b((?:messagehub|process)_\w+){`)
 	for file, d := range mustReadDashboards(t) {
 		for _, p := range d.Panels {
@@ -85,7 +87,7 @@ func TestDashboards_UnitsAreThoseOfTheMetrics(t *testing.T) {
 				unit, where := p.FieldConfig.Defaults.Unit, file+": "+p.Title
 				names := metric.FindAllStringSubmatch(q.Expr, -1)
 				if len(names) == 0 {
-					require.Equal(t, "short", unit, where) // how many nodes answer
+					require.Equal(t, "short", unit, where) // number of responding nodes
 					continue
 				}
 				name := names[0][1]
@@ -148,7 +150,7 @@ func TestDashboards_KnowTheirVariables(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join("dashboards", file))
 		require.NoError(t, err)
 		for _, match := range used.FindAllStringSubmatch(string(text), -1) {
-			if match[1] != "__all" { // the choice of all values
+			if match[1] != "__all" { // all values are selected
 				require.Contains(t, known, match[1], file)
 			}
 		}
@@ -178,7 +180,7 @@ func TestDashboards_LayPanelsOutWithoutOverlap(t *testing.T) {
 	}
 }
 
-func TestGeneratedFiles_AreThoseOfDashboardsAndRules(t *testing.T) {
+func TestGeneratedFiles_MatchDashboardsAndRules(t *testing.T) {
 	files, err := generateFiles(".")
 	require.NoError(t, err)
 	for name, text := range files {
@@ -191,7 +193,7 @@ func TestGeneratedFiles_AreThoseOfDashboardsAndRules(t *testing.T) {
 	require.Len(t, copies, len(files)-2, "the chart has a dashboard that is not in this folder: run make deploy-files")
 }
 
-func TestWriteFiles_RemovesADashboardThatHasGone(t *testing.T) {
+func TestWriteFiles_RemovesADeletedDashboard(t *testing.T) {
 	deploy := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(deploy, "observability"), os.DirFS(".")))
 	gone := filepath.Join(deploy, chartFiles, "dashboards", "gone.json")

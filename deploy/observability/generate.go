@@ -17,7 +17,7 @@ import (
 // chartFiles is the folder of the chart's copies, below deploy.
 const chartFiles = "helm/messagehub/files"
 
-// A dashboard is what we read of the JSON of one in Grafana.
+// A dashboard is the part of a Grafana dashboard that this program reads from its JSON.
 type dashboard struct {
 	UID         string `json:"uid"`
 	Title       string `json:"title"`
@@ -28,7 +28,7 @@ type dashboard struct {
 	Panels []panel `json:"panels"`
 }
 
-// A variable is what the reader of a dashboard chooses at its top.
+// A variable is a value that the reader of a dashboard selects at the top of the dashboard.
 type variable struct {
 	Name       string          `json:"name"`
 	Type       string          `json:"type"`
@@ -40,7 +40,8 @@ type variable struct {
 // labelValues matches a query for the values of a label: its groups are a selector and the label.
 var labelValues = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 
-// expression returns PromQL for the values of the label that v offers, and "" for a variable of another kind.
+// expression returns PromQL for the label values that v offers, or "" for a variable of another
+// kind.
 func (v *variable) expression() string {
 	var object struct {
 		Query string `json:"query"`
@@ -67,10 +68,10 @@ type panel struct {
 	Targets []query `json:"targets"`
 }
 
-// A gridPos is the place of a panel, in a grid of 24 columns.
+// A gridPos is the position and size of a panel, in a grid of 24 columns.
 type gridPos struct{ H, W, X, Y int }
 
-// A dataSource names where a query is asked.
+// A dataSource identifies the data source of a query.
 type dataSource struct{ Type, UID string }
 
 // A query is one expression of a panel.
@@ -105,7 +106,7 @@ func readDashboards(folder string) (map[string]dashboard, error) {
 	return all, nil
 }
 
-// generateFiles returns what is made of the files of a folder, by the paths below deploy.
+// generateFiles returns the generated files of a folder, by their paths below deploy.
 func generateFiles(folder string) (map[string][]byte, error) {
 	dashboards, err := readDashboards(filepath.Join(folder, "dashboards"))
 	if err != nil {
@@ -129,8 +130,8 @@ func writeAsRules(dashboards map[string]dashboard) []byte {
 		name := strings.TrimSuffix(file, ".json")
 		fmt.Fprintf(&b, "  - name: %s\n    rules:\n", name)
 		write := func(what, part, expression string) {
-			// The variables of a dashboard are used in strings, where PromQL accepts any text.
-			text, _ := json.Marshal(strings.ReplaceAll(expression, "$__rate_interval", "5m")) // a string never fails
+			// A dashboard uses variables inside strings, where PromQL accepts any text.
+			text, _ := json.Marshal(strings.ReplaceAll(expression, "$__rate_interval", "5m")) // encoding a string never fails
 			fmt.Fprintf(&b, "      - record: dashboard:%s_%s:%s\n        expr: %s\n", name, what, part, text)
 		}
 		for _, v := range dashboards[file].Templating.List {

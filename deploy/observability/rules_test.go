@@ -29,7 +29,7 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
-// readRules returns all rules, in their order.
+// readRules returns all rules, in the order of the file.
 func readRules(t *testing.T) (all []rule) {
 	t.Helper()
 	text, err := os.ReadFile("rules.yaml")
@@ -96,11 +96,12 @@ func TestEachAlert_NamesASectionOfTheRunbook(t *testing.T) {
 	}
 }
 
-// questions are those that each section of an alert answers, in this order.
+// questions are the headings that the section of each alert has, in this order.
 var questions = []string{"**What it means:** ", "**Look at:** ", "**Do:** ", "**Ignore it:** "}
 
-// TestIncidents_SectionsOfAlertsAnswerTheSameQuestions helps an operator who reads them at night: the answers are
-// always in the same place, with a command to look, and a command or a link to act.
+// TestIncidents_SectionsOfAlertsAnswerTheSameQuestions helps an operator who reads the sections at
+// night: the answers are always in the same order, with a command for the diagnosis, and a command
+// or a link for the repair.
 func TestIncidents_SectionsOfAlertsAnswerTheSameQuestions(t *testing.T) {
 	page, err := os.ReadFile("../handbook/incidents.md")
 	require.NoError(t, err)
@@ -151,8 +152,8 @@ func TestEachAlert_HasACommentOnItsThreshold(t *testing.T) {
 	}
 }
 
-// TestRules_ChooseTheirHub: the chart puts the release and the namespace in place of this matcher.
-func TestRules_ChooseTheirHub(t *testing.T) {
+// TestRules_SelectTheirHub: the chart replaces this matcher by the release and the namespace.
+func TestRules_SelectTheirHub(t *testing.T) {
 	name := regexp.MustCompile(`\b(?:up|messagehub_\w+|[a-z_]+:messagehub_\w+:\w+)\b(.{0,18})`)
 	for _, r := range readRules(t) {
 		found := name.FindAllStringSubmatch(r.Expr, -1)
@@ -186,8 +187,8 @@ func TestRecordedRules_AreNamedByLevelMetricAndOperations(t *testing.T) {
 	}
 }
 
-// TestRulesAndDashboards_NameOnlyMetricsOfTheHub takes the page about monitoring as the list of them: a test of the
-// handbook compares it with what a node exports.
+// TestRulesAndDashboards_NameOnlyMetricsOfTheHub compares with the metrics on the page about
+// monitoring, which a test of the handbook compares with the metrics that a node exports.
 func TestRulesAndDashboards_NameOnlyMetricsOfTheHub(t *testing.T) {
 	page, err := os.ReadFile("../handbook/monitoring.md")
 	require.NoError(t, err)

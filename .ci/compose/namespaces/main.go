@@ -1,11 +1,10 @@
-// Command namespaces runs the MessageHub services of deploy/compose.yaml
-// without a container engine: each service in a network namespace with an
-// address and the names of the others, on the files of the image, as the user
-// of the image. It prints the time until the first message that the domain has
-// sent is confirmed by the actor, and fails if a health check or a service
-// fails, or if a service logs a warning. It needs Linux, root and the program
-// ip. It removes namespaces and files at the end; those of a killed run have
-// its process id in their names.
+// Command namespaces runs the MessageHub services of deploy/compose.yaml without a container
+// engine: each service in a network namespace with an address and the names of the others, on the
+// files of the image, as the user of the image. It prints the time until the first message that the
+// domain has sent is confirmed by the actor, and fails if a health check or a service fails, or if
+// a service logs a warning. It needs Linux, root and the program ip. It removes namespaces and
+// files at the end. If a run was killed, its process id is in the names of the namespaces and files
+// that remain.
 package main
 
 import (
@@ -40,8 +39,8 @@ func main() {
 	}
 }
 
-// patience is the time limit of each step.
-const patience = 60 * time.Second
+// stepTimeout is the time limit of each step.
+const stepTimeout = 60 * time.Second
 
 // A trial is one run.
 type trial struct {
@@ -59,7 +58,7 @@ type trial struct {
 type service struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process has ended
-	err    error         // error of its exit
+	err    error         // error with which the process ended
 }
 
 func runTrial(ctx context.Context, file, image string) (err error) {
@@ -117,7 +116,7 @@ func (t *trial) rootFolder(name string) string   { return filepath.Join(t.folder
 func (t *trial) volumeFolder(name string) string { return filepath.Join(t.folder, "volume", name) }
 func (t *trial) logFile(name string) string      { return filepath.Join(t.folder, name+".log") }
 
-// createNetwork makes the network of the services, and their files.
+// createNetwork creates the network of the services, and their files.
 func (t *trial) createNetwork() error {
 	hosts := "127.0.0.1 localhost\n"
 	for i, name := range t.names {
@@ -150,7 +149,7 @@ func (t *trial) createNetwork() error {
 	return nil
 }
 
-// makeFiles copies the image for a service, and makes its volumes.
+// makeFiles copies the image for a service, and creates the service's volumes.
 func (t *trial) makeFiles(name, hosts string) error {
 	root := t.rootFolder(name)
 	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
@@ -280,13 +279,13 @@ func (t *trial) readLog(name string) string {
 	return string(text)
 }
 
-var errStillRuns = fmt.Errorf("it still runs after %s", patience)
+var errStillRuns = fmt.Errorf("it still runs after %s", stepTimeout)
 
 func (t *trial) awaitEnd(name string) error {
 	select {
 	case <-t.running[name].exited:
 		return t.running[name].err
-	case <-time.After(patience):
+	case <-time.After(stepTimeout):
 		return errStillRuns
 	}
 }
@@ -314,7 +313,7 @@ func (t *trial) waitForText(ctx context.Context, name, text string) error {
 
 // pollService repeats a check of a running service until it succeeds.
 func (t *trial) pollService(ctx context.Context, name string, check func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()

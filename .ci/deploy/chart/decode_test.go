@@ -84,8 +84,8 @@ type (
 			NamespaceSelector struct {
 				MatchNames []string `json:"matchNames"`
 			} `json:"namespaceSelector"`
-			Endpoints           []scrape `json:"endpoints"`           // only for a ServiceMonitor
-			PodMetricsEndpoints []scrape `json:"podMetricsEndpoints"` // only for a PodMonitor
+			Endpoints           []scrape `json:"endpoints"`           // set only in a ServiceMonitor
+			PodMetricsEndpoints []scrape `json:"podMetricsEndpoints"` // set only in a PodMonitor
 		} `json:"spec"`
 	}
 	scrape struct {
@@ -198,7 +198,7 @@ func decodeAll(t testing.TB, documents []Document) (o objects) {
 			o.monitors = append(o.monitors, x)
 		case *prometheusRule:
 			o.rules = append(o.rules, x)
-		default: // such as a Secret: the chart names secrets and creates none
+		default: // an object such as a Secret: the chart refers to Secrets, but creates none
 			t.Fatalf("%s: the chart must not make a %T", d.Template, x)
 		}
 		o.all = append(o.all, object.(meta.Object))

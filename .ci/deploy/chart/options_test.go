@@ -23,7 +23,7 @@ mode: embedded
 config: {insecure: true}
 `
 
-// An option is one of the choices of a dimension.
+// An option is one choice in a dimension.
 type option struct{ name, values string }
 
 // A dimension is a choice that is independent of the other dimensions.
@@ -186,7 +186,7 @@ func mergeMaps(t testing.TB, values map[string]any, text string) map[string]any 
 	return merge(t, print(values), text)
 }
 
-func TestCombine_MakesTheProduct(t *testing.T) {
+func TestCombine_ReturnsTheProduct(t *testing.T) {
 	names := make(map[string]bool)
 	for _, c := range combine(t, "", dimension{{"a", "p: 1"}, {"b", "p: 2"}}, dimension{{"c", "q: 1"}, {"d", "q: 2"}, {"e", ""}}) {
 		names[c.name+fmt.Sprint(c.values)] = true

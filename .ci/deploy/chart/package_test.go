@@ -79,7 +79,7 @@ func TestPackage_HasWhatTheChartNeeds(t *testing.T) {
 	}
 }
 
-func TestNotes_SayWhatIsLeftToDo(t *testing.T) {
+func TestNotes_ListTheRemainingSteps(t *testing.T) {
 	for _, c := range []struct{ values, want string }{
 		{azure, "messagehub provision --check"},
 		{embedded, "delete the claim"},

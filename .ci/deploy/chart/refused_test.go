@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// overAzure and overEmbedded have bad values on top of those of a hub on Azure
-// and of an embedded one: each with what the message must name, and what it
-// must say to change.
+// overAzure and overEmbedded have bad values, which are merged into the values of a hub on Azure
+// and of an embedded hub. names is the part of the values that the error message must name, and
+// remedy is the change that it must propose.
 var overAzure = []struct{ values, names, remedy string }{
 	{"config: {cosmos: {endpoint: null}}", "config.cosmos.endpoint", "mode to embedded"},
 	{"config: {blob: {endpoint: null}}", "config.blob.endpoint", "mode to embedded"},
@@ -118,7 +118,7 @@ func TestRender_ReportsAllContradictionsAtOnce(t *testing.T) {
 	}
 }
 
-func TestSchema_RefusesValuesThatItDoesNotKnow(t *testing.T) {
+func TestSchema_RefusesUnknownValues(t *testing.T) {
 	for _, values := range []string{
 		"replica: 3", "replicas: 0", "replicas: '3'", "mode: cosmos",
 		"image: {name: x}", "image: {digest: latest}", "image: {pullPolicy: Sometimes}",

@@ -112,8 +112,7 @@ func (c *checker) selector() map[string]string {
 	return c.statefulSets[0].Spec.Selector.MatchLabels
 }
 
-// checkNames checks the names in the metadata of objects, which the server
-// would refuse.
+// checkNames checks the names in the metadata of objects by the rules of the server.
 func (c *checker) checkNames() {
 	seen := make(map[string]bool)
 	for _, o := range c.all {
@@ -242,7 +241,7 @@ func (c *checker) checkPod(p podTemplate) {
 func isTrue(b *bool) bool { return b != nil && *b }
 
 // hubGrace is the time in seconds that a hub has for requests under way after
-// SIGTERM. TestGrace_IsThatOfTheHub compares it with the hub.
+// SIGTERM. TestGrace_MatchesTheHub compares it with the hub.
 const hubGrace = 25
 
 // checkHub checks the container of the hub: its command, its settings, its
@@ -355,7 +354,7 @@ func (c *checker) isMounted(file string) bool {
 			switch {
 			case v.Name != mount.Name:
 			case v.Secret != nil:
-				return *v.Secret.DefaultMode == 0o440 // mounted as a whole, so it has the keys of the Secret
+				return *v.Secret.DefaultMode == 0o440 // the whole Secret is mounted, so the volume has all of its keys
 			case v.Projected != nil:
 				return *v.Projected.DefaultMode == 0o440 && slices.ContainsFunc(v.Projected.Sources, func(s core.VolumeProjection) bool {
 					return s.Secret != nil && len(s.Secret.Items) == 1 && s.Secret.Items[0].Path == path.Base(file)
@@ -394,7 +393,7 @@ func (c *checker) checkSelectors() {
 	}
 }
 
-// hasPort reports whether the hub has a port of that name.
+// hasPort reports whether the hub has a port with the name.
 func (c *checker) hasPort(name string) bool {
 	return slices.ContainsFunc(c.pod.spec.Containers[0].Ports, func(p core.ContainerPort) bool { return p.Name == name })
 }
@@ -519,8 +518,7 @@ func (c *checker) checkPolicies() {
 	}
 }
 
-// allowsTest reports whether the pods of the helm test, if there are any, are
-// among peers.
+// allowsTest reports whether peers include the pods of the helm test, if the chart has that test.
 func (c *checker) allowsTest(peers []networking.NetworkPolicyPeer) bool {
 	for _, p := range c.pods {
 		if !slices.ContainsFunc(peers, func(peer networking.NetworkPolicyPeer) bool {
@@ -532,7 +530,7 @@ func (c *checker) allowsTest(peers []networking.NetworkPolicyPeer) bool {
 	return true
 }
 
-// checkScaling checks that only one setting decides how many pods there are.
+// checkScaling checks that only one setting determines the number of pods.
 func (c *checker) checkScaling() {
 	scalers := len(c.autoscalers) + len(c.scaledObjects)
 	for _, s := range c.statefulSets {
@@ -573,7 +571,7 @@ func (c *checker) checkScaling() {
 	}
 }
 
-func TestGrace_IsThatOfTheHub(t *testing.T) {
+func TestGrace_MatchesTheHub(t *testing.T) {
 	source, err := os.ReadFile("../../../cmd/node/node.go")
 	if err != nil {
 		t.Fatal(err)

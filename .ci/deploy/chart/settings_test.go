@@ -46,9 +46,8 @@ var readSettings = sync.OnceValues(func() ([]string, error) {
 })
 
 // The settings are compared with the file that a test of the hub reads.
-// TestRender_KeepsTheRulesInEveryCombination finds settings that are missing in
-// it.
-func TestSettings_AreThoseThatTheHubIsTestedWith(t *testing.T) {
+// TestRender_KeepsTheRulesInEveryCombination finds settings that are missing in that file.
+func TestSettings_MatchTheFileThatTheHubLoads(t *testing.T) {
 	texts := make(map[string]bool)
 	for _, c := range combinations(t) {
 		if strings.Contains(c.name, " unmonitored policy cluster ") && !strings.Contains(c.name, "alone") { // these options do not affect the settings

@@ -8,8 +8,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// everything has values with all options on, as far as they do not contradict
-// each other.
+// everything has values with all options switched on that do not contradict each other.
 var everything = map[string]string{
 	"keda": azure + `
 autoscaling: {type: keda}
@@ -42,8 +41,8 @@ secrets: {adminToken: {name: hub}, cosmosKey: {name: hub}, serviceBusConnection:
 `,
 }
 
-// otherValues are valid values that differ from the default, for values from
-// which no valid one can be derived.
+// otherValues are valid values that differ from the defaults, for settings whose valid values
+// cannot be derived from the default.
 var otherValues = map[string]any{
 	"mode": "embedded", "image.digest": "sha256:" + hash, "image.pullPolicy": "Always", "identity.type": "none",
 	"identity.clientId": "31111111-2222-3333-4444-555555555555", "identity.tenantId": "31111111-2222-3333-4444-555555555555",
@@ -76,8 +75,8 @@ func otherValue(path string, value any) any {
 	}
 }
 
-// Every value of values.yaml is changed separately. A refusal because it
-// contradicts others also counts as an effect.
+// Each value of values.yaml is changed separately. A refusal because the value contradicts others
+// also counts as an effect.
 func TestValues_AllHaveAnEffect(t *testing.T) {
 	base := make(map[string]string)
 	for name, text := range everything {

@@ -2,7 +2,7 @@
 //
 //	go -C .ci/deploy run ./package -version "$(git describe --tags --always)" -out FOLDER
 //
-// It replaces an archive that is there.
+// It replaces an existing archive.
 package main
 
 import (

@@ -1,10 +1,10 @@
-// Command render prints the objects that the Helm chart makes of values, as helm template does, or the
+// Command render prints the objects that the Helm chart renders with values, as helm template does, or the
 // configuration file of the hub alone:
 //
 //	go -C .ci/deploy run ./render -values ../../deploy/helm/messagehub/ci/azure-values.yaml
 //	go -C .ci/deploy run ./render -values FILE -values FILE -settings
 //
-// It is for machines without helm. Later files win.
+// It is for machines without helm. The values of later files override those of earlier files.
 package main
 
 import (

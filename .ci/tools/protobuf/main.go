@@ -1,11 +1,9 @@
-// Command protobuf writes the Go code of .proto files beside them, where protoc
-// would need to be installed: the compiler is a library, and the plugin that
-// writes Go is the one that comes with the protobuf module, both pinned in go.mod.
+// Command protobuf writes the Go code of .proto files beside the files. It needs no installed protoc: the compiler is a library, and the plugin that writes Go is a part of the protobuf module. go.mod pins both versions.
 //
 //	go -C .ci/tools run ./protobuf [-check] FILE...
 //
 // FILE is a path from the top of the tree. With -check it writes nothing, and
-// fails if what it would write is not there already.
+// fails if a file would change.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Draws a chart in each element with data-chart, from the table that data-chart names. The table stays
-// what readers without scripts or eyes use.
+// Draws a chart in each element with data-chart, from the table that data-chart names. The table
+// remains on the page for browsers without scripts and for screen readers.
 (() => {
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 

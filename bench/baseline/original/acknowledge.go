@@ -14,7 +14,7 @@ import (
 // Acknowledge implements [repository.Bundles]. Like the original, it reads the whole bundle
 // three times: to check the caller, for the drawers, and to mark it.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
-	asked, err := r.open(ctx, recipient, id)
+	asked, err := r.queryOpenBundle(ctx, recipient, id)
 	if err != nil {
 		return repository.Acknowledged{}, err
 	}
@@ -22,7 +22,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 	if err != nil {
 		return repository.Acknowledged{}, err
 	}
-	item, err := r.open(ctx, recipient, id)
+	item, err := r.queryOpenBundle(ctx, recipient, id)
 	if err != nil {
 		return repository.Acknowledged{}, err
 	}
@@ -33,7 +33,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 	if err := all.Wait(); err != nil {
 		return repository.Acknowledged{}, err
 	}
-	if item, err = r.open(ctx, recipient, id); err != nil {
+	if item, err = r.queryOpenBundle(ctx, recipient, id); err != nil {
 		return repository.Acknowledged{}, err
 	}
 	item.Dequeued = true
@@ -55,8 +55,8 @@ func (r *Repository) advance(ctx context.Context, key domain.CabinetKey, a affec
 	return both.Wait()
 }
 
-// pointBehind writes the entry of a drawer for the first event after a bundle: one that
-// the Peek has seen, or one that was saved since.
+// pointBehind writes the entry of a drawer for the first event after a bundle. The Peek has read
+// that event, or it was saved after the Peek.
 func (r *Repository) pointBehind(ctx context.Context, key domain.CabinetKey, a affected) error {
 	switch d := a.UpdatedDrawer; {
 	case a.UpdatedCatalogEntry != nil:

@@ -25,7 +25,7 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 		b.Opened = r.options.Clock().UTC()
 	}
 	b.DocumentTypes = slices.Clone(b.DocumentTypes)
-	if err := r.triggered(ctx, &b); err != nil {
+	if err := r.rejectSecondBundle(ctx, &b); err != nil {
 		return domain.Bundle{}, err
 	}
 	if run.open != nil {
@@ -42,10 +42,10 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 	return b, err
 }
 
-// triggered replaces the trigger of the original: it refuses a bundle if its group has
-// another open one. It runs before the create and not with it, so two concurrent Adds may
-// both succeed.
-func (r *Repository) triggered(ctx context.Context, b *domain.Bundle) error {
+// rejectSecondBundle replaces the trigger of the original: it refuses a bundle if another bundle of
+// its group is open. It runs before the create, not atomically with the create, so two concurrent
+// Adds may both succeed.
+func (r *Repository) rejectSecondBundle(ctx context.Context, b *domain.Bundle) error {
 	query := items.Query{
 		Text:   "SELECT c.id FROM c WHERE c.recipient = @recipient AND c.dequeued = false",
 		Params: map[string]any{"@recipient": b.Cabinet.Recipient.String()},
@@ -88,8 +88,8 @@ func newBundle(b *domain.Bundle, run *cabinetRun) (*bundleItem, error) {
 	return item, nil
 }
 
-// open queries an open bundle. All queries for open bundles have this form.
-func (r *Repository) open(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleItem, error) {
+// queryOpenBundle queries an open bundle. All queries for open bundles have this form.
+func (r *Repository) queryOpenBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleItem, error) {
 	item, found, err := items.First[bundleItem](ctx, r.bundles, recipient.String(), items.Query{
 		Text:   "SELECT * FROM c WHERE c.id = @id AND c.recipient = @recipient AND c.dequeued = false",
 		Params: map[string]any{"@id": id.String(), "@recipient": recipient.String()},
@@ -102,7 +102,7 @@ func (r *Repository) open(ctx context.Context, recipient domain.ActorID, id doma
 
 // Find implements [repository.Bundles].
 func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
-	item, err := r.open(ctx, recipient, id)
+	item, err := r.queryOpenBundle(ctx, recipient, id)
 	if err != nil {
 		return domain.Bundle{}, nil, err
 	}

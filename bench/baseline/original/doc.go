@@ -5,9 +5,9 @@
 //	catalog      "SequenceNumber"              the watermark, of all recipients together
 //	catalog      recipient_origin              entry: a drawer's first unacknowledged event, by its number
 //	cabinet      recipient_origin_contentType  drawer: how many of its events were acknowledged
-//	cabinet      id of the drawer              event, one document for each
+//	cabinet      id of the drawer              one document for each event
 //	idempotency  0 to 255, of the event's id   one document for each event ever received
-//	bundle       recipient                     bundle: all ids of its events, and its drawers as they will be
+//	bundle       recipient                     bundle: all ids of its events, and its drawers as the Dequeue writes them
 //
 // Every path of every document is indexed, because the original used the default index.
 //
@@ -19,7 +19,7 @@
 //   - Peek queries an open bundle; then, for all origins concurrently, the first entry of the
 //     catalog; reads the watermark; queries six drawers; and reads from all six concurrently
 //     every visible, unacknowledged event, even if the bundle will be small.
-//   - Add queries another open bundle and creates the new one.
+//   - Add queries whether another bundle is open, and creates the new one.
 //   - Acknowledge reads the bundle three times, replaces the drawers if they still have the
 //     etag that the Peek saw, corrects the catalog, and replaces the whole bundle.
 //
@@ -32,22 +32,22 @@
 //     concurrent for each cabinet. The counts of requests include each of them.
 //   - If the count shows that a drawer is full, it is not filled. The original continued to fill
 //     a drawer that had become full exactly at the end of a Save, one event at a time and without
-//     a limit, so these tests would never have had six drawers.
+//     a limit, so the tests could not fill six drawers.
 //   - The original continued with a bundle as soon as the necessary drawers were read. Here Peek
 //     waits for all six, which are read concurrently.
 //   - Data in other stores are left out, which favours this layout: the list of ids in the blob
 //     store, and the second write of the bundle after its domain had answered.
 //   - The events of an open bundle are read again from its drawers, where the original already
 //     had the content. A bundle also stores, as one text, the fields that our ports need.
-//   - Event ids are unique in the whole hub. A changed event is a conflict of its own, where the
-//     original rejected the whole batch.
+//   - Event ids are unique in the whole hub. A changed event is reported as a conflict; the original
+//     rejected the whole batch.
 //
 // As in the original, a single process ingests, so Saves take turns. Ingest is its batch, with
 // events for any recipients.
 //
 // Its conformance test lists its guarantees. It keeps these faults of the original: if a Save
 // fails between event and entry, its cabinet is never delivered and its numbers are used again;
-// an entry that is not of the first event is deleted, and the Peek returns no data; a Save with
+// an entry that does not point to the first event is deleted, and the Peek returns no data; a Save with
 // duplicate ids may fail; an outdated run may open a bundle; bundles are written unconditionally.
 // It does not know the number of waiting events: a Next counts the events that it has read, the
 // backlog behind an acknowledged bundle is reported as empty, and Queues fails.

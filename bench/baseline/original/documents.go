@@ -42,7 +42,7 @@ type catalogEntry struct {
 	NextSequenceNumber domain.Sequence `json:"nextSequenceNumber"`
 }
 
-// A drawerItem holds events. Only a count query shows how many.
+// A drawerItem holds events. Only a count query returns their number.
 type drawerItem struct {
 	ID           string          `json:"id"`
 	PartitionKey string          `json:"partitionKey"`
@@ -51,7 +51,7 @@ type drawerItem struct {
 	ETag         azcore.ETag     `json:"_etag,omitempty"`
 }
 
-// An eventItem is one event.
+// An eventItem is the document of one event.
 type eventItem struct {
 	ID               string          `json:"id"`
 	PartitionKey     string          `json:"partitionKey"` // the drawer
@@ -69,7 +69,7 @@ type eventItem struct {
 // A payloadSection is the position of a payload in the content store.
 type payloadSection repository.Section
 
-func newEvent(e *numbered, drawer string) eventItem {
+func newEvent(e *ingestedEvent, drawer string) eventItem {
 	item := eventItem{
 		ID: e.ID.String(), PartitionKey: drawer, Recipient: e.Recipient.String(), Origin: e.Origin.String(),
 		ContentType: e.ContentType.String(), SequenceNumber: e.number, SupportsBundling: e.SupportsBundling,
@@ -103,7 +103,7 @@ type uniqueID struct {
 
 // newUniqueID hashes the fields of an event as the original did: without the document
 // type, without separators, and with weights of 32 bits.
-func newUniqueID(e *numbered, drawer string) uniqueID {
+func newUniqueID(e *ingestedEvent, drawer string) uniqueID {
 	content := []byte(e.ContentType.String() + e.Origin.String() + e.Recipient.String())
 	content = strconv.AppendBool(content, e.SupportsBundling)
 	content = binary.LittleEndian.AppendUint64(content, uint64(e.Weight)) //nolint:gosec // converts the bits
@@ -126,13 +126,13 @@ type bundleItem struct {
 	AffectedDrawers       []affected `json:"affectedDrawers"`
 	ContentPath           string     `json:"contentPath"`
 	ResponseFormat        int        `json:"responseFormat"`
-	Port                  string     `json:"port"` // what else our ports ask of a bundle; one path to the index
+	Port                  string     `json:"port"` // fields of a bundle that only our ports need, as one text, so that the index has one path for all of them
 }
 
 // An affected drawer is a drawer that has events of a bundle.
 type affected struct {
-	UpdatedDrawer                     drawerItem      `json:"updatedDrawer"`       // behind the bundle, with the etag that it had before
-	UpdatedCatalogEntry               *catalogEntry   `json:"updatedCatalogEntry"` // for the event behind the bundle, if there was one
+	UpdatedDrawer                     drawerItem      `json:"updatedDrawer"`       // the drawer after the Dequeue, with the etag from before the Dequeue
+	UpdatedCatalogEntry               *catalogEntry   `json:"updatedCatalogEntry"` // entry for the first event after the bundle; nil if the Peek read no such event
 	InitialCatalogEntrySequenceNumber domain.Sequence `json:"initialCatalogEntrySequenceNumber"`
 }
 

@@ -11,7 +11,7 @@ import (
 // receive records that an event was received and will be in a drawer, and returns
 // whether it is new, a duplicate or a conflict. A record whose event is missing has no
 // effect.
-func (r *Repository) receive(ctx context.Context, e *numbered, drawer string) (saveOutcome, error) {
+func (r *Repository) receive(ctx context.Context, e *ingestedEvent, drawer string) (saveOutcome, error) {
 	mine := newUniqueID(e, drawer)
 	err := r.idempotency.Create(ctx, mine.PartitionKey, mine)
 	if items.Status(err) != http.StatusConflict {

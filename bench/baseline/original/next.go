@@ -14,7 +14,7 @@ import (
 // NextUnacknowledged implements [repository.DataAvailable].
 func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
 	origins := r.originsOf(groups)
-	open, found, err := r.openLongest(ctx, recipient, origins)
+	open, found, err := r.findLongestOpen(ctx, recipient, origins)
 	if err != nil {
 		return repository.Next{}, err
 	}
@@ -46,7 +46,7 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	}
 	run := r.runFrom(key, ranges)
 	if len(run.events) == 0 || run.events[0].Sequence != first.NextSequenceNumber {
-		// The entry is assumed to be left by a failed Save.
+		// A failed Save is assumed to have left the entry.
 		if err := r.catalog.Delete(ctx, first.PartitionKey, first.ID); err != nil {
 			return repository.Next{}, err
 		}
@@ -55,8 +55,8 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	return repository.Next{Run: run, Waiting: int64(len(run.events))}, nil
 }
 
-// openLongest returns the bundle of origins that has been open longest.
-func (r *Repository) openLongest(ctx context.Context, recipient domain.ActorID, origins []string) (bundleItem, bool, error) {
+// findLongestOpen returns the bundle of origins that has been open longest.
+func (r *Repository) findLongestOpen(ctx context.Context, recipient domain.ActorID, origins []string) (bundleItem, bool, error) {
 	query := items.Query{
 		Text:   "SELECT TOP 1 * FROM c WHERE c.recipient = @recipient AND c.dequeued = false",
 		Params: map[string]any{"@recipient": recipient.String()},
@@ -102,8 +102,8 @@ type drawerRange struct {
 	events []repository.StoredEvent
 }
 
-// readDrawers reads the visible, unacknowledged events in the first drawers of a cabinet
-// that have any, all drawers at the same time.
+// readDrawers reads the visible, unacknowledged events in the first drawers of a cabinet that have
+// such events. It reads the drawers concurrently.
 func (r *Repository) readDrawers(ctx context.Context, key domain.CabinetKey, visible domain.Sequence) ([]drawerRange, error) {
 	drawers, err := items.All[drawerItem](ctx, r.cabinets, cabinetKey(key), items.Query{
 		Text:   fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.position < @capacity ORDER BY c.orderBy", drawersPerPeek),
@@ -119,7 +119,7 @@ func (r *Repository) readDrawers(ctx context.Context, key domain.CabinetKey, vis
 			events, err := r.readDrawer(ctx, d.ID, items.Query{
 				Text:   fmt.Sprintf("SELECT * FROM c WHERE c.sequenceNumber <= @visible ORDER BY c.sequenceNumber OFFSET %d LIMIT 2147483647", d.Position),
 				Params: map[string]any{"@visible": visible},
-				Page:   eventsOfOnePage,
+				Page:   eventsPerPage,
 			})
 			ranges[i] = drawerRange{d, events}
 			return err

@@ -35,21 +35,20 @@ func TestConformance(t *testing.T) {
 		"-Save/an id with other content is a conflict, alone, in every field",
 		"-Save/an id with another payload is a conflict",
 		"-Weak/W15 the values of two fields are not confused, even if one is empty",
-		// Concurrent inserts of the same event may both take themselves for new.
+		// Concurrent inserts of the same event may both be reported as new.
 		"-Weak/W7 duplicates within one Save are stored once, wherever the drawers end",
 
-		// It has one watermark for all recipients, so it does not know whether a
-		// recipient has a mailbox.
+		// The layout has one watermark for all recipients, so it does not know whether a recipient
+		// has a mailbox.
 		"-Next/a recipient without a mailbox has another error for no data",
-		// It does not know the number of waiting events beyond those that it
-		// has read.
+		// The layout does not know the number of waiting events beyond those that it has read.
 		"-Next/the backlog counts the waiting events of the requested groups, open bundles included",
 		"-Bundle/an open bundle is found by its id, with its events and no others",
 		"-Race/W5 the events of one Save become visible together, in all their cabinets",
 		"-Weak/W24 a bundle of 51,200 events is opened, repeated and acknowledged whole",
 
-		// It does not recognize an outdated run, so events that were
-		// acknowledged meanwhile are delivered twice.
+		// The layout does not recognize an outdated run, so events that were acknowledged after the
+		// run was created are delivered twice.
 		"-Bundle/a run from before an Acknowledge opens nothing",
 		"-Bundle/a run from before an Acknowledge in another cabinet of the group opens nothing",
 		"-Race/concurrent savers and actors lose, duplicate and reorder nothing",
@@ -62,13 +61,13 @@ func TestConformance(t *testing.T) {
 		// original they had 32 bits.
 		"-Weak/W16 a first event of the maximum weight leaves no room for another",
 
-		// It passes, but it takes long, and the test of 10,001 events covers the
-		// same.
+		// This test would pass, but it takes long, and the test of 10,001 events covers the same
+		// rule.
 		"-Save/10,000 events are returned from a full drawer",
 
-		// The suites for Waiting, Ordering, Admin, Answer and Outbox are left
-		// out. The layout does not know how much waits, keeps order only within a
-		// cabinet, and lacks the other ports.
+		// The suites for Waiting, Ordering, Admin, Answer and Outbox are left out. The layout does
+		// not know the number of waiting events, keeps order only within a cabinet, and lacks the
+		// other ports.
 	}
 	if baselinetest.Raced {
 		claims = append(claims, "-Save/10,001 events are returned in order from two drawers")

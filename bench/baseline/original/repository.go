@@ -32,16 +32,16 @@ func Provision(ctx context.Context, client *azcosmos.Client, database string, th
 
 // Options configure a Repository. The zero value is valid for events without payloads.
 type Options struct {
-	Content        repository.Content // for payloads
+	Content        repository.Content // storage of the payloads
 	Clock          func() time.Time   // default time.Now
 	DrawerCapacity int                // events in a drawer; default 10,000
 }
 
 const (
-	drawerCapacity  = 10_000
-	drawersPerPeek  = 6
-	eventsUnderWay  = 128   // concurrent inserts of a fill
-	eventsOfOnePage = 1_000 // results per page of a query
+	drawerCapacity    = 10_000
+	drawersPerPeek    = 6
+	concurrentInserts = 128   // limit for the concurrent inserts of one fill
+	eventsPerPage     = 1_000 // results per page of a query
 )
 
 // A Repository stores events and bundles. Only one Repository may save to a database. It
@@ -53,7 +53,7 @@ type Repository struct {
 	bundles     items.Container
 	options     Options
 	groups      domain.Groups
-	turn        chan struct{} // held during Ingest
+	turn        chan struct{} // a lock that is held during Ingest
 }
 
 var (
@@ -85,8 +85,8 @@ func (r *Repository) Watermark(ctx context.Context, _ domain.ActorID) (domain.Se
 	return w.SequenceNumber, err
 }
 
-// Queues implements [repository.DataAvailable]. It fails, because the original did not
-// know how many events wait.
+// Queues implements [repository.DataAvailable]. It fails, because the original did not know the
+// number of waiting events.
 func (r *Repository) Queues(context.Context, domain.ActorID) ([]repository.Queue, error) {
 	return nil, domain.Errorf(domain.Invalid, "queues: this layout does not count what waits: %w", errors.ErrUnsupported)
 }

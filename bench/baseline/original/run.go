@@ -18,12 +18,12 @@ type cabinetRun struct {
 	key   domain.CabinetKey
 	group domain.Group
 
-	// For a new bundle:
+	// Set for a new bundle:
 	ranges  []drawerRange
 	events  []repository.StoredEvent // events of all ranges, which are already read
 	yielded []domain.Sequence
 
-	// For an open bundle:
+	// Set for an open bundle:
 	open *domain.Bundle
 	from []affected
 }
@@ -105,7 +105,7 @@ func (r *cabinetRun) readAgain(ctx context.Context) ([]repository.StoredEvent, e
 			read[i], err = r.r.readDrawer(ctx, a.UpdatedDrawer.ID, items.Query{
 				Text:   "SELECT * FROM c WHERE c.sequenceNumber >= @first AND c.sequenceNumber <= @last ORDER BY c.sequenceNumber",
 				Params: map[string]any{"@first": a.InitialCatalogEntrySequenceNumber, "@last": r.open.Last},
-				Page:   eventsOfOnePage,
+				Page:   eventsPerPage,
 			})
 			return err
 		})

@@ -20,8 +20,8 @@ func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domai
 	return r.Ingest(ctx, events)
 }
 
-// A numbered is an event of a batch with its sequence number.
-type numbered struct {
+// An ingestedEvent is an event of a batch with its sequence number.
+type ingestedEvent struct {
 	*domain.Event
 	number  domain.Sequence
 	payload repository.Section
@@ -56,11 +56,11 @@ func (r *Repository) Ingest(ctx context.Context, batch []domain.Event) (reposito
 	if err != nil {
 		return repository.Saved{}, err
 	}
-	events := make([]numbered, len(batch))
-	cabinets := make(map[domain.CabinetKey][]*numbered)
+	events := make([]ingestedEvent, len(batch))
+	cabinets := make(map[domain.CabinetKey][]*ingestedEvent)
 	for i := range batch {
 		last++
-		events[i] = numbered{Event: &batch[i], number: last, payload: payloads[i]}
+		events[i] = ingestedEvent{Event: &batch[i], number: last, payload: payloads[i]}
 		key := batch[i].Cabinet()
 		cabinets[key] = append(cabinets[key], &events[i])
 	}
@@ -86,7 +86,7 @@ func (r *Repository) Ingest(ctx context.Context, batch []domain.Event) (reposito
 }
 
 // saveCabinet appends events to a cabinet.
-func (r *Repository) saveCabinet(ctx context.Context, key domain.CabinetKey, events []*numbered) error {
+func (r *Repository) saveCabinet(ctx context.Context, key domain.CabinetKey, events []*ingestedEvent) error {
 	d, count, err := r.lastDrawer(ctx, key)
 	if err != nil {
 		return err
@@ -115,8 +115,8 @@ func (r *Repository) saveCabinet(ctx context.Context, key domain.CabinetKey, eve
 		if err != nil {
 			return err
 		}
-		// A fill with duplicates inserts fewer events, so the loop repeats some of
-		// the last ones, which are then found as duplicates.
+		// If a fill has duplicates, it inserts fewer events than it was given, so the loop repeats
+		// some of the fill's last events, which are then detected as duplicates.
 		i += filled
 		if count += filled; count == r.options.DrawerCapacity {
 			d, count = nil, 0
@@ -142,10 +142,10 @@ func (r *Repository) lastDrawer(ctx context.Context, key domain.CabinetKey) (*dr
 	return &d, count, nil
 }
 
-// point writes a catalog entry for an event if no unacknowledged event precedes it in
-// its drawer. It reads the drawer after the event was written, so that either it sees a
-// concurrent Dequeue or the Dequeue sees the event.
-func (r *Repository) point(ctx context.Context, key domain.CabinetKey, d *drawerItem, before int, e *numbered) error {
+// point writes a catalog entry for an event if no unacknowledged event precedes it in its drawer.
+// It reads the drawer after the event was written, so that either point sees a concurrent Dequeue,
+// or that Dequeue sees the event.
+func (r *Repository) point(ctx context.Context, key domain.CabinetKey, d *drawerItem, before int, e *ingestedEvent) error {
 	now, _, err := items.First[drawerItem](ctx, r.cabinets, d.PartitionKey, items.Query{
 		Text:   "SELECT * FROM c WHERE c.id = @id",
 		Params: map[string]any{"@id": d.ID},
@@ -164,12 +164,11 @@ func (r *Repository) upsertEntry(ctx context.Context, e catalogEntry) error {
 	return r.catalog.Upsert(ctx, e.PartitionKey, e)
 }
 
-// fill inserts events into a drawer, many concurrently, and returns how many were
-// new.
-func (r *Repository) fill(ctx context.Context, events []*numbered, drawer string) (int, error) {
+// fill inserts events into a drawer, many concurrently, and returns the number of new ones.
+func (r *Repository) fill(ctx context.Context, events []*ingestedEvent, drawer string) (int, error) {
 	var filled atomic.Int64
 	all, ctx := errgroup.WithContext(ctx)
-	all.SetLimit(eventsUnderWay)
+	all.SetLimit(concurrentInserts)
 	for _, e := range events {
 		all.Go(func() error {
 			inserted, err := r.insert(ctx, e, drawer)
@@ -184,7 +183,7 @@ func (r *Repository) fill(ctx context.Context, events []*numbered, drawer string
 }
 
 // insert puts an event into a drawer, unless it was received before.
-func (r *Repository) insert(ctx context.Context, e *numbered, drawer string) (bool, error) {
+func (r *Repository) insert(ctx context.Context, e *ingestedEvent, drawer string) (bool, error) {
 	found, err := r.receive(ctx, e, drawer)
 	if err != nil {
 		return false, err

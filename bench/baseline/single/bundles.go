@@ -61,7 +61,7 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 		case done.Refused == 0 && done.Status == http.StatusConflict:
 			return domain.Bundle{}, repository.ErrBundleIDInUse
 		}
-		// Events were saved meanwhile, or the bundle of another group changed.
+		// A concurrent Save, or a change of another group's bundle, has replaced the queue.
 		if q, err = r.readQueue(ctx, b.Cabinet.Recipient); err != nil {
 			return domain.Bundle{}, err
 		}
@@ -131,7 +131,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 		switch items.Status(err) {
 		case 0:
 			return repository.Acknowledged{Bundle: b, Behind: q.backlogOf(asked, nil, 0)}, err
-		case http.StatusPreconditionFailed: // events were saved meanwhile, or another caller was faster
+		case http.StatusPreconditionFailed: // a concurrent Save or Dequeue has replaced the queue
 		default:
 			return repository.Acknowledged{}, err
 		}

@@ -3,9 +3,9 @@
 // It is a baseline for comparisons, not for use.
 //
 //	container  partition  document
-//	single     recipient  queue   the last sequence number, and for each cabinet how many events came and were
-//	                              acknowledged, and up to which number; for each group, which bundle is open
-//	single     recipient  event   one for each, under its own id, so that none is stored twice
+//	single     recipient  queue   the last sequence number; for each cabinet the numbers of saved and acknowledged
+//	                              events, and the last acknowledged number; for each group the open bundle
+//	single     recipient  event   one document for each event, under the event's id, so that it is stored once
 //	single     recipient  bundle  its cabinet and the numbers of its first and last event
 //
 // Every path of every document is indexed, as Cosmos does by default.
@@ -20,14 +20,14 @@
 //   - Add creates the bundle and replaces the queue in one batch. Acknowledge reads both and
 //     replaces the queue; it does not change events.
 //
-// It improves on the tried layout in two ways, so that only the layout itself is measured: a
-// cursor records the acknowledged events, where a flag in each event would cost 51,200 writes
-// for the largest Dequeue; and a bundle has the numbers of its first and last event instead of
-// a list of ids.
+// The package improves on the founders' layout in two ways, so that only the layout itself is
+// measured: a cursor records the acknowledged events, where a flag in each event would cost 51,200
+// writes for the largest Dequeue; and a bundle has the numbers of its first and last event instead
+// of a list of ids.
 //
-// Its conformance test lists its guarantees. Not guaranteed are these: a Save of more than 99
-// events becomes visible batch by batch, and if it fails, its first events may be stored; a
-// repeated Save stores the rest. A write whose answer was lost is Uncertain, and a repeated Add
-// may then fail although the first one succeeded. It does not order events by recipient, does
-// not support operators, answers and notices, and does not delete old events.
+// Its conformance test lists its guarantees. These limits remain: a Save of more than 99 events
+// becomes visible batch by batch, and if it fails, its first events may be stored; a repeated Save
+// stores the other events. A write whose response was lost is Uncertain, and a repeated Add may then
+// fail although the first one succeeded. The layout does not order events by recipient, does not
+// support operators, answers and notices, and does not delete old events.
 package single

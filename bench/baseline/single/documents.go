@@ -12,15 +12,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A queueItem counts the events that were saved for a recipient and that it has
-// acknowledged.
+// A queueItem counts the saved and the acknowledged events of a recipient.
 type queueItem struct {
 	ID        string               `json:"id"` // always "queue"
 	Recipient string               `json:"recipient"`
 	Last      domain.Sequence      `json:"last"`
 	Cabinets  []cabinetCount       `json:"cabinets"`
 	Groups    map[string]groupGate `json:"groups"`
-	ETag      azcore.ETag          `json:"_etag,omitempty"` // "" if it has never been stored
+	ETag      azcore.ETag          `json:"_etag,omitempty"` // "" if the queue was never stored
 }
 
 const queueID = "queue"
@@ -32,17 +31,17 @@ type cabinetCount struct {
 	Group        string          `json:"group"`
 	Received     int64           `json:"received"`
 	Acknowledged int64           `json:"acknowledged"`
-	Position     domain.Sequence `json:"position"` // of the last event that was acknowledged
-	Since        time.Time       `json:"since"`    // when it was last empty and something came
+	Position     domain.Sequence `json:"position"` // number of the last acknowledged event
+	Since        time.Time       `json:"since"`    // time of the first Save after the cabinet was last empty
 }
 
 // A groupGate records the open bundle of a group.
 type groupGate struct {
-	Generation int64     `json:"generation"` // how often one was opened or closed
+	Generation int64     `json:"generation"` // incremented when a bundle is opened or closed
 	Open       string    `json:"open,omitempty"`
 	Opened     time.Time `json:"opened,omitzero"`
-	First      int64     `json:"first,omitempty"` // sequence number of its first event
-	Asked      []string  `json:"asked,omitempty"` // the groups that were asked for
+	First      int64     `json:"first,omitempty"` // sequence number of the bundle's first event
+	Asked      []string  `json:"asked,omitempty"` // groups that the Peek requested
 }
 
 // clone returns a copy that can be changed.
@@ -53,8 +52,8 @@ func (q *queueItem) clone() *queueItem {
 	return &c
 }
 
-// cabinetOf returns the cabinet of q with this key, or nil if no event was ever saved to
-// it.
+// cabinetOf returns the cabinet of q with this key, or nil if no event was ever saved to that
+// cabinet.
 func (q *queueItem) cabinetOf(key domain.CabinetKey) *cabinetCount {
 	for i := range q.Cabinets {
 		if c := &q.Cabinets[i]; c.Origin == key.Origin.String() && c.ContentType == key.ContentType.String() {

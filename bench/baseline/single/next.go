@@ -40,7 +40,7 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	case next.Waiting == 0:
 		return repository.Next{}, domain.ErrNoData
 	}
-	if open := q.openLongest(asked); open != "" {
+	if open := q.findLongestOpen(asked); open != "" {
 		b, err := r.readBundle(ctx, recipient, open)
 		if err != nil {
 			return repository.Next{}, err
@@ -56,8 +56,9 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	return next, err
 }
 
-// openLongest returns the bundle of groups that has been open longest, "" if none is.
-func (q *queueItem) openLongest(groups []string) string {
+// findLongestOpen returns the bundle of groups that has been open longest, or "" if no bundle is
+// open.
+func (q *queueItem) findLongestOpen(groups []string) string {
 	var longest groupGate
 	for _, group := range groups {
 		g := q.Groups[group]
@@ -101,7 +102,8 @@ func (r *Repository) firstCabinet(ctx context.Context, q *queueItem, groups []st
 	return candidates[slices.Index(numbers, slices.Min(numbers))], nil
 }
 
-// inOrder selects the events of a cabinet after one number, up to another.
+// inOrder selects the events of a cabinet whose sequence numbers are greater than @after and at
+// most @last.
 const inOrder = " WHERE c.origin = @origin AND c.contentType = @contentType AND c.sequence > @after AND c.sequence <= @last ORDER BY c.sequence"
 
 func (c *cabinetCount) rangeParameters(after, last domain.Sequence) map[string]any {
@@ -115,10 +117,10 @@ type cabinetRun struct {
 	key        domain.CabinetKey
 	group      domain.Group
 	cabinet    *cabinetCount
-	generation int64 // of the group
+	generation int64 // generation of the group's gate
 	asked      []string
-	after      domain.Sequence // the run has the events after this number
-	last       domain.Sequence // and up to this one
+	after      domain.Sequence // sequence number before the run's first possible event
+	last       domain.Sequence // sequence number of the run's last event
 	most       int
 	yielded    []domain.Sequence // numbers of the events that were read, in any iteration
 }

@@ -22,7 +22,7 @@ func Provision(ctx context.Context, client *azcosmos.Client, database string, th
 
 // Options configure a Repository. The zero value is valid for events without payloads.
 type Options struct {
-	Content repository.Content // for payloads
+	Content repository.Content // storage of the payloads
 	Clock   func() time.Time   // default time.Now
 }
 
@@ -60,8 +60,8 @@ func (r *Repository) readQueue(ctx context.Context, recipient domain.ActorID) (*
 	return q, err
 }
 
-// putInto adds to a batch the replacement of the queue, on condition that it is
-// unchanged since it was read.
+// putInto adds the replacement of the queue to a batch. The batch fails if the queue has changed since
+// it was read.
 func (q *queueItem) putInto(b *items.Batch) {
 	stored := *q
 	stored.ETag = ""

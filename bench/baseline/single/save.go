@@ -24,14 +24,14 @@ func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domai
 	if err != nil || len(events) == 0 {
 		return repository.Saved{}, err
 	}
-	s := &saving{r: r, to: to, now: r.options.Clock().UTC(), met: make(map[domain.EventID]domain.Digest)}
+	s := &saveCall{r: r, to: to, now: r.options.Clock().UTC(), found: make(map[domain.EventID]domain.Digest)}
 	if s.queue, err = r.readQueue(ctx, to); err != nil {
 		return repository.Saved{}, err
 	}
 	for from := 0; from < len(events); from += eventsPerBatch {
 		var batch []eventToStore
 		for i := from; i < min(from+eventsPerBatch, len(events)); i++ {
-			if c := (eventToStore{i, &events[i], payloads[i]}); s.isNew(c) {
+			if c := (eventToStore{i, &events[i], payloads[i]}); s.recordIfNew(c) {
 				batch = append(batch, c)
 			}
 		}
@@ -43,13 +43,13 @@ func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domai
 	return s.saved, nil
 }
 
-// A saving is one call of Save. It belongs to one goroutine.
-type saving struct {
+// A saveCall is one call of Save. It belongs to one goroutine.
+type saveCall struct {
 	r     *Repository
 	to    domain.ActorID
 	now   time.Time
 	queue *queueItem
-	met   map[domain.EventID]domain.Digest // events of this Save that were found so far, and stored ones
+	found map[domain.EventID]domain.Digest // digests of the events that were found so far: earlier events of this Save, and stored events
 	saved repository.Saved
 }
 
@@ -60,12 +60,13 @@ type eventToStore struct {
 	payload repository.Section
 }
 
-// isNew reports whether c was not found before, and records it.
-func (s *saving) isNew(c eventToStore) bool {
-	earlier, again := s.met[c.event.ID]
+// recordIfNew reports whether c was not found before. It records a new event, and counts a
+// duplicate or conflict.
+func (s *saveCall) recordIfNew(c eventToStore) bool {
+	earlier, again := s.found[c.event.ID]
 	switch digest := c.event.Digest(); {
 	case !again:
-		s.met[c.event.ID] = digest
+		s.found[c.event.ID] = digest
 		return true
 	case earlier == digest:
 		s.saved.Duplicates++
@@ -75,9 +76,9 @@ func (s *saving) isNew(c eventToStore) bool {
 	return false
 }
 
-// insertEvents stores new events. It learns from a rejected batch that some events are
-// already stored; most batches have none.
-func (s *saving) insertEvents(ctx context.Context, batch []eventToStore) error {
+// insertEvents stores new events. It queries the stored events only after a rejected batch, because
+// most batches have only new events.
+func (s *saveCall) insertEvents(ctx context.Context, batch []eventToStore) error {
 	for len(batch) > 0 {
 		next := s.queue.clone()
 		var b items.Batch
@@ -97,8 +98,8 @@ func (s *saving) insertEvents(ctx context.Context, batch []eventToStore) error {
 			s.queue.ETag = done.Last
 			return nil
 		case done.Refused < len(batch) && done.Status == http.StatusConflict:
-			batch, err = s.withoutKnown(ctx, batch)
-		case done.Refused == len(batch): // another caller has changed the queue
+			batch, err = s.removeStored(ctx, batch)
+		case done.Refused == len(batch): // another caller has replaced the queue
 			s.queue, err = s.r.readQueue(ctx, s.to)
 		default:
 			return domain.Errorf(domain.Unknown, "save: event %d was refused with status %d", batch[done.Refused].index, done.Status)
@@ -126,9 +127,9 @@ func (q *queueItem) countEvent(e *domain.Event, groups domain.Groups, now time.T
 	return q.Last
 }
 
-// withoutKnown queries which events of a batch are stored, records them, and
-// returns the other events.
-func (s *saving) withoutKnown(ctx context.Context, batch []eventToStore) ([]eventToStore, error) {
+// removeStored queries which events of a batch are stored, records the stored events, and returns
+// the others.
+func (s *saveCall) removeStored(ctx context.Context, batch []eventToStore) ([]eventToStore, error) {
 	ids := make([]string, len(batch))
 	for i, c := range batch {
 		ids[i] = c.event.ID.String()
@@ -153,8 +154,8 @@ func (s *saving) withoutKnown(ctx context.Context, batch []eventToStore) ([]even
 			left = append(left, c)
 			continue
 		}
-		s.met[c.event.ID] = digest
-		s.isNew(c)
+		s.found[c.event.ID] = digest
+		s.recordIfNew(c)
 	}
 	return left, nil
 }

@@ -1,7 +1,7 @@
 package smallsaves
 
-// stepActor adds the steps that actor i, which has operations to carry out, can take from
-// s. It may crash if crashes is true.
+// stepActor adds the steps that actor i can take from s to execute the next of its operations. If
+// crashes is true, the actor may also crash.
 func (m *model) stepActor(s *modelState, i int, operations []uint8, crashes bool) *violation {
 	a := &s.actors[i]
 	if !a.working || int(a.operation) >= len(operations) {
@@ -66,8 +66,8 @@ func (m *model) beginOperation(s *modelState, i int, operations []uint8) *violat
 	return m.stepActor(&t, i, operations, false)
 }
 
-// repeatsDequeued reports that a Peek returns a bundle whose Dequeue was answered before
-// the Peek began.
+// repeatsDequeued returns the violation that a Peek returns a bundle whose Dequeue was answered
+// before the Peek began.
 func (m *model) repeatsDequeued(a *actor, id uint8, format string, args ...any) *violation {
 	if a.dequeued>>id&1 == 1 {
 		return m.newViolation("H6: a Peek repeats a bundle whose Dequeue was answered before the Peek began", format, args...)
@@ -126,8 +126,8 @@ func (m *model) confirmGate(s *modelState, i int) *violation {
 	return nil
 }
 
-// readAgain adds the steps by which the events of an open bundle are read again, from
-// any versions of the head and of the pages.
+// readAgain adds the steps by which a Peek reads the events of an open bundle again, from any
+// versions of the head and of the pages.
 func (m *model) readAgain(s *modelState, i int) *violation {
 	b := s.actors[i].target
 	for h, cost := range s.head.reads(s.staleReads) {

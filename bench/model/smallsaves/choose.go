@@ -1,10 +1,10 @@
 package smallsaves
 
-// A Peek that knows a first number without an entry stores it as an entry with this version
-// or drawer, which no stored entry has.
+// A Peek may know the first number of a cabinet without an entry. The model represents that number
+// by an entry with this drawer or version, which no stored entry has.
 const (
-	lookedUp     = 254 // the drawer of a number that was read from the cabinet
-	noSuchUpdate = 255 // the version
+	lookedUp     = 254 // drawer, if the number was read from the cabinet
+	noSuchUpdate = 255 // version, for every such entry
 )
 
 // addChooseSteps adds the steps by which a Peek chooses the cabinet that its bundle comes from.
@@ -28,7 +28,8 @@ func (m *model) addChooseSteps(s *modelState, i int) *violation {
 	return nil
 }
 
-// the drawer: the number was read from the cabinet
+// chooseFrom adds the step by which a Peek chooses a cabinet from the versions of the head and the
+// catalogs that it has read.
 func (m *model) chooseFrom(s, t *modelState, i int, h *headDocument, catalogs [cabinets]*catalog) *violation {
 	a := &t.actors[i]
 	var e modelEntry
@@ -65,7 +66,7 @@ func (m *model) chooseFrom(s, t *modelState, i int, h *headDocument, catalogs [c
 	return nil
 }
 
-// keepHead keeps the fields of h that composing a bundle needs.
+// keepHead copies the fields of h that the Peek needs to compose a bundle.
 func (m *model) keepHead(a *actor, h *headDocument) {
 	a.head = headDocument{watermark: h.watermark}
 	if m.hasRule(trustSealedOnly) {
@@ -85,9 +86,9 @@ func smallestEntry(catalogs [cabinets]*catalog, match func(modelEntry) bool) (sm
 	return smallest, found
 }
 
-// smallestCandidate returns the entry of the cabinet that holds the smallest number, or
-// one without a drawer if the Peek has to read a cabinet; and the first numbers that it
-// knows of cabinets.
+// smallestCandidate returns the entry of the cabinet with the smallest first number. The entry has
+// no drawer if the Peek must read the cabinet. firsts are the first numbers of cabinets that the
+// Peek knows without an entry.
 func (m *model) smallestCandidate(s *modelState, a *actor, h *headDocument, catalogs [cabinets]*catalog) (smallest modelEntry, firsts []uint8, found bool) {
 	for c := range cabinets {
 		l, at := &h.cabinets[c], &a.gate.at[c]

@@ -9,8 +9,8 @@ import (
 type composition struct {
 	verdict entryVerdict
 	bundle  peekedBundle
-	drawer  uint8 // the drawer to seal, or whose entry to repair
-	raise   uint8 // the number to raise the entry to, 0 to delete it
+	drawer  uint8 // drawer that is sealed, or whose entry is repaired
+	raise   uint8 // new number of the entry; 0 deletes the entry
 }
 
 type entryVerdict uint8
@@ -23,8 +23,7 @@ const (
 	repair
 )
 
-// addComposeSteps adds the steps of a Peek that reads the drawers and pages of the cabinet it
-// has chosen.
+// addComposeSteps adds the steps of a Peek that reads the drawers and pages of the chosen cabinet.
 func (m *model) addComposeSteps(s *modelState, i int) {
 	a := &s.actors[i]
 	c := a.entry.cabinet
@@ -49,7 +48,7 @@ func (m *model) addComposeSteps(s *modelState, i int) {
 	}
 }
 
-// takeComposition adds the step that follows from what a Peek has read.
+// takeComposition adds the step that follows from the drawers and pages that a Peek has read.
 func (m *model) takeComposition(s *modelState, i int, cost uint8, view *cabinetDrawers, found composition) {
 	t := *s
 	t.staleReads -= cost
@@ -103,8 +102,8 @@ func (m *model) beginHeal(a *actor, view *cabinetDrawers, drawer uint8) {
 	a.startHints()
 }
 
-// correctEntry adds the step of a Peek whose entry is missing, too low, or of a drawer
-// without unacknowledged events: it repairs the entry and chooses again.
+// correctEntry adds the step of a Peek whose entry is missing, too low, or of a drawer without
+// unacknowledged events: the Peek repairs the entry and chooses again.
 func (m *model) correctEntry(s, t *modelState, a *actor, b *peekedBundle) {
 	first, number := b.ranges[0], b.events[0].number
 	if !m.AnyEntry {
@@ -143,8 +142,8 @@ func (m *model) startIn(d *drawerDocument, at cabinetPosition) uint8 {
 	return 0
 }
 
-// checkEntry returns the repair that the chosen entry of a Peek needs, if any. It is used
-// without chooseCandidates.
+// checkEntry returns the repair that the chosen entry of a Peek needs, if any. Only
+// scenarios without chooseCandidates use it.
 func (m *model) checkEntry(a *actor, view *cabinetDrawers, pagesOf func(uint8) *pages) (composition, bool) {
 	e := a.entry
 	d, there := view.find(e.drawer)
@@ -173,8 +172,8 @@ func (m *model) checkEntry(a *actor, view *cabinetDrawers, pagesOf func(uint8) *
 	return composition{}, false
 }
 
-// readableDrawers returns the drawers of a cabinet from the position of the gate on, in
-// order, and the ordinal before the first.
+// readableDrawers returns the drawers of a cabinet in order, beginning at the position of the gate,
+// and the ordinal before the first drawer.
 func (m *model) readableDrawers(a *actor, view *cabinetDrawers) (drawers []drawerDocument, before uint8) {
 	l, at := &a.head.cabinets[a.entry.cabinet], a.gate.at[a.entry.cabinet]
 	start := max(at.ordinal, l.floor, 1)
@@ -260,7 +259,8 @@ func (c *composer) composedResult() composition {
 	return composition{verdict: composed, bundle: c.bundle}
 }
 
-// extentOf returns how many slots of d may be read, and how many of those are in pages.
+// extentOf returns the number of slots of d that may be read, and the number of those slots that
+// are in pages.
 func (c *composer) extentOf(d *drawerDocument) (end, paged uint8, found addResult) {
 	m, l := c.model, c.last
 	switch {
@@ -284,7 +284,7 @@ func (c *composer) extentOf(d *drawerDocument) (end, paged uint8, found addResul
 	return d.count, d.count, goOn
 }
 
-// addDrawer adds the events of d that the bundle has room for.
+// addDrawer adds as many events of d as the bundle has room for.
 func (c *composer) addDrawer(d *drawerDocument, p *pages) addResult {
 	m, b := c.model, &c.bundle
 	start := m.startIn(d, c.actor.gate.at[b.cabinet])

@@ -2,7 +2,7 @@ package smallsaves
 
 import "slices"
 
-// wholeDrawer is the end of a range that ends where its drawer does.
+// wholeDrawer is the end of a range that extends to the end of its drawer.
 const wholeDrawer = 255
 
 // repairEntry adds the step of the conditional write that raises or deletes an entry.
@@ -61,7 +61,8 @@ func (m *model) openBundle(s *modelState, i int) *violation {
 	return nil
 }
 
-// checkBundle returns the rule that a bundle which an actor opens violates, "" if none.
+// checkBundle returns the rule that the opening of bundle b by an actor violates, or "" if the
+// bundle is valid.
 func (m *model) checkBundle(s *modelState, b *peekedBundle, a *actor) string {
 	c, h := int(b.cabinet), &s.history
 	done := h.bundled[c]
@@ -153,7 +154,7 @@ func (m *model) addDequeueSteps(s *modelState, i int) *violation {
 	return nil
 }
 
-// finishHints goes to the next range of the target, or ends the update of its hints.
+// finishHints continues with the next range of the target, or ends the update of the hints.
 func (m *model) finishHints(a *actor) {
 	switch {
 	case a.rangeNo+1 < a.target.nRanges:
@@ -176,8 +177,8 @@ func (r *slotRange) positionIn(d *drawerDocument) uint8 {
 	return r.to
 }
 
-// raisePosition adds the steps by which the position of the next drawer is raised, or is
-// read and found high enough.
+// raisePosition adds the steps by which the position of the next drawer is raised, or is read and
+// is already high enough.
 func (m *model) raisePosition(s *modelState, i int) {
 	a := &s.actors[i]
 	r, c := &a.target.ranges[a.rangeNo], a.target.cabinet
@@ -221,7 +222,7 @@ func (m *model) updateEntry(s *modelState, i int) {
 	waiting, found := s.pages[r.drawer].current.event(d.position)
 	switch {
 	case d.count > d.position && !found:
-		return // a sweep has removed its pages
+		return // a sweep has removed the drawer's pages
 	case d.count > d.position && (!there || e.next < waiting.number):
 		entries.put(modelEntry{drawer: r.drawer, cabinet: c, next: waiting.number})
 	case d.count <= d.position && there && (e.next <= r.number || m.Fresh && d.sealed):
@@ -236,8 +237,8 @@ func (m *model) updateEntry(s *modelState, i int) {
 	m.addWriteStep(s, &t, "ENTRY D%d", r.drawer)
 }
 
-// closeBundle adds the steps by which a half dequeued bundle is closed and the gate
-// advanced, with dequeueAtOnce left out.
+// closeBundle adds the steps that close a half-dequeued bundle and advance the gate. Only scenarios
+// without dequeueAtOnce have such a bundle.
 func (m *model) closeBundle(s *modelState, i int) {
 	t := *s
 	a := &t.actors[i]

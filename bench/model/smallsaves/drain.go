@@ -5,13 +5,12 @@ import (
 	"strconv"
 )
 
-// maxDrainSteps limits the steps of a drain; one that takes more does not end.
+// maxDrainSteps limits the steps of a drain. A longer drain is reported as endless.
 const maxDrainSteps = 300
 
-// drainAlone lets a new actor peek and dequeue alone, without stale reads and faults,
-// until a Peek finds nothing. It returns the violated rule, "" if the actor got exactly the
-// committed events, and the trace. It ends early if the model has no room for another
-// bundle.
+// drainAlone lets a new actor peek and dequeue alone, without stale reads and faults, until a Peek
+// finds nothing. It returns the trace and the violated rule, or "" if the actor received exactly
+// the committed events. It ends early if the model has no room for another bundle.
 func (m *model) drainAlone(documents *modelState) (message string, trace []string) {
 	alone := *m
 	alone.Versions, alone.Lenient, alone.steps = 0, false, nil
@@ -52,7 +51,7 @@ func (m *model) drainAlone(documents *modelState) (message string, trace []strin
 	return "H1: a drain does not end", trace
 }
 
-// saveAgain lets a new writer save every event again, alone, and drains after that.
+// saveAgain lets a new writer save every event again, alone, and then drains again.
 func (m *model) saveAgain(documents *modelState) (message string, trace []string) {
 	alone := *m
 	alone.Versions, alone.NoLateFlush, alone.steps = 0, false, nil

@@ -11,22 +11,22 @@ import (
 // Limits bound an exploration.
 type Limits struct {
 	States   int   // distinct states
-	Frontier int64 // bytes of the states that were found and not yet explored
+	Frontier int64 // bytes of the states that were found but not explored
 }
 
 // A Result is the result of an exploration.
 type Result struct {
 	States      int // distinct
 	Transitions int
-	Depth       int // of the longest way to a state
+	Depth       int // maximum number of steps to a state
 	Drained     int // distinct documents from which an actor drained
 	Exhausted   bool
-	Reason      string // why the scenario is not exhausted
+	Reason      string // reason why the scenario is not exhausted
 	Violation   *Violation
 	Took        time.Duration
 }
 
-// A Violation is what did not hold, with the shortest way to it.
+// A Violation is a violated rule, with the shortest trace to the violation.
 type Violation struct {
 	Message string
 	Trace   []string
@@ -61,12 +61,12 @@ type exploration struct {
 	model   *model
 	limits  Limits
 	seed    maphash.Seed
-	parents map[uint64]uint64   // by the hash of a state: that of the state it was found from
+	parents map[uint64]uint64   // hash of the state from which a state was found, by the hash of the found state
 	drained map[uint64]struct{} // hashes of documents
 	result  Result
 }
 
-// hashState never returns 0, which is the parent of the first state.
+// hashState returns the hash of s. It never returns 0, which is the parent of the first state.
 func (x *exploration) hashState(s *modelState) uint64 {
 	return maphash.Bytes(x.seed, unsafe.Slice((*byte)(unsafe.Pointer(s)), unsafe.Sizeof(*s))) | 1 //nolint:gosec // a state consists of bytes, without padding
 }
@@ -144,8 +144,8 @@ func (x *exploration) exploreState(s *modelState, next *stateQueue) bool {
 	return true
 }
 
-// checkDrain checks what an actor gets from the documents of s, unless they were checked
-// before.
+// checkDrain checks the events that an actor receives from the documents of s. Equal documents are
+// checked once.
 func (x *exploration) checkDrain(s *modelState) (message string, trace []string) {
 	documents := s.documents()
 	h := x.hashState(&documents)
@@ -168,8 +168,8 @@ func (x *exploration) checkDrain(s *modelState) (message string, trace []string)
 	return message, append([]string{"then, alone and without faults:"}, trace...)
 }
 
-// recordViolation records a violation in or after the state with a hash, with the way to it and
-// the steps after it.
+// recordViolation records a violation in or after the state with the hash at. The trace leads to
+// that state, and continues with the steps after it.
 func (x *exploration) recordViolation(message string, at uint64, after ...string) bool {
 	var way []uint64
 	for h := at; h != 0; h = x.parents[h] {

@@ -45,8 +45,8 @@ func (m *model) skipJob(s *modelState, i int, cost uint8, why string) {
 	m.addStep(&t, "%s", why)
 }
 
-// flushEagerly adds the steps by which writer i, which has read h in t, first flushes a
-// tail although it has room for the Save.
+// flushEagerly adds the steps by which writer i, which has read h in t, flushes a tail although the
+// tail has room for the Save.
 func (m *model) flushEagerly(s, t *modelState, i int, h *headDocument) {
 	if s.eagerFlushes == 0 {
 		return
@@ -64,7 +64,7 @@ func (m *model) flushEagerly(s, t *modelState, i int, h *headDocument) {
 	}
 }
 
-// stepFlush adds the steps of writer i that flushes or leaves a drawer.
+// stepFlush adds the steps of writer i while it flushes, or leaves a drawer.
 func (m *model) stepFlush(s *modelState, i int) *violation {
 	w := &s.writers[i]
 	late := m.NoLateFlush && s.head.current.cabinets[w.flush.cabinet].floor > w.flush.ordinal
@@ -87,8 +87,8 @@ func (m *model) stepFlush(s *modelState, i int) *violation {
 	return nil
 }
 
-// putPage creates the page of a flush in t. If the page exists, the flush ends where the
-// page does. It reports whether it has written.
+// putPage creates the page of a flush in t. If the page exists already, the flush ends at the end
+// of that page. written reports whether t has changed.
 func (m *model) putPage(t *modelState, f *flush) (written bool, v *violation) {
 	current := t.pages[f.drawer].current
 	there := current.pageFrom(f.from)
@@ -142,7 +142,7 @@ func (m *model) flushPage(s *modelState, i int) *violation {
 	return nil
 }
 
-// The completed parts of a flush, with CountWhenLeft; one bit each.
+// The completed parts of a flush with CountWhenLeft, one bit each.
 const (
 	pageMade   = 1
 	drawerMade = 2
@@ -236,8 +236,8 @@ func (m *model) dueEntry(s *modelState, f *flush, position uint8) uint8 {
 	return r.number
 }
 
-// flushEntry adds the steps by which a flush writes the entry that is due and removes the
-// events from the tail in its copy of the head.
+// flushEntry adds the steps by which a flush writes the due entry, and removes the flushed events
+// from the tail in the writer's copy of the head.
 func (m *model) flushEntry(s *modelState, i int) {
 	t := *s
 	w := &t.writers[i]
@@ -307,8 +307,8 @@ func (m *model) flushHead(s *modelState, i int) {
 	m.addWriteStep(s, &t, "FLUSHED: head v%d", t.head.current.version)
 }
 
-// leaveDrawer adds the steps by which a full drawer is sealed at its fill, after which the
-// head may leave it.
+// leaveDrawer adds the steps by which a full drawer is sealed at its fill. After that, the head may
+// leave the drawer.
 func (m *model) leaveDrawer(s *modelState, i int) *violation {
 	t := *s
 	w := &t.writers[i]

@@ -21,8 +21,8 @@ func (m *model) readHead(s *modelState, i int, j *job) *violation {
 	return nil
 }
 
-// resolveIntent adds the step of writer i that finds an intent in the head: it resumes its
-// own, and rolls back that of another writer.
+// resolveIntent adds the step of writer i that finds an intent in the head. The writer resumes its
+// own intent, and rolls back the intent of another writer.
 func (m *model) resolveIntent(s *modelState, i int, h *headDocument, cost uint8) {
 	w, t := &s.writers[i], *s
 	t.staleReads -= cost
@@ -96,8 +96,8 @@ type drawerRef struct {
 	drawer  uint8
 }
 
-// sealDrawer closes a drawer for further events at its count, by a conditional write, which acts
-// on the current document.
+// sealDrawer closes a drawer for further events at its count. It models a conditional write, which
+// acts on the current document.
 func (m *model) sealDrawer(t *modelState, r drawerRef) {
 	c := t.cabinets[r.cabinet].current
 	d, _ := c.find(r.drawer)
@@ -106,8 +106,8 @@ func (m *model) sealDrawer(t *modelState, r drawerRef) {
 	t.cabinets[r.cabinet].write(c, m.Versions)
 }
 
-// readIndex returns every possible result of reading the index of the cabinets of j with h,
-// and the drawers with a smaller ordinal than the head's that the reader has to seal.
+// readIndex returns every possible result of reading the index of the cabinets of j with h, and the
+// drawers with a smaller ordinal than the head's that the reader must seal.
 func (m *model) readIndex(s *modelState, j *job, h *headDocument, cost uint8) (readings []reading, unsealed []drawerRef) {
 	readings = []reading{{cost: cost}}
 	for c := range cabinets {
@@ -154,9 +154,9 @@ func appendNew(refs, more []drawerRef) []drawerRef {
 // An extent is the number of slots of a drawer that are in pages.
 type extent struct{ drawer, until uint8 }
 
-// drawerExtents returns the drawers that the index has to read with h and a view of the
-// cabinet, and those of them that have to be sealed. The view is too old if it has not
-// every ordinal from the floor on.
+// drawerExtents returns the drawers that the index must read with h and a view of the cabinet, and
+// the drawers among them that must be sealed. ok is false if the view is too old: it lacks an
+// ordinal from the floor on.
 func (m *model) drawerExtents(s *modelState, h *headDocument, c int, view *cabinetDrawers) (all []extent, unsealed []drawerRef, ok bool) {
 	last, ok := &h.cabinets[c], true
 	if last.drawer != 0 {
@@ -228,8 +228,8 @@ func (m *model) readExtents(s *modelState, h *headDocument, c int, extents []ext
 	return found
 }
 
-// receivedEvents returns the events in the slots below until, one bit each, unless one is
-// missing.
+// receivedEvents returns the events in the slots below until, one bit each. ok is false if an event
+// is missing.
 func (p *pages) receivedEvents(until uint8) (events uint16, ok bool) {
 	for slot := range until {
 		r, there := p.event(slot)

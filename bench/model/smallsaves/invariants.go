@@ -2,7 +2,7 @@ package smallsaves
 
 import "slices"
 
-// checkDocuments returns the rule that the documents of s violate, "" if none.
+// checkDocuments returns the rule that the documents of s violate, or "" if they violate no rule.
 func (m *model) checkDocuments(s *modelState) string {
 	for c := range cabinets {
 		for _, message := range []string{m.checkDrawers(s, c), m.checkHead(s, c), m.checkCommitted(s, c)} {

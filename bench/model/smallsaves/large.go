@@ -1,7 +1,7 @@
 package smallsaves
 
-// planIntent returns the intent for events on h: the slots of the last drawers, and new
-// drawers where those are full.
+// planIntent returns the intent for events on h: it uses the slots of the last drawers, and new
+// drawers where the last ones are full.
 func (m *model) planIntent(h *headDocument, events []uint8, writer, incarnation uint8) saveIntent {
 	it := saveIntent{low: h.reserved + 1, high: h.reserved + uint8(len(events)), writer: writer, incarnation: incarnation} //nolint:gosec // at most three events
 	cabinets := h.cabinets
@@ -130,7 +130,7 @@ func (m *model) countDrawers(s *modelState, i int) {
 	}
 }
 
-// finishCount notes that part j is counted, and whether its entry is due.
+// finishCount records that part j is counted, and whether the entry of the part is due.
 func (m *model) finishCount(w *writerProcess, j int, due bool) {
 	if due {
 		w.due |= 1 << j
@@ -144,8 +144,8 @@ func (m *model) finishCount(w *writerProcess, j int, due bool) {
 	}
 }
 
-// writeEntries adds the steps by which entries of the catalog are written, those of a
-// domain in one batch.
+// writeEntries adds the steps by which entries of the catalog are written: all entries of a domain
+// in one batch.
 func (m *model) writeEntries(s *modelState, i int) {
 	w := &s.writers[i]
 	if !m.hasRule(chooseCandidates) {
@@ -222,7 +222,7 @@ func (m *model) addCommitSteps(s *modelState, i int, j *job) *violation {
 		return nil
 	}
 	h := *current
-	h.version++ // as replaceHead does, for the next Save in the same write
+	h.version++ // replaceHead does the same, but here the next Save is in the same write
 	w.plan.commitTo(&h)
 	format, args := "COMMIT up to %d, next %v", []any{h.watermark, []uint8(nil)}
 	if message := t.history.add(w.plan.records()); message != "" {
@@ -237,7 +237,7 @@ func (m *model) addCommitSteps(s *modelState, i int, j *job) *violation {
 		}
 	}
 	m.replaceHead(&t, h, 0)
-	m.loseAnswer(s, &t, format, args...)
+	m.loseSaveReply(s, &t, format, args...)
 	if v := m.checkAnswers(&t, format, args...); v != nil {
 		return v
 	}
@@ -245,9 +245,9 @@ func (m *model) addCommitSteps(s *modelState, i int, j *job) *violation {
 	return nil
 }
 
-// mergeNextBatch adds the next batch of writer i to h, which commits the one before: as a small
-// Save if it fits, else as an intent. It returns the events of the batch, and the rule that
-// is violated then, "" if none.
+// mergeNextBatch adds the next batch of writer i to h, which commits the previous batch. The next
+// batch is a small Save if its events fit, and otherwise an intent. It returns the events of the
+// batch, and the rule that is violated, or "".
 func (m *model) mergeNextBatch(t *modelState, i int, h *headDocument) (fresh []uint8, message string) {
 	next := m.jobOf(&t.writers[i])
 	if next == nil {
@@ -282,7 +282,7 @@ func (m *model) mergeNextBatch(t *modelState, i int, h *headDocument) (fresh []u
 	return fresh, ""
 }
 
-// isObstructed reports whether events cannot be reserved on h before a flush.
+// isObstructed reports whether a flush must precede the reservation of events on h.
 func (m *model) isObstructed(h *headDocument, events []uint8) bool {
 	for _, e := range events {
 		l := &h.cabinets[cabinetOf(e)]

@@ -8,7 +8,7 @@ type violation struct{ label, message string }
 // A transition leads from one state to another.
 type transition struct {
 	state   modelState
-	label   string // empty unless the model makes labels
+	label   string // empty if the model makes no labels
 	outcome stepOutcome
 }
 
@@ -28,8 +28,8 @@ type model struct {
 	operations [processes][]uint8
 
 	labels    bool         // whether steps are labelled
-	cut       int          // steps that were left out because a state has no room for them
-	cutDrains int          // drains that ended early because a state has no room
+	cut       int          // number of steps that were left out because a state has no room for them
+	cutDrains int          // number of drains that ended early because a state has no room
 	name      string       // name of the process whose step is taken
 	steps     []transition // steps from the current state
 }
@@ -87,8 +87,8 @@ func (m *model) takeWith(t *modelState, o stepOutcome, format string, args ...an
 	m.steps = append(m.steps, transition{state: *t, label: m.stepLabel(format, args), outcome: o})
 }
 
-// loseReply adds the step to t whose reply the process does not receive: the process repeats
-// the request. A step changes no other process, so all of them are as in s.
+// loseReply adds the step to t in which the process does not receive the reply. The process repeats
+// the request, and a step changes no other process, so all processes are as in s.
 func (m *model) loseReply(s, t *modelState, format string, args ...any) {
 	if s.lostReplies == 0 {
 		return
@@ -99,7 +99,8 @@ func (m *model) loseReply(s, t *modelState, format string, args ...any) {
 	m.addStep(&u, format+" [applied, reply lost]", args...)
 }
 
-// addWriteStep adds the step to t, whose write may be applied with its reply lost.
+// addWriteStep adds the step to t. It also adds the step in which the write is applied and its
+// reply is lost.
 func (m *model) addWriteStep(s, t *modelState, format string, args ...any) {
 	m.loseReply(s, t, format, args...)
 	m.addStep(t, format, args...)
@@ -128,7 +129,7 @@ func (m *model) successors(s *modelState) ([]transition, *violation) {
 	return m.steps, nil
 }
 
-// dropUnused removes from s what no later step depends on.
+// dropUnused removes from s the parts on which no later step depends.
 func (m *model) dropUnused(s *modelState) {
 	if s.staleReads == 0 {
 		s.forgetVersions()

@@ -1,7 +1,7 @@
 package smallsaves
 
-// Mutations returns scenarios that each leave out a rule of the protocol. Each has to
-// show a violation.
+// Mutations returns scenarios, each of which leaves out one rule of the protocol. Each scenario
+// must show a violation.
 func Mutations() []Scenario {
 	return []Scenario{
 		{Name: "without-claim", without: claimFirst, Writers: writes{"1", "5"}},

@@ -29,12 +29,12 @@ const (
 	clearClosed
 )
 
-// A flush moves the tail of a cabinet, slots from to from+n, into a page.
+// A flush moves n slots of a cabinet's tail, beginning at the slot from, into a page.
 type flush struct {
 	done                              uint8
 	cabinet, drawer, ordinal, from, n uint8
-	until                             uint8 // end of the page
-	due                               uint8 // number of the entry that is due, or 0
+	until                             uint8 // end of the page, as a slot
+	due                               uint8 // number of the entry that is due; 0 if no entry is due
 	events                            [maxTail]numberedEvent
 }
 
@@ -48,10 +48,10 @@ type writerProcess struct {
 	plan                 saveIntent
 	done                 uint8 // completed parts of the plan, one bit each
 	due                  uint8 // parts whose entry is due, one bit each
-	refused              bool  // its reserve was refused, so the intent in the head may be its own
+	refused              bool  // the reserve was refused, so the intent in the head may be that of this writer
 	large                bool
-	flushed              bool  // its copy of the head has a flush that is not written yet
-	eager                bool  // it flushes although no Save needs it
+	flushed              bool  // the copy of the head has a flush that is not written yet
+	eager                bool  // the writer flushes although no Save needs it
 	left                 uint8 // cabinets whose full drawer is sealed, one bit each
 	nFresh               uint8
 	fresh                [3]uint8 // events of the batch that are not received yet
@@ -61,13 +61,12 @@ type writerProcess struct {
 
 func (w *writerProcess) events() []uint8 { return w.fresh[:w.nFresh] }
 
-// startOver discards what the writer has read.
+// startOver discards everything that the writer has read.
 func (w *writerProcess) startOver() {
 	*w = writerProcess{working: true, id: w.id, job: w.job, incarnation: w.incarnation}
 }
 
-// finishPart marks a part of the plan as completed, and reports whether all
-// are.
+// finishPart marks a part of the plan as completed, and reports whether all parts are completed.
 func (w *writerProcess) finishPart(j int) bool {
 	w.done |= 1 << j
 	if w.done != 1<<w.plan.n-1 {
@@ -122,11 +121,11 @@ type actor struct {
 	working   bool
 	step      actorStep
 	operation uint8
-	bundle    uint8 // the bundle that it received last
+	bundle    uint8 // the bundle that the actor received last
 	target    peekedBundle
 	targetID  uint8
 	purpose   purpose
-	rangeNo   uint8 // the range of the target whose hints are next
+	rangeNo   uint8 // index of the target's range whose hints are updated next
 	gate      gateDocument
 	head      headDocument
 	entry     modelEntry
@@ -139,8 +138,8 @@ type actor struct {
 	wasOpen  bool
 	smallest [cabinets]uint8
 
-	found [cabinets]uint8 // first numbers that were read from cabinets
-	limit uint8           // with inOrder: the number that the bundle must end before
+	found [cabinets]uint8 // first numbers that the Peek read from cabinets
+	limit uint8           // with inOrder: the bundle must end before this number
 }
 
 // restartOperation ends the current operation of an actor and begins the one with number next.
@@ -148,8 +147,7 @@ func (a *actor) restartOperation(next uint8) {
 	*a = actor{working: true, operation: next, bundle: a.bundle}
 }
 
-// peekAgain restarts a Peek at a step, with the observations at the begin of the
-// Peek.
+// peekAgain restarts a Peek at a step. It keeps the observations from the beginning of the Peek.
 func (a *actor) peekAgain(step actorStep) {
 	kept := actor{
 		working: a.working, step: step, operation: a.operation, bundle: a.bundle,

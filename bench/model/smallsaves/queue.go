@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// chunk is the number of states that a queue allocates at once.
+// chunk is the number of states for which a queue allocates memory in one step.
 const chunk = 256
 
 // A stateQueue holds states in chunks, each of which is freed as soon as it is drained.

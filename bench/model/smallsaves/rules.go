@@ -17,9 +17,9 @@ const (
 	sweepIfMatch                                  // a sweep closes a drawer only if the head has not changed
 	keepPayloads                                  // a Save that was refused keeps its payloads
 	knowTails                                     // a writer keeps the tails of cabinets to which it does not save
-	adoptPage                                     // a flush ends where a page that exists ends
+	adoptPage                                     // if the page of a flush exists already, the flush ends at the end of that page
 	createPage                                    // a flush never replaces a page
-	countCondition                                // a flush counts only from what it knows
+	countCondition                                // a flush raises a count only from the value that it knows
 	pageBeforeCount                               // a flush writes the page before it counts
 	countFlushed                                  // a flush counts before the head says that the events are in pages
 	flushedIfMatch                                // a flush replaces the head only if it has not changed
@@ -30,13 +30,13 @@ const (
 	indexTail                                     // the index of received ids takes the ids of the tail
 	fillFromHead                                  // a reader takes the extent of the last drawer from the head, not from its count
 	readTail                                      // a reader takes slots from paged on from the tail
-	readHeadDrawer                                // a reader takes the last drawer from the head, though it has no document
+	readHeadDrawer                                // a reader takes the last drawer from the head, even if the drawer has no document
 	pagesBeforeTail                               // the choice takes the tail's first event only if nothing waits in pages
 	rejectOldHead                                 // a head that ends before a bundle is too old to read that bundle again
 	keepOrder                                     // with inOrder: a bundle ends before the first event of another cabinet
 	sealLeft                                      // with countWhenLeft: a drawer is sealed at its fill before the head leaves it
 )
 
-// ofVariants are rules that an older protocol lacks. If the scenario leaves one out, the writer
-// that saves again after a drain leaves it out, too.
+// ofVariants are rules that an older protocol lacks. If the scenario leaves out such a rule, the
+// writer that saves again after a drain leaves it out, too.
 const ofVariants = claimFirst | trustSealedOnly | keepPlace | denseOrdinals | chooseCandidates | dequeueAtOnce | confirmOpen | idsDecide

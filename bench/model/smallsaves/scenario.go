@@ -5,50 +5,51 @@ import (
 	"strings"
 )
 
-// A Scenario says what two writers and two actors do, how many faults there may be,
-// and which variant of the protocol they follow.
+// A Scenario defines the jobs of two writers and the operations of two actors, the limits for
+// faults, and the variant of the protocol.
 //
-// A writer's batches are separated by a slash. A digit is an event: 1 to 4 belong to
-// cabinet 0 and 5 to 7 to cabinet 1. "L25" saves 2 and 5 as a large Save, "F" flushes and
-// "X" sweeps. An actor's operations are 1, a Peek, and 2, a Dequeue of the bundle that it got
-// last. Before the start come the steps of Setup, separated by a slash: "S" and a batch, or
-// "A" and operations.
+// The batches of a writer are separated by slashes. A digit is an event: 1 to 4 belong to cabinet 0
+// and 5 to 7 to cabinet 1. "L25" saves 2 and 5 as a large Save, "F" flushes and "X" sweeps. The
+// operations of an actor are 1, a Peek, and 2, a Dequeue of the bundle that the actor received
+// last.
+//
+// Setup has the steps before the start, separated by slashes: "S" and a batch, or "A" and
+// operations.
 type Scenario struct {
 	Name    string
 	Setup   string
 	Writers [processes]string
 	Actors  [processes]string
 
-	Tail     uint8 // limit for the events of a tail; 0: no small Saves
-	Capacity uint8 // of a drawer; default 2
+	Tail     uint8 // limit for the events of a tail; 0 means no small Saves
+	Capacity uint8 // slots of a drawer; default 2
 	Bundle   uint8 // limit for the events of a bundle; default 2
 
 	Crashes, LostReplies, StaleReads uint8
 	Versions                         int   // older versions that a stale read may return; default 1 with StaleReads
-	Rollbacks                        uint8 // rollbacks of intents; default 2, none if NoRollbacks
+	Rollbacks                        uint8 // limit for the rollbacks of intents; default 2, or 0 with NoRollbacks
 	NoRollbacks                      bool
-	EagerFlushes                     uint8 // flushes that no Save needs
+	EagerFlushes                     uint8 // limit for the flushes that no Save needs
 
 	TwoDomains bool
-	InOrder    bool // bundles keep the order of the recipient over cabinets
-	Payloads   bool // Saves put payloads before they write the head
+	InOrder    bool // bundles keep the order of the recipient across cabinets
+	Payloads   bool // Saves store payloads before they write the head
 
-	// Fresh: a Dequeue decides on a gate that is not stale, and deletes the
-	// entry of a sealed drawer with any number.
+	// With Fresh, a Dequeue reads a gate that is not stale, and deletes the entry of a sealed
+	// drawer whatever the number of the entry.
 	Fresh bool
 
 	MergeCommits  bool // the commit of a large Save carries the next Save of its writer
-	AnyEntry      bool // a Peek trusts any entry, as it did before small Saves
+	AnyEntry      bool // a Peek trusts any entry, as the protocol before small Saves did
 	FlushEntries  bool // a flush writes an entry whenever one is due
 	CountWhenLeft bool // a drawer is counted only when the head leaves it
 	NoLateFlush   bool // a flush writes nothing after its drawer was closed
 
-	// Lenient permits a 204 or 404 that is the result of a stale read. Choice reports a
-	// wrong choice of cabinet even then.
+	// Lenient permits a 204 or 404 that results from a stale read. With Choice, a wrong choice of
+	// cabinet is a violation even then.
 	Lenient, Choice bool
 
-	// Leaks reports a page that no document refers to at an end of the
-	// scenario.
+	// Leaks reports a page to which no document refers when the scenario has ended.
 	Leaks bool
 
 	without protocolRule // rules that the scenario leaves out

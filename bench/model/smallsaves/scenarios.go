@@ -1,12 +1,12 @@
 package smallsaves
 
-// A Group is scenarios of one variant of the protocol.
+// A Group is the list of scenarios of one variant of the protocol.
 type Group struct {
 	Title     string
 	Scenarios []Scenario
 }
 
-// Groups returns all scenarios. Each has to be exhausted without a violation.
+// Groups returns all scenarios. Each scenario must be exhausted without a violation.
 func Groups() []Group {
 	return []Group{
 		{"without tails", withoutTails},

@@ -43,14 +43,14 @@ func (m *model) appendTo(h *headDocument, events []uint8, drawersMade *uint8, le
 	return fits, 0
 }
 
-// mustLeave reports whether the full drawer of a cabinet has still to be sealed before
-// the head may leave it.
+// mustLeave reports whether the full drawer of a cabinet must be sealed before the head may leave
+// it.
 func (m *model) mustLeave(left uint8, cabinet int) bool {
 	return m.CountWhenLeft && m.hasRule(sealLeft) && left>>cabinet&1 == 0
 }
 
 // decideSave chooses the next step of writer i from its copy of the head and its fresh events:
-// flush a tail that has no room for them, save small, or reserve.
+// flush a tail without room for the events, save small, or reserve.
 func (m *model) decideSave(t *modelState, i int) {
 	w := &t.writers[i]
 	w.headVersion = w.head.version
@@ -92,7 +92,7 @@ func (m *model) decideSave(t *modelState, i int) {
 	m.prepareLarge(w)
 }
 
-// prepareSmall puts the payloads of a small Save.
+// prepareSmall stores the payloads of a small Save.
 func (m *model) prepareSmall(t *modelState, i int) {
 	w := &t.writers[i]
 	if m.Payloads {
@@ -171,7 +171,7 @@ func (m *model) appendSmall(s *modelState, i int, j *job) *violation {
 		}
 	}
 	m.recordSuccess(&t, i, j)
-	m.loseAnswer(s, &t, format, args...)
+	m.loseSaveReply(s, &t, format, args...)
 	if v := m.checkAnswers(&t, format, args...); v != nil {
 		return v
 	}
@@ -179,8 +179,8 @@ func (m *model) appendSmall(s *modelState, i int, j *job) *violation {
 	return nil
 }
 
-// loseAnswer is loseReply for a write that completes a Save: the Save has not returned.
-func (m *model) loseAnswer(s, t *modelState, format string, args ...any) {
+// loseSaveReply is loseReply for a write that completes a Save: the Save has not returned yet.
+func (m *model) loseSaveReply(s, t *modelState, format string, args ...any) {
 	u := *t
 	u.history.answered = s.history.answered
 	m.loseReply(s, &u, format, args...)
@@ -194,8 +194,7 @@ func numberEvents(events []uint8, low uint8) (records []numberedEvent) {
 	return records
 }
 
-// add records that events become visible, and returns the rule that is violated then, "" if
-// none.
+// add records that events become visible, and returns the rule that is violated, or "".
 func (h *history) add(records []numberedEvent) (message string) {
 	slices.SortFunc(records, func(a, b numberedEvent) int { return int(a.number) - int(b.number) })
 	for _, r := range records {

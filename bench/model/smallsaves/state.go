@@ -41,10 +41,10 @@ func (t *saveIntent) all() []reservedPart { return t.parts[:t.n] }
 // A cabinetHead is the part of a head about one cabinet.
 type cabinetHead struct {
 	drawer, fill, ordinal, sequence uint8
-	paged                           uint8 // slots below it are in pages, those from it to fill in the tail
+	paged                           uint8 // slots below paged are in pages, slots from paged to fill are in the tail
 	pagedSequence                   uint8 // number of the last event in a page
 	floor                           uint8 // drawers with a smaller ordinal are removed
-	closed                          uint8 // the drawer that a sweep has closed and not yet removed
+	closed                          uint8 // drawer that a sweep has closed and not removed yet
 	tail                            [maxTail]numberedEvent
 }
 
@@ -96,7 +96,7 @@ type drawerDocument struct {
 	ordinal                    uint8
 }
 
-// A cabinetDrawers is the drawers of a cabinet in its partition.
+// A cabinetDrawers holds the documents in the partition of a cabinet, one for each drawer.
 type cabinetDrawers struct{ drawers [maxDrawers]drawerDocument }
 
 func (d drawerDocument) key() uint8 { return d.id }
@@ -121,7 +121,7 @@ func find[T keyed](all []T, id uint8) (T, bool) {
 	return none, false
 }
 
-// put replaces the element of all with the key of x, or the first free one.
+// put replaces the element of all with the key of x, or else the first free element.
 func put[T keyed](all []T, x T) {
 	free := -1
 	for i := range all {
@@ -138,7 +138,7 @@ func put[T keyed](all []T, x T) {
 	all[free] = x
 }
 
-// A modelEntry of the catalog has the first unacknowledged number of a drawer.
+// A modelEntry is an entry of the catalog: the first unacknowledged number of a drawer.
 type modelEntry struct{ drawer, cabinet, next, version uint8 }
 
 // A catalog is the entries of a recipient and domain.
@@ -173,14 +173,14 @@ func (c *catalog) remove(drawer uint8) {
 
 // A slotPage holds the events of consecutive slots.
 type slotPage struct {
-	writer  uint8 // low of the intent that wrote it, flushWrote of a flush
+	writer  uint8 // low of the intent that wrote the page, or flushWrote
 	from, n uint8
 	events  [3]numberedEvent
 }
 
 const flushWrote = 255
 
-// pages are those of a drawer in its partition.
+// A pages value holds the pages of a drawer.
 type pages struct{ all [maxPages]slotPage }
 
 // event returns the event in a slot.
@@ -193,7 +193,7 @@ func (p *pages) event(slot uint8) (numberedEvent, bool) {
 	return numberedEvent{}, false
 }
 
-// pageFrom returns the page that begins at the slot from, nil if none does.
+// pageFrom returns the page that begins at the slot from, or nil if no page begins there.
 func (p *pages) pageFrom(from uint8) *slotPage {
 	for i := range p.all {
 		if p.all[i].n > 0 && p.all[i].from == from {
@@ -214,7 +214,8 @@ func (p *pages) add(x slotPage) {
 
 func (p *pages) empty() bool { return *p == pages{} }
 
-// A slotRange is the events of one drawer in a bundle. Its last number is number.
+// A slotRange is the range of a bundle's events in one drawer. number is the number of its last
+// event.
 type slotRange struct{ drawer, ordinal, from, to, number uint8 }
 
 type bundleState uint8
@@ -222,11 +223,11 @@ type bundleState uint8
 const (
 	absent bundleState = iota
 	open
-	dequeuing // the Dequeue is recorded, the gate not advanced; only without dequeueInOneBatch
+	dequeuing // the Dequeue is recorded, but the gate is not advanced; only without dequeueAtOnce
 	closed
 )
 
-// A peekedBundle is the events that a Peek has returned.
+// A peekedBundle describes the events that a Peek has returned.
 type peekedBundle struct {
 	state            bundleState
 	version, cabinet uint8
@@ -264,12 +265,12 @@ type bundles struct {
 
 // A history records every step for the checks. No process reads it.
 type history struct {
-	log       [cabinets][7]numberedEvent // what was committed, in order
+	log       [cabinets][7]numberedEvent // committed events of each cabinet, in order
 	logged    [cabinets]uint8
-	bundled   [cabinets]uint8 // events that are in bundles
-	acked     [cabinets]uint8 // events that were dequeued
-	swept     [cabinets]uint8 // events that a sweep may have removed
-	committed uint8           // events, one bit each
+	bundled   [cabinets]uint8 // number of events that are in bundles
+	acked     [cabinets]uint8 // number of events that were dequeued
+	swept     [cabinets]uint8 // number of events that a sweep may have removed
+	committed uint8           // committed events, one bit each
 	answered  uint8           // events whose Save returned success, one bit each
 	dequeued  uint8           // bundles whose Dequeue was answered, one bit each
 	top       uint8           // the highest number that became visible
@@ -278,7 +279,7 @@ type history struct {
 
 func (h *history) committedOf(cabinet int) []numberedEvent { return h.log[cabinet][:h.logged[cabinet]] }
 
-// nextOf returns the first committed event of a cabinet that no bundle has.
+// nextOf returns the first committed event of a cabinet that is not in a bundle.
 func (h *history) nextOf(cabinet int) (numberedEvent, bool) {
 	if h.bundled[cabinet] < h.logged[cabinet] {
 		return h.log[cabinet][h.bundled[cabinet]], true
@@ -288,9 +289,9 @@ func (h *history) nextOf(cabinet int) (numberedEvent, bool) {
 
 // A modelState is everything that the next steps of a scenario depend on.
 type modelState struct {
-	payloads [processes]uint8 // in the content store, by the writer that put them, one bit for each event
+	payloads [processes]uint8 // payloads in the content store, by the writer that stored them; one bit for each event
 	head     versions[headDocument]
-	catalogs [cabinets]versions[catalog] // one for each domain
+	catalogs [cabinets]versions[catalog] // one catalog for each domain
 	cabinets [cabinets]versions[cabinetDrawers]
 	pages    [maxDrawers]versions[pages]
 	bundles  versions[bundles]
@@ -304,7 +305,7 @@ type modelState struct {
 	actors  [processes]actor
 }
 
-// forgetVersions removes the versions that only stale reads can return.
+// forgetVersions removes the older versions, which only stale reads can return.
 func (s *modelState) forgetVersions() {
 	s.head.dropOlder()
 	for i := range s.catalogs {
@@ -319,8 +320,8 @@ func (s *modelState) forgetVersions() {
 	s.bundles.dropOlder()
 }
 
-// documents returns the state with only its documents: no process is active, and no
-// faults remain.
+// documents returns the documents of the state: a state in which no process is active and no faults
+// remain.
 func (s *modelState) documents() modelState {
 	t := *s
 	t.forgetVersions()
@@ -330,8 +331,7 @@ func (s *modelState) documents() modelState {
 	return t
 }
 
-// leaks reports whether there is a page whose drawer neither the head nor a document
-// refers to.
+// leaks reports whether a page exists whose drawer neither the head nor a document refers to.
 func (s *modelState) leaks() bool {
 	for d := range s.pages {
 		if !s.pages[d].current.empty() && !s.named(uint8(d)) {

@@ -43,8 +43,8 @@ func (s *modelState) hasDrawerBelow(c int, floor uint8) bool {
 	return false
 }
 
-// retainsEvent reports whether an event of a cabinet is saved again in this scenario: its id must
-// be kept until then.
+// retainsEvent reports whether a sweep must retain the ids of a cabinet because a later job of this
+// scenario saves one of its events again.
 func (m *model) retainsEvent(s *modelState, c int) bool {
 	for _, r := range s.history.committedOf(c) {
 		for _, jobs := range m.jobs {
@@ -56,7 +56,7 @@ func (m *model) retainsEvent(s *modelState, c int) bool {
 	return false
 }
 
-// stepSweep adds the steps of writer i that sweeps.
+// stepSweep adds the steps of writer i while it sweeps.
 func (m *model) stepSweep(s *modelState, i int) {
 	switch s.writers[i].step {
 	case proveGate:
@@ -115,8 +115,8 @@ func (m *model) closeDrawer(s *modelState, i int) {
 	m.addWriteStep(s, &t, "SWEEP closes cabinet %d at floor %d", c, last.ordinal+1)
 }
 
-// removeClosed adds the step by which entries, pages or documents of the drawers below
-// the floor are removed, and those of the drawer that the head notes as closed.
+// removeClosed adds the step that removes entries, pages or documents of the drawers below the
+// floor, and of the drawer that the head records as closed.
 func (m *model) removeClosed(s *modelState, i int) {
 	t := *s
 	w := &t.writers[i]

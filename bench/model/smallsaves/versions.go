@@ -12,7 +12,7 @@ type versions[T comparable] struct {
 	n       uint8
 }
 
-// write replaces the content and keeps up to keep older ones.
+// write replaces the content, and retains up to keep older contents.
 func (v *versions[T]) write(t T, keep int) {
 	if keep > 0 {
 		copy(v.older[1:keep], v.older[:keep-1])

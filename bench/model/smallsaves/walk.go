@@ -10,8 +10,7 @@ import (
 // maxWalk limits the steps of one walk.
 const maxWalk = 400
 
-// Walks returns a scenario that is too large to be explored completely: Walk takes
-// random walks through it.
+// Walks returns a scenario for Walk: it is too large to be explored completely.
 func Walks() Scenario {
 	return Scenario{
 		Name: "walks", Tail: 2, Capacity: 3, MergeCommits: true, EagerFlushes: 2,
@@ -20,9 +19,8 @@ func Walks() Scenario {
 	}
 }
 
-// Walk takes n random walks through a scenario, each until no process has a step left.
-// Result.Transitions counts the steps. A walk ends early where a state has no room for
-// another bundle.
+// Walk takes n random walks through a scenario. A walk ends when no process has a step left, or
+// when a state has no room for another bundle. Result.Transitions counts the steps.
 func Walk(ctx context.Context, s *Scenario, n int) Result {
 	x := &exploration{model: newModel(s), seed: maphash.MakeSeed(), parents: map[uint64]uint64{}, drained: map[uint64]struct{}{}}
 	x.model.labels = true

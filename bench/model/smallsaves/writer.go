@@ -1,6 +1,6 @@
 package smallsaves
 
-// jobOf returns the current batch of a writer, nil if it has finished all.
+// jobOf returns the current batch of a writer, or nil if the writer has finished all batches.
 func (m *model) jobOf(w *writerProcess) *job {
 	if jobs := m.jobs[w.id]; int(w.job) < len(jobs) {
 		return &jobs[w.job]
@@ -70,8 +70,7 @@ func (m *model) startOver(s *modelState, i int, why string) {
 	m.addStep(&t, "%s", why)
 }
 
-// replaceHead writes h with the id of an operation, or 0 if no writer reads it
-// back.
+// replaceHead writes h with the id of an operation. The id is 0 if no writer reads it back.
 func (m *model) replaceHead(t *modelState, h headDocument, operation uint8) {
 	h.version = t.head.current.version + 1
 	h.operation = operation

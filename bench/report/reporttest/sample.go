@@ -37,7 +37,7 @@ func Bars(scenario, name, unit string, values ...float64) figure.Curve {
 	return c
 }
 
-// Sample returns a report that has one of everything.
+// Sample returns a report with figures, curves and errors of every kind.
 func Sample() *report.Report {
 	stored := []float64{1e3, 1e4, 1e5, 1e6}
 	tail := func(base, more float64) func(float64) float64 {

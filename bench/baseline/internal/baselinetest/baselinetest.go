@@ -1,6 +1,5 @@
-// Package baselinetest has what the tests of the old layouts share: an account, and a
-// check that the costs of each layout are unchanged, so that the baseline stays the
-// same.
+// Package baselinetest has the common parts of the tests of the old layouts: an account, and a
+// check that the costs of each layout are unchanged, so that the baseline stays the same.
 package baselinetest
 
 import (
@@ -19,7 +18,7 @@ import (
 // Database is the database of the tests.
 const Database = "baseline"
 
-// A Store is an old layout with its open store.
+// A Store is the open store of an old layout.
 type Store interface {
 	repository.DataAvailable
 	repository.Bundles

@@ -21,7 +21,7 @@ type Batch struct {
 type write struct {
 	item any
 	id   string       // id of the replaced item; "" if the item is created
-	etag *azcore.ETag // its expected etag
+	etag *azcore.ETag // expected etag of the replaced item
 }
 
 // Create adds the creation of an item that must not exist.
@@ -35,9 +35,9 @@ func (b *Batch) Replace(id string, item any, etag azcore.ETag) {
 // An Outcome is the result of a Batch.
 type Outcome struct {
 	Done    bool
-	Refused int         // if not done: index of the rejected write
-	Status  int         // if not done: its status, 409 or 412
-	Last    azcore.ETag // if done: new etag of the last item
+	Refused int         // index of the rejected write, if Done is false
+	Status  int         // status of the rejected write, 409 or 412, if Done is false
+	Last    azcore.ETag // new etag of the last item, if Done is true
 }
 
 // Batch executes b in a partition.

@@ -62,7 +62,7 @@ func (c Container) Upsert(ctx context.Context, partition string, item any) error
 	})
 }
 
-// Replace replaces an item if it has this etag; "" means any. If it has another one,
+// Replace replaces an item if it has this etag; "" means any etag. If the item has another etag,
 // the Status of the error is 412.
 func (c Container) Replace(ctx context.Context, partition, id string, item any, etag azcore.ETag) error {
 	options := &azcosmos.ItemOptions{}
@@ -116,7 +116,7 @@ func (c Container) sendThrottled(ctx context.Context, verb, what string, send fu
 	}
 }
 
-// waitForRetry waits for the time that a throttled answer requests.
+// waitForRetry waits for the time that a throttled response requests.
 func waitForRetry(ctx context.Context, answer *http.Response) error {
 	ms, err := strconv.Atoi(answer.Header.Get("x-ms-retry-after-ms"))
 	if err != nil {
@@ -132,8 +132,8 @@ func kindOf(status int) domain.Kind {
 	return domain.Unknown
 }
 
-// Status returns the status with which a request was rejected, or 0 if err is
-// no rejection.
+// Status returns the status with which a request was rejected. It returns 0 if err has another
+// cause.
 func Status(err error) int {
 	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return refused.StatusCode

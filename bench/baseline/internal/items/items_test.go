@@ -18,14 +18,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An answers is an account that answers requests with these statuses in order, and repeats the last
-// one. An answer 429 requests a wait of 20 s.
-type answers struct {
+// A scriptedAccount responds to requests with these statuses in order, and repeats the last one. A
+// response with 429 requests a wait of 20 s.
+type scriptedAccount struct {
 	statuses []int
 	asked    int
 }
 
-func (a *answers) Do(req *http.Request) (*http.Response, error) {
+func (a *scriptedAccount) Do(req *http.Request) (*http.Response, error) {
 	answer := &http.Response{StatusCode: http.StatusOK, Header: make(http.Header), Request: req}
 	body := `{}`
 	if strings.Contains(req.URL.Path, "/docs") {
@@ -40,7 +40,7 @@ func (a *answers) Do(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-func open(t *testing.T, a *answers) items.Container {
+func open(t *testing.T, a *scriptedAccount) items.Container {
 	t.Helper()
 	key, err := azcosmos.NewKeyCredential("a2V5")
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func open(t *testing.T, a *answers) items.Container {
 
 func TestThrottledRequest_IsRetriedAfterTheRequestedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &answers{statuses: []int{429, 429, 201}}
+		a := &scriptedAccount{statuses: []int{429, 429, 201}}
 		began := time.Now()
 		require.NoError(t, open(t, a).Create(t.Context(), "p", map[string]string{"id": "x"}))
 		require.Equal(t, 3, a.asked)
@@ -67,7 +67,7 @@ func TestThrottledRequest_IsRetriedAfterTheRequestedTime(t *testing.T) {
 
 func TestRetry_EndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &answers{statuses: []int{429}}
+		a := &scriptedAccount{statuses: []int{429}}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -87,7 +87,7 @@ func TestOtherErrors_AreNotRetried(t *testing.T) {
 		http.StatusServiceUnavailable:  domain.Uncertain,
 		http.StatusInternalServerError: domain.Uncertain,
 	} {
-		a := &answers{statuses: []int{status, 201}}
+		a := &scriptedAccount{statuses: []int{status, 201}}
 		err := open(t, a).Upsert(t.Context(), "p", map[string]string{"id": "x"})
 		require.Equal(t, status, items.Status(err))
 		require.Equal(t, kind, domain.KindOf(err), "kind of status %d", status)
@@ -96,7 +96,7 @@ func TestOtherErrors_AreNotRetried(t *testing.T) {
 }
 
 func TestMissingItem_IsNoError(t *testing.T) {
-	c := open(t, &answers{statuses: []int{http.StatusNotFound}})
+	c := open(t, &scriptedAccount{statuses: []int{http.StatusNotFound}})
 	into := "unchanged"
 	found, err := c.Read(t.Context(), "p", "x", &into)
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 // A Query selects items of one partition.
 type Query struct {
 	Text   string
-	Params map[string]any // by name, including the @
-	Page   int32          // maximum number of items in a page; 0: the account's default
+	Params map[string]any // parameter values by name, including the @
+	Page   int32          // maximum number of items in a page; 0 means the default of the account
 }
 
 // AddIn adds the condition that a path has one of some values. The query lists the values,

@@ -17,7 +17,7 @@ import (
 // which has no logarithm; these bars begin at the axis.
 type barRow struct {
 	color   color.Color
-	heights []float64 // by group; 0 means no bar
+	heights []float64 // heights by group; 0 means no bar
 	from    float64   // position of the bar in its group, and its width
 	wide    float64
 	text    draw.TextStyle
@@ -78,7 +78,7 @@ func drawBars(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
 	p.X.Label.Text = "operation"
 	p.X.Padding = 0
 	p.Y.Max += 0.12 * (p.Y.Max - p.Y.Min) // room for the number above the highest bar
-	p.Y.Min -= 0.3                        // so that the lowest bar can be seen
+	p.Y.Min -= 0.3                        // makes the lowest bar visible
 	roundAxis(&p.Y)
 	return nil
 }

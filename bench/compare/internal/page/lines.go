@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// drawPercentiles draws a line for each curve: the minimum times of the slowest one
-// of ten, of a hundred, of a thousand operations.
+// drawPercentiles draws a line for each curve: the times that one operation in ten, in a hundred
+// and in a thousand exceeds.
 func drawPercentiles(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
 	for i, c := range curves {
 		line, err := plotter.NewLine(logPoints(c.Points, percentileX))

@@ -22,8 +22,8 @@ type picture struct {
 	curves   []figure.Curve
 }
 
-// maxBars is the maximum number of bars in a group, because narrower bars have no room
-// for their numbers. Further curves get another picture.
+// maxBars is the maximum number of bars in a group, because narrower bars have no room for their
+// numbers. Further curves are drawn in another picture.
 const maxBars = 6
 
 // groupPictures groups curves into pictures, in the order of their first curves. It leaves

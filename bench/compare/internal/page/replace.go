@@ -11,7 +11,7 @@ import (
 
 // Replace replaces the scenarios of r in an existing page, and counts the targets of the page
 // again. Each replaced scenario shows when it was measured. The other scenarios and the price list
-// stay as they are, so one scenario can be measured again without repeating all.
+// are not changed, so one scenario can be measured again without repeating all.
 func Replace(r *report.Report, path, plots string) error {
 	link, err := linkTo(path, plots)
 	if err != nil {

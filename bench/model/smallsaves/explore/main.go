@@ -1,7 +1,7 @@
-// Command explore explores the model of package smallsaves: every scenario has to be
-// exhausted without a violation, every mutation has to show one, and random walks none.
-// `make model` writes bench/model/smallsaves/RESULTS.md with it. The exit status is 0 if
-// every row has the required outcome.
+// Command explore explores the model of package smallsaves: every scenario must be exhausted
+// without a violation, every mutation must show a violation, and random walks must not show one.
+// `make model` writes bench/model/smallsaves/RESULTS.md with it. The exit status is 0 if every row
+// has the required outcome.
 package main
 
 import (
@@ -127,8 +127,8 @@ func newReport(only string) *report {
 	return r
 }
 
-// exploreAll explores the scenarios, as many concurrently as there are processors, but
-// at most two.
+// exploreAll explores the scenarios concurrently, one on each processor, but no more than two at a
+// time.
 func (r *report) exploreAll(ctx context.Context, o options) {
 	var next, output sync.Mutex
 	i := 0
@@ -156,11 +156,11 @@ func (r *report) exploreAll(ctx context.Context, o options) {
 	explorers.Wait()
 }
 
-// parallel limits the scenarios that are explored concurrently, since each needs
+// parallel is the maximum number of scenarios that are explored concurrently, because each needs
 // its own memory.
 const parallel = 2
 
-// frontier limits the unexplored states of a scenario, in bytes.
+// frontier is the maximum memory of the unexplored states of a scenario, in bytes.
 const frontier = 1 << 30
 
 func (r *exploredScenario) exploreScenario(ctx context.Context, o options) {
@@ -181,7 +181,7 @@ func (r *exploredScenario) printResult(o options) {
 	}
 }
 
-// notePeak records how much memory the runtime has reserved.
+// notePeak records the memory that the runtime has reserved, if it is a new maximum.
 func (r *report) notePeak() {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
