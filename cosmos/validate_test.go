@@ -45,6 +45,10 @@ func TestAnImpossibleNumber_IsDamageAndTakesNoMemory(t *testing.T) {
 		"an intent of many slots": func(d *damaged) {
 			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []drawerPart{{Count: huge}}})
 		},
+		"an intent for a drawer far behind the last one": func(d *damaged) {
+			part := drawerPart{Cabinet: nameOf(d.main), Drawer: "x", Ordinal: 1000, Count: 1}
+			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []drawerPart{part}})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
