@@ -33,14 +33,15 @@ func (a *azure) path(names ...string) string {
 	return filepath.Join(append([]string{a.folder}, names...)...)
 }
 
-// keep copies the state of both accounts while nothing uses them.
+// keep copies the state of both accounts. The accounts must not be open.
 func (a *azure) keep(moment string) {
 	for _, account := range []string{"cosmos", "blobs"} {
 		require.NoError(a, os.CopyFS(a.path(moment, account), os.DirFS(a.path("now", account))))
 	}
 }
 
-// restore restores each account to a saved state.
+// restore restores the Cosmos account to the moment documents, and the storage
+// account to the moment contents.
 func (a *azure) restore(documents, contents string) {
 	require.NoError(a, os.RemoveAll(a.path("now")))
 	for account, moment := range map[string]string{"cosmos": documents, "blobs": contents} {
@@ -48,7 +49,7 @@ func (a *azure) restore(documents, contents string) {
 	}
 }
 
-// serve serves both accounts while use runs.
+// serve serves both accounts over HTTP until use returns.
 func (a *azure) serve(use func(cfg config.Config)) {
 	engine, err := embedded.Open(embedded.Options{Dir: a.path("now", "cosmos")})
 	require.NoError(a, err)
@@ -80,7 +81,7 @@ func (a *azure) announce(from, to int) {
 	})
 }
 
-// check runs check --repair and then check, and returns both reports.
+// check runs check with and then without --repair, and returns both reports.
 func (a *azure) check(cfg config.Config) (repaired, after hub.CheckReport) {
 	logger := slog.New(slog.DiscardHandler)
 	repaired, err := node.Check(a.Context(), cfg, hub.CheckOptions{Repair: true}, logger)
@@ -90,8 +91,8 @@ func (a *azure) check(cfg config.Config) (repaired, after hub.CheckReport) {
 	return repaired, after
 }
 
-// drain dequeues until it gets no bundle, and returns the numbers of the events
-// and the last answer.
+// drain peeks and dequeues until no bundle is left. It returns the numbers of
+// the events, and the last response.
 func (a *azure) drain(n *node.Node) (numbers []int, status int, body string) {
 	for {
 		req, err := http.NewRequestWithContext(a.Context(), http.MethodGet, n.URL()+"/v1/peek", http.NoBody)
@@ -121,7 +122,7 @@ func sequence(from, to int) (numbers []int) {
 	return numbers
 }
 
-// The accounts are restored to different moments.
+// The Cosmos account and the storage account are restored to different moments.
 func TestRestoreOnAzure_OfDifferentMomentsLosesNothingSilently(t *testing.T) {
 	a := &azure{t, t.TempDir()}
 	a.announce(1, 3)
@@ -142,7 +143,7 @@ func TestRestoreOnAzure_OfDifferentMomentsLosesNothingSilently(t *testing.T) {
 			require.Equal(t, http.StatusNoContent, status)
 			require.NoError(t, stop())
 		})
-		a.announce(4, 6) // the senders repeat what was lost
+		a.announce(4, 6) // the senders repeat the events that the restore lost
 		a.serve(func(cfg config.Config) {
 			n, stop := start(t, cfg, node.Options{})
 			numbers, _, _ := a.drain(n)

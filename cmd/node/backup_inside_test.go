@@ -27,7 +27,7 @@ func openFolder(t *testing.T, folder string) *Node {
 	return n
 }
 
-// A hook calls do before the first byte is written.
+// A hook calls do before it accepts the first byte.
 type hook struct {
 	bytes.Buffer
 	do func()
@@ -51,13 +51,13 @@ func readAll(t *testing.T, c repository.Content, name string, length int) string
 	return string(text)
 }
 
-// busQueue returns a queue from which a hub does not receive.
+// busQueue returns a queue of the bus from which the hub does not receive.
 func busQueue() string {
 	cfg := config.Default()
 	return cfg.Queues()[cfg.Groups().Origins()[0]].Dequeue
 }
 
-// Contents are deleted while the backup runs.
+// Contents are deleted during the backup.
 func TestBackup_HasEveryStoreAndWhatIsDeletedMeanwhile(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
 	n := openFolder(t, folder)

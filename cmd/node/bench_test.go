@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// fill sends n events of 1 KB over HTTP, all for one cabinet of an actor.
+// fill sends n events of 1 KB over HTTP, all for one cabinet of one actor.
 func fill(b *testing.B, url, actor string, n int) {
 	b.Helper()
 	fillOrigin(b, url, actor, "TimeSeries", n)

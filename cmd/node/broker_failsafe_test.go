@@ -13,7 +13,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// workerSettings returns the settings of a node whose worker has short pauses.
+// workerSettings returns the settings of a node whose fail-safe worker pauses
+// only briefly.
 func workerSettings(dir string) config.Config {
 	cfg := brokerSettings(dir)
 	cfg.Broker.FailSafe, cfg.Broker.RationalDelay = config.FailSafeWorker, 50*time.Millisecond
@@ -49,7 +50,7 @@ func TestAWorker_AsksTheAddressOfTheSetting(t *testing.T) {
 func TestAWorker_AsksItsOwnNodeWithoutTheSetting(t *testing.T) {
 	answers := make(chan string, 1000)
 	cfg := workerSettings(t.TempDir())
-	cfg.Admin.Token = "" // the node creates a token
+	cfg.Admin.Token = "" // the node creates the operator's token
 	_, stop := start(t, cfg, node.Options{WrapHandler: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			recorder := httptest.NewRecorder()

@@ -38,19 +38,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// A plant is a fault that a test plants, and the finding that the doctor must
-// report.
+// A plant is a fault that a test introduces, and the finding that the doctor
+// must report.
 type plant struct {
 	name  string
 	plant func(d *doctored)
 
 	check  string
 	state  doctor.State
-	text   string // substring of the text
-	remedy string // substring of the remedy
+	text   string // substring of the finding's text
+	remedy string // substring of the finding's remedy
 }
 
-// isFound reports whether a finding names the fault.
+// isFound reports whether the expected finding is in all.
 func (p *plant) isFound(all []doctor.Finding) bool {
 	for _, f := range find(all, p.check) {
 		if f.State == p.state && strings.Contains(f.Text, p.text) && strings.Contains(f.Remedy, p.remedy) {
@@ -60,7 +60,7 @@ func (p *plant) isFound(all []doctor.Finding) bool {
 	return false
 }
 
-// run plants the fault and requires its finding.
+// run introduces the fault and requires the finding.
 func (p *plant) run(t *testing.T, keys ...bus.Key) {
 	t.Helper()
 	d := newDoctored(t, keys...)
@@ -74,7 +74,7 @@ func (p *plant) run(t *testing.T, keys ...bus.Key) {
 		switch f.State {
 		case doctor.Fault, doctor.Warning:
 			require.NotEmpty(t, f.Remedy, "%+v", f)
-			if f.Check == "configuration" { // some plants remove settings
+			if f.Check == "configuration" { // some faults are removed settings, which causes findings about the configuration, too
 				continue
 			}
 			require.Equal(t, strings.SplitN(p.check, ".", 2)[0], strings.SplitN(f.Check, ".", 2)[0], "another part is blamed: %+v", f)
@@ -146,21 +146,22 @@ func TestDoctor_FindsFaultsOfThisMachine(t *testing.T) {
 	}
 }
 
-// keepData lets the hub store its data in the folder, which exists.
+// keepData configures the hub to store its data in the data folder, which it
+// creates.
 func (d *doctored) keepData() {
 	d.cfg.Cosmos.Endpoint, d.cfg.Cosmos.Key = "", ""
 	require.NoError(d, os.MkdirAll(d.cfg.Data, 0o700))
 }
 
-// occupied returns an address at which a program listens that is not a hub.
+// occupied returns the address of a program that is not a hub.
 func occupied(t *testing.T) string {
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
 }
 
-// writeCertificate writes a certificate for localhost with its key, and returns
-// the names of the files.
+// writeCertificate writes a certificate for localhost and its key, and returns
+// the names of the two files.
 func writeCertificate(t *testing.T, until time.Time) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -289,8 +290,9 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 	}
 }
 
-// behindProxy lets the hub call only the Cosmos account, through a proxy with
-// the given answers; nil: one that cannot be reached.
+// behindProxy configures a hub that calls only the Cosmos account, through a
+// proxy that responds as answer does. If answer is nil, the proxy cannot be
+// reached.
 func (d *doctored) behindProxy(answer http.Handler) {
 	proxy := "http://" + closedPort(d.T)
 	if answer != nil {
@@ -302,7 +304,7 @@ func (d *doctored) behindProxy(answer http.Handler) {
 	d.proxiedBy(proxy)
 }
 
-// closedPort returns an address of this machine at which nothing listens.
+// closedPort returns an address of this machine on which no program listens.
 func closedPort(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -310,7 +312,7 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// serveAt serves the Cosmos account with a clock that differs from that of this machine.
+// serveAt serves the Cosmos account with a clock that is ahead of the clock of this machine.
 func serveAt(d *doctored, ahead time.Duration) string {
 	return serveHTTP(d.T, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
@@ -516,7 +518,8 @@ func TestDoctor_LeavesNothingThatACheckFinds(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// countProbes returns the number of documents that test rights.
+// countProbes returns the number of documents that tests of rights left in the
+// account.
 func (d *doctored) countProbes() (n int) {
 	c, err := d.documents.NewContainer("messagehub", "catalog")
 	require.NoError(d, err)

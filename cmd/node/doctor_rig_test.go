@@ -25,9 +25,9 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A doctored is a hub without faults: a Cosmos account, a storage account and a
-// namespace with everything it needs, a data folder, and settings for them. A
-// test plants a fault in it.
+// A doctored is a hub without faults: settings, a data folder, a Cosmos account,
+// a storage account and a namespace with everything that the hub needs. A test
+// introduces a fault before it runs the doctor.
 type doctored struct {
 	*testing.T
 	cfg       config.Config
@@ -36,12 +36,13 @@ type doctored struct {
 	documents *azcosmos.Client
 	queues    *admin.Client
 
-	// These return a handler that answers a request in place of the account;
-	// nil: the account answers.
+	// Each of these functions returns a handler that responds to a request
+	// instead of the service. The service itself responds if the function or
+	// the handler is nil.
 	refuseDocuments, refuseBlobs, refuseQueues func(*http.Request) http.HandlerFunc
 }
 
-// answerWith returns a handler that answers with a status and a body.
+// answerWith returns a handler that responds with this status and body.
 func answerWith(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -49,7 +50,8 @@ func answerWith(status int, body string) http.HandlerFunc {
 	}
 }
 
-// gated returns a handler that lets refuse answer before next.
+// gated returns a handler that calls the handler that refuse returns, or else
+// next.
 func gated(refuse *func(*http.Request) http.HandlerFunc, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if *refuse != nil {
@@ -62,7 +64,7 @@ func gated(refuse *func(*http.Request) http.HandlerFunc, next http.Handler) http
 	})
 }
 
-// newDoctored returns a hub without faults, whose namespace has the keys.
+// newDoctored returns a hub without faults. Its namespace accepts these keys.
 func newDoctored(t *testing.T, keys ...bus.Key) *doctored {
 	t.Helper()
 	d := &doctored{T: t, cfg: settings(t.TempDir() + "/data")}
@@ -96,7 +98,8 @@ func newDoctored(t *testing.T, keys ...bus.Key) *doctored {
 	return d
 }
 
-// plainHTTP sends the HTTPS requests of the management client over HTTP.
+// plainHTTP is a transport that sends the HTTPS requests of the Service Bus
+// management client over HTTP.
 type plainHTTP struct{}
 
 func (plainHTTP) Do(r *http.Request) (*http.Response, error) {
@@ -104,7 +107,8 @@ func (plainHTTP) Do(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// serveBus serves a namespace over AMQP and HTTP, and returns its address.
+// serveBus serves the namespace over AMQP and HTTP on one address, which it
+// returns.
 func (d *doctored) serveBus(namespace *bus.Namespace) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(d, err)
@@ -117,14 +121,14 @@ func (d *doctored) serveBus(namespace *bus.Namespace) string {
 	return listener.Addr().String()
 }
 
-// useKey lets the hub use a key of the namespace.
+// useKey configures the hub to use a key of the namespace.
 func (d *doctored) useKey(k bus.Key) {
 	connection := d.cfg.ServiceBus.Connection.Reveal()
 	connection = strings.Replace(connection, bus.WellKnownKeyName, k.Name, 1)
 	d.cfg.ServiceBus.Connection = config.Secret(strings.Replace(connection, bus.WellKnownKey, k.Secret, 1))
 }
 
-// diagnose runs all checks.
+// diagnose runs all checks, including those that call the services.
 func (d *doctored) diagnose() *node.Diagnosis {
 	return node.Diagnose(d.Context(), &d.cfg, node.DoctorOptions{Online: true}, d.opts)
 }
@@ -140,8 +144,8 @@ func (d *doctored) changeContainer(name string, change func(*azcosmos.ContainerP
 	require.NoError(d, err)
 }
 
-// recreateContainer replaces a container by an empty one with other properties;
-// nil: it only deletes it.
+// recreateContainer replaces a container by an empty one with these properties.
+// If properties is nil, it only deletes the container.
 func (d *doctored) recreateContainer(name string, properties *azcosmos.ContainerProperties) {
 	database, err := d.documents.NewDatabase("messagehub")
 	require.NoError(d, err)
@@ -155,8 +159,8 @@ func (d *doctored) recreateContainer(name string, properties *azcosmos.Container
 	}
 }
 
-// changeQueue replaces a queue by one with other properties; nil: it only
-// deletes it.
+// changeQueue replaces a queue by one with changed properties. If change is nil,
+// it only deletes the queue.
 func (d *doctored) changeQueue(name string, change func(*admin.QueueProperties)) {
 	found, err := d.queues.GetQueue(d.Context(), name, nil)
 	require.NoError(d, err)
@@ -169,14 +173,14 @@ func (d *doctored) changeQueue(name string, change func(*admin.QueueProperties))
 	}
 }
 
-// proxiedBy sends all requests through a proxy.
+// proxiedBy configures the hub to send all HTTP requests through a proxy.
 func (d *doctored) proxiedBy(proxy string) {
 	u, err := url.Parse(proxy)
 	require.NoError(d, err)
 	d.opts.Proxy = func(*http.Request) (*url.URL, error) { return u, nil }
 }
 
-// find returns the findings of a check.
+// find returns the findings of one check.
 func find(all []doctor.Finding, check string) (found []doctor.Finding) {
 	for _, f := range all {
 		if f.Check == check {
@@ -186,8 +190,8 @@ func find(all []doctor.Finding, check string) (found []doctor.Finding) {
 	return found
 }
 
-// withoutAction refuses the requests to the Cosmos account that need a data
-// action; see dataActions.
+// withoutAction returns a function that refuses the requests to the Cosmos
+// account which need a data action; see dataActions.
 func withoutAction(action string) func(*http.Request) http.HandlerFunc {
 	return func(r *http.Request) http.HandlerFunc {
 		body := readAgain(r)
@@ -198,8 +202,8 @@ func withoutAction(action string) func(*http.Request) http.HandlerFunc {
 	}
 }
 
-// readAgain returns the body of a request, and leaves it so that it can be read
-// again.
+// readAgain returns the body of a request, and restores the body so that the
+// next handler can read it.
 func readAgain(r *http.Request) []byte {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// withDoors returns settings of a node whose domain Charges makes its content.
-// Domains reach the node at free ports.
+// withDoors returns settings with listeners for domains on free ports. The
+// domain Charges produces the content of its bundles.
 func withDoors(dir string) config.Config {
 	cfg := settings(dir)
 	cfg.BusListen, cfg.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
@@ -35,7 +35,8 @@ func withDoors(dir string) config.Config {
 	return cfg
 }
 
-// newCharges returns the domain Charges, connected to the listeners of n.
+// newCharges returns a client of the domain Charges that is connected to the
+// listeners of n.
 func newCharges(t testing.TB, n *node.Node) *domainclient.Client {
 	t.Helper()
 	key, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
@@ -53,7 +54,7 @@ func newCharges(t testing.TB, n *node.Node) *domainclient.Client {
 	return c
 }
 
-// chargesFor returns n events of the domain Charges for an actor.
+// chargesFor returns n events of the domain Charges for one actor.
 func chargesFor(actor string, n int) []domainclient.Event {
 	events := make([]domainclient.Event, n)
 	for i := range events {
@@ -62,7 +63,8 @@ func chargesFor(actor string, n int) []domainclient.Event {
 	return events
 }
 
-// listing answers a request with the ids of the bundle's events, one per line.
+// listing produces the content of a bundle: the ids of the bundle's events, one
+// per line.
 func listing(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
@@ -123,7 +125,7 @@ func TestADomainAnnouncesAnswersAndIsNotified(t *testing.T) {
 
 func TestMessagesOnTheBusSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
-	idle := withDoors(dir) // this node has the queue for another purpose, and receives nothing from it
+	idle := withDoors(dir) // configures the FIFO queue as the request queue of a domain, so that this node does not receive from it
 	idle.Domains[0].Queues = contract.Queues{Request: idle.ServiceBus.FIFO}
 	idle.ServiceBus.FIFO = ""
 	n, stop := start(t, idle, node.Options{})

@@ -13,14 +13,15 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A guard watches the answers of the embedded engine. Once a commit has failed,
-// because the disk is full or broken, the engine accepts no writes until it is
-// opened again. A node that kept running would only make its clients wait, so
-// it logs the reason and ends; its supervisor restarts it.
+// A guard watches the responses of the embedded engine for a failed commit.
+// After a commit fails, because the disk is full or broken, the engine accepts
+// no writes until it is opened again. A node that continued to run would only
+// make its clients wait. So the node logs the reason and stops, and its
+// supervisor restarts it.
 type guard struct {
 	next   policy.Transporter
 	folder string
-	broken chan error // has room for one error
+	broken chan error // buffers one error
 }
 
 func newGuard(next policy.Transporter, folder string) *guard {
@@ -40,14 +41,14 @@ func (g *guard) Do(req *http.Request) (*http.Response, error) {
 	var problem struct {
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(body, &problem) // any other body says nothing about the disk
+	_ = json.Unmarshal(body, &problem) // a body that is not JSON contains no error of the disk
 	if _, cause, ok := strings.Cut(problem.Message, disk.ErrBroken.Error()); ok {
 		if cause = strings.TrimPrefix(cause, ": "); cause == "" {
 			cause = disk.ErrBroken.Error()
 		}
 		select {
 		case g.broken <- fmt.Errorf("data folder %s: %s", g.folder, cause):
-		default: // an error is already reported
+		default: // the channel contains an earlier error
 		}
 	}
 	return resp, nil

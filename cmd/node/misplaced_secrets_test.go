@@ -20,7 +20,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A misplaced value contains a secret and may be put into the wrong setting.
+// A misplaced is a value with a secret that an operator may assign to the wrong
+// setting.
 type misplaced struct{ name, value, secret string }
 
 func misplacedValues() []misplaced {
@@ -44,7 +45,7 @@ func misplacedValues() []misplaced {
 	}
 }
 
-// keyNames returns the names of all settings, as listings have them.
+// keyNames returns the names of all settings.
 func keyNames() []string {
 	var names []string
 	for line := range strings.Lines(config.Default().String()) {
@@ -54,7 +55,8 @@ func keyNames() []string {
 	return names
 }
 
-// A wayIn loads settings in which one has a value.
+// A wayIn loads settings in which one key has a value. has is false if this way
+// cannot set the key.
 type wayIn func(t *testing.T, key, value string) (cfg config.Config, err error, has bool)
 
 var waysIn = map[string]wayIn{
@@ -117,7 +119,7 @@ func TestMisplacedSecret_IsNeverShown(t *testing.T) {
 	require.Greater(t, tried, 600)
 }
 
-// printed returns everything that is printed and logged of settings.
+// printed returns everything that the hub prints or logs about settings.
 func printed(cfg *config.Config) string {
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("settings", "config", *cfg)

@@ -29,8 +29,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// adminToken is the operators' token of nodes in tests. With it, no node
-// creates a file with a token.
+// adminToken is the operators' token of the nodes in tests. With a configured
+// token, a node creates no token file.
 const adminToken = "a-token-for-operators"
 
 func settings(dir string) config.Config {
@@ -46,7 +46,7 @@ func TestDefault_IsThatOfTheRepository(t *testing.T) {
 	require.EqualValues(t, cosmos.DefaultSweepUnits, config.Default().Cosmos.SweepUnits)
 }
 
-// start runs a node until the test ends, or stop is called.
+// start runs a node until stop is called or the test ends.
 func start(t testing.TB, cfg config.Config, opts node.Options) (n *node.Node, stop func() error) {
 	t.Helper()
 	n, err := node.Open(t.Context(), cfg, opts)
@@ -65,7 +65,8 @@ func start(t testing.TB, cfg config.Config, opts node.Options) (n *node.Node, st
 	return n, stop
 }
 
-// call sends a request and returns the status and the body.
+// call sends a request as actor, and returns the status and the body of the
+// response.
 func call(t testing.TB, method, url, actor, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -217,13 +218,13 @@ func TestAnInvalidConfigIsRefusedAndTheListenerReleased(t *testing.T) {
 	_, err = node.Open(t.Context(), cfg, node.Options{})
 	require.EqualError(t, err, "data folder "+dir+": another process uses it; stop that one, or choose another folder with --data")
 	cfg.InMemory, cfg.Data = true, ""
-	_, second := start(t, cfg, node.Options{}) // the same address is free again
+	_, second := start(t, cfg, node.Options{}) // the failed Open released the address
 	require.NoError(t, second())
 	require.NoError(t, stop())
 	require.NotEmpty(t, n.Addr())
 }
 
-// freeAddress returns an address at which nothing listens now.
+// freeAddress returns an address on which no program listens now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	n, err := node.Open(t.Context(), settings(""), node.Options{})

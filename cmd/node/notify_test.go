@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// failedDeliveries returns the settings of a folder with deliveries that failed
-// once and wait, one for each subscription.
+// failedDeliveries returns the settings of a data folder in which the delivery
+// of each event has failed once and waits for a retry.
 func failedDeliveries(t *testing.T, ids ...string) config.Config {
 	t.Helper()
 	cfg := pushSettings(t.TempDir())
@@ -34,15 +34,16 @@ func failedDeliveries(t *testing.T, ids ...string) config.Config {
 	return cfg
 }
 
-// notified is the result of a worker in a bubble.
+// notified is the result of notify.
 type notified struct {
 	report node.NotifyReport
 	err    error
 	took   time.Duration
-	bodies []string // bodies of the calls
+	bodies []string // bodies of the calls that the receivers got
 }
 
-// notify runs a worker. Its receivers answer as handle does.
+// notify runs node.Notify in a synctest bubble. handle serves each connection to
+// a receiver.
 func notify(t *testing.T, ctx func(context.Context) context.Context, cfg config.Config, duration time.Duration, handle func(net.Conn)) (got notified) {
 	t.Helper()
 	began := time.Now()
@@ -102,7 +103,7 @@ func TestNotify_DeliversWhatWaits(t *testing.T) {
 
 func TestNotify_CountsFailures(t *testing.T) {
 	cfg := failedDeliveries(t, "1")
-	for _, want := range []node.NotifyReport{{Calls: 2, Failed: 2}, {}} { // the first of three attempts was made before
+	for _, want := range []node.NotifyReport{{Calls: 2, Failed: 2}, {}} { // failedDeliveries made the first of the three attempts
 		got := notify(t, anyContext, cfg, 5*time.Minute, answering("500 Internal Server Error"))
 		require.NoError(t, got.err)
 		require.Equal(t, want, got.report)

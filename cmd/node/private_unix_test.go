@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// modes returns the permissions of everything below dir, by path.
+// modes returns the permissions of each file and folder below dir, by path.
 func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	all := make(map[string]fs.FileMode)
@@ -39,7 +39,7 @@ func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	return all
 }
 
-// storeEverything lets a node store one of each thing that it stores in its folder.
+// storeEverything makes a node store one of everything that a node can store in its data folder.
 func storeEverything(t *testing.T, cfg config.Config) {
 	t.Helper()
 	inline, err := domain.ParseOrigin("Charges")

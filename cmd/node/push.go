@@ -30,12 +30,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A push is the part of a node that calls receivers with what senders publish
-// and owners subscribe to. A node whose account lacks its containers runs
-// without it.
+// A push is the part of a node that delivers events and notices to receivers. If
+// the account lacks the containers of this part, the node runs without it.
 type push struct {
 	client        *webhook.Client
-	tester        *webhook.Client // for test calls: as client, with another timeout
+	tester        *webhook.Client // for test calls; differs from client only in its timeout
 	engine        *delivery.Engine
 	subscriptions *subscribe.Service
 	replays       *replay.Service
@@ -47,17 +46,17 @@ type push struct {
 	broker        *broker.Service
 	watches       *watches
 	receivers     *receiverlist.Service
-	objects       *publish.ObjectRelay // nil: changes of objects are not published to a topic
+	objects       *publish.ObjectRelay // nil if changes of objects are not published to a topic
 
-	fault error // why the node runs without a push side
+	fault error // the reason why the node runs without a push side, or nil
 }
 
-// settleTime is the time that the engine gives a call in addition to the
-// timeout of the client, so that a call which times out has the client's error.
+// settleTime is how much longer the engine waits for a call than the client
+// does. So a call that times out ends with the error of the client.
 const settleTime = 5 * time.Second
 
-// testTimeout is the limit for the time of a test call. It is shorter than the
-// deadline of the request that asks for it.
+// testTimeout is the time limit of a test call. It is shorter than the deadline
+// of the HTTP request that starts the test call.
 const testTimeout = 20 * time.Second
 
 // openPush builds the push side over the store of a node. It creates missing
