@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// signature returns the signature that a call has if it is signed with a shared
-// secret.
+// signature returns the signature that the call must have if it was signed with
+// a secret of Standard Webhooks.
 func (c *receivedCall) signature(t *testing.T, secret string) string {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
@@ -53,8 +53,9 @@ func TestARotatedSecret_SignsWithTheOneBeforeUntilTheGraceEnds(t *testing.T) {
 	c = <-r.calls
 	require.Equal(t, c.signature(t, rotated.Secret), c.header.Get("Webhook-Signature"))
 
-	// A key signs in the header Authorization, at the same time as a secret of
-	// Standard Webhooks.
+	// After this rotation, the call has an HMAC signature in the Authorization
+	// header as well as the signature with the earlier secret of Standard
+	// Webhooks.
 	status, body = send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/rotate", "application/json", `{"hmac_secret_key":"any key"}`)
 	require.Equal(t, http.StatusOK, status, body)
 	published(t, n, "4")

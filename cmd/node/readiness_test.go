@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// failing returns the checks that r reports as failed.
+// failing returns the failed checks that r reports.
 func failing(t *testing.T, r *readiness) []api.FailedCheck {
 	t.Helper()
 	err := r.Ready(t.Context())
@@ -35,7 +35,7 @@ func newTestReadiness(checks ...readinessCheck) *readiness {
 	return newReadiness(checks, 0, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 }
 
-// runReadiness runs r until the returned function is called.
+// runReadiness runs r until stop is called.
 func runReadiness(t *testing.T, r *readiness) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -55,7 +55,7 @@ func TestReadiness_IsNotReadyBeforeTheFirstRun(t *testing.T) {
 
 func TestReadiness_FollowsAFaultWithinOneInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var fault atomic.Pointer[error] // error of the disk
+		var fault atomic.Pointer[error] // current error of the disk
 		setFault := func(err error) { fault.Store(&err) }
 		setFault(nil)
 		r := newTestReadiness(

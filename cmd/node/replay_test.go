@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// eventually sends a request until its answer satisfies a condition.
+// eventually repeats a GET until isDone accepts the response, and returns the
+// response.
 func eventually(t *testing.T, n *node.Node, path string, isDone func(map[string]any) bool) map[string]any {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)

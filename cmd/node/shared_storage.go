@@ -17,14 +17,14 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A sharedStorage is the storage account that this node shares with the
-// domains: a container of an Azure account, or of an embedded one, which the
-// domains reach through a listener. The hub uses both with the same client.
+// A sharedStorage is the storage that this node shares with the domains: a
+// container of an account on Azure, or of an embedded account that domains reach
+// through a listener. The hub uses the same client for both.
 type sharedStorage struct {
 	repository.Exchange
-	own  *embedded.Account // the embedded account; nil: it is on Azure
-	door net.Listener      // nil: no listener for domains
-	tls  *tls.Config       // TLS of the listener; nil: plain HTTP
+	own  *embedded.Account // the embedded account; nil if the account is on Azure
+	door net.Listener      // nil if domains cannot connect
+	tls  *tls.Config       // TLS of the listener; nil for plain HTTP
 }
 
 func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *sharedStorage, err error) {
@@ -63,13 +63,12 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *sh
 	return e, err
 }
 
-// accountURLs returns the URLs at which domains may call the account of this
-// node.
+// accountURLs returns the URLs of the embedded account for domains.
 func (e *sharedStorage) accountURLs() []string {
 	if e.door == nil {
 		return nil
 	}
-	_, port, _ := net.SplitHostPort(e.door.Addr().String()) // the address of a listener has a port
+	_, port, _ := net.SplitHostPort(e.door.Addr().String()) // cannot fail, because the address of a listener has a port
 	scheme := "http"
 	if e.tls != nil {
 		scheme = "https"
@@ -84,7 +83,8 @@ func (e *sharedStorage) accountURLs() []string {
 	return names
 }
 
-// blobOptions returns how to reach a container of the account that cfg names.
+// blobOptions returns the connection options for a container of the account that
+// cfg names.
 func blobOptions(cfg *config.Config, opts *Options, container string) (content.BlobOptions, error) {
 	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal(), Transport: opts.toServices(), Tracing: azureTraces(opts.Traces)}
 	if o.Key != "" {
@@ -100,13 +100,13 @@ func azureBlobs(ctx context.Context, cfg *config.Config, opts *Options, containe
 	if err != nil {
 		return nil, err
 	}
-	o.Create = o.Key != "" // on Azure, containers are created by the deployment
+	o.Create = o.Key != "" // with an identity instead of a key, the deployment creates the containers
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return content.OpenBlobs(ctx, o)
 }
 
-// serve serves domains until ctx ends.
+// serve serves connections of domains until ctx ends.
 func (e *sharedStorage) serve(ctx context.Context) error {
 	if e.door == nil {
 		return nil
@@ -117,8 +117,8 @@ func (e *sharedStorage) serve(ctx context.Context) error {
 	return nil
 }
 
-// failed returns a channel with an error once the embedded account can no
-// longer work. Without an embedded account it never has one.
+// failed returns a channel that receives an error when the embedded account can
+// no longer work. If the account is on Azure, the channel is nil.
 func (e *sharedStorage) failed() <-chan error {
 	if e.own == nil {
 		return nil

@@ -19,11 +19,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// hanging has a request that a test blocks inside the node.
+// hanging is a handler that blocks one request until the test releases it.
 type hanging struct {
 	inside  chan struct{}
 	release chan struct{}
-	cut     atomic.Bool // the request's context ended before the test released it
+	cut     atomic.Bool // true if the request's context ended before the test released the request
 }
 
 func newHanging() *hanging {
@@ -42,7 +42,7 @@ func (h *hanging) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case <-r.Context().Done():
 			h.cut.Store(true)
-			<-h.release // the handler ignores the end of its context
+			<-h.release // continues after the end of the context, as a handler that ignores it
 		}
 	})
 }
@@ -80,12 +80,12 @@ func TestAWaitingPeekDoesNotDelayTheEnd(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 	})
-	<-waiting // the Peek is under way, or over
+	<-waiting // the Peek is waiting, or has already ended
 	require.NoError(t, stop())
 	answering.Wait()
 }
 
-// firstOf closes seen at the first request for documents of an actor.
+// firstOf closes seen at the first request for a document of the actor.
 type firstOf struct {
 	next  policy.Transporter
 	actor string
@@ -100,7 +100,7 @@ func (f *firstOf) Do(req *http.Request) (*http.Response, error) {
 	return f.next.Do(req)
 }
 
-// A said is done once a text has been logged.
+// A said is a log writer that closes done when a line contains text.
 type said struct {
 	text string
 	done chan struct{}
@@ -136,7 +136,7 @@ func TestARequestThatHangsIsCutOffAndTheStoreClosesAfterIt(t *testing.T) {
 	<-h.inside
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
-	answering.Wait() // its connection is closed
+	answering.Wait() // the client's connection is closed
 	_, err := node.Open(t.Context(), settings(dir), node.Options{})
 	require.ErrorContains(t, err, "another process uses it", "the handler is still inside")
 	close(h.release)
@@ -162,7 +162,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// refusing answers every write as the engine does when its disk is full.
+// refusing responds to every write like the embedded engine on a full disk.
 type refusing struct {
 	next policy.Transporter
 	full *atomic.Bool

@@ -27,7 +27,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/otlp"
 )
 
-// A spanReceiver is an OTLP receiver that decodes the spans of nodes.
+// A spanReceiver is an OTLP receiver that stores the spans that nodes send.
 type spanReceiver struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -53,10 +53,10 @@ func newSpanReceiver(t testing.TB) *spanReceiver {
 	return r
 }
 
-// A traced node sends its spans to a receiver when it stops.
+// A traced is a node that sends its spans to a receiver when it stops.
 type traced struct {
 	*node.Node
-	stop func() // stops the node, which then sends its spans
+	stop func() // stops the node, which sends its spans
 	log  *lockedBuffer
 }
 
@@ -98,7 +98,7 @@ const (
 
 func parentOf(trace string) string { return "00-" + trace + "-" + aSpan + "-01" }
 
-// named returns the only span with a name.
+// named returns the span with this name. It requires that there is exactly one.
 func (r *spanReceiver) named(t testing.TB, name string) *tracepb.Span {
 	t.Helper()
 	all := r.all(name)
@@ -129,7 +129,7 @@ func (r *spanReceiver) names() []string {
 	return slices.Compact(names)
 }
 
-// childNames returns the names of the spans directly below s.
+// childNames returns the names of the direct children of s.
 func (r *spanReceiver) childNames(s *tracepb.Span) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,8 +152,7 @@ func attribute(s *tracepb.Span, key string) string {
 	return ""
 }
 
-// requireLinks requires that s has links to these spans in this order, and no
-// others.
+// requireLinks requires that s has exactly these links, in this order.
 func requireLinks(t testing.TB, s *tracepb.Span, to ...*tracepb.Span) {
 	t.Helper()
 	var want, got []string
@@ -166,7 +165,7 @@ func requireLinks(t testing.TB, s *tracepb.Span, to ...*tracepb.Span) {
 	require.Equal(t, want, got, "links of %s", s.GetName())
 }
 
-// requireBelow requires that s belongs to a trace and has a parent.
+// requireBelow requires that s belongs to trace and is a child of parent.
 func requireBelow(t testing.TB, s *tracepb.Span, trace, parent string) {
 	t.Helper()
 	require.Equal(t, trace, hex.EncodeToString(s.GetTraceId()), s.GetName())
@@ -175,9 +174,9 @@ func requireBelow(t testing.TB, s *tracepb.Span, trace, parent string) {
 
 func idOf(s *tracepb.Span) string { return hex.EncodeToString(s.GetSpanId()) }
 
-// fetches sends an event, and peeks and dequeues it, each traced. The event has
-// no payload, which would be in the folder of one node. It returns the body of
-// the bundle.
+// fetches sends, peeks and dequeues an event, each with a traceparent. The event
+// has no payload, because a payload would be in the folder of one node. fetches
+// returns the body of the bundle.
 func fetches(t *testing.T, saves, peeks, dequeues *node.Node) string {
 	t.Helper()
 	status, body := send(t, saves, http.MethodPost, "/v1/data-available", "application/json", strings.Replace(event, `,"payload":{"n":1}`, "", 1), "Traceparent", parentOf(domainTrace), "Tracestate", "a=b")
@@ -368,8 +367,8 @@ func TestTrace_ThatIsNotValidIsLeftOut(t *testing.T) {
 	require.Empty(t, peeks[4].GetTraceState())
 }
 
-// A receiver that answers 500 or cannot be reached changes nothing for clients;
-// see package otlp.
+// A receiver of spans that responds with 500 or cannot be reached must not
+// affect clients; see package otlp.
 func TestTrace_WithoutAReceiverNothingFails(t *testing.T) {
 	r := newSpanReceiver(t)
 	r.Close()

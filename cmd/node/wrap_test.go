@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A witness reports when a text is sent on a connection.
+// A witness is a connection that closes said at the first write.
 type witness struct {
 	net.Conn
 	once *sync.Once
