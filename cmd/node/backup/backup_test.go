@@ -21,13 +21,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sample has the files in the archives of tests.
+// sample maps the path of each file in the tests' archives to its content.
 var sample = map[string]string{
 	"bus/store.db": "messages", "cosmos/store.db": strings.Repeat("document ", 2000), "identity": "{}", "push.key": "key",
 	"content/payloads/a=": "payload", "content/+identity": "id", "exchange/c/+": "", "exchange/c/0123": "blob",
 }
 
-// tree creates the files of sample in a folder, and returns the tree.
+// tree creates the files of sample that are below folder, and returns them as a
+// Tree.
 func tree(t testing.TB, folder string) Tree {
 	dir := t.TempDir()
 	for name, text := range sample {
@@ -74,7 +75,8 @@ func archive(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// filesOf returns the files of a folder, except its lock.
+// filesOf returns the content of each file in dir, by path, except for the lock
+// file.
 func filesOf(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
@@ -147,7 +149,7 @@ func TestVerify_RefusesAnArchiveWithOneByteChanged(t *testing.T) {
 			changed := slices.Clone(whole)
 			changed[i] ^= flip
 			_, err := Verify(t.Context(), bytes.NewReader(changed), nil)
-			if !errors.Is(err, ErrNewerFormat) { // the changed byte was the number of the format
+			if !errors.Is(err, ErrNewerFormat) { // the changed byte is part of the format number
 				require.ErrorIs(t, err, ErrDamaged, "byte %d of %d, %#x", i, len(whole), flip)
 			}
 		}
@@ -170,7 +172,8 @@ func TestRestore_OfADamagedArchiveLeavesTheFolderEmpty(t *testing.T) {
 	}
 }
 
-// crafted returns an archive with the given members, sealed as real ones are.
+// crafted returns an archive with these members and a valid trailer. A member's
+// Linkname is its content.
 func crafted(t testing.TB, members ...tar.Header) []byte {
 	var b bytes.Buffer
 	sum := sha256.New()
@@ -192,7 +195,8 @@ func crafted(t testing.TB, members ...tar.Header) []byte {
 	return append(append(b.Bytes(), trailerStart+trailerMagic...), sum.Sum(nil)...)
 }
 
-// regular returns the header of a member.
+// regular returns the header of a regular file. Linkname is its content, as
+// crafted expects.
 func regular(name, text string) tar.Header {
 	return tar.Header{Typeflag: tar.TypeReg, Name: name, Linkname: text, Mode: 0o600}
 }
@@ -253,7 +257,7 @@ func TestRestore_RefusesAFolderThatIsNotEmpty(t *testing.T) {
 	require.NoError(t, err, "a new disk, locked")
 }
 
-// A limit is a disk with room for a number of bytes.
+// A limit is the number of bytes for which a disk has room.
 type limit int
 
 func (l *limit) write(f *os.File, p []byte) (int, error) {
@@ -292,8 +296,8 @@ func TestRestore_BeginsAgainAfterAKill(t *testing.T) {
 	require.Equal(t, sample, filesOf(t, dir))
 }
 
-// sealed makes a folder in which a restore has become visible, with n entries
-// moved into place.
+// sealed returns a data folder whose restore was killed after it had become
+// visible. n entries are already moved into place.
 func sealed(t testing.TB, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -344,7 +348,7 @@ func TestRestore_CompletesARestoreOfTheSameArchive(t *testing.T) {
 	require.Equal(t, sample, filesOf(t, dir), "the first one is complete")
 }
 
-// A failingWriter accepts a number of bytes, and then fails.
+// A failingWriter accepts room bytes, and then fails.
 type failingWriter struct {
 	to   io.Writer
 	room int

@@ -52,8 +52,8 @@ func TestBrokerParties_AreReadWithTheirTokens(t *testing.T) {
 	}
 }
 
-// A command that calls a hub loads the configuration without the tokens of the
-// broker.
+// Load must succeed without the tokens of the broker, because commands that only
+// call a hub do not have them.
 func TestLoad_DoesNotNeedTheTokensOfBrokerParties(t *testing.T) {
 	cfg, err := load(t, brokerFile, nil)
 	require.NoError(t, err)

@@ -19,7 +19,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// load loads the given text of a file, if any, variables and flags.
+// load loads a configuration from the text of a file, variables and flags. If
+// yaml is "", there is no file.
 func load(t *testing.T, yaml string, environ []string, args ...string) (config.Config, error) {
 	t.Helper()
 	in := config.Inputs{Environ: environ, Flags: pflag.NewFlagSet("serve", pflag.ContinueOnError)}
@@ -31,8 +32,8 @@ func load(t *testing.T, yaml string, environ []string, args ...string) (config.C
 	return config.Load(in)
 }
 
-// write creates a file hub.yaml and changes to its folder, so that errors
-// contain its name as on a command line.
+// write creates a file hub.yaml, and changes the working directory to its
+// folder, so that errors contain only the name of the file.
 func write(t *testing.T, yaml string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -55,7 +56,7 @@ func TestOperatorsHaveAListenerOfTheirOwn(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                        "127.0.0.1:8081",
 		"--listen 127.0.0.1:9000": "127.0.0.1:8081",
-		"--listen 127.0.0.1:0":    "", // any free port for each listener
+		"--listen 127.0.0.1:0":    "", // port 0, so that the listeners do not collide
 		"--listen [::1]:0":        "127.0.0.1:0",
 		"--listen 127.0.0.1:0 --admin-listen 127.0.0.1:9001":    "127.0.0.1:9001",
 		"--listen 127.0.0.1:9000 --admin-listen 127.0.0.1:9000": "",
@@ -157,7 +158,7 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"limits: {free-disk: 1GB}", "MESSAGEHUB_LIMITS_FREE_DISK=1GB", "limits.free-disk = 1GB"},
 	} {
 		t.Run(tc.variable, func(t *testing.T) {
-			var endpoint []string // some keys require another one
+			var endpoint []string // settings that tc.key requires
 			if strings.Contains(tc.yaml, "cosmos") && !strings.Contains(tc.yaml, "endpoint") {
 				endpoint = []string{"MESSAGEHUB_COSMOS_ENDPOINT=https://a.example/"}
 			}
@@ -186,7 +187,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		name, yaml string
 		environ    []string
 		args       []string
-		want       string // the whole error
+		want       string // the complete error
 	}{
 		{name: "a key with a slip", yaml: "lisen: x", want: "lisen (hub.yaml line 1): no such key; did you mean listen?"},
 		{name: "a key of a section with a slip", yaml: "log:\n  lvel: info", want: "log.lvel (hub.yaml line 2): no such key; did you mean log.level?"},

@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A key is a setting.
+// A key is one setting that an operator can make.
 type key struct {
-	name  string // with a dot between section and key
-	flag  bool   // it may be a flag, although other users can read flags
+	name  string // full name, with a dot between section and key
+	flag  bool   // whether the key may be a flag; other users of the machine can read flags, so no secret may be one
 	usage string
 	in    func(*Config) value
 }
 
-// A value is a field of a Config as text. The error of Set says what is wrong
-// with a text and what would be right.
+// A value is the text form of a field of a Config. The error of Set says what is
+// wrong with a text and which texts are valid.
 type value interface {
 	Set(text string) error
 	String() string
@@ -166,11 +166,11 @@ var keys = []key{
 
 var levels = []string{"Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"}
 
-// formerNames are names of keys in earlier versions, which files and
-// environments may still use.
+// formerNames maps former names of keys to the current names. Files and
+// environments may still use the former names.
 var formerNames = map[string]string{"tls.certificate": "tls.cert"}
 
-// currentName returns the current name of a key.
+// currentName returns the current name of a key whose name may be a former one.
 func currentName(name string) string { return cmp.Or(formerNames[name], name) }
 
 func findKey(name string) (key, bool) {
@@ -181,7 +181,7 @@ func findKey(name string) (key, bool) {
 	return keys[i], true
 }
 
-// isSection reports whether name is the part of keys before a dot.
+// isSection reports whether name is the part of a key's name before the dot.
 func isSection(name string) bool {
 	return slices.ContainsFunc(keys, func(k key) bool { return strings.HasPrefix(k.name, name+".") })
 }
@@ -192,7 +192,8 @@ func envName(name string) string {
 
 func flagName(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
-// fileKey returns the field for the file in a key.
+// fileKey returns the function that accesses the path of a secret file in a
+// Config. name is the key of the path.
 func fileKey(name string) func(*Config) value {
 	return func(c *Config) value {
 		i := slices.IndexFunc(secretFiles, func(f secretFile) bool { return f.name == name })
@@ -213,7 +214,7 @@ func (v *textValue) Set(s string) error {
 
 type secretValue struct {
 	at      *Secret
-	without string // what to do to have none
+	without string // what to do instead of setting an empty secret
 }
 
 func (v *secretValue) String() string { return v.at.String() }
@@ -240,7 +241,7 @@ func (v *boolValue) Set(s string) error {
 	return nil
 }
 
-// IsBoolFlag allows the flag without a value.
+// IsBoolFlag makes pflag accept the flag without a value.
 func (v *boolValue) IsBoolFlag() bool { return true }
 
 type levelValue slog.Level
@@ -256,8 +257,7 @@ func (v *levelValue) Set(s string) error {
 	return errors.New("want debug, info, warn or error")
 }
 
-// choiceOf returns a value that is one of several texts, in upper or lower
-// case.
+// choiceOf returns a value that must be one of from, in upper or lower case.
 func choiceOf(at *string, from ...string) value { return &choiceValue{at, from} }
 
 type choiceValue struct {
@@ -300,7 +300,8 @@ func (v *unitsValue) Set(s string) error {
 	return nil
 }
 
-// A tailValue is the number of events that stay in a head.
+// A tailValue is the number of events that a head may contain before they are
+// written to a page.
 type tailValue int
 
 func (v *tailValue) String() string { return strconv.Itoa(int(*v)) }
@@ -313,7 +314,7 @@ func (v *tailValue) Set(s string) error {
 	return nil
 }
 
-// A delayValue is a time of up to maxDrainDelay, or none.
+// A delayValue is a duration from 0 to maxDrainDelay.
 type delayValue time.Duration
 
 const maxDrainDelay = 5 * time.Minute
@@ -331,7 +332,7 @@ func (v *delayValue) Set(s string) error {
 	return nil
 }
 
-// A timeoutValue is a time within which something must happen.
+// A timeoutValue is a time limit.
 type timeoutValue time.Duration
 
 const minTimeout, maxTimeout = time.Second, time.Hour
@@ -346,10 +347,10 @@ func (v *timeoutValue) Set(s string) error {
 	return nil
 }
 
-// autoText stands for the zero value, for which the node chooses a value.
+// autoText is the text of the zero value, which lets the node choose a value.
 const autoText = "auto"
 
-// autoValue is a number that the node can choose.
+// autoValue is a number, or "auto" if the node chooses.
 type autoValue[T interface{ countValue | sizeValue }, P interface {
 	*T
 	value
@@ -388,7 +389,7 @@ var units = []struct {
 	bytes int64
 }{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}}
 
-// String returns the size in its largest whole unit.
+// String returns the size in the largest unit of which it is a multiple.
 func (s Size) String() string {
 	for _, u := range units {
 		if n := int64(s); n >= u.bytes && n%u.bytes == 0 {
@@ -428,7 +429,7 @@ func ParseSize(s string) (Size, error) {
 
 var _ encoding.TextMarshaler = Secret("")
 
-// domainNames lists the domains for an error.
+// domainNames returns the names of the domains, for an error.
 func domainNames(ds Domains) string {
 	names := make([]string, len(ds))
 	for i, d := range ds {
