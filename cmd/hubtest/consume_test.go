@@ -99,7 +99,7 @@ func TestConsume_DeliversABundleAgainThatWasNotHandled(t *testing.T) {
 	}
 }
 
-func TestConsume_TakesABundleThatAnotherHasOpened(t *testing.T) {
+func TestConsume_ReceivesABundleThatAnotherConsumerOpened(t *testing.T) {
 	hub := hubtest.Start(t)
 	want := hub.Announce(actor, 1)
 	opened, err := hub.Client().Peek(t.Context(), actor, hubclient.PeekOptions{})
@@ -114,7 +114,7 @@ func TestConsume_TakesABundleThatAnotherHasOpened(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestConsume_TwoOfOneActorLoseNothingAndKeepTheOrder(t *testing.T) {
+func TestConsume_TwoConsumersLoseNothingAndKeepTheOrder(t *testing.T) {
 	hub := hubtest.Start(t)
 	const n = 40
 	var want []string

@@ -37,9 +37,9 @@ func ReadAdminToken(folder string) (config.Secret, error) {
 	return token, nil
 }
 
-// keepAdminToken returns the token in the data folder. It creates the folder and
+// ensureAdminToken returns the token in the data folder. It creates the folder and
 // the token if they do not exist.
-func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, error) {
+func ensureAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, error) {
 	folder := cfg.Data
 	if folder == "" {
 		return "", errors.New("there is no data folder")

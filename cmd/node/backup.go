@@ -30,9 +30,9 @@ const AzureBackup = "use the backups of the services: continuous backup of Cosmo
 // requests of actors and domains.
 const backupRest = 3
 
-// noBackup returns the reason why a hub with these settings cannot be backed up,
+// backupObstacle returns the reason why a hub with these settings cannot be backed up,
 // or "" if it can.
-func noBackup(cfg *config.Config) string {
+func backupObstacle(cfg *config.Config) string {
 	var azure []string
 	for _, service := range []struct {
 		key    string
@@ -129,7 +129,7 @@ func folderFiles(folder string) (files []backup.File, err error) {
 // *InUseError if a hub uses it, and with a *NoDataError if the folder has no
 // data. progress may be nil.
 func Backup(ctx context.Context, cfg *config.Config, version string, w io.Writer, progress func(backup.Progress)) (err error) {
-	if reason := noBackup(cfg); reason != "" {
+	if reason := backupObstacle(cfg); reason != "" {
 		return errors.New(reason)
 	}
 	if err := requireData(cfg); err != nil {

@@ -85,7 +85,7 @@ func (c *httpCaller) callConsumer(ctx context.Context, to *broker.Callee, call *
 		ContentType: m.ContentType, Metadata: broker.MetadataOf(m), Payload: m.Payload,
 	})
 	if err != nil {
-		return timedOut().Answer
+		return timeoutResult().Answer
 	}
 	return result.Answer
 }

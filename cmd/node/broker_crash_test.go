@@ -165,15 +165,15 @@ func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
 			return n.RetriggerMessage(t.Context(), crashOperator, channel, message)
 		},
 	} {
-		crashesEverywhere(t, what, func(t *testing.T, n int, last faulty.Fault) bool {
-			return brokerCrashes(t, n, last, retrigger)
+		crashAtEachRequest(t, what, func(t *testing.T, n int, last faulty.Fault) bool {
+			return crashBroker(t, n, last, retrigger)
 		})
 	}
 }
 
-// crashesEverywhere calls test with a crash at the n-th request for n = 1, 2, …,
+// crashAtEachRequest calls test with a crash at the n-th request for n = 1, 2, …,
 // until a run has fewer than n requests. It does so for both kinds of faults.
-func crashesEverywhere(t *testing.T, name string, test func(t *testing.T, n int, last faulty.Fault) (crashed bool)) {
+func crashAtEachRequest(t *testing.T, name string, test func(t *testing.T, n int, last faulty.Fault) (crashed bool)) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(name+"/"+last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -195,9 +195,9 @@ func newBrokerWorld(t *testing.T) *brokerWorld {
 	return &brokerWorld{T: t, keys: keys, account: accounttest.New(t, embedded.Options{}, pushstore.Containers())}
 }
 
-// brokerCrashes crashes a node at its n-th request. It returns false if the run
+// crashBroker crashes a node at its n-th request. It returns false if the run
 // had fewer than n requests.
-func brokerCrashes(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc) (crashed bool) {
+func crashBroker(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc) (crashed bool) {
 	w := newBrokerWorld(t)
 	w.account.Line.CrashAt(n, last)
 	_ = w.finishWork(-1, retrigger)
@@ -235,7 +235,7 @@ func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standin
 // is dequeued. The consumer must not be called with its messages, and no message
 // may remain.
 func TestFetchingConsumer_SurvivesACrashAtEachRequest(t *testing.T) {
-	crashesEverywhere(t, "doors", func(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+	crashAtEachRequest(t, "peek and dequeue", func(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 		w := newBrokerWorld(t)
 		c := &crashFetcher{brokerWorld: w}
 		node := w.start(0, crashFetcherPolicy)

@@ -21,7 +21,7 @@ func workerSettings(dir string) config.Config {
 	return cfg
 }
 
-func TestAWorker_AsksTheAddressOfTheSetting(t *testing.T) {
+func TestFailSafeWorker_CallsTheRetriggerURL(t *testing.T) {
 	lists, retriggers := make(chan string, 1000), make(chan string, 1000)
 	hubs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Broker-Admin-Token") != "token-of-the-operators" {
@@ -47,7 +47,7 @@ func TestAWorker_AsksTheAddressOfTheSetting(t *testing.T) {
 	require.Empty(t, retriggers, "no job is re-triggered again and again")
 }
 
-func TestAWorker_AsksItsOwnNodeWithoutTheSetting(t *testing.T) {
+func TestFailSafeWorker_CallsItsOwnNodeByDefault(t *testing.T) {
 	answers := make(chan string, 1000)
 	cfg := workerSettings(t.TempDir())
 	cfg.Admin.Token = "" // the node creates the operator's token

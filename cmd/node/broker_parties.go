@@ -127,7 +127,7 @@ func (s *brokerSetup) storeParty(ctx context.Context, p config.BrokerParty) {
 		if created {
 			s.logger.InfoContext(ctx, "created a producer, channel or consumer from the configuration", "party", name)
 		}
-	case s.mayPass(p.ID, err):
+	case s.isTemporary(p.ID, err):
 		if !s.reported[p.ID] {
 			s.reported[p.ID] = true
 			s.logger.WarnContext(ctx, "cannot store a producer, channel or consumer from the configuration yet; the node tries again", "party", name, "error", err)
@@ -161,8 +161,8 @@ func (s *brokerSetup) putParty(ctx context.Context, p *config.BrokerParty) (crea
 	return created, err
 }
 
-// mayPass reports whether a retry may succeed. The caller holds s.mu.
-func (s *brokerSetup) mayPass(id domain.PartyID, err error) bool {
+// isTemporary reports whether a retry may succeed. The caller holds s.mu.
+func (s *brokerSetup) isTemporary(id domain.PartyID, err error) bool {
 	switch domain.KindOf(err) {
 	case domain.Invalid, domain.Damaged, domain.NewerFormat:
 		return false

@@ -151,7 +151,7 @@ func TestBrokerSetup_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-func TestBrokerSetup_OfManyNodesMeets(t *testing.T) {
+func TestBrokerSetup_OfManyNodesStoresEachPartyOnce(t *testing.T) {
 	w := newSetupWorld(t)
 	for round := range 5 {
 		cfg := setupConfig(t, strings.ReplaceAll(setupFile, ".example/", fmt.Sprintf(".example/%d", round)), append(setupEnviron, fmt.Sprintf("PRICES=hush-%d", round)))
@@ -205,7 +205,7 @@ func TestBrokerSetup_RetriesWhileTheStoreIsUnavailable(t *testing.T) {
 	})
 }
 
-func TestBrokerSetup_EndsWithItsNode(t *testing.T) {
+func TestBrokerSetup_StopsWithItsNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSetupWorld(t)
 		w.account.Line.Break(func(int, *http.Request) faulty.Fault { return faulty.Unavailable })

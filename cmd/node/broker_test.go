@@ -82,7 +82,7 @@ func statuses(t *testing.T, n *node.Node, path string) (message string, jobs map
 	return m.Status, jobs
 }
 
-func TestABroadcast_ReachesEveryConsumerThatWasThere(t *testing.T) {
+func TestABroadcast_ReachesTheConsumersThatExistBefore(t *testing.T) {
 	first, second, late := receive(t, nil), receive(t, nil), receive(t, nil)
 	n, stop := start(t, brokerSettings(t.TempDir()), node.Options{})
 	putChannel(t, n, map[string]string{"first": first.URL, "second": second.URL})

@@ -22,10 +22,10 @@ import (
 // A bus is the Service Bus namespace between this node and the domains. It is a
 // namespace on Azure, or an embedded one that domains reach through a listener.
 type bus struct {
-	own  *embedded.Namespace // the embedded namespace; nil if the namespace is on Azure
-	door net.Listener        // nil if domains cannot connect
-	tls  *tls.Config         // TLS of the listener; nil if it has none
-	open func() (*azservicebus.Client, error)
+	own      *embedded.Namespace // the embedded namespace; nil if the namespace is on Azure
+	listener net.Listener        // nil if domains cannot connect
+	tls      *tls.Config         // TLS of the listener; nil if it has none
+	open     func() (*azservicebus.Client, error)
 }
 
 // clientOptions allow a client only one attempt for each call. The callers
@@ -100,14 +100,14 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 	if err != nil {
 		return nil, err
 	}
-	b := &bus{own: own, tls: opts.doorTLS(cfg.Bus)}
+	b := &bus{own: own, tls: opts.listenerTLS(cfg.Bus)}
 	if err := opts.folder.List(busFolder); err != nil {
 		return nil, errors.Join(folderFault(cfg.Data, err), own.Close())
 	}
 	b.open = func() (*azservicebus.Client, error) {
 		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), clientOptionsWithDial(wrapDial(own.Dial, opts.WrapBus)))
 	}
-	if b.door, err = openDoor(ctx, cfg, "bus-listen", cfg.BusListen, opts.Logger); err != nil {
+	if b.listener, err = listenForDomains(ctx, cfg, "bus-listen", cfg.BusListen, opts.Logger); err != nil {
 		return nil, errors.Join(err, own.Close())
 	}
 	return b, nil
@@ -125,7 +125,7 @@ func busKeys(cfg *config.Config) []embedded.Key {
 // listenerTLS returns the TLS of the listener through which domains reach an
 // embedded engine, or nil if the listener has no TLS. An engine with the
 // well-known key is reachable only from this machine, so it needs none.
-func (o *Options) doorTLS(engine config.OwnEngine) *tls.Config {
+func (o *Options) listenerTLS(engine config.OwnEngine) *tls.Config {
 	if o.certificate == nil || engine.Key == "" {
 		return nil
 	}
@@ -169,7 +169,7 @@ func configuredEntities(cfg *config.Config) embedded.Entities {
 // listenForDomains listens at an address for connections of domains. key is the
 // setting of the address. If the address is the default and already in use, the
 // node logs a warning and runs without this listener.
-func openDoor(ctx context.Context, cfg *config.Config, key, address string, logger *slog.Logger) (net.Listener, error) {
+func listenForDomains(ctx context.Context, cfg *config.Config, key, address string, logger *slog.Logger) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
@@ -183,11 +183,11 @@ func openDoor(ctx context.Context, cfg *config.Config, key, address string, logg
 
 // serve serves connections of domains until ctx ends.
 func (b *bus) serve(ctx context.Context) error {
-	if b.door == nil {
+	if b.listener == nil {
 		return nil
 	}
-	if err := b.own.Serve(ctx, b.door, embedded.ServeOptions{TLS: b.tls, TLSOnly: b.tls != nil}); err != nil {
-		return fmt.Errorf("serve the bus on %s: %w", b.door.Addr(), err)
+	if err := b.own.Serve(ctx, b.listener, embedded.ServeOptions{TLS: b.tls, TLSOnly: b.tls != nil}); err != nil {
+		return fmt.Errorf("serve the bus on %s: %w", b.listener.Addr(), err)
 	}
 	return nil
 }
@@ -206,8 +206,8 @@ func (b *bus) close() error {
 		return nil
 	}
 	var errs []error
-	if b.door != nil {
-		if err := b.door.Close(); !errors.Is(err, net.ErrClosed) {
+	if b.listener != nil {
+		if err := b.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}

@@ -137,9 +137,9 @@ func (p *pipeline) client() *azservicebus.Client {
 
 const busSessions = 64
 
-// announced returns a message that announces count events, numbered from first,
+// newAnnouncement returns a message that announces count events, numbered from first,
 // and the id of the first one.
-func announced(first, count int) (domain.EventID, *azservicebus.Message) {
+func newAnnouncement(first, count int) (domain.EventID, *azservicebus.Message) {
 	type event struct {
 		ID               string `json:"id"`
 		Recipient        string `json:"recipient"`
@@ -178,7 +178,7 @@ func (p *pipeline) sendEvents(out *azservicebus.Sender, events, perMessage int) 
 			batch = nil
 		}
 		for n := session; n < messages; n += busSessions {
-			_, m := announced(n*perMessage, perMessage)
+			_, m := newAnnouncement(n*perMessage, perMessage)
 			for batch == nil || batch.AddMessage(m, nil) != nil {
 				flush()
 				var err error
@@ -241,7 +241,7 @@ func BenchmarkVisibleAfterSending(b *testing.B) {
 		require.NoError(b, err)
 		all.Go(func() {
 			for j := range due {
-				id, m := announced(j.event, 1)
+				id, m := newAnnouncement(j.event, 1)
 				sent[i][id] = j.due
 				require.NoError(b, out.SendMessage(b.Context(), m, nil))
 			}

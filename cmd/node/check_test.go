@@ -42,7 +42,7 @@ func TestCheck_OfARunningNodeAndOfItsFolderAfterwards(t *testing.T) {
 	require.Zero(t, report.Found)
 }
 
-func TestWhereNoNodeWasThereIsNothingToCheck(t *testing.T) {
+func TestCheck_RefusesAFolderWithoutData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	_, err := node.Check(t.Context(), settings(dir), hub.CheckOptions{}, slog.New(slog.DiscardHandler))
 	require.ErrorAs(t, err, new(*node.NoDataError))
@@ -50,7 +50,7 @@ func TestWhereNoNodeWasThereIsNothingToCheck(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestAnAccountIsCheckedWhereverItIs(t *testing.T) {
+func TestCheck_OfARemoteAccountReadsItsEvents(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close()) }()
@@ -66,7 +66,7 @@ func TestAnAccountIsCheckedWhereverItIs(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestTheRetentionOfTheConfigurationIsThatOfTheStore(t *testing.T) {
+func TestTheStore_HasTheRetentionOfTheConfiguration(t *testing.T) {
 	for retention, kept := range map[time.Duration]bool{time.Minute: false, 0: true, 7 * 24 * time.Hour: true} {
 		engine, err := embedded.Open(embedded.Options{})
 		require.NoError(t, err)

@@ -19,9 +19,9 @@ type descriptorPlan struct {
 }
 
 const (
-	maxHubConnections  = 14_000 // three quarters of this number are enough for 10,000 long polls
-	maxDoorConnections = 1000   // for each of the listeners of the bus and the shared storage
-	maxOtherFiles      = 1024
+	maxHubConnections    = 14_000 // three quarters of this number are enough for 10,000 long polls
+	maxDomainConnections = 1000   // for each of the listeners of the bus and the shared storage
+	maxOtherFiles        = 1024
 
 	maxOperatorConnections = 128
 	minBusConnections      = 32 // the hub itself uses a quarter of these connections
@@ -31,8 +31,8 @@ const (
 // listeners.
 func planDescriptors(limit int) descriptorPlan {
 	others := min(limit/4, maxOtherFiles)
-	door := min(limit/8, maxDoorConnections)
-	return descriptorPlan{hub: max(1, min(limit-others-2*door, maxHubConnections)), bus: max(1, door), blobs: max(1, door)}
+	perListener := min(limit/8, maxDomainConnections)
+	return descriptorPlan{hub: max(1, min(limit-others-2*perListener, maxHubConnections)), bus: max(1, perListener), blobs: max(1, perListener)}
 }
 
 // busConnections returns the maximum number of connections to the embedded bus.

@@ -96,7 +96,7 @@ func TestOpen_RefusesContainersThatAreWrong(t *testing.T) {
 func TestAHubWithoutThePushContainers_ServesEverythingElse(t *testing.T) {
 	a := newAccount(t)
 	a.provision()
-	n, stop := start(t, a.settings(), node.Options{Transport: withoutCreation{http.DefaultClient}})
+	n, stop := start(t, a.settings(), node.Options{Transport: creationRefuser{http.DefaultClient}})
 	status, body := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)
 	require.Equal(t, http.StatusAccepted, status, body)
 	status, body = call(t, http.MethodGet, n.URL()+"/v1/peek", "a", "")
@@ -116,17 +116,17 @@ func TestAHubWithoutThePushContainers_ServesEverythingElse(t *testing.T) {
 	cfg := a.settings() // the operator created the containers with messagehub provision
 	_, err := node.Provision(t.Context(), &cfg, node.ProvisionOptions{}, node.Options{})
 	require.NoError(t, err)
-	n, stop = start(t, cfg, node.Options{Transport: withoutCreation{http.DefaultClient}})
+	n, stop = start(t, cfg, node.Options{Transport: creationRefuser{http.DefaultClient}})
 	status, body = call(t, http.MethodGet, n.URL()+"/v1/subscriptions", "a", "")
 	require.Equal(t, http.StatusOK, status, body)
 	require.NoError(t, stop())
 }
 
-// withoutCreation is the transport of an account that refuses to create
+// creationRefuser is the transport of an account that refuses to create
 // containers.
-type withoutCreation struct{ next policy.Transporter }
+type creationRefuser struct{ next policy.Transporter }
 
-func (w withoutCreation) Do(req *http.Request) (*http.Response, error) {
+func (w creationRefuser) Do(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/colls") {
 		return &http.Response{
 			StatusCode: http.StatusForbidden, Status: "403 Forbidden", Header: make(http.Header),

@@ -127,15 +127,15 @@ func TestAReport_DelaysNoPutWhileTheLedgerIsUnavailable(t *testing.T) {
 	require.EqualValues(t, 5, testutil.ToFloat64(r.lost))
 }
 
-// awayObjects is a ledger that fails some calls completely, or only for the
+// failingObjects is a ledger that fails some calls completely, or only for the
 // events of one object.
-type awayObjects struct {
+type failingObjects struct {
 	*memory.Objects
 	fails int
 	key   string // "": all
 }
 
-func (a *awayObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+func (a *failingObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
 	away := domain.Errorf(domain.Unavailable, "%w", errors.New("away"))
 	if a.fails--; a.fails >= 0 && a.key == "" {
 		return nil, away
@@ -149,7 +149,7 @@ func (a *awayObjects) Ingest(ctx context.Context, reports []repository.ObjectRep
 	return results, err
 }
 
-func TestAReportThatFails_IsTriedAgainAndThenLost(t *testing.T) {
+func TestAReportThatFails_IsRetriedAndThenLost(t *testing.T) {
 	for _, tc := range []struct {
 		fails        int
 		key          string
@@ -169,7 +169,7 @@ func TestAReportThatFails_IsTriedAgainAndThenLost(t *testing.T) {
 				require.NoError(t, content.Put(ctx, fmt.Sprintf("payloads/%d", i), strings.NewReader("x")))
 			}
 			go func() {
-				r.run(ctx, &awayObjects{Objects: memory.NewObjects(), fails: tc.fails, key: tc.key})
+				r.run(ctx, &failingObjects{Objects: memory.NewObjects(), fails: tc.fails, key: tc.key})
 				close(done)
 			}()
 			<-time.After(time.Hour) // time of the synctest bubble

@@ -104,9 +104,9 @@ func dataActions(r *http.Request, body []byte) []string {
 	return []string{r.Method + " " + r.URL.Path}
 }
 
-// TestDataRole_IsWhatAHubNeedsAndNoMore runs a hub whose identity has the role
+// TestDataRole_HasExactlyTheActionsOfAHub runs a hub whose identity has the role
 // from the templates.
-func TestDataRole_IsWhatAHubNeedsAndNoMore(t *testing.T) {
+func TestDataRole_HasExactlyTheActionsOfAHub(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close()) }()

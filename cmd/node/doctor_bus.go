@@ -155,7 +155,7 @@ func (d *diagnosis) checkBusRights(ctx context.Context) []doctor.Finding {
 	receives, sends := 0, 0
 	for i := range results {
 		r := &results[i]
-		if f, isFault := d.judgeLink(r); isFault {
+		if f, isFault := d.linkFinding(r); isFault {
 			found = append(found, f)
 		} else if r.Sends {
 			sends++
@@ -166,8 +166,8 @@ func (d *diagnosis) checkBusRights(ctx context.Context) []doctor.Finding {
 	return passedUnless(found, "the hub may receive from %d queues, and send to %d", receives, sends)
 }
 
-// judgeLink returns the finding about a link that could not be opened.
-func (d *diagnosis) judgeLink(r *buslinks.Result) (f doctor.Finding, isFault bool) {
+// linkFinding returns the finding about a link that could not be opened.
+func (d *diagnosis) linkFinding(r *buslinks.Result) (f doctor.Finding, isFault bool) {
 	what, role := "receive from", deployment.Receiver.Name
 	if r.Sends {
 		what, role = "send to", deployment.Sender.Name

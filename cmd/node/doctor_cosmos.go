@@ -93,7 +93,7 @@ func (d *diagnosis) checkCosmosRights(ctx context.Context) []doctor.Finding {
 	}
 	role := deployment.NewTable(d.cfg).DataRole
 	result := probe.Run(ctx, testedRights(role)...)
-	found, granted := d.judgeRights(role.Name, &result)
+	found, granted := d.rightsFindings(role.Name, &result)
 	if result.Left {
 		found = append(found, doctor.Warn("", "the document by which rights are tested could not be deleted", "run messagehub doctor --online again once the right items/delete is granted; it removes the document"))
 	}
@@ -115,8 +115,8 @@ func testedRights(role deployment.DataRole) (names []string) {
 	return names
 }
 
-// judgeRights returns the findings about rights, and the names of those that are granted.
-func (d *diagnosis) judgeRights(role string, result *rights.Result) (found []doctor.Finding, granted []string) {
+// rightsFindings returns the findings about rights, and the names of those that are granted.
+func (d *diagnosis) rightsFindings(role string, result *rights.Result) (found []doctor.Finding, granted []string) {
 	var denied []string
 	var refusal error
 	for _, r := range result.Rights {

@@ -73,12 +73,12 @@ func (d *diagnosis) checkToken(ctx context.Context, e endpoint) []doctor.Finding
 	if !isReadable {
 		return singleFinding(doctor.Passed("", "a token that is valid until %s", token.ExpiresOn.UTC().Format(time.DateTime)))
 	}
-	return d.judgeToken(e, &c)
+	return d.tokenFindings(e, &c)
 }
 
-// judgeToken returns a finding for each fault of a token or, if it has none, a
+// tokenFindings returns a finding for each fault of a token or, if it has none, a
 // finding with its claims.
-func (d *diagnosis) judgeToken(e endpoint, c *tokenClaims) []doctor.Finding {
+func (d *diagnosis) tokenFindings(e endpoint, c *tokenClaims) []doctor.Finding {
 	now := d.clock()
 	application := c.Application
 	if application == "" {

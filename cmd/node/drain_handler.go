@@ -43,6 +43,6 @@ func (d *drainHandler) closeAndWait() {
 // asked to stop, so that load balancers see the 503 of /readyz and use other
 // nodes. Each response asks its client to close the connection.
 func (n *Node) serveUntilMoved(ctx context.Context) {
-	n.door.leaving.Store(true)
+	n.handler.leaving.Store(true)
 	_ = clock.Sleep(ctx, n.drainDelay) // ctx does not end during the delay
 }

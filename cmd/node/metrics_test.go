@@ -107,7 +107,7 @@ func TestMetrics_AreScrapedByTenAtOnce(t *testing.T) {
 const seriesOfOwnWork = 50
 
 func TestMetrics_HaveTheCountersOfDomainsFromTheStart(t *testing.T) {
-	n, _ := start(t, withDoors(""), node.Options{})
+	n, _ := start(t, withListeners(""), node.Options{})
 	resp, text := get(t, n.URL()+"/metrics")
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	for _, series := range []string{

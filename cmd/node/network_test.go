@@ -156,7 +156,7 @@ func TestEveryCallOfANodeUsesItsNetwork(t *testing.T) {
 }
 
 // Functions and types of packages that resolve names or connect to hosts.
-var outgoing = map[string][]string{
+var outgoingFunctions = map[string][]string{
 	"net":                        {"Dial", "DialIP", "DialTCP", "DialTimeout", "DialUDP", "DialUnix", "Dialer", "Resolver", "DefaultResolver", "Lookup"},
 	"net/http":                   {"Client", "DefaultClient", "DefaultTransport", "Get", "Head", "Post", "PostForm", "Transport"},
 	"crypto/tls":                 {"Client", "Dial", "DialWithDialer", "Dialer"},
@@ -172,8 +172,8 @@ var outgoing = map[string][]string{
 // with one of them matches.
 var byPrefix = []string{"Lookup", "New", "Dial"}
 
-// mayCall lists the files that may use these functions, with the reason.
-var mayCall = map[string]string{
+// allowedFiles lists the files that may use these functions, with the reason.
+var allowedFiles = map[string]string{
 	"api/broker/brokerclient/client.go": "its default client is for programs that are no node",
 	"api/identity/code_flow.go":         "it takes the client of the node",
 	"api/webhook/transport.go":          "it guards each call of a receiver, and takes the network of the node",
@@ -202,7 +202,7 @@ func TestNoCallBypassesTheNetwork(t *testing.T) {
 				return nil
 			}
 			name, err := filepath.Rel(root, path)
-			if err != nil || mayCall[filepath.ToSlash(name)] != "" {
+			if err != nil || allowedFiles[filepath.ToSlash(name)] != "" {
 				return err
 			}
 			files++
@@ -225,7 +225,7 @@ func outgoingCalls(file *ast.File) (found []string) {
 	imported := make(map[string]string) // import paths, by the package name in this file
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
-		if err != nil || outgoing[path] == nil {
+		if err != nil || outgoingFunctions[path] == nil {
 			continue
 		}
 		name := path[strings.LastIndex(path, "/")+1:]
@@ -243,7 +243,7 @@ func outgoingCalls(file *ast.File) (found []string) {
 		if !ok || imported[pkg.Name] == "" {
 			return true
 		}
-		for _, name := range outgoing[imported[pkg.Name]] {
+		for _, name := range outgoingFunctions[imported[pkg.Name]] {
 			if selector.Sel.Name == name || slices.Contains(byPrefix, name) && strings.HasPrefix(selector.Sel.Name, name) {
 				found = append(found, imported[pkg.Name]+"."+selector.Sel.Name)
 			}

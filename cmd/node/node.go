@@ -150,7 +150,7 @@ type Node struct {
 	level       *levelWatch
 	actors      *actorRegistry
 	senders     *identity.Authenticator // nil if the hub trusts the header X-Actor-Id
-	door        *drainHandler
+	handler     *drainHandler
 	failSafe    *failsafe.Worker // nil: none
 	connections *connlimit.Limiter
 	operators   *operatorListener // nil if all routes are on one listener
@@ -256,7 +256,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Console:   n.console,
 		Check:     check,
 		Mailboxes: mailboxes,
-		Backup:    n.backUp, NoBackup: noBackup(&cfg),
+		Backup:    n.backUp, NoBackup: backupObstacle(&cfg),
 
 		Subscriptions: n.push.subscriptions, Replays: n.push.replays,
 		Events:     n.push.events,
@@ -300,9 +300,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	set := api.AllRoutes
 	if n.operators != nil {
 		set = api.PublicRoutes
-		n.operators.door = n.newDoor(&cfg, api.OperatorRoutes, n.operators.listener.Addr())
+		n.operators.handler = n.newDrainHandler(&cfg, api.OperatorRoutes, n.operators.listener.Addr())
 	}
-	n.door = n.newDoor(&cfg, set, n.listener.Addr())
+	n.handler = n.newDrainHandler(&cfg, set, n.listener.Addr())
 	return n, nil
 }
 
@@ -314,9 +314,9 @@ func NewRegistry() *prometheus.Registry {
 	return r
 }
 
-// newDoor returns the handler for a listener on addr that serves a set of
+// newDrainHandler returns the handler for a listener on addr that serves a set of
 // routes.
-func (n *Node) newDoor(cfg *config.Config, set api.RouteSet, addr net.Addr) *drainHandler {
+func (n *Node) newDrainHandler(cfg *config.Config, set api.RouteSet, addr net.Addr) *drainHandler {
 	handler := n.api.HandlerOf(set, ownHosts(cfg, addr))
 	if cfg.TLS.IsOn() {
 		handler = api.StrictTransport(handler)
@@ -334,7 +334,7 @@ func (n *Node) adminToken(cfg *config.Config) config.Secret {
 	if cfg.Admin.Token != "" || len(cfg.Admin.Tokens) > 0 {
 		return cfg.Admin.Token
 	}
-	token, err := keepAdminToken(cfg, n.opts.Logger)
+	token, err := ensureAdminToken(cfg, n.opts.Logger)
 	if err != nil {
 		n.opts.Logger.Warn("the hub has no token for its operators, so their routes are closed; set admin.token (MESSAGEHUB_ADMIN_TOKEN), or repair the data folder, and restart the hub", "error", err)
 		return ""
@@ -397,11 +397,11 @@ func (n *Node) close(ctx context.Context) error {
 }
 
 // BusAddr returns the address at which domains reach the embedded bus, or nil if no such listener exists.
-func (n *Node) BusAddr() net.Addr { return addrOf(n.domains.bus.door) }
+func (n *Node) BusAddr() net.Addr { return addrOf(n.domains.bus.listener) }
 
 // BlobAddr returns the address at which domains reach the embedded shared
 // storage, or nil if no such listener exists.
-func (n *Node) BlobAddr() net.Addr { return addrOf(n.store.exchange.door) }
+func (n *Node) BlobAddr() net.Addr { return addrOf(n.store.exchange.listener) }
 
 func addrOf(l net.Listener) net.Addr {
 	if l == nil {
@@ -428,7 +428,7 @@ func (n *Node) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	requests, cutOff := context.WithCancel(work)
 	defer cutOff()
-	server := n.newServer(requests, n.door, n.listener.Addr(), n.connections)
+	server := n.newServer(requests, n.handler, n.listener.Addr(), n.connections)
 	polls := n.api.ParkPolls(server) //nolint:contextcheck // a poll has the context of its server
 	operators := n.newOperatorServer(requests)
 
@@ -447,15 +447,15 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { n.objects.runReports(background, n.opts.reports); return nil })
 	parts.Go(func() error { return n.domains.bus.serve(background) })
 	parts.Go(func() error { return n.store.exchange.serve(background) })
-	var taking sync.WaitGroup
-	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // Run of the ingestion returns no error
-	taking.Go(func() { n.objects.takeEvents(intake) })
+	var stoppable sync.WaitGroup
+	stoppable.Go(func() { _ = n.domains.ingestion.Run(intake) }) // Run of the ingestion returns no error
+	stoppable.Go(func() { n.objects.receiveEvents(intake) })
 	pushing, stopPushing := context.WithCancel(work)
 	defer stopPushing()
-	taking.Go(func() { n.push.run(pushing) })
-	taking.Go(func() { n.objects.run(pushing) })
-	taking.Go(func() { n.runFailSafe(pushing) })
-	taking.Go(func() { n.parties.retryPending(pushing) })
+	stoppable.Go(func() { n.push.run(pushing) })
+	stoppable.Go(func() { n.objects.run(pushing) })
+	stoppable.Go(func() { n.runFailSafe(pushing) })
+	stoppable.Go(func() { n.parties.retryPending(pushing) })
 	parts.Go(func() error {
 		_ = server.Serve(polls) // Serve returns only when the server is closed
 		return nil
@@ -470,7 +470,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.serveOperators(operators) })
 	parts.Go(func() error {
 		select {
-		case err := <-n.store.broken:
+		case err := <-n.store.diskFailed:
 			return err
 		case err := <-n.domains.bus.failed():
 			return err
@@ -493,18 +493,18 @@ func (n *Node) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		n.serveUntilMoved(work)
 	}
-	patience, cancel := context.WithTimeout(work, grace)
+	graceCtx, cancel := context.WithTimeout(work, grace)
 	defer cancel()
-	n.api.WaitForPolls(patience) // the server completes the parked polls
-	if err := server.Shutdown(patience); err != nil {
+	n.api.WaitForPolls(graceCtx) // the server completes the parked polls
+	if err := server.Shutdown(graceCtx); err != nil {
 		n.opts.Logger.Warn("requests under way were cut off", "grace_ms", grace.Milliseconds(), "error", err)
 		cutOff()
 		_ = server.Close()
 	}
 	n.api.WaitForPolls(work)
-	n.stopOperators(patience, operators) // last, so that health probes are answered until the end
-	n.door.closeAndWait()
-	taking.Wait()
+	n.stopOperators(graceCtx, operators) // last, so that health probes are answered until the end
+	n.handler.closeAndWait()
+	stoppable.Wait()
 	stopBackground()
 	err := parts.Wait()
 	if err = errors.Join(err, n.close(work)); err == nil {

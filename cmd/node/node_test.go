@@ -41,7 +41,7 @@ func settings(dir string) config.Config {
 	return cfg
 }
 
-func TestDefault_IsThatOfTheRepository(t *testing.T) {
+func TestDefault_EqualsTheDefaultOfTheRepository(t *testing.T) {
 	require.Equal(t, cosmos.DefaultTailEvents, config.Default().Cosmos.TailEvents)
 	require.EqualValues(t, cosmos.DefaultSweepUnits, config.Default().Cosmos.SweepUnits)
 }
@@ -92,7 +92,7 @@ func call(t testing.TB, method, url, actor, body string) (int, string) {
 const event = `[{"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41","recipient":"a","origin":"Charges","contentType":"c",` +
 	`"documentType":"d","supportsBundling":true,"weight":1,"payload":{"n":1}}]`
 
-func TestWhatANodeKeepsIsThereForTheNextOne(t *testing.T) {
+func TestANode_ReadsWhatAnEarlierNodeStored(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	n, stop := start(t, settings(dir), node.Options{})
 	status, body := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)
@@ -145,7 +145,7 @@ func TestMetrics_NameTheBuildAndTimeTheStore(t *testing.T) {
 	require.Regexp(t, `(?m)^messagehub_cosmos_request_duration_seconds_count\{container="bundles",operation="peek"\} [1-9]`, body)
 }
 
-func TestTheContentModesOfTheConfigurationAreThoseOfTheHub(t *testing.T) {
+func TestTheHub_HasTheContentModesOfTheConfiguration(t *testing.T) {
 	cfg := settings("")
 	n, stop := start(t, cfg, node.Options{})
 	unpaid := strings.Replace(event, `,"payload":{"n":1}`, "", 1)
@@ -164,7 +164,7 @@ func TestTheContentModesOfTheConfigurationAreThoseOfTheHub(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestTheOrderingOfTheConfigurationIsThatOfTheStore(t *testing.T) {
+func TestTheStore_HasTheOrderingOfTheConfiguration(t *testing.T) {
 	for ordering, bundles := range map[domain.Ordering]int{domain.ByCabinet: 2, domain.ByRecipient: 3} {
 		cfg := settings("")
 		cfg.Ordering = ordering
@@ -190,7 +190,7 @@ func TestTheOrderingOfTheConfigurationIsThatOfTheStore(t *testing.T) {
 	}
 }
 
-func TestTheLimitsOfTheConfigurationAreThoseOfTheServer(t *testing.T) {
+func TestTheServer_HasTheLimitsOfTheConfiguration(t *testing.T) {
 	cfg := settings("")
 	cfg.Limits.RequestBody, cfg.Limits.Payload, cfg.Limits.Events = 1000, 6, 1
 	n, stop := start(t, cfg, node.Options{})
@@ -314,7 +314,7 @@ func TestAWrongKeyIsReportedAtTheStart(t *testing.T) {
 	require.NotContains(t, err.Error(), "\n", "one line")
 }
 
-func TestAHubOnALoopbackAddressAnswersToNoOtherName(t *testing.T) {
+func TestAHubOnALoopbackAddress_AcceptsOnlyLoopbackHosts(t *testing.T) {
 	n, _ := start(t, settings(""), node.Options{})
 	for host, want := range map[string]int{
 		"evil.example": http.StatusBadRequest, "evil.example:80": http.StatusBadRequest, "10.0.0.1": http.StatusBadRequest,

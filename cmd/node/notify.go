@@ -93,7 +93,7 @@ func (s *nodeStore) whileWritable(ctx context.Context, f func(context.Context)) 
 	}()
 	var err error
 	select {
-	case err = <-s.broken:
+	case err = <-s.diskFailed:
 	case <-ended:
 	}
 	cancel()

@@ -66,7 +66,7 @@ func ownSources(cfg *config.Config, opts *Options, s *nodeStore) (stores source.
 	}
 	exchange := source.Store{Buckets: exchangeBucket(cfg), Source: account}
 	if len(names) == 0 {
-		exchange.Source = unlinked{account}
+		exchange.Source = unlinkedSource{account}
 	}
 	stores = append(stores, exchange)
 	if cfg.InMemory {
@@ -109,11 +109,11 @@ func openSource(c *config.ObjectStore, opts *Options, s *nodeStore) (repository.
 	}
 }
 
-// An unlinked source returns no links, because no listener would serve them.
-type unlinked struct{ repository.Source }
+// An unlinkedSource returns no links, because no listener would serve them.
+type unlinkedSource struct{ repository.Source }
 
 // Link implements [repository.Source].
-func (unlinked) Link(context.Context, domain.ObjectName, domain.VersionID, repository.LinkOptions) (string, error) {
+func (unlinkedSource) Link(context.Context, domain.ObjectName, domain.VersionID, repository.LinkOptions) (string, error) {
 	return "", repository.ErrNoLinks
 }
 

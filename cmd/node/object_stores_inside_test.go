@@ -90,7 +90,7 @@ func followInProcess(t *testing.T, n *Node, link string) string {
 	return string(text)
 }
 
-func TestSourcesAreThoseOfTheConfiguration(t *testing.T) {
+func TestSources_MatchTheConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "key"), []byte("a2V5\n"), 0o600))
 	n, err := openNode(t, `[{bucket: files, kind: folder, folder: `+dir+`}, {bucket: 'remote-*', kind: s3, endpoint: 'https://s3.example.org', access-key: id, key-env: STORE_KEY}, `+

@@ -113,9 +113,9 @@ func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics p
 	})
 }
 
-// takeEvents receives object events from the queue until ctx ends, and then
+// receiveEvents receives object events from the queue until ctx ends, and then
 // stores the events that it has already received.
-func (o *objects) takeEvents(ctx context.Context) {
+func (o *objects) receiveEvents(ctx context.Context) {
 	if o.receiver != nil {
 		o.receiver.Run(ctx)
 	}

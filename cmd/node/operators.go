@@ -16,7 +16,7 @@ import (
 // actors and domains is full.
 type operatorListener struct {
 	listener    net.Listener
-	door        *drainHandler
+	handler     *drainHandler
 	connections *connlimit.Limiter
 }
 
@@ -64,7 +64,7 @@ func (n *Node) newOperatorServer(requests context.Context) *http.Server {
 	if n.operators == nil {
 		return nil
 	}
-	return n.newServer(requests, n.operators.door, n.operators.listener.Addr(), n.operators.connections)
+	return n.newServer(requests, n.operators.handler, n.operators.listener.Addr(), n.operators.connections)
 }
 
 // serveOperators serves operators until the server is closed.
@@ -86,5 +86,5 @@ func (n *Node) stopOperators(ctx context.Context, server *http.Server) {
 	if server.Shutdown(ctx) != nil {
 		_ = server.Close()
 	}
-	n.operators.door.closeAndWait()
+	n.operators.handler.closeAndWait()
 }

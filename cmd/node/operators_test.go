@@ -101,7 +101,7 @@ func TestOperatorListener_AnswersProbesWhileThePublicOneIsFull(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestOperatorListener_AnswersProbesUntilTheOthersAreServed(t *testing.T) {
+func TestOperatorListener_AnswersProbesUntilRequestsAreServed(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	n, err := node.Open(t.Context(), withOperators(), node.Options{WrapHandler: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

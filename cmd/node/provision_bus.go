@@ -124,16 +124,16 @@ func createQueue(ctx context.Context, bus *admin.Client, q *deployment.Queue, r 
 	switch {
 	case err == nil:
 		r.State = client.StateCreated
-	case isMade(ctx, bus, q, err):
+	case isAlreadyCreated(ctx, bus, q, err):
 		r.State = client.StateOK
 	default:
 		r.State, r.Left = client.StateMissing, []string{explainBus("create queue "+q.Name, err)}
 	}
 }
 
-// isMade reports whether a creation was refused because another process has
+// isAlreadyCreated reports whether a creation was refused because another process has
 // created the queue with the required properties.
-func isMade(ctx context.Context, bus *admin.Client, q *deployment.Queue, refusal error) bool {
+func isAlreadyCreated(ctx context.Context, bus *admin.Client, q *deployment.Queue, refusal error) bool {
 	if busStatus(refusal) != http.StatusConflict {
 		return false
 	}
@@ -172,7 +172,7 @@ func correctQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q
 		for _, d := range differences {
 			r.Changes = append(r.Changes, d.change())
 		}
-	case isMade(ctx, bus, q, err):
+	case isAlreadyCreated(ctx, bus, q, err):
 	default:
 		r.State, r.Left = client.StateWrong, []string{explainBus("change queue "+q.Name, err)}
 		for _, d := range differences {

@@ -66,15 +66,15 @@ func (c *httpCaller) sendMessage(ctx context.Context, r *delivery.Receiver, m *d
 		Secrets: secrets, HMACKey: key,
 	})
 	if err != nil {
-		return timedOut()
+		return timeoutResult()
 	}
 	return result
 }
 
-// timedOut returns the result of a call that the engine cancelled. The error is
+// timeoutResult returns the result of a call that the engine cancelled. The error is
 // about the time limit: if the engine cancelled the call for another reason, it
 // ignores the result.
-func timedOut() webhook.Result {
+func timeoutResult() webhook.Result {
 	return webhook.Result{Answer: domain.Answer{Error: "the time for a call has passed"}}
 }
 

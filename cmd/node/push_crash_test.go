@@ -236,7 +236,7 @@ func TestASubscription_SurvivesACrashAtEachRequest(t *testing.T) {
 		t.Run(last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
-					if crashed := subscriptionCrashes(t, n, last); !crashed {
+					if crashed := crashSubscription(t, n, last); !crashed {
 						require.Greater(t, n, 60)
 						return
 					}
@@ -246,9 +246,9 @@ func TestASubscription_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// subscriptionCrashes crashes a node at its n-th request. It returns false if
+// crashSubscription crashes a node at its n-th request. It returns false if
 // the run had fewer than n requests.
-func subscriptionCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+func crashSubscription(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := newCrashWorld(t)
 	w.account.Line.CrashAt(n, last)
 	_ = w.finishWork(-1)
@@ -316,7 +316,7 @@ func TestANodeThatLeaves_MayCrashAtEachRequest(t *testing.T) {
 		t.Run(last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
-					if crashed := nodeLeavesAndCrashes(t, n, last); !crashed {
+					if crashed := crashLeavingNode(t, n, last); !crashed {
 						require.Greater(t, n, 5)
 						return
 					}
@@ -326,7 +326,7 @@ func TestANodeThatLeaves_MayCrashAtEachRequest(t *testing.T) {
 	}
 }
 
-func nodeLeavesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+func crashLeavingNode(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := newCrashWorld(t)
 	w.isHealthy.Store(true)
 	line := &faulty.Transport{Next: w.account.Engine.Transport()}

@@ -81,7 +81,7 @@ func TestDequeuedEvents_SurviveACrashAtEachRequest(t *testing.T) {
 		t.Run(last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
-					if crashed := dequeuesAndCrashes(t, n, last); !crashed {
+					if crashed := crashDequeue(t, n, last); !crashed {
 						require.Greater(t, n, 20)
 						return
 					}
@@ -91,9 +91,9 @@ func TestDequeuedEvents_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// dequeuesAndCrashes crashes a node at its n-th request. It returns false if the
+// crashDequeue crashes a node at its n-th request. It returns false if the
 // run had fewer than n requests.
-func dequeuesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+func crashDequeue(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	const bundles = 3
 	w := &dequeueWorld{
 		T: t, actor: repositorytest.NewActor(),

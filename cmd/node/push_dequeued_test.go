@@ -31,12 +31,12 @@ func (c *receivedCall) bundle() string {
 	return id
 }
 
-func TestBundleDequeued_IsToldToThoseWhoAsked(t *testing.T) {
+func TestBundleDequeued_CallsItsSubscribers(t *testing.T) {
 	r := receive(t, nil)
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
 	dequeueNext(t, n, 1) // causes no call, because no subscription exists yet
-	id := subscribed(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
+	id := createSubscription(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
 	second := dequeueNext(t, n, 2)
 	c := <-r.calls
 	number := c.id()[len("an-actor/"+second+"/"):]
@@ -74,7 +74,7 @@ func TestBundleDequeued_IsToldToThoseWhoAsked(t *testing.T) {
 	status, body := send(t, n, http.MethodDelete, "/v1/subscriptions/"+id, "", "")
 	require.Equal(t, http.StatusOK, status, body)
 	dequeueNext(t, n, 7)
-	subscribed(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
+	createSubscription(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
 	eighth := dequeueNext(t, n, 8)
 	c = <-r.calls
 	require.Equal(t, eighth, c.bundle())

@@ -103,7 +103,7 @@ func TestASecretThatHasEnded_NeedsNoKey(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {
+func TestPushKeys_ComeFromTheSettingAndTheFolder(t *testing.T) {
 	cfg := config.Default()
 	cfg.Data = t.TempDir()
 	id, owner := domain.SubscriptionID{1}, domain.ActorID{}

@@ -31,7 +31,7 @@ func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	case cfg.InMemory:
 		keys = append(keys, subscribe.NewKey())
 	case cfg.EmbeddedBlob():
-		kept, err := keepPushKey(cfg.Data, len(keys) == 0)
+		kept, err := ensurePushKey(cfg.Data, len(keys) == 0)
 		if err != nil {
 			return nil, fmt.Errorf("key of the secrets of subscriptions, %s: %w", filepath.Join(cfg.Data, pushKeyName), err)
 		}
@@ -45,9 +45,9 @@ func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	return subscribe.NewKeyring(keys...)
 }
 
-// keepPushKey returns the key in a data folder. If the folder has no key, it
+// ensurePushKey returns the key in a data folder. If the folder has no key, it
 // creates one if makes is true, and otherwise returns nil.
-func keepPushKey(folder string, makes bool) ([]byte, error) {
+func ensurePushKey(folder string, makes bool) ([]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, folderFault(folder, err)

@@ -22,10 +22,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// storesAndPublishes starts a new node, which stores the events of an object,
+// storeAndPublish starts a new node, which stores the events of an object,
 // and after each event publishes the change to the topic. The requests to the
 // store share this number of retries: 0 for the default, negative for none.
-func storesAndPublishes(ctx context.Context, a *accounttest.Account, retries int) error {
+func storeAndPublish(ctx context.Context, a *accounttest.Account, retries int) error {
 	db := a.Connect()
 	objects := objectstore.New(db, objectstore.Options{Shards: 1, Topic: true, Retries: retries})
 	documents := pushstore.New(db, a.Content, pushstore.Options{Retries: retries})
@@ -64,11 +64,11 @@ func TestChangesOfObjects_SurviveACrashAtEachRequest(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, slices.Concat(objectstore.Containers(), pushstore.Containers()))
 					a.Line.CrashAt(n, last)
-					err := storesAndPublishes(t.Context(), a, -1)
+					err := storeAndPublish(t.Context(), a, -1)
 					crashed := a.Line.Fired() > 0
 					a.Line.Break(nil)
 					require.Equal(t, crashed, err != nil, "request %d: %v", n, err)
-					require.NoError(t, storesAndPublishes(t.Context(), a, 0), "request %d", n)
+					require.NoError(t, storeAndPublish(t.Context(), a, 0), "request %d", n)
 					require.Equal(t, []string{"created", "updated", "deleted"}, publishedChanges(t, a), "request %d", n)
 					if !crashed {
 						require.Greater(t, n, 15)

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// reportsObject sends the report of a store about an object with this size.
-func reportsObject(t *testing.T, n *node.Node, event, key, sequencer string, size int64) {
+// reportSizedObject sends the report of a store about an object with this size.
+func reportSizedObject(t *testing.T, n *node.Node, event, key, sequencer string, size int64) {
 	t.Helper()
 	body := fmt.Sprintf(`{"Records":[{"eventTime":"2026-03-01T12:00:00Z","eventName":"%s","s3":{"bucket":{"name":"readings"},"object":{"key":"%s","size":%d,"eTag":"e%s","sequencer":"%s"}}}]}`, event, key, size, sequencer, sequencer)
 	status, answer := send(t, n, http.MethodPost, "/v1/object-events", "application/json", body, "Authorization", "Bearer "+adminToken)
@@ -48,7 +48,7 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	// change has been published, so the next subscription starts after it.
 	earlier := receive(t, nil)
 	id := objectSubscription(t, n, fmt.Sprintf(`{"topic":"object-changed","callback_url":%q}`, earlier.URL))
-	reportsObject(t, n, created, "before", "01", 1)
+	reportSizedObject(t, n, created, "before", "01", 1)
 	require.Equal(t, "before", change(<-earlier.calls)["key"])
 	status, body := send(t, n, http.MethodDelete, "/v1/subscriptions/"+id, "", "", "Authorization", "Bearer "+adminToken)
 	require.Equal(t, http.StatusOK, status, body)
@@ -62,7 +62,7 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	status, body = send(t, n, http.MethodPut, "/v1/subscriptions/"+id, "application/json", draft, "Authorization", "Bearer "+adminToken)
 	require.Equal(t, http.StatusOK, status, body)
 
-	reportsObject(t, n, created, "a", "01", 9_007_199_254_740_993)
+	reportSizedObject(t, n, created, "a", "01", 9_007_199_254_740_993)
 	c := <-r.calls
 	var list struct {
 		Results []struct{ ID string }
@@ -83,10 +83,10 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	require.Contains(t, string(c.body), "9007199254740993", "a size is exact")
 	getJSON(t, n, "/v1/objects/"+c.event["subject"].(string), &struct{}{})
 
-	reportsObject(t, n, created, "a", "01", 9_007_199_254_740_993) // a duplicate
-	reportsObject(t, n, created, "a", "00", 1)                     // an older event, which is no change
-	reportsObject(t, n, created, "a", "02", 2)
-	reportsObject(t, n, removed, "a", "03", 0)
+	reportSizedObject(t, n, created, "a", "01", 9_007_199_254_740_993) // a duplicate
+	reportSizedObject(t, n, created, "a", "00", 1)                     // an older event, which is no change
+	reportSizedObject(t, n, created, "a", "02", 2)
+	reportSizedObject(t, n, removed, "a", "03", 0)
 	var events []string
 	for range 2 {
 		c = <-r.calls
@@ -102,7 +102,7 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	require.NoError(t, stop())
 
 	n, stop = start(t, cfg, node.Options{})
-	reportsObject(t, n, created, "b", "01", 1)
+	reportSizedObject(t, n, created, "b", "01", 1)
 	require.Equal(t, "b", change(<-r.calls)["key"])
 	require.NoError(t, stop())
 	require.Empty(t, r.calls)
@@ -120,7 +120,7 @@ func TestASubscriptionToObjects_HasAFilter(t *testing.T) {
 		if strings.HasSuffix(key, "small") {
 			size = 1
 		}
-		reportsObject(t, n, "ObjectCreated:Put", key, fmt.Sprintf("%02d", i), size) // the second report about march/1 is an update
+		reportSizedObject(t, n, "ObjectCreated:Put", key, fmt.Sprintf("%02d", i), size) // the second report about march/1 is an update
 	}
 	keys := []string{change(<-r.calls)["key"].(string), change(<-r.calls)["key"].(string)}
 	require.ElementsMatch(t, []string{"march/1", "march/2"}, keys)

@@ -41,7 +41,7 @@ func TestASenderThatWaits_IsAnsweredWithTheOnlyAttempt(t *testing.T) {
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
 	draft := fmt.Sprintf(`{"callback_url":%q,"delivery":"sync","headers":{"X-Key":"a token"}}`, r.URL)
-	id := subscribed(t, n, draft)
+	id := createSubscription(t, n, draft)
 	status, outcomes := outcomesOf(t, n, "1")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, map[string]string{id: "delivered 204"}, outcomes)
@@ -67,7 +67,7 @@ func TestASenderThatWaits_IsAnsweredWithTheOnlyAttempt(t *testing.T) {
 
 	status, body = send(t, n, http.MethodPut, "/v1/subscriptions/"+id, "application/json", fmt.Sprintf(`{"callback_url":%q}`, r.URL))
 	require.Equal(t, http.StatusOK, status, body)
-	published(t, n, "4") // the replaced subscription is not sync, so the sender does not wait
+	publishEvents(t, n, "4") // the replaced subscription is not sync, so the sender does not wait
 	c = <-r.calls
 	require.Equal(t, "a token", c.header.Get("X-Key"), "the replacement has kept it")
 	require.NoError(t, stop())
@@ -85,7 +85,7 @@ func TestASenderWaits_WhicheverNodeCalls(t *testing.T) {
 	}
 	want := make(map[string]string)
 	for range 6 { // with six subscriptions, each of the two nodes almost certainly serves at least one
-		want[subscribed(t, nodes[0], fmt.Sprintf(`{"callback_url":%q,"delivery":"sync"}`, r.URL))] = "delivered 204"
+		want[createSubscription(t, nodes[0], fmt.Sprintf(`{"callback_url":%q,"delivery":"sync"}`, r.URL))] = "delivered 204"
 	}
 	for i := range 6 {
 		start := time.Now()

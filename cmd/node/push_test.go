@@ -123,8 +123,8 @@ func send(t *testing.T, n *node.Node, method, path, contentType, body string, he
 	return resp.StatusCode, string(text)
 }
 
-// subscribed creates a subscription and returns its id.
-func subscribed(t *testing.T, n *node.Node, draft string) string {
+// createSubscription creates a subscription and returns its id.
+func createSubscription(t *testing.T, n *node.Node, draft string) string {
 	t.Helper()
 	status, body := send(t, n, http.MethodPost, "/v1/subscriptions", "application/json", draft)
 	require.Equal(t, http.StatusCreated, status, body)
@@ -135,8 +135,8 @@ func subscribed(t *testing.T, n *node.Node, draft string) string {
 
 const cloudEvent = `{"specversion":"1.0","id":%q,"source":"/test","type":"made","data":{"n":1}}`
 
-// published publishes an event with each id to the topic "events".
-func published(t *testing.T, n *node.Node, ids ...string) {
+// publishEvents publishes an event with each id to the topic "events".
+func publishEvents(t *testing.T, n *node.Node, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		status, body := send(t, n, http.MethodPost, "/v1/events", "application/cloudevents+json", fmt.Sprintf(cloudEvent, id))
@@ -149,8 +149,8 @@ func TestAnEvent_IsDeliveredSigned(t *testing.T) {
 	r := receive(t, nil)
 	n, stop := start(t, pushSettings(""), node.Options{})
 	key := base64.StdEncoding.EncodeToString([]byte("a key of twenty-four bytes or more"))
-	signed := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"whsec_%s","attachments":{"half":{"type":"jmespath","expression":"data.n"}}}`, r.URL+"/signed", key))
-	published(t, n, "1")
+	signed := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"whsec_%s","attachments":{"half":{"type":"jmespath","expression":"data.n"}}}`, r.URL+"/signed", key))
+	publishEvents(t, n, "1")
 	c := <-r.calls
 	require.Equal(t, http.MethodPost, c.method)
 	require.Equal(t, map[string]any{"specversion": "1.0", "id": "1", "source": "/test", "type": "made", "data": map[string]any{"n": 1.0}}, c.event)
@@ -170,7 +170,7 @@ func TestAnEvent_IsDeliveredSigned(t *testing.T) {
 	require.Empty(t, c.header.Get("Authorization"))
 
 	// The HMAC key of the original system signs the date and the digest.
-	subscribed(t, n, fmt.Sprintf(`{"topic":"others","callback_url":%q,"hmac_secret_key":"any key","method":"PUT"}`, r.URL))
+	createSubscription(t, n, fmt.Sprintf(`{"topic":"others","callback_url":%q,"hmac_secret_key":"any key","method":"PUT"}`, r.URL))
 	status, _ := send(t, n, http.MethodPost, "/v1/events?topic=others", "text/plain", "text", "Ce-Specversion", "1.0", "Ce-Id", "2", "Ce-Source", "/test", "Ce-Type", "told")
 	require.Equal(t, http.StatusAccepted, status)
 	c = <-r.calls
@@ -186,7 +186,7 @@ func TestAnEvent_IsDeliveredSigned(t *testing.T) {
 func TestALargePayload_IsDeliveredUnchanged(t *testing.T) {
 	r := receive(t, nil)
 	n, stop := start(t, pushSettings(t.TempDir()), node.Options{})
-	subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"jmespath_query":"type == 'made' && data == null"}`, r.URL))
+	createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q,"jmespath_query":"type == 'made' && data == null"}`, r.URL))
 	data := strings.Repeat("x", 1_000_000)
 	status, body := send(t, n, http.MethodPost, "/v1/events", structuredEvent, fmt.Sprintf(`{"specversion":"1.0","id":"1","source":"/test","type":"made","data":%q}`, data))
 	require.Equal(t, http.StatusAccepted, status, body)
@@ -199,13 +199,13 @@ func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
 	down := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
 	up := receive(t, nil)
 	n, stop := start(t, pushSettings(t.TempDir()), node.Options{})
-	subscribed(t, n, fmt.Sprintf(`{"callback_url":%q}`, down.URL))
-	subscribed(t, n, fmt.Sprintf(`{"callback_url":%q}`, up.URL))
+	createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q}`, down.URL))
+	createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q}`, up.URL))
 	var ids []string
 	for i := range 50 {
 		ids = append(ids, fmt.Sprint(i))
 	}
-	published(t, n, ids...)
+	publishEvents(t, n, ids...)
 	require.ElementsMatch(t, ids, up.awaitCalls(t, ids...))
 	attempts := make(map[string][]string) // attempt numbers, by event id
 	for range 3 * len(ids) {
@@ -221,7 +221,7 @@ func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
 func TestAReceiverThatIsGone_IsShownToItsOwner(t *testing.T) {
 	r := receive(t, func(*receivedCall) int { return http.StatusGone })
 	n, stop := start(t, pushSettings(""), node.Options{})
-	id := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q}`, r.URL))
+	id := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q}`, r.URL))
 	shows := func(want string) {
 		require.Eventually(t, func() bool {
 			_, body := send(t, n, http.MethodGet, "/v1/subscriptions/"+id, "", "")
@@ -229,7 +229,7 @@ func TestAReceiverThatIsGone_IsShownToItsOwner(t *testing.T) {
 		}, 30*time.Second, 10*time.Millisecond, want)
 	}
 	shows(`"delivery":{"state":"active","failures":0,`)
-	published(t, n, "1")
+	publishEvents(t, n, "1")
 	<-r.calls
 	shows(`"delivery":{"state":"gone","failures":1,"waiting":1,`)
 	r.set(nil)
@@ -243,19 +243,19 @@ func TestARestart_LosesNothing(t *testing.T) {
 	r := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
-	id := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"kept"}`, r.URL))
-	published(t, n, "failed")
+	id := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"kept"}`, r.URL))
+	publishEvents(t, n, "failed")
 	for range 3 {
 		<-r.calls // the next attempt is due one minute later
 	}
 	status, body := send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/pause", "", "")
 	require.Equal(t, http.StatusOK, status, body)
-	published(t, n, "waiting")
+	publishEvents(t, n, "waiting")
 	require.NoError(t, stop())
 
 	r.set(nil)
 	n, stop = start(t, pushSettings(dir), node.Options{})
-	published(t, n, "later")
+	publishEvents(t, n, "later")
 	status, body = send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/resume", "", "")
 	require.Equal(t, http.StatusOK, status, body)
 	require.Equal(t, []string{"later", "waiting"}, slices.Sorted(slices.Values(r.awaitCalls(t, "waiting", "later"))))
@@ -279,7 +279,7 @@ func TestDataAvailable_CallsTheActorOncePerCallUnderWay(t *testing.T) {
 		}
 	}
 	announce(1, 3) // causes no call, because the actor has not subscribed yet
-	subscribed(t, n, fmt.Sprintf(`{"topic":"data-available","callback_url":%q}`, r.URL))
+	createSubscription(t, n, fmt.Sprintf(`{"topic":"data-available","callback_url":%q}`, r.URL))
 	announce(4, 4)
 	free <- struct{}{}
 	c := <-r.calls

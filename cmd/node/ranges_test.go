@@ -27,19 +27,19 @@ type meteredStore struct {
 	units    float64
 }
 
-type ofClientKey struct{}
+type clientRequestKey struct{}
 
 // markRequests returns a handler that marks the store requests of next, so that
 // meteredStore counts them.
 func (m *meteredStore) markRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), ofClientKey{}, true)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), clientRequestKey{}, true)))
 	})
 }
 
 func (m *meteredStore) Do(req *http.Request) (*http.Response, error) {
 	resp, err := m.next.Do(req)
-	if isOfClient := req.Context().Value(ofClientKey{}) != nil; err == nil && isOfClient {
+	if isOfClient := req.Context().Value(clientRequestKey{}) != nil; err == nil && isOfClient {
 		charge, _ := strconv.ParseFloat(resp.Header.Get("x-ms-request-charge"), 64)
 		m.mu.Lock()
 		defer m.mu.Unlock()

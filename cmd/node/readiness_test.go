@@ -119,7 +119,7 @@ func TestReadiness_IsAlwaysReadyWithoutChecks(t *testing.T) {
 	require.Empty(t, failing(t, r))
 }
 
-func TestDiskCheck_NamesTheFolderThatCanHoldNoMore(t *testing.T) {
+func TestDiskCheck_NamesTheFolderOnAFullDisk(t *testing.T) {
 	const roomy = 1 << 30
 	for _, tc := range []struct {
 		name  string
@@ -177,7 +177,7 @@ func TestDiskCheck_MeasuresAWriteAtMostEvery30Seconds(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestDataFolders_AreThoseThatTheNodeWrites(t *testing.T) {
+func TestDataFolders_AreTheFoldersThatTheNodeWrites(t *testing.T) {
 	cfg := config.Default()
 	cfg.Data = "/d"
 	require.Equal(t, []string{"/d", "/d/cosmos", "/d/bus", "/d/content", "/d/exchange"}, dataFolders(&cfg))

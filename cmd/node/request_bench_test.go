@@ -39,7 +39,7 @@ func BenchmarkContentOnRequest(b *testing.B) {
 }
 
 func contentOnRequest(b *testing.B, size int64) {
-	n, _ := start(b, withDoors(b.TempDir()), node.Options{})
+	n, _ := start(b, withListeners(b.TempDir()), node.Options{})
 	charges := newCharges(b, n)
 	ctx, end := context.WithCancel(b.Context())
 	defer end()
@@ -54,7 +54,7 @@ func contentOnRequest(b *testing.B, size int64) {
 			if err != nil || len(ids) != 51_200 {
 				return nil, fmt.Errorf("%d ids: %w", len(ids), err)
 			}
-			return &timed{zeros(size), began, &took}, nil
+			return &timedReader{zeros(size), began, &took}, nil
 		})
 	})
 	var whole time.Duration
@@ -82,15 +82,15 @@ func contentOnRequest(b *testing.B, size int64) {
 	b.ReportMetric(float64(highest)/1e6, "heap-MB")
 }
 
-// timed measures the time from began until all content was read, and adds it to
+// timedReader measures the time from began until all content was read, and adds it to
 // took.
-type timed struct {
+type timedReader struct {
 	io.Reader
 	began time.Time
 	took  *atomic.Int64
 }
 
-func (t *timed) Read(p []byte) (int, error) {
+func (t *timedReader) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
 	if err != nil {
 		t.took.Add(int64(time.Since(t.began)))

@@ -31,7 +31,7 @@ import (
 // in URIs that domains send.
 type secrets struct{ cosmos, bus, blob, admin, signature string }
 
-func canaries() secrets {
+func newCanaries() secrets {
 	key := func(of string) string {
 		return base64.StdEncoding.EncodeToString([]byte("canary of " + of + " canary"))
 	}
@@ -157,7 +157,7 @@ func answer(t *testing.T, client *azservicebus.Client, uri string) {
 }
 
 func TestNoSecretIsPrintedOrLogged(t *testing.T) {
-	s := canaries()
+	s := newCanaries()
 	cfg, open := s.accounts(t)
 	s.notIn(t, "the settings", cfg.String())
 	var log safeBuffer
@@ -189,7 +189,7 @@ func TestNoSecretIsPrintedOrLogged(t *testing.T) {
 }
 
 func TestNoSecretIsPrintedWhenItIsWrong(t *testing.T) {
-	s := canaries()
+	s := newCanaries()
 	good, _ := s.accounts(t)
 	for what, spoil := range map[string]func(*config.Config){
 		"another key of blobs": func(c *config.Config) {
@@ -216,7 +216,7 @@ func TestNoSecretIsPrintedWhenItIsWrong(t *testing.T) {
 
 // The bus accepts the key until the hub has started, and then refuses it.
 func TestNoSecretIsPrintedWhenTheBusRefusesIt(t *testing.T) {
-	s := canaries()
+	s := newCanaries()
 	cfg, _ := s.accounts(t)
 	cfg.ServiceBus.Connection = config.Secret(strings.Replace(cfg.ServiceBus.Connection.Reveal(), s.bus, "canary-that-is-wrong", 1))
 	log := &waitingLog{awaited: "give the hub credentials", seen: make(chan struct{})}

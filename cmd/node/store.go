@@ -28,16 +28,16 @@ import (
 // repository ports with them.
 type nodeStore struct {
 	*cosmos.Repository
-	db       *client.Database
-	engine   *embedded.Engine // nil if the documents are on Azure
-	dir      *content.Dir     // nil if the content is on Azure or in memory
-	level    *level.Store
-	content  repository.Content // stores the hub's own content
-	exchange *sharedStorage     // stores the content shared with the domains
-	groups   []domain.Group
-	frozen   *Frozen        // nil unless the folder was restored with --freeze
-	broken   <-chan error   // receives an error when the disk becomes unwritable
-	closers  []func() error // functions that close the parts, in the order of opening
+	db         *client.Database
+	engine     *embedded.Engine // nil if the documents are on Azure
+	dir        *content.Dir     // nil if the content is on Azure or in memory
+	level      *level.Store
+	content    repository.Content // stores the hub's own content
+	exchange   *sharedStorage     // stores the content shared with the domains
+	groups     []domain.Group
+	frozen     *Frozen        // nil unless the folder was restored with --freeze
+	diskFailed <-chan error   // receives an error when the disk becomes unwritable
+	closers    []func() error // functions that close the parts, in the order of opening
 }
 
 // close closes the parts in the reverse order of opening.
@@ -153,8 +153,8 @@ func (s *nodeStore) connection(cfg *config.Config, opts *Options) (client.Connec
 		if opts.WrapTransport != nil {
 			transport = opts.WrapTransport(transport)
 		}
-		watched := newGuard(transport, cfg.Data)
-		s.broken = watched.broken
+		watched := newDiskWatcher(transport, cfg.Data)
+		s.diskFailed = watched.failed
 		return client.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: watched, Tracing: azureTraces(opts.Traces)}, nil
 	}
 	return accountConnection(cfg, opts)

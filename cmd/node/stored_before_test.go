@@ -56,7 +56,7 @@ func unpack(t *testing.T, archive, folder string) {
 	}
 }
 
-func TestWhatAnOlderVersionHasStored_IsReadAndCarriedOn(t *testing.T) {
+func TestDataOfAnOlderVersion_IsReadAndContinued(t *testing.T) {
 	folder := t.TempDir()
 	unpack(t, storedBefore, folder)
 	folder = filepath.Join(folder, "stored")
@@ -78,7 +78,7 @@ func TestWhatAnOlderVersionHasStored_IsReadAndCarriedOn(t *testing.T) {
 	require.JSONEq(t, `{"accepted":0,"duplicates":70}`, body, "all of it is known")
 	id, numbers := peekNumbers(t, n, "open-bundle")
 	require.Equal(t, openThen, id, "the open bundle is still the open one")
-	require.Equal(t, numbered(201, 220), numbers)
+	require.Equal(t, numberRange(201, 220), numbers)
 
 	var further []string
 	for _, actor := range []string{"waiting", "half-fetched", "open-bundle"} {
@@ -98,9 +98,9 @@ func TestWhatAnOlderVersionHasStored_IsReadAndCarriedOn(t *testing.T) {
 		require.Equal(t, 202, status, body)
 		require.JSONEq(t, want, body)
 	}
-	require.Equal(t, append(numbered(1, 30), 900), sorted(drainNumbers(t, n, "waiting")))
-	require.Equal(t, append(numbered(111, 115), 901), drainNumbers(t, n, "half-fetched"))
-	require.Equal(t, append(numbered(201, 225), 902), drainNumbers(t, n, "open-bundle"))
+	require.Equal(t, append(numberRange(1, 30), 900), sorted(drainNumbers(t, n, "waiting")))
+	require.Equal(t, append(numberRange(111, 115), 901), drainNumbers(t, n, "half-fetched"))
+	require.Equal(t, append(numberRange(201, 225), 902), drainNumbers(t, n, "open-bundle"))
 	require.NoError(t, stop())
 
 	report, err := node.Check(t.Context(), cfg, hub.CheckOptions{Repair: true}, nil)
@@ -152,8 +152,8 @@ func drainNumbers(t *testing.T, n *node.Node, actor string) (numbers []int) {
 	}
 }
 
-// numbered returns the numbers from first to last, including last.
-func numbered(first, last int) (all []int) {
+// numberRange returns the numbers from first to last, including last.
+func numberRange(first, last int) (all []int) {
 	for n := first; n <= last; n++ {
 		all = append(all, n)
 	}

@@ -88,7 +88,7 @@ func TestTrace_OfACallIsThatOfTheAcceptance(t *testing.T) {
 		}
 		return http.StatusNoContent
 	})
-	subscribed(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
+	createSubscription(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
 	status, body := send(t, n.Node, http.MethodPost, "/v1/events", structuredEvent, fmt.Sprintf(cloudEvent, "1"), "Traceparent", parentOf(domainTrace))
 	require.Equal(t, http.StatusAccepted, status, body)
 	first, second := <-receiver.calls, <-receiver.calls
@@ -108,7 +108,7 @@ func TestTrace_OfACallIsThatOfTheEventAndLinksToTheAcceptance(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, pushSettings(""))
 	receiver := receive(t, nil)
-	subscribed(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
+	createSubscription(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
 	traced := strings.Replace(fmt.Sprintf(cloudEvent, "1"), `"data"`, `"traceparent":"`+parentOf(domainTrace)+`","data"`, 1)
 	status, body := send(t, n.Node, http.MethodPost, "/v1/events", structuredEvent, traced, "Traceparent", parentOf(actorTrace))
 	require.Equal(t, http.StatusAccepted, status, body)
@@ -140,7 +140,7 @@ func TestTrace_OfANotificationIsThatOfThePeek(t *testing.T) {
 	receiver := receive(t, nil)
 	status, body := send(t, n.Node, http.MethodPost, "/v1/subscriptions", "application/json", `{"topic":"bundle-dequeued","callback_url":"`+receiver.URL+`"}`, "X-Actor-Id", "a")
 	require.Equal(t, http.StatusCreated, status, body)
-	fetches(t, n.Node, n.Node, n.Node)
+	fetchEvent(t, n.Node, n.Node, n.Node)
 	<-receiver.calls
 	n.stop()
 	requireBelow(t, r.named(t, "send subscription"), actorTrace, idOf(r.named(t, peekRoute)))

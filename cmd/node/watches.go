@@ -88,7 +88,7 @@ func (c *httpCaller) callWatch(ctx context.Context, to *watcher, call *delivery.
 		Resource: to.base.URI(change.Resource), CallbackURL: to.callbackURL, Event: change.Event, Changed: change.At, Attempts: call.Attempt,
 	})
 	if err != nil {
-		return timedOut().Answer
+		return timeoutResult().Answer
 	}
 	return result.Answer
 }

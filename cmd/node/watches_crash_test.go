@@ -79,7 +79,7 @@ func TestRemovals_SurviveACrashAtEachRequest(t *testing.T) {
 		t.Run(last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
-					if crashed := removesAndCrashes(t, n, last); !crashed {
+					if crashed := crashRemoval(t, n, last); !crashed {
 						require.Greater(t, n, 12)
 						return
 					}
@@ -89,9 +89,9 @@ func TestRemovals_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// removesAndCrashes crashes a node at its n-th request. It returns false if the
+// crashRemoval crashes a node at its n-th request. It returns false if the
 // run had fewer than n requests.
-func removesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+func crashRemoval(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := &removalWorld{
 		T: t, actor: repositorytest.NewActor(), bundle: repositorytest.NewBundleID(),
 		account: accounttest.New(t, embedded.Options{}, append(cosmos.Containers(), pushstore.Containers()...)),

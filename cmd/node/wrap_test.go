@@ -10,14 +10,14 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A witness is a connection that closes said at the first write.
-type witness struct {
+// A writeObserver is a connection that closes said at the first write.
+type writeObserver struct {
 	net.Conn
 	once *sync.Once
 	said chan struct{}
 }
 
-func (w *witness) Write(p []byte) (int, error) {
+func (w *writeObserver) Write(p []byte) (int, error) {
 	w.once.Do(func() { close(w.said) })
 	return w.Conn.Write(p)
 }
@@ -25,7 +25,7 @@ func (w *witness) Write(p []byte) (int, error) {
 func TestConnectionsToTheEmbeddedBusUseWrapBus(t *testing.T) {
 	var once sync.Once
 	said := make(chan struct{})
-	_, stop := start(t, settings(""), node.Options{WrapBus: func(conn net.Conn) net.Conn { return &witness{conn, &once, said} }})
+	_, stop := start(t, settings(""), node.Options{WrapBus: func(conn net.Conn) net.Conn { return &writeObserver{conn, &once, said} }})
 	<-said
 	require.NoError(t, stop())
 }

@@ -114,7 +114,7 @@ func (w *archiveWriter) writeAll(s *Source) error {
 	}
 	for _, t := range s.Trees {
 		err := t.Each(func(name string, file *os.File, info fs.FileInfo) error {
-			return w.writeFile(t.Name+"/"+name, info.Size(), copied{file})
+			return w.writeFile(t.Name+"/"+name, info.Size(), readerSource{file})
 		})
 		if err != nil {
 			return err
@@ -129,11 +129,11 @@ func (w *archiveWriter) writeAll(s *Source) error {
 	return w.tar.Close()
 }
 
-// copied is an io.WriterTo that copies a reader.
-type copied struct{ from io.Reader }
+// readerSource is an io.WriterTo that copies a reader.
+type readerSource struct{ from io.Reader }
 
 // WriteTo implements io.WriterTo.
-func (c copied) WriteTo(w io.Writer) (int64, error) {
+func (c readerSource) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{c.from}, make([]byte, 64<<10))
 }
 

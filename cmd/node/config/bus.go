@@ -93,7 +93,7 @@ func (c *Config) validateBus(fault faultFunc) {
 	if c.InMemory && !c.EmbeddedBus() {
 		fault("in-memory", "what is taken from the bus would be lost when the hub stops; remove one of the two")
 	}
-	c.validateDoor(fault, "bus-listen", c.BusListen, "bus.key", c.Bus.Key, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
+	c.validateListener(fault, "bus-listen", c.BusListen, "bus.key", c.Bus.Key, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
 	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // the setting of each queue, by the queue's name in lower case, because the bus ignores case
 	if bus.Plain != "" && strings.EqualFold(bus.Plain, bus.FIFO) {
 		fault("servicebus.plain-queue", "it is servicebus.fifo-queue too; a queue has sessions, or it has none")
@@ -126,7 +126,7 @@ func (c *Config) validateBus(fault faultFunc) {
 }
 
 func (c *Config) validateBlob(fault faultFunc) {
-	c.validateDoor(fault, "blob-listen", c.BlobListen, "exchange.key", c.Exchange.Key, c.EmbeddedBlob(), "blob.endpoint")
+	c.validateListener(fault, "blob-listen", c.BlobListen, "exchange.key", c.Exchange.Key, c.EmbeddedBlob(), "blob.endpoint")
 	if c.EmbeddedBlob() {
 		for _, name := range []string{"blob.key"} {
 			if !c.IsDefault(name) {
@@ -157,15 +157,15 @@ func (c *Config) validateBlob(fault faultFunc) {
 // validateListener checks the address at which domains reach an embedded engine,
 // and the engine's key. An address that other machines can reach requires TLS,
 // and a key other than the well-known one.
-func (c *Config) validateDoor(fault faultFunc, name, address, keyName string, key Secret, embedded bool, instead string) {
+func (c *Config) validateListener(fault faultFunc, name, address, keyName string, key Secret, embedded bool, instead string) {
 	if !embedded && !c.IsDefault(name) && address != "" {
 		fault(name, "there is nothing of the hub's own behind it, because of %s; remove one of the two", instead)
 	}
 	if !embedded && key != "" {
 		fault(keyName, "there is nothing of the hub's own to use it for, because of %s; remove one of the two", instead)
 	}
-	if decoded, err := base64.StdEncoding.DecodeString(key.Reveal()); key != "" && (err != nil || len(decoded) < minDoorKey) {
-		fault(keyName, "want at least %d bytes in base64, such as openssl rand -base64 %d prints", minDoorKey, minDoorKey)
+	if decoded, err := base64.StdEncoding.DecodeString(key.Reveal()); key != "" && (err != nil || len(decoded) < minListenerKey) {
+		fault(keyName, "want at least %d bytes in base64, such as openssl rand -base64 %d prints", minListenerKey, minListenerKey)
 	}
 	if address == "" || !embedded {
 		return
@@ -195,7 +195,7 @@ func (c *Config) validateDoor(fault faultFunc, name, address, keyName string, ke
 
 // minListenerKey is the minimum length of a key in bytes. Shorter keys could be
 // guessed.
-const minDoorKey = 32
+const minListenerKey = 32
 
 var (
 	queuePattern     = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,260}$`)
@@ -232,10 +232,10 @@ func (v *queueValue) Set(s string) error {
 }
 
 // A listenerValue is the address of an optional listener; "" for no listener.
-type doorValue string
+type listenerValue string
 
-func (v *doorValue) String() string     { return string(*v) }
-func (v *doorValue) Set(s string) error { *v = doorValue(strings.TrimSpace(s)); return nil }
+func (v *listenerValue) String() string     { return string(*v) }
+func (v *listenerValue) Set(s string) error { *v = listenerValue(strings.TrimSpace(s)); return nil }
 
 // A containerValue is the common prefix of the names of the blob containers.
 type containerValue string

@@ -32,7 +32,7 @@ type value interface {
 // keys is the table of all keys, in the order of the help and the handbook.
 var keys = []key{
 	{"listen", true, "`HOST:PORT` to listen on; port 0 means any free one", func(c *Config) value { return (*textValue)(&c.Listen) }},
-	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics, /debug/pprof and the probes; only the probes are also at listen. 127.0.0.1:8081 by default, or port 0 if listen has that. Empty, or the same as listen: everything is at listen", func(c *Config) value { return (*doorValue)(&c.AdminListen) }},
+	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics, /debug/pprof and the probes; only the probes are also at listen. 127.0.0.1:8081 by default, or port 0 if listen has that. Empty, or the same as listen: everything is at listen", func(c *Config) value { return (*listenerValue)(&c.AdminListen) }},
 	{"tls.cert", false, "PEM file with the certificate of the hub and those of its issuers; with it, the hub speaks HTTPS and HTTP/2. The hub uses a changed file without a restart", func(c *Config) value { return (*textValue)(&c.TLS.Certificate) }},
 	{"tls.key", false, "PEM file with the private key of tls.cert", func(c *Config) value { return (*textValue)(&c.TLS.Key) }},
 	{"tls.client-ca", false, "PEM file with the authorities whose client certificates the hub accepts; with it, the hub asks each client for a certificate, and also accepts clients that have none. The hub uses a changed file without a restart", func(c *Config) value { return (*textValue)(&c.TLS.ClientCA) }},
@@ -61,7 +61,7 @@ var keys = []key{
 	{"servicebus.fifo-queue", true, "`QUEUE` from which the hub receives events, with a session for each recipient; none: do not receive from such a queue", func(c *Config) value { return (*queueValue)(&c.ServiceBus.FIFO) }},
 	{"servicebus.plain-queue", true, "`QUEUE` without sessions from which the hub receives events; none: do not receive from such a queue", func(c *Config) value { return (*queueValue)(&c.ServiceBus.Plain) }},
 	{"servicebus.sessions", true, "maximum number of concurrent sessions, `N`", func(c *Config) value { return (*countValue)(&c.ServiceBus.Sessions) }},
-	{"bus-listen", true, "`HOST:PORT` at which domains reach the embedded bus; empty: they cannot reach it", func(c *Config) value { return (*doorValue)(&c.BusListen) }},
+	{"bus-listen", true, "`HOST:PORT` at which domains reach the embedded bus; empty: they cannot reach it", func(c *Config) value { return (*listenerValue)(&c.BusListen) }},
 	{"bus.key", false, "secret of the key RootManageSharedAccessKey of the embedded bus, in base64; with it and tls.cert, bus-listen may be an address that other machines reach, by TLS only", func(c *Config) value {
 		return &secretValue{&c.Bus.Key, "leave it out to have the well-known key"}
 	}},
@@ -71,7 +71,7 @@ var keys = []key{
 	}},
 	{"blob.key-file", false, "file with the account key, in place of blob.key", fileKey("blob.key-file")},
 	{"blob.container", true, "`PREFIX` with which the names of the containers for content and exchange begin", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
-	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty: they cannot reach it", func(c *Config) value { return (*doorValue)(&c.BlobListen) }},
+	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty: they cannot reach it", func(c *Config) value { return (*listenerValue)(&c.BlobListen) }},
 	{"exchange.key", false, "key of the embedded exchange, in base64; with it and tls.cert, blob-listen may be an address that other machines reach, by HTTPS only", func(c *Config) value {
 		return &secretValue{&c.Exchange.Key, "leave it out to have the well-known key"}
 	}},
@@ -412,7 +412,7 @@ func (v *sizeValue) Set(s string) error {
 
 // ParseSize reads a size such as 512KB, 32MB or 1048576.
 func ParseSize(s string) (Size, error) {
-	const most = 1 << 40
+	const maxSize = 1 << 40
 	digits, unit := strings.ToUpper(strings.TrimSpace(s)), int64(1)
 	for _, u := range units {
 		if cut, ok := strings.CutSuffix(digits, u.name); ok {
@@ -421,7 +421,7 @@ func ParseSize(s string) (Size, error) {
 		}
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 1 || n > most/unit {
+	if err != nil || n < 1 || n > maxSize/unit {
 		return 0, errors.New("want a size such as 512KB, 32MB or 1048576, up to 1024GB")
 	}
 	return Size(n * unit), nil

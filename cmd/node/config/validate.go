@@ -61,8 +61,8 @@ func (c *Config) Validate() error {
 	if c.Limits.BusConnections < minBusConnections {
 		fault("limits.bus-connections", "want at least %d; the hub needs a quarter of them for itself", minBusConnections)
 	}
-	if n := len(c.Groups().All()); n > mostGroups {
-		fault("domains", "they make %d groups, of which there are at most %d; give several of them the same group", n, mostGroups)
+	if n := len(c.Groups().All()); n > maxGroups {
+		fault("domains", "they make %d groups, of which there are at most %d; give several of them the same group", n, maxGroups)
 	}
 	return errors.Join(faults...)
 }
@@ -72,10 +72,10 @@ func (c *Config) Validate() error {
 // closed.
 const minBusConnections = 32
 
-// mostGroups is the maximum number of groups. A Freeze writes the gates of all
+// maxGroups is the maximum number of groups. A Freeze writes the gates of all
 // groups and a record in one batch, and Cosmos DB accepts 100 operations in a
 // batch.
-const mostGroups = 99
+const maxGroups = 99
 
 // maxPayloadShape is the default limit of Jackson for levels of nesting and for
 // characters of a number, minus the two levels that a bundle adds around a

@@ -32,7 +32,7 @@ func testedConfigs(t *testing.T) map[string]*config.Config {
 	}
 }
 
-func TestTable_EachQueueHasOneWhoSendsAndOneWhoReceives(t *testing.T) {
+func TestTable_EachQueueHasASenderAndAReceiver(t *testing.T) {
 	for name, cfg := range testedConfigs(t) {
 		table := deployment.NewTable(cfg)
 		for _, q := range table.Queues {
@@ -49,7 +49,7 @@ func TestTable_EachQueueHasOneWhoSendsAndOneWhoReceives(t *testing.T) {
 	}
 }
 
-func TestTable_GrantsNameWhatIsInIt(t *testing.T) {
+func TestTable_GrantsNameResourcesOfTheTable(t *testing.T) {
 	for name, cfg := range testedConfigs(t) {
 		table := deployment.NewTable(cfg)
 		seen := make(map[deployment.Grant]bool)

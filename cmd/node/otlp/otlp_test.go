@@ -148,7 +148,7 @@ func (f *fixture) metric(name, label string) float64 {
 	return 0
 }
 
-func TestOpen_RecordsNothingUnlessAskedTo(t *testing.T) {
+func TestOpen_RecordsNothingByDefault(t *testing.T) {
 	for _, environ := range [][]string{
 		nil,
 		{"OTEL_TRACES_EXPORTER=none", endpoint},
@@ -214,7 +214,7 @@ func TestSpans_AreSentAsTheEnvironmentSays(t *testing.T) {
 	}
 }
 
-func TestSpans_AreSampledAsTheEnvironmentSays(t *testing.T) {
+func TestSpans_AreSampledAsTheEnvironmentSpecifies(t *testing.T) {
 	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled, Remote: true})
 	for sampler, want := range map[string][2]bool{ // whether a span is recorded: without a parent, and with a sampled parent
 		"": {true, true}, "always_off": {false, false}, "parentbased_always_off": {false, true}, "parentbased_traceidratio": {false, true},
@@ -265,7 +265,7 @@ func TestReceiver_ThatStaysBusyIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestReceiver_ThatRefusesIsNotAskedAgain(t *testing.T) {
+func TestReceiver_ThatRefusesSpansGetsNoRetry(t *testing.T) {
 	for _, status := range []int{400, 401, 413, 500, 307} {
 		f := open(t, func(_ int, w http.ResponseWriter) {
 			w.Header().Set("Location", "http://elsewhere/")
@@ -313,7 +313,7 @@ func TestReceiver_ThatIsSlowDelaysNothing(t *testing.T) {
 	})
 }
 
-func TestClose_EndsInTimeWhateverTheReceiverDoes(t *testing.T) {
+func TestClose_ReturnsInTimeAlthoughTheReceiverIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, func(_ int, w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) })
 		f.endSpans(2000)

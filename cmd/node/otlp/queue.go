@@ -30,15 +30,15 @@ func (q *spanQueue) OnEnd(s sdktrace.ReadOnlySpan) {
 	q.SpanProcessor.OnEnd(s)
 }
 
-// leaving is an exporter that subtracts spans from the queue after they were
+// queueExporter is an exporter that subtracts spans from the queue after they were
 // sent or dropped.
-type leaving struct {
+type queueExporter struct {
 	sdktrace.SpanExporter
 	queue *spanQueue
 }
 
 // ExportSpans implements sdktrace.SpanExporter.
-func (e *leaving) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (e *queueExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	defer e.queue.waiting.Add(-int64(len(spans)))
 	return e.SpanExporter.ExportSpans(ctx, spans)
 }

@@ -80,7 +80,7 @@ func Open(ctx context.Context, opts Options) (*Traces, error) {
 		return nil, err
 	}
 	q := &spanQueue{limit: int64(s.queueSize), metrics: c.metrics}
-	q.SpanProcessor = sdktrace.NewBatchSpanProcessor(&leaving{exporter, q},
+	q.SpanProcessor = sdktrace.NewBatchSpanProcessor(&queueExporter{exporter, q},
 		sdktrace.WithMaxQueueSize(s.queueSize), sdktrace.WithMaxExportBatchSize(s.batchSize),
 		sdktrace.WithBatchTimeout(s.scheduleDelay), sdktrace.WithExportTimeout(s.exportTimeout))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(q), sdktrace.WithSampler(sampler), sdktrace.WithResource(s.resource(opts.Version)))

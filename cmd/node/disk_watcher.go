@@ -13,23 +13,23 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A guard watches the responses of the embedded engine for a failed commit.
+// A diskWatcher watches the responses of the embedded engine for a failed commit.
 // After a commit fails, because the disk is full or broken, the engine accepts
 // no writes until it is opened again. A node that continued to run would only
 // make its clients wait. So the node logs the reason and stops, and its
 // supervisor restarts it.
-type guard struct {
+type diskWatcher struct {
 	next   policy.Transporter
 	folder string
-	broken chan error // buffers one error
+	failed chan error // buffers one error
 }
 
-func newGuard(next policy.Transporter, folder string) *guard {
-	return &guard{next, folder, make(chan error, 1)}
+func newDiskWatcher(next policy.Transporter, folder string) *diskWatcher {
+	return &diskWatcher{next, folder, make(chan error, 1)}
 }
 
-func (g *guard) Do(req *http.Request) (*http.Response, error) {
-	resp, err := g.next.Do(req)
+func (w *diskWatcher) Do(req *http.Request) (*http.Response, error) {
+	resp, err := w.next.Do(req)
 	if err != nil || resp.StatusCode != http.StatusInternalServerError {
 		return resp, err
 	}
@@ -47,7 +47,7 @@ func (g *guard) Do(req *http.Request) (*http.Response, error) {
 			cause = disk.ErrBroken.Error()
 		}
 		select {
-		case g.broken <- fmt.Errorf("data folder %s: %s", g.folder, cause):
+		case w.failed <- fmt.Errorf("data folder %s: %s", w.folder, cause):
 		default: // the channel contains an earlier error
 		}
 	}
