@@ -62,7 +62,7 @@ func ensureAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, e
 	if err := writeSecretFile(root, adminTokenName, "messagehub-"+rand.Text()+"\n"); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", folderFault(folder, err)
 	}
-	return ReadAdminToken(folder) // not the text written above: another process may have created the file first
+	return ReadAdminToken(folder) // reads the file again, because another process may have created it first
 }
 
 func readToken(root *os.Root) (config.Secret, error) {

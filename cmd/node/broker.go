@@ -33,8 +33,8 @@ func sealerOf(keys *subscribe.Keyring) broker.Sealer {
 	return keys
 }
 
-// asCallbackFault returns the error of a URL check with the field's name
-// callbackUrl.
+// asCallbackFault adds the name of the form field, callbackUrl, to the error of
+// a URL check.
 func asCallbackFault(err error) error {
 	if err == nil {
 		return nil

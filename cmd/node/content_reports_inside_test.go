@@ -132,7 +132,7 @@ func TestAReport_DelaysNoPutWhileTheLedgerIsUnavailable(t *testing.T) {
 type failingObjects struct {
 	*memory.Objects
 	fails int
-	key   string // "": all
+	key   string // fails only for this object; "" for all
 }
 
 func (a *failingObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {

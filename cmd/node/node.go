@@ -104,14 +104,14 @@ type Options struct {
 	network  *network
 	identity func() (azcore.TokenCredential, error)
 	contents *ownContents
-	reports  *contentReports // nil: none
+	reports  *contentReports // may be nil
 
 	certificate *certificate // nil for plain HTTP
 
 	busRetryDelay time.Duration // pause before a client of a namespace retries a call; 0 for the default of package servicebus
 
 	pushFor    time.Duration                         // how long the node calls receivers; 0 for until Run ends
-	wrapCaller func(delivery.Caller) delivery.Caller // may be nil
+	wrapCaller func(delivery.Caller) delivery.Caller // wraps the caller of receivers; may be nil
 }
 
 // setConnections initializes the network and the identity of a node.
@@ -151,7 +151,7 @@ type Node struct {
 	actors      *actorRegistry
 	senders     *identity.Authenticator // nil if the hub trusts the header X-Actor-Id
 	handler     *drainHandler
-	failSafe    *failsafe.Worker // nil: none
+	failSafe    *failsafe.Worker // nil if no worker is configured
 	connections *connlimit.Limiter
 	operators   *operatorListener // nil if all routes are on one listener
 	registry    *prometheus.Registry

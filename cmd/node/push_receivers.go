@@ -54,8 +54,8 @@ type signer struct {
 }
 
 // signersAt returns the secrets and the key that sign a call at the time now. If
-// several keys are valid, it returns only the newest, because a call has only
-// one Authorization header.
+// several keys are valid, it returns only the newest key, because a call has
+// only one Authorization header.
 func (t *target) signersAt(now time.Time) (secrets []webhook.Secret, key webhook.Key) {
 	for _, s := range t.signers {
 		switch {

@@ -64,7 +64,7 @@ type readiness struct {
 // A readinessResult is the result of the last run of a check.
 type readinessResult struct {
 	at     time.Time
-	failed *api.FailedCheck // nil: passed
+	failed *api.FailedCheck // nil if the check passed
 }
 
 // newReadiness returns a readiness that runs checks every interval, or every

@@ -125,7 +125,7 @@ func TestDiskCheck_NamesTheFolderOnAFullDisk(t *testing.T) {
 		name  string
 		usage diskUsage
 		err   error
-		want  string // "": passes
+		want  string // reason of the failure; "" if the check passes
 	}{
 		{"room", diskUsage{isKnown: true, free: roomy}, nil, ""},
 		{"a system without reports", diskUsage{}, nil, ""},

@@ -123,8 +123,8 @@ func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers [
 	}
 	require.Equal(t, 200, resp.StatusCode)
 	var entries []struct {
-		Number int    // set in payloads
-		ID     string // set in manifests
+		Number int    // present only in payloads
+		ID     string // present only in manifests
 	}
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&entries))
 	for _, e := range entries {

@@ -175,7 +175,7 @@ func requireBelow(t testing.TB, s *tracepb.Span, trace, parent string) {
 func idOf(s *tracepb.Span) string { return hex.EncodeToString(s.GetSpanId()) }
 
 // fetchEvent sends, peeks and dequeues an event, each with a traceparent. The event
-// has no payload, because a payload would be in the folder of one node. fetches
+// has no payload, because a payload would be in the folder of one node. fetchEvent
 // returns the body of the bundle.
 func fetchEvent(t *testing.T, saves, peeks, dequeues *node.Node) string {
 	t.Helper()

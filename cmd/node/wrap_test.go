@@ -10,22 +10,23 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A writeObserver is a connection that closes said at the first write.
+// A writeObserver is a connection that closes the channel written at the first
+// write.
 type writeObserver struct {
 	net.Conn
-	once *sync.Once
-	said chan struct{}
+	once    *sync.Once
+	written chan struct{}
 }
 
 func (w *writeObserver) Write(p []byte) (int, error) {
-	w.once.Do(func() { close(w.said) })
+	w.once.Do(func() { close(w.written) })
 	return w.Conn.Write(p)
 }
 
 func TestConnectionsToTheEmbeddedBusUseWrapBus(t *testing.T) {
 	var once sync.Once
-	said := make(chan struct{})
-	_, stop := start(t, settings(""), node.Options{WrapBus: func(conn net.Conn) net.Conn { return &writeObserver{conn, &once, said} }})
-	<-said
+	written := make(chan struct{})
+	_, stop := start(t, settings(""), node.Options{WrapBus: func(conn net.Conn) net.Conn { return &writeObserver{conn, &once, written} }})
+	<-written
 	require.NoError(t, stop())
 }

@@ -22,7 +22,7 @@ type Client struct {
 	CertificateSHA256 string // fingerprint of the client's certificate, in lower-case hexadecimal digits
 
 	Actor  domain.ActorID
-	Groups []domain.Group // none: all
+	Groups []domain.Group // empty for all groups
 }
 
 // Clients are the entries of the registry, in the order of the file.

@@ -25,10 +25,10 @@ type Config struct {
 	Survey      Survey
 
 	ServiceBus ServiceBus
-	BusListen  string // HOST:PORT of the embedded bus for domains; "" for no listener
+	BusListen  string // HOST:PORT at which the embedded bus listens for domains; "" for no listener
 	Bus        OwnEngine
 	Blob       Blob
-	BlobListen string // HOST:PORT of the embedded exchange for domains; "" for no listener
+	BlobListen string // HOST:PORT at which the embedded exchange listens for domains; "" for no listener
 	Exchange   OwnEngine
 
 	SecretFiles SecretFiles // paths of files whose secrets Load reads
@@ -109,7 +109,7 @@ type Console struct {
 type Domain struct {
 	Name    domain.Origin
 	Group   domain.Group       // zero for the default group of the origin or, if it has none, a separate group
-	Content domain.ContentMode // "": manifest
+	Content domain.ContentMode // "" for manifest
 	Queues  contract.Queues    // empty names stand for the default names, which contain the name of the domain
 	Ingest  string             // queue with sessions that contains only events of this origin; "" for none
 }

@@ -56,7 +56,7 @@ func TestOperatorListener_IsTheDefault(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                        "127.0.0.1:8081",
 		"--listen 127.0.0.1:9000": "127.0.0.1:8081",
-		"--listen 127.0.0.1:0":    "", // port 0, so that the listeners do not collide
+		"--listen 127.0.0.1:0":    "", // the default 127.0.0.1:0 is the same as listen
 		"--listen [::1]:0":        "127.0.0.1:0",
 		"--listen 127.0.0.1:0 --admin-listen 127.0.0.1:9001":    "127.0.0.1:9001",
 		"--listen 127.0.0.1:9000 --admin-listen 127.0.0.1:9000": "",
