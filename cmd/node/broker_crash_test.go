@@ -49,8 +49,8 @@ type crashNode struct {
 	stop func()
 }
 
-// start starts a node. Its requests to the store share this number of retries: 0
-// for the default, negative for none.
+// start starts a node. retries is the number of retries that its requests to
+// the store share: 0 for the default, negative for none.
 func (w *brokerWorld) start(retries int, policy domain.Policy) *crashNode {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{Retries: retries})
 	consumers := &callees{policy: policy}
@@ -101,9 +101,9 @@ func (n *crashNode) putAll(t *testing.T) error {
 // A retriggerFunc re-triggers a message whose job is a dead letter.
 type retriggerFunc func(t *testing.T, n *crashNode, message string) error
 
-// finishWork starts a new node, which completes all remaining work. Its requests
-// to the store share this number of retries: 0 for the default, negative for
-// none.
+// finishWork starts a new node, which completes all remaining work. retries is
+// the number of retries that its requests to the store share: 0 for the
+// default, negative for none.
 func (w *brokerWorld) finishWork(retries int, retrigger retriggerFunc) error {
 	n := w.start(retries, domain.BrokerPolicy(time.Second, 1))
 	defer n.stop()

@@ -63,8 +63,8 @@ func newSetupWorld(t *testing.T) *setupWorld {
 	return &setupWorld{T: t, keys: keys, account: accounttest.New(t, embedded.Options{}, pushstore.Containers())}
 }
 
-// node returns the brokerSetup of a new node. Its requests to the store share
-// this number of retries: 0 for the default, negative for none.
+// node returns the brokerSetup of a new node. retries is the number of retries
+// that its requests to the store share: 0 for the default, negative for none.
 func (w *setupWorld) node(cfg *config.Config, retries int) *brokerSetup {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{Retries: retries})
 	ports := broker.Ports{Parties: documents, Streams: documents, Cursors: documents, Shards: documents, Content: w.account.Content}

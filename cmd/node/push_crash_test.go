@@ -95,9 +95,9 @@ type subscriptionNode struct {
 	stop          func() // stops the node and waits for it
 }
 
-// startNode starts a node whose requests to the store share this number of
-// retries: 0 for the default, negative for none. A segment of its streams holds
-// only a few events.
+// startNode starts a node. retries is the number of retries that its requests
+// to the store share: 0 for the default, negative for none. A segment of its
+// streams holds only a few events.
 func (w *crashWorld) startNode(line *faulty.Transport, retries int, isShared bool, o delivery.Options) *subscriptionNode {
 	documents := pushstore.New(w.account.ConnectBy(line), w.account.Content, pushstore.Options{Retries: retries, SegmentBytes: 200})
 	cfg := config.Default()
@@ -166,8 +166,8 @@ func (w *crashWorld) publishAll(n *subscriptionNode) error {
 
 // finishWork starts a new node, which completes all remaining work: it
 // subscribes, publishes, replays a dead letter and then all events, and deletes
-// the subscription. The requests to the store share this number of retries: 0
-// for the default, negative for none.
+// the subscription. retries is the number of retries that its requests to the
+// store share: 0 for the default, negative for none.
 func (w *crashWorld) finishWork(retries int) error {
 	id := w.subscription(0)
 	n := w.startNode(w.account.Line, retries, false, delivery.Options{

@@ -31,8 +31,8 @@ type dequeueWorld struct {
 }
 
 // finishWork starts a new node, which dequeues all waiting bundles and delivers
-// notices for the duration takes. The requests to the store share this number of
-// retries: 0 for the default, negative for none.
+// notices for the duration takes. retries is the number of retries that its
+// requests to the store share: 0 for the default, negative for none.
 func (w *dequeueWorld) finishWork(retries int, takes time.Duration) error {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retries: retries})

@@ -22,9 +22,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// storeAndPublish starts a new node, which stores the events of an object,
-// and after each event publishes the change to the topic. The requests to the
-// store share this number of retries: 0 for the default, negative for none.
+// storeAndPublish starts a new node, which stores the events of an object, and
+// after each event publishes the change to the topic. retries is the number of
+// retries that its requests to the store share: 0 for the default, negative for
+// none.
 func storeAndPublish(ctx context.Context, a *accounttest.Account, retries int) error {
 	db := a.Connect()
 	objects := objectstore.New(db, objectstore.Options{Shards: 1, Topic: true, Retries: retries})

@@ -104,7 +104,7 @@ func dataFolders(cfg *config.Config) []string {
 // systems where it cannot be measured.
 type diskUsage struct {
 	isKnown    bool
-	free       uint64 // bytes that the user of the hub may still write
+	free       uint64 // free bytes that are available to the hub
 	noMoreFile bool   // true if the file system has no free inodes
 	isReadOnly bool
 }

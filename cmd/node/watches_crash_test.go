@@ -32,8 +32,8 @@ type removalWorld struct {
 const removalRetention = time.Minute
 
 // serve starts a new node, which sweeps, and delivers notices for the duration
-// takes. The requests to the store share this number of retries: 0 for the
-// default, negative for none.
+// takes. retries is the number of retries that its requests to the store share:
+// 0 for the default, negative for none.
 func (w *removalWorld) serve(retries int, takes time.Duration) {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retention: removalRetention, Retries: retries})
